@@ -1,4 +1,4 @@
-//! Where the binary under test lies.
+//! The path of the binary under test.
 
 use std::{
     env,
@@ -8,14 +8,14 @@ use std::{
 use anyhow::{Context as _, bail};
 use periapt_helper::Program;
 
-/// How a controller in a test's own process has charms checked: by the binary.
+/// Returns the program with which a controller in a test's own process checks charms: the binary.
 pub fn check_helper() -> anyhow::Result<Program> {
     let arguments = vec!["controller".into(), "check-charm".into()];
     Ok(Program { path: binary()?, arguments, environment: Vec::new() })
 }
 
-/// The `periapt` binary of this build: `PERIAPT_BINARY`, or beside the test's own executable, where one call of
-/// cargo builds both (`tools/test`).
+/// Returns the path of this build's `periapt` binary: `PERIAPT_BINARY`, or beside the test's own executable, as a
+/// single call of cargo builds both (`tools/test`).
 pub fn binary() -> anyhow::Result<PathBuf> {
     if let Some(path) = env::var_os("PERIAPT_BINARY") {
         return Ok(path.into());

@@ -1,4 +1,4 @@
-//! What processes hold in memory, and directories on the disk.
+//! The memory of processes, and the size of directories on the disk.
 
 use std::{collections::BTreeSet, fmt, fs, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use crate::Installation;
 
-/// What a process of an installation is.
+/// The kind of a process of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The controller.
@@ -17,7 +17,7 @@ pub enum Part {
     Runner,
 }
 
-/// The processes of an installation, with their numbers. Helpers come and go, and are not among them.
+/// Returns the long-running processes of an installation with their ids. Short-lived helpers are left out.
 pub fn parts(periapt: &Installation) -> anyhow::Result<Vec<(u32, Part)>> {
     let mut parts = Vec::new();
     for pid in periapt.processes()? {
@@ -34,27 +34,27 @@ pub fn parts(periapt: &Installation) -> anyhow::Result<Vec<(u32, Part)>> {
     Ok(parts)
 }
 
-/// The memory of one kind of process, in bytes.
+/// The memory of the processes of one kind, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 struct Process {
-    /// Its own: shared with nobody, and without a file.
+    /// Private memory without a file.
     anonymous: u64,
-    /// Pages of files, by the process' share: the program, above all. The system can take them back.
+    /// The process's share of file pages, mostly of the program. The system can reclaim them.
     file: u64,
 }
 
-/// What an installation holds.
+/// The memory of an installation.
 #[derive(Debug, Default)]
 pub struct Held {
     controller: Process,
     keeper: Process,
     runners: Process,
-    /// Files in memory that any of them has open, mapped or not, each once.
+    /// The files in memory that any of the processes has open or mapped, each counted once.
     sealed: u64,
 }
 
 impl Held {
-    /// Of all processes of an installation but helpers.
+    /// Measures all processes of an installation except helpers.
     pub fn by(periapt: &Installation) -> anyhow::Result<Self> {
         let (mut held, mut seen) = (Self::default(), BTreeSet::new());
         for (pid, part) in parts(periapt)? {
@@ -63,7 +63,7 @@ impl Held {
                 Part::Keeper => &mut held.keeper,
                 Part::Runner => &mut held.runners,
             };
-            // One that ended meanwhile holds nothing.
+            // The process may have ended.
             let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { continue };
             kind.anonymous += kib(&rollup, "Pss_Anon:")?;
             kind.file += kib(&rollup, "Pss_File:")?;
@@ -72,17 +72,17 @@ impl Held {
         Ok(held)
     }
 
-    /// All of it but pages of files, which the system takes back when it needs them.
+    /// Returns all memory except file pages, which the system can reclaim, in bytes.
     pub fn all(&self) -> u64 {
         self.controller.anonymous + self.keeper.anonymous + self.runners.anonymous + self.sealed
     }
 
-    /// The controller's own memory, in bytes.
+    /// Returns the controller's private memory, in bytes.
     pub fn controller(&self) -> u64 {
         self.controller.anonymous
     }
 
-    /// The runners' own memory, in bytes.
+    /// Returns the runners' private memory, in bytes.
     pub fn runners(&self) -> u64 {
         self.runners.anonymous
     }
@@ -110,7 +110,7 @@ fn kib(rollup: &str, name: &str) -> anyhow::Result<u64> {
     Ok(number.parse::<u64>()? << 10)
 }
 
-/// The files in memory that a process has open or mapped and that were not seen before, in bytes.
+/// Returns the size of the files in memory that a process has open or mapped and that are not in `seen`, in bytes.
 fn sealed(pid: u32, seen: &mut BTreeSet<u64>) -> u64 {
     let mut bytes = 0;
     for directory in ["fd", "map_files"] {
@@ -126,14 +126,14 @@ fn sealed(pid: u32, seen: &mut BTreeSet<u64>) -> u64 {
     bytes
 }
 
-/// What lies below a directory, in bytes of the disk; what has several names counts once, and what is only reserved for a
-/// file that grows, not at all.
+/// Returns the bytes that the files below a directory take on the disk. A file with several names counts once, and
+/// space reserved past a file's end does not count.
 pub fn on_disk(directory: &Path) -> anyhow::Result<u64> {
     let (mut seen, mut waiting, mut bytes) = (BTreeSet::new(), vec![directory.to_owned()], 0);
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(&directory).with_context(|| directory.display().to_string())? {
             let entry = entry?;
-            // What is being written may be gone.
+            // A temporary file may be gone.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 waiting.push(entry.path());

@@ -12,24 +12,24 @@ use serde_json::Value;
 
 use crate::{binary, packed};
 
-/// How long anything may take that a test waits for.
+/// The timeout of each `wait-for`.
 const PATIENCE: &str = "90s";
 
-/// How long what no `wait-for` sees may take.
+/// The timeout of waits for conditions that `wait-for` cannot express.
 const UNTIL: Duration = Duration::from_secs(90);
 
-/// A client's data directory with whatever was bootstrapped in it. Dropped, it ends its own processes and leaves
-/// nothing behind.
+/// A client's data directory with the controllers that it bootstrapped. Dropping it ends its processes and removes
+/// its files.
 #[derive(Debug)]
 pub struct Installation {
     directory: tempfile::TempDir,
     binary: PathBuf,
 }
 
-/// What a command printed, and how it ended.
+/// The output and exit code of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// The exit code; none if a signal ended it.
+    /// The exit code; none if a signal ended the command.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -38,7 +38,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// All that was said on standard error, if it says one error, once, and the exit code is that of an error.
+    /// Returns standard error if it has exactly one error and the exit code is 1.
     pub fn one_error(&self) -> anyhow::Result<String> {
         ensure!(self.code == Some(1), "not refused: {self:?}");
         let errors = self.stderr.lines().filter(|line| line.starts_with("ERROR ")).count();
@@ -48,18 +48,19 @@ impl Done {
 }
 
 impl Installation {
-    /// Nothing yet.
+    /// Creates an installation without a controller.
     pub fn empty() -> anyhow::Result<Self> {
         Self::below(&std::env::temp_dir())
     }
 
-    /// Nothing yet, in a new directory below another: on a file system of the test's choice.
+    /// Creates an installation without a controller in a new directory below `parent`, on a file system of the test's
+    /// choice.
     pub fn below(parent: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("periapt-test-").tempdir_in(parent)?;
         Ok(Self { directory, binary: binary()? })
     }
 
-    /// A controller `local` with an agent on this machine, and a model `test`.
+    /// Creates an installation with a controller `local`, an agent on this machine and a model `test`.
     pub fn bootstrapped() -> anyhow::Result<Self> {
         let this = Self::empty()?;
         this.ok(["bootstrap", "local", "--agent-name", "first"])?;
@@ -67,8 +68,8 @@ impl Installation {
         Ok(this)
     }
 
-    /// A controller `local` with an agent on this machine, and a model `test`, all started from a file of the binary that
-    /// another program has replaced since.
+    /// Creates an installation with a controller `local`, an agent on this machine and a model `test`, and then
+    /// replaces the file of the binary that started them with another program.
     pub fn replaced() -> anyhow::Result<Self> {
         let mut this = Self::empty()?;
         let (own, other) = (this.path().join("periapt"), this.path().join("other"));
@@ -84,20 +85,20 @@ impl Installation {
         Ok(this)
     }
 
-    /// Where its files are, and a test's own.
+    /// Returns the directory of the installation's files, where tests put theirs, too.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The binary with some arguments, in this installation and with nothing of the caller's environment that
-    /// counts.
+    /// Returns a command of the binary with these arguments, in this installation and without the caller's Periapt
+    /// variables.
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = self.program(&self.binary);
         command.args(arguments);
         command
     }
 
-    /// Any program in the place of the binary, in the same way.
+    /// Returns a command of another program in the same environment.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -115,12 +116,12 @@ impl Installation {
         Self::finished(self.command(arguments))
     }
 
-    /// Runs a command that was made by [`Self::command`] to its end.
+    /// Runs a command of [`Self::command`] to its end.
     pub fn finished(mut command: Command) -> anyhow::Result<Done> {
         done(command.output().context("running periapt")?)
     }
 
-    /// Runs a command to its end by a link to the binary, which is made if it is not there.
+    /// Runs a command to its end through a link to the binary, which it creates if needed.
     pub fn run_as(
         &self,
         name: &str,
@@ -133,7 +134,7 @@ impl Installation {
         done(self.program(&link).args(arguments).output().with_context(|| format!("running {name}"))?)
     }
 
-    /// Runs a command that must succeed; answers its output.
+    /// Runs a command that must succeed, and returns its output.
     pub fn ok(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<String> {
         let arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let done = self.run(&arguments)?;
@@ -141,14 +142,14 @@ impl Installation {
         Ok(done.stdout)
     }
 
-    /// Runs a command that must fail with code 1; answers what it says, with exactly one `ERROR`.
+    /// Runs a command that must fail with code 1 and one `ERROR`, and returns standard error.
     pub fn refused(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<String> {
         let arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let done = self.run(&arguments)?;
         done.one_error().with_context(|| format!("periapt {arguments:?}"))
     }
 
-    /// Runs a command on a terminal of its own; answers all that the terminal was sent, with ends of lines as in a file.
+    /// Runs a command on a terminal of its own, and returns the terminal's input with a file's line ends.
     pub fn on_terminal(
         &self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -163,13 +164,13 @@ impl Installation {
         Ok(String::from_utf8(output.stdout).context("the terminal")?.replace("\r\n", "\n"))
     }
 
-    /// The numbers of the processes that work with this installation's files.
+    /// Returns the ids of the processes that use this installation's files.
     pub fn processes(&self) -> anyhow::Result<Vec<u32>> {
         let path = self.path().to_str().context("the installation's path")?;
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc")?.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            // It may have ended meanwhile.
+            // The process may have ended.
             let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             if String::from_utf8_lossy(&words).contains(path) && is_alive(pid) {
                 found.push(pid);
@@ -185,14 +186,15 @@ impl Installation {
         Ok(serde_json::from_str(&self.ok(arguments)?)?)
     }
 
-    /// Runs a command that prints JSON, again and again until what it prints is as wanted; for what no `wait-for` sees.
+    /// Runs a command that prints JSON until the output satisfies `holds`, for conditions that `wait-for` cannot
+    /// express.
     pub fn json_until(&self, arguments: &[&str], holds: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
         let arguments = [arguments, &["--format", "json"]].concat();
         let read = |text: &str| serde_json::from_str::<Value>(text);
         Ok(read(&self.ok_until(&arguments, |text| read(text).is_ok_and(|value| holds(&value)))?)?)
     }
 
-    /// The same with what a command prints as text.
+    /// Runs a command until its output satisfies `holds`.
     pub fn ok_until(&self, arguments: &[&str], holds: impl Fn(&str) -> bool) -> anyhow::Result<String> {
         let deadline = Instant::now() + UNTIL;
         loop {
@@ -204,7 +206,7 @@ impl Installation {
         }
     }
 
-    /// Waits until something is as wanted: the arguments are those of `wait-for`.
+    /// Runs `wait-for` with these arguments.
     pub fn wait_for(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<()> {
         let mut all = vec!["wait-for".into()];
         all.extend(arguments.into_iter().map(|word| word.as_ref().to_owned()));
@@ -220,18 +222,18 @@ impl Installation {
         self.ok(arguments).map(drop)
     }
 
-    /// Starts a process of this installation that runs until it is dropped.
+    /// Starts a process of this installation, which is killed when the returned value is dropped.
     pub fn spawn(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Running> {
         let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         Ok(Running(child.context("starting periapt")?))
     }
 
-    /// The number of the process of a controller that was bootstrapped here.
+    /// Returns the process id of a controller that was bootstrapped here.
     pub fn controller_process(&self, name: &str) -> anyhow::Result<u32> {
         self.process(name, "controller-process")
     }
 
-    /// The number of the process of the agent that was bootstrapped with it.
+    /// Returns the process id of the agent that was bootstrapped with the controller.
     pub fn agent_process(&self, name: &str) -> anyhow::Result<u32> {
         self.process(name, "agent-process")
     }
@@ -242,7 +244,7 @@ impl Installation {
         Ok(u32::try_from(pid.with_context(|| format!("no {which} in {listing}"))?)?)
     }
 
-    /// What the services of this installation logged last, for the message of a test that failed.
+    /// Returns the end of the services' logs, for the message of a failed test.
     fn logs(&self) -> String {
         let mut text = String::new();
         let controllers = self.path().join("data/controllers");
@@ -263,13 +265,13 @@ impl Drop for Installation {
         let Ok(listing) = self.json(["controllers"]) else { return };
         let controllers = listing.get("controllers").and_then(Value::as_object);
         for name in controllers.into_iter().flat_map(serde_json::Map::keys) {
-            // A test that has failed already says more than this could.
+            // The failed test has already reported a better error.
             let _ = self.run(["kill-controller", name, "--no-prompt"]);
         }
     }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &OsStr) -> String {
     format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"))
 }
@@ -288,7 +290,7 @@ fn done(output: Output) -> anyhow::Result<Done> {
 pub struct Running(Child);
 
 impl Running {
-    /// The first line that it prints.
+    /// Returns the first line that the process prints.
     pub fn first_line(&mut self) -> anyhow::Result<String> {
         use std::io::BufRead as _;
         let output = self.0.stdout.take().context("its output was read already")?;
@@ -297,12 +299,12 @@ impl Running {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Its number.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// Sends it a signal by name and waits until it has ended; answers its exit code.
+    /// Sends the process a signal by name, waits for its end and returns its exit code.
     pub fn end(mut self, signal: &str) -> anyhow::Result<Option<i32>> {
         self::signal(self.id(), signal)?;
         Ok(self.0.wait()?.code())
@@ -316,9 +318,9 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal to a process that a test started. After KILL it has ended.
+/// Sends a signal to a process that a test started. Waits for the process to end after `KILL`.
 pub fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
-    // The shell's own: a bare system has no program of that name.
+    // The shell's builtin: a minimal system has no `kill` program.
     let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", signal, &pid.to_string()]).status()?;
     ensure!(sent.success(), "kill -{signal} {pid}");
     let deadline = Instant::now() + UNTIL;
@@ -329,7 +331,7 @@ pub fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a process has not ended; one that only waits to be asked how it ended has.
+/// Returns true if a process has not ended. A zombie has ended.
 fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());

@@ -1,5 +1,5 @@
-//! What the tests from outside share: an installation of the one binary in a temporary place, driven as an operator
-//! drives it.
+//! The helpers of the tests from outside, which drive an installation of the binary in a temporary directory as an
+//! operator does.
 
 mod binary;
 mod held;

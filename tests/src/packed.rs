@@ -1,4 +1,4 @@
-//! Charms of this repository as archives.
+//! The archives of this repository's charms.
 
 use std::{
     env, fs,
@@ -12,19 +12,19 @@ fn root() -> anyhow::Result<PathBuf> {
     root.canonicalize().with_context(|| format!("the repository's root, {}", root.display()))
 }
 
-/// Another edition of an archive: one with a comment of one byte at its end.
+/// Returns a distinct archive with the same content: it ends with a comment of one byte.
 pub fn edition(archive: &[u8], number: u8) -> Vec<u8> {
     // The last two bytes are the length of the comment.
     let rest = archive.strip_suffix(&[0, 0]).unwrap_or(archive);
     [rest, &[1, 0, number]].concat()
 }
 
-/// Packs another edition of `charms/NAME`: an archive of its own that differs in nothing that counts.
+/// Packs `charms/NAME` with a comment in its metadata, into an archive with a digest of its own.
 pub fn packed_edition(name: &str, edition: &str, directory: &Path) -> anyhow::Result<PathBuf> {
     packed_changed(name, edition, directory, |text| format!("# {edition}\n{text}"))
 }
 
-/// Packs another edition of `charms/NAME`, with changed metadata.
+/// Packs `charms/NAME` with changed metadata.
 pub fn packed_changed(
     name: &str,
     edition: &str,
@@ -39,8 +39,8 @@ pub fn packed_changed(
     write(&copy, &module(name)?, &directory.join(format!("{name}-{edition}.charm")))
 }
 
-/// Packs `charms/NAME` with the module that `tools/guest` built of it, into a directory; of a charm in Python, there or in
-/// `tests/guests`, it copies the archive that `tools/python` made.
+/// Packs `charms/NAME` with the module that `tools/guest` built, into a directory. For a charm in Python, from
+/// `charms` or `tests/guests`, it copies the archive that `tools/python` built.
 pub fn packed(name: &str, directory: &Path) -> anyhow::Result<PathBuf> {
     let root = root()?;
     if ["charms", "tests/guests"]
@@ -56,7 +56,7 @@ pub fn packed(name: &str, directory: &Path) -> anyhow::Result<PathBuf> {
     write(&root.join("charms").join(name), &module(name)?, &directory.join(format!("{name}.charm")))
 }
 
-/// The module that `tools/guest` built of `charms/NAME`.
+/// Returns the path of the module that `tools/guest` built from `charms/NAME`.
 pub fn module(name: &str) -> anyhow::Result<PathBuf> {
     let module = guests()?.join(format!("{}.wasm", name.replace('-', "_")));
     if !module.exists() {

@@ -1,4 +1,4 @@
-//! Real components in the laboratory: the sandbox of production, on virtual time and printed seeds.
+//! Real components in the laboratory: the production sandbox, with virtual time and printed seeds.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -16,11 +16,11 @@ use periapt_lab::{Action, Charm, Component, Lab, laws};
 use periapt_model::RecordBody;
 use periapt_sandbox::{Budgets, Options, Sandbox};
 
-/// A charm in C that speaks Juju's hook tools: it greets whoever relates to it, and tells what it hears.
+/// A charm in C that uses Juju's hook tools. It greets each related unit, and reports the data that it reads.
 const HELLO: &[u8] = include_bytes!("../../runtime/sandbox/tests/fixtures/hello-0.1.0.charm");
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    // One hook runs at a time; a small pool reserves little.
+    // The laboratory runs one hook at a time; a small pool reserves little memory.
     Sandbox::new(Options { hooks_in_flight: 4, ..Options::default() }).unwrap()
 });
 
@@ -31,7 +31,7 @@ fn hello(budgets: Budgets) -> Charm {
     Charm::new(&metadata).unwrap().with_code(component.with_budgets(budgets))
 }
 
-/// Two applications of the same charm, on an agent each, of which one hears the other.
+/// Creates two related applications of the same charm, each on an agent of its own.
 fn related(seed: u64) -> Lab {
     let charm = hello(Budgets::default());
     let mut lab = Lab::new(seed).unwrap();
@@ -81,7 +81,7 @@ fn the_same_seed_gives_the_same_journal_and_another_seed_another() {
         let journals = [&one, &again, &other].map(|lab| journal(lab, unit));
         assert!(!journals[0].is_empty());
         assert_eq!(journals[0], journals[1]);
-        // The controller has sealed them; what is sealed the same is the same.
+        // The controller has sealed the seeds; equal seeds are sealed equally.
         let seeds =
             journals.map(|journal| journal.into_iter().map(|record| record.sealed).collect::<Vec<_>>());
         assert!(seeds[0].iter().all(|seed| seed.is_some() && !seeds[2].contains(seed)));
@@ -144,7 +144,7 @@ fn a_script_stands_in_for_one_hook_of_a_component() {
     assert!(heard.message.starts_with("heard from north/0: Ahoy"), "{}", heard.message);
 }
 
-/// What one component's hook may leave behind: a key in its bag, a port, its status.
+/// Returns the effects of the component's hook: the key in its bag, its ports and its status message.
 fn left(lab: &Lab, relation: RelationId) -> (bool, usize, String) {
     let key = BagKey { relation, owner: BagOwner::Unit("a/0".parse().unwrap()) };
     let bag = lab.state().unwrap().bag(&key).unwrap();
@@ -152,8 +152,8 @@ fn left(lab: &Lab, relation: RelationId) -> (bool, usize, String) {
     (bag.settings.contains_key("mine"), lab.unit("a/0").unwrap().ports.len(), message)
 }
 
-/// `a/0`, a probe, whose config-changed is due: it writes to its bag, opens a port, sets a status, and does one thing
-/// more.
+/// Creates a probe `a/0` with config-changed due: the hook writes to its bag, opens a port, sets a status, and ends
+/// with the script line `end`.
 fn about_to_write(end: &str) -> (Lab, RelationId) {
     let directory = tempfile::tempdir().unwrap();
     let archive = std::fs::read(periapt_tests::packed("probe", directory.path()).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the documents say is there: commands, links, error pages, the paths that the map names.
+//! Checks that the documents name existing things: commands, links, error pages, and the paths of the map.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -20,7 +20,7 @@ fn read(path: &str) -> String {
     text.unwrap()
 }
 
-/// All Markdown files that we keep, relative to the root.
+/// Returns all Markdown files of the documentation, relative to the root.
 fn documents() -> Vec<String> {
     let mut documents: Vec<String> =
         ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(str::to_owned).into();
@@ -39,7 +39,7 @@ fn documents() -> Vec<String> {
     documents
 }
 
-/// What stands between `open` and `close`, each time.
+/// Returns each text between `open` and `close`.
 fn between<'a>(text: &'a str, open: &'a str, close: char) -> impl Iterator<Item = &'a str> {
     text.split(open).skip(1).filter_map(move |rest| rest.split(close).next())
 }
@@ -91,7 +91,7 @@ fn every_path_that_the_map_names_exists() {
     assert!(checked > 20, "only {checked} paths were found: the search is broken");
 }
 
-/// The text of all Rust files below a directory of ours.
+/// Appends the text of all Rust files below a directory of the repository.
 fn sources(directory: &Path, into: &mut String) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();

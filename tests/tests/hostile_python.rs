@@ -1,4 +1,4 @@
-//! What a charm in Python can try against whoever runs it, and how each of it ends (`tests/guests/python-hostile`).
+//! Attacks by a charm in Python on its host, and their outcomes (`tests/guests/python-hostile`).
 #![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
 
 use std::{collections::BTreeSet, fs, path::Path};
@@ -7,17 +7,17 @@ use anyhow::Context as _;
 use periapt_trial::{CompiledCache, Ended, Scene, Trial, Tried};
 use serde_json::json;
 
-/// How an attack ends.
+/// The outcome of an attack.
 enum End {
-    /// The charm got nothing, saw that itself, and went on.
+    /// The charm gained nothing, noticed that, and its hook completed.
     Contained,
-    /// The hook failed: the kind of its failure, and what its message begins with.
+    /// The hook failed, with this kind of failure and this prefix of the message.
     Failed(&'static str, &'static str),
 }
 
 use End::{Contained, Failed};
 
-/// All of them. CPU is bounded to a second, memory to 64 MiB, `/tmp` to 4 MiB, and calls to 100,000.
+/// All attacks. Limits: one second of CPU, 64 MiB of memory, 4 MiB of `/tmp`, and 100,000 calls.
 const ATTACKS: &[(&str, End)] = &[
     ("nothing", Contained),
     // Time.
@@ -25,7 +25,7 @@ const ATTACKS: &[(&str, End)] = &[
     ("loop-that-catches", Failed("host-calls", "too many host calls")),
     ("power", Failed("cpu-budget", "cpu budget exceeded")),
     ("backtrack", Failed("cpu-budget", "cpu budget exceeded")),
-    // In a trial time passes at once.
+    // Sleeps end at once in a trial.
     ("sleep", Contained),
     // Memory.
     ("fill-memory", Failed("failed", "MemoryError")),
@@ -36,11 +36,11 @@ const ATTACKS: &[(&str, End)] = &[
     ("recurse-in-native-code", Failed("stack-overflow", "stack overflow")),
     ("parse-deeply", Failed("stack-overflow", "stack overflow")),
     ("compile-deeply", Failed("stack-overflow", "stack overflow")),
-    // What it says: lines are dropped, and the hook goes on.
+    // Output: excess lines are dropped, and the hook continues.
     ("shout", Contained),
     ("shout-one-line", Failed("failed", "MemoryError")),
     ("log-much", Contained),
-    // How it ends.
+    // Exits.
     ("exit-early", Failed("failed", "failed with code 7")),
     ("exit-at-once", Failed("exited", "exited with code 1 before its handler returned")),
     ("exit-well-at-once", Failed("exited", "exited with code 0 before its handler returned")),
@@ -50,7 +50,7 @@ const ATTACKS: &[(&str, End)] = &[
     ("exit-at-exit", Failed("exited", "exited with code 1")),
     ("hang-at-exit", Failed("cpu-budget", "cpu budget exceeded")),
     ("raise-anything", Failed("failed", "BaseException")),
-    // What it asks for.
+    // Host calls.
     ("write-much", Failed("limit", "too large: a call may bring 2 MiB")),
     ("write-many", Failed("failed", "subprocess.CalledProcessError: Command '('state-set'")),
     ("nest-json", Failed("failed", "subprocess.CalledProcessError: Command '('state-set'")),
@@ -66,7 +66,7 @@ const ATTACKS: &[(&str, End)] = &[
     ("change-the-charm", Contained),
     ("link-out", Contained),
     ("leave-a-link", Contained),
-    // Everything else.
+    // Other system interfaces.
     ("fork", Contained),
     ("threads", Contained),
     ("sockets", Contained),
@@ -109,7 +109,7 @@ fn each_attack_has_an_end_here() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files of a host: the storage that the charm is given, and beside it what is somebody else's.
+/// The files of a host: the charm's storage, and beside it another owner's secret.
 struct Host {
     storage: std::path::PathBuf,
     secret: std::path::PathBuf,
@@ -143,7 +143,7 @@ impl Host {
         }))?)
     }
 
-    /// What is not as it should be after an attack.
+    /// Returns a description of an unexpected outcome of an attack; none if the outcome is as expected.
     fn said_of(&self, mode: &str, end: &End, tried: &Tried) -> anyhow::Result<Option<String>> {
         let asked = !tried.effects.ports.open.is_empty();
         let as_expected = match (end, &tried.outcome) {
@@ -160,5 +160,5 @@ impl Host {
     }
 }
 
-/// The most that a hook tells of itself: its log is bounded to 64 KiB, and what it failed with to less.
+/// The largest result of a trial, in bytes: a hook's log is limited to 64 KiB, and its error to less.
 const MOST_TOLD: usize = 256 << 10;

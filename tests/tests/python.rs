@@ -1,4 +1,4 @@
-//! What is said in Python and in Rust is the same.
+//! Checks that the Python package and the sandbox know the same hook tools.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

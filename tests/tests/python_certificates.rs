@@ -1,4 +1,4 @@
-//! A charm in Python that makes keys and issues certificates, with `cryptography` as it is built for the sandbox
+//! A charm in Python that generates keys and issues certificates, with `cryptography` built for the sandbox
 //! (`tests/guests/python-certificates`).
 #![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
 
@@ -9,7 +9,7 @@ use periapt_trial::{CompiledCache, Ended, Scene, Trial};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// The charm, and what runs its hooks.
+/// The charm and its trial runner.
 struct Certificates {
     trial: Trial,
     runtime: Runtime,
@@ -23,7 +23,8 @@ impl Certificates {
         Ok(Self { trial: Trial::open(&archive, &cache)?, runtime: Runtime::new()? })
     }
 
-    /// The status that a unit's hook leaves behind, with some configuration; its random numbers come from a seed, if one is given.
+    /// Returns the status that a unit's hook sets under a configuration, with random numbers from `seed` if there is
+    /// one.
     fn status(&self, unit: &str, config: &Value, seed: Option<&str>) -> anyhow::Result<String> {
         let mut scene = json!({"unit": unit, "event": {"hook": "config-changed"}, "config": config});
         if let (Some(seed), Some(scene)) = (seed, scene.as_object_mut()) {
@@ -82,7 +83,7 @@ fn what_was_made_while_packing_is_used_in_hooks() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All hooks begin with the same memory, in which OpenSSL drew random numbers while the charm was packed.
+/// All hooks start from the same memory snapshot, in which OpenSSL had already drawn random numbers during packing.
 #[test]
 fn no_two_hooks_make_the_same_keys() -> anyhow::Result<()> {
     let charm = Certificates::open()?;
@@ -100,7 +101,7 @@ fn no_two_hooks_make_the_same_keys() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// So that a hook whose agent died can be run again, and comes to the same.
+/// A hook that runs again after its agent died must give the same result.
 #[test]
 fn keys_come_from_the_hooks_seed_alone() -> anyhow::Result<()> {
     let charm = Certificates::open()?;

@@ -1,5 +1,5 @@
-//! A charm in Python with native code that was built for the sandbox: pydantic's core, rpds, which jsonschema stands on,
-//! and msgspec (`tests/guests/python-native`).
+//! A charm in Python with native code built for the sandbox: pydantic's core, rpds (which jsonschema uses), and
+//! msgspec (`tests/guests/python-native`).
 #![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
 
 use std::{fs, path::Path};
@@ -9,7 +9,7 @@ use periapt_trial::{CompiledCache, Ended, Scene, Trial, Tried};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// The charm, and what runs its hooks.
+/// The charm and its trial runner.
 struct Native {
     trial: Trial,
     runtime: Runtime,
@@ -23,7 +23,7 @@ impl Native {
         Ok(Self { trial: Trial::open(&archive, &cache)?, runtime: Runtime::new()? })
     }
 
-    /// Runs a hook with some configuration, and whatever else the scene says.
+    /// Runs a hook with a configuration and further fields of the scene.
     fn hook(&self, config: &Value, more: &Value) -> anyhow::Result<Tried> {
         let mut scene =
             json!({"unit": "python-native/0", "event": {"hook": "config-changed"}, "config": config});
@@ -34,7 +34,7 @@ impl Native {
         Ok(self.runtime.block_on(self.trial.run(&scene))?)
     }
 
-    /// The status that a hook which is handled leaves behind.
+    /// Returns the status that a successful hook sets.
     fn status(&self, config: &Value) -> anyhow::Result<String> {
         status_of(&self.hook(config, &json!({}))?)
     }
@@ -85,7 +85,7 @@ fn what_is_not_valid_is_an_exception() -> anyhow::Result<()> {
     let native = Native::open()?;
     let caught = native.status(&json!({"mode": "raise"}))?;
     assert_eq!(caught, "1 wrong: Input should be greater than or equal to 1");
-    // One that nobody catches fails the hook as any other does.
+    // An uncaught validation error fails the hook like any other exception.
     let tried = native.hook(&json!({"mode": "fail"}), &json!({}))?;
     let Ended::Failed { kind, message, .. } = &tried.outcome else { panic!("{:?}", tried.outcome) };
     assert_eq!(kind, "failed");
@@ -93,7 +93,7 @@ fn what_is_not_valid_is_an_exception() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where a process would raise an exception.
+/// Outside of the sandbox, the panic would become an exception.
 #[test]
 fn a_panic_in_native_code_ends_the_hook_and_no_other() -> anyhow::Result<()> {
     let native = Native::open()?;
@@ -120,7 +120,7 @@ fn native_code_has_no_more_memory_than_a_hook() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A hook that runs again after an agent's death must come to the same.
+/// A hook that runs again after its agent died must give the same result.
 #[test]
 fn collections_of_native_code_have_one_order_in_all_hooks() -> anyhow::Result<()> {
     let native = Native::open()?;

@@ -1,4 +1,5 @@
-//! A charm in Python that stands on what is native code elsewhere, in the sandbox (`tests/guests/python-replaced`).
+//! A charm in Python with pure-Python replacements of libraries that elsewhere use native code
+//! (`tests/guests/python-replaced`).
 #![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
 
 use std::{fs, path::Path};

@@ -1,4 +1,4 @@
-//! A charm in Python that keeps what it got while it was imported, in the sandbox (`tests/guests/python-snapshot`).
+//! A charm in Python that keeps data from the time of its import, in the sandbox (`tests/guests/python-snapshot`).
 #![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
 
 use std::{fs, path::Path};

@@ -1,4 +1,4 @@
-//! Charms that are none, or are broken.
+//! Charms that are no charms, or are damaged.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use zip::{ZipWriter, write::SimpleFileOptions};
 
 use crate::scene::{check_all, quiet};
 
-/// Makes a directory with these files.
+/// Creates a directory with these files.
 fn directory(path: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
     fs::create_dir_all(path)?;
     for (name, content) in files {
@@ -20,7 +20,7 @@ fn directory(path: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A zip of so many MiB of nothing in each of some files.
+/// Returns a zip with files of zeros of these sizes, in MiB.
 fn bomb(sizes: &[usize]) -> anyhow::Result<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let piece = vec![0; 1 << 20];
@@ -33,9 +33,9 @@ fn bomb(sizes: &[usize]) -> anyhow::Result<Vec<u8>> {
     Ok(zip.finish()?.into_inner())
 }
 
-/// A charm's archive with two more files of these names.
+/// Returns a charm's archive with two more files of these names.
 fn with_files(whole: &[u8], names: [&str; 2]) -> anyhow::Result<Vec<u8>> {
-    // Names that the library would not write are put in the place of others.
+    // The library refuses some names: placeholders of equal length are replaced afterwards.
     let places = names.map(|name| "#".repeat(name.len() - 1));
     let mut zip = ZipWriter::new_append(Cursor::new(whole.to_vec()))?;
     for (number, place) in places.iter().enumerate() {
@@ -52,7 +52,7 @@ fn with_files(whole: &[u8], names: [&str; 2]) -> anyhow::Result<Vec<u8>> {
     Ok(archive)
 }
 
-/// Archives that a zip library may take, each with its name and with what is wrong.
+/// Returns archives that a zip library may accept, each with a name and the expected error.
 fn lying(whole: &[u8]) -> anyhow::Result<Vec<(&'static str, Vec<u8>, &'static str)>> {
     let [long, longer] = ["n", "m"].map(|letter| letter.repeat(300));
     let mut trailing = whole.to_vec();
@@ -128,7 +128,7 @@ fn a_charm_that_is_none_or_is_broken_is_told_before_anything_is_uploaded() -> an
         fs::write(here.join(name), archive)?;
         check_all(&periapt, vec![(vec!["deploy", name], vec![name, says])])?;
     }
-    // The same charms are no good for an application that is there.
+    // An application that exists refuses the same charms.
     periapt.ok(["deploy", "mysql.charm"])?;
     check_all(
         &periapt,

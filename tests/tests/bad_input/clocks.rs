@@ -1,4 +1,4 @@
-//! A machine whose clock lost its battery: it is before 1970. Times look odd, and all goes on.
+//! A machine whose clock is before 1970, as after a failed battery. Times look odd, and everything else works.
 
 use std::{fs, path::Path, process::Command};
 

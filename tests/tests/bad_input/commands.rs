@@ -1,4 +1,4 @@
-//! Commands that name what is not there, or ask for what does not fit.
+//! Commands that name missing entities, or make impossible requests.
 
 use std::{
     fs,
@@ -172,7 +172,7 @@ fn a_controller_that_is_down_is_told_by_every_command() -> anyhow::Result<()> {
     let client = || fs::read_to_string(periapt.path().join("data/client.json"));
     let before = client()?;
     signal(periapt.controller_process("local")?, "KILL")?;
-    // While it dies, connections are still taken, and reset.
+    // A dying controller still accepts connections, and resets them.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !periapt.refused(["models"])?.contains("onnection refused") {
         ensure!(Instant::now() < deadline, "the controller does not die");

@@ -1,4 +1,4 @@
-//! Directories that a controller cannot run in: each is left as it was found.
+//! Directories in which a controller cannot run: it leaves each unchanged.
 
 use std::{
     collections::BTreeMap,
@@ -15,14 +15,14 @@ use periapt_tests::{Done, Installation};
 
 use crate::file_system::with_file_system;
 
-/// What a controller in the foreground says before it ends by itself.
+/// Runs a controller in the foreground until it ends by itself.
 fn run(periapt: &Installation, data: &Path) -> anyhow::Result<Done> {
     let data = data.to_str().context("a path that is text")?;
     periapt.run(["controller", "run", "--data", data, "--listen", "127.0.0.1:0"])
 }
 
-/// Expects that a controller refuses a directory twice, in the same one error that says this, and leaves its database
-/// as it is.
+/// Checks that a controller refuses a directory twice with the same single error, which contains `says`, and leaves
+/// its database unchanged.
 fn check_refused(periapt: &Installation, data: &Path, says: &[&str]) -> anyhow::Result<()> {
     let before = database(data)?;
     let mut errors = Vec::new();
@@ -44,7 +44,7 @@ fn check_refused(periapt: &Installation, data: &Path, says: &[&str]) -> anyhow::
     Ok(())
 }
 
-/// The database's files, but for RocksDB's own diary.
+/// Returns the database's files, without RocksDB's info log.
 fn database(data: &Path) -> anyhow::Result<BTreeMap<PathBuf, Vec<u8>>> {
     let store = data.join("store");
     let mut files = BTreeMap::new();
@@ -61,7 +61,7 @@ fn database(data: &Path) -> anyhow::Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(files)
 }
 
-/// A controller's directory with a model in it.
+/// Creates a controller's directory with a model in it.
 fn used(periapt: &Installation) -> anyhow::Result<PathBuf> {
     periapt.ok(["bootstrap", "--no-agent"])?;
     periapt.ok(["add-model", "test"])?;
@@ -69,7 +69,7 @@ fn used(periapt: &Installation) -> anyhow::Result<PathBuf> {
     Ok(periapt.path().join("data/controllers/local/controller"))
 }
 
-/// The file of a store whose name begins so.
+/// Returns the path of the store's file whose name starts with `name`.
 fn part(data: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let found = database(data)?
         .into_keys()
@@ -94,7 +94,7 @@ fn a_damaged_database_is_refused_with_the_way_on() -> anyhow::Result<()> {
         }
         fs::write(&file, whole)?;
     }
-    // Whoever starts it in the background is told the same.
+    // A start in the background reports the same error.
     let current = part(&data, "CURRENT")?;
     let whole = fs::read(&current)?;
     fs::write(&current, "rubbish")?;
@@ -113,7 +113,7 @@ fn a_damaged_database_is_refused_with_the_way_on() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What some program wrote into `store`.
+/// Writes rows of another program into `store`.
 fn written_by_another(data: &Path, rows: &[(&str, &[u8])]) -> anyhow::Result<()> {
     fs::create_dir_all(data)?;
     let mut database = Bare::open(&data.join("store"))?;
@@ -169,7 +169,7 @@ fn a_directory_that_another_controller_has_is_refused() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Root may do anything, unless it gives that up.
+/// Root may do anything, so the test drops that right.
 #[test]
 fn a_directory_without_rights_is_refused() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;

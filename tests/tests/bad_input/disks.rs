@@ -1,5 +1,4 @@
-//! A disk that is full: nothing that was there is lost, nothing half-written stays, and all goes on once there is
-//! room.
+//! A full disk: no stored data is lost, no partial write stays, and work resumes once there is space.
 
 use std::{
     fs,
@@ -12,7 +11,7 @@ use periapt_tests::{Installation, module, packed};
 
 use crate::file_system::with_file_system;
 
-/// Writes until nothing more fits.
+/// Fills the disk.
 fn fill(directory: &Path) -> PathBuf {
     let ballast = directory.join("ballast");
     let mut file = fs::File::options().create(true).append(true).open(&ballast).unwrap();
@@ -85,11 +84,11 @@ fn a_controller_whose_disk_is_full_refuses_and_goes_on_when_there_is_room() {
         let before = names(&blobs);
         let ballast = fill(directory);
 
-        // The archive does not fit: nothing of it is kept.
+        // The archive does not fit, and no part of it is stored.
         let error = periapt.refused(["deploy", wordpress.to_str().unwrap()]).unwrap();
         assert!(error.contains("No space left on device"), "{error}");
         assert_eq!(files(&blobs), 1, "{before:?} {:?}", names(&blobs));
-        // Small writes go on for as long as the log has room that it reserved.
+        // Small writes succeed while the log has preallocated space.
         let (mut acknowledged, mut number) = ("utf8mb4".to_owned(), 0);
         let error = loop {
             number += 1;
@@ -108,7 +107,7 @@ fn a_controller_whose_disk_is_full_refuses_and_goes_on_when_there_is_room() {
 
         fs::remove_file(ballast).unwrap();
         let began = Instant::now();
-        // The store is opened again, with pauses of ten seconds at most.
+        // The controller opens the store again, with pauses of ten seconds at most.
         while periapt.run(["config", "mysql", "character-set=after"]).unwrap().code != Some(0) {
             assert!(began.elapsed() < Duration::from_secs(60), "it never goes on");
         }
@@ -145,7 +144,7 @@ fn an_agent_whose_disk_is_full_is_seen_in_status_and_goes_on_when_there_is_room(
     });
 }
 
-/// How many files there are below a directory.
+/// Returns the number of files below a directory.
 fn files(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
@@ -157,7 +156,7 @@ fn a_device_is_written_to_and_not_replaced() {
     with_file_system(name, "size=16m", async |directory| {
         let periapt = Installation::empty().unwrap();
         let archive = fs::read(packed("mysql", periapt.path()).unwrap()).unwrap();
-        // Devices of this test's own: whoever may write there could replace them.
+        // Devices of this test's own: a process that may write to the directory could replace them.
         for (link, target) in
             [("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2"), ("fd", "/proc/self/fd")]
         {
@@ -181,7 +180,7 @@ fn a_device_is_written_to_and_not_replaced() {
         assert!(pack("/dev/null").status.success());
         let error = String::from_utf8(pack("/dev/full").stderr).unwrap();
         assert_eq!(error, "ERROR cannot write /dev/full: No space left on device (os error 28)\n");
-        // What is mounted by itself cannot be replaced, and is written all the same.
+        // A mount point cannot be replaced, so the command writes into it.
         let file = periapt.path().join("mounted.charm");
         fs::write(&file, "long before").unwrap();
         mount(&file, &file);

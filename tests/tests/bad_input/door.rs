@@ -1,5 +1,5 @@
-//! The controller's door for charms, as somebody finds it who does not use the command line: whatever comes, the answer is
-//! short and has a code, and the controller goes on as it was.
+//! Uploads of charms without the command line: for any content, the answer is short and has a code, and the
+//! controller continues unchanged.
 
 use std::{
     fs,
@@ -24,13 +24,13 @@ use crate::{
 const METADATA: &str = "name: c\nsummary: s\ndescription: d\nprovides: {web: http}\n\
                         config: {options: {title: {type: string, default: hello, description: d}}}\n";
 
-/// The longest answer that a client reads.
+/// The longest answer that a client reads, in bytes.
 const LONGEST_ANSWER: usize = 64 << 10;
 
-/// How long an answer may take, on however slow a machine.
+/// The longest time for an answer, on a slow machine.
 const WITHIN: Duration = Duration::from_secs(120);
 
-/// A controller and where it listens.
+/// A controller with its address.
 struct Door {
     periapt: Installation,
     address: SocketAddr,
@@ -49,7 +49,7 @@ impl Door {
         Ok(Self { periapt, address, process })
     }
 
-    /// Status and body of a request's answer.
+    /// Returns the status and body of the answer to a request.
     fn ask(&self, line: &str, content: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(WITHIN))?;
@@ -58,7 +58,7 @@ impl Door {
             "{line} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes())?;
-        // It may answer before it has read everything.
+        // The controller may answer before it has read everything.
         let _ = stream.write_all(content);
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
@@ -68,7 +68,7 @@ impl Door {
         Ok((status, answer[end + 4..].to_vec()))
     }
 
-    /// Uploads something; says whether it was taken. Fails if the answer is none that a door may give.
+    /// Uploads content; returns true if the controller accepts it. Fails on an answer that is not allowed.
     fn upload(&self, content: &[u8]) -> anyhow::Result<bool> {
         let digest = Digest::of(content);
         let (status, body) = self.ask(&format!("PUT /v1/charms/{digest}"), content)?;
@@ -86,7 +86,7 @@ impl Door {
         Ok(false)
     }
 
-    /// Whether the same process still answers.
+    /// Checks that the same process still answers.
     fn is_alive(&self) -> anyhow::Result<()> {
         let (status, _) = self.ask("GET /v1/controller", b"")?;
         ensure!(status == 200, "status {status}");
@@ -94,7 +94,7 @@ impl Door {
         Ok(())
     }
 
-    /// A line of what the kernel says of the controller's memory, in MiB.
+    /// Returns a value of the controller's memory from `/proc`, in MiB.
     fn memory(&self, line: &str) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process))?;
         let found = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':'));
@@ -112,16 +112,16 @@ fn zip_of(files: &[(&str, &[u8])]) -> anyhow::Result<Vec<u8>> {
     Ok(zip.finish()?.into_inner())
 }
 
-/// What is sent.
+/// The content of an upload.
 #[derive(Debug, Clone)]
 enum Sent {
-    /// Bytes of any kind.
+    /// Arbitrary bytes.
     Noise(Vec<u8>),
-    /// An archive that was right.
+    /// A valid archive with changes.
     Archive(Vec<Change>),
-    /// An archive with a component and metadata that were right.
+    /// An archive of a valid component and valid metadata with changes.
     Parts { component: Vec<Change>, metadata: Vec<Change> },
-    /// An archive with a component that nobody made.
+    /// An archive with a random component.
     Component(String),
 }
 
@@ -197,7 +197,7 @@ fn a_component_that_no_wit_describes_is_told_by_pack_deploy_and_try_hook() -> an
     door.is_alive()
 }
 
-/// A zip of many files that are nothing but zeros; each edition is one of its own.
+/// Returns a zip of files of zeros.
 fn zeros(files: usize, size: usize) -> anyhow::Result<Vec<u8>> {
     let (mut zip, zeros) = (ZipWriter::new(Cursor::new(Vec::new())), vec![0; size]);
     for number in 0..files {
@@ -223,7 +223,7 @@ fn hostile_uploads_leave_the_controller_as_small_as_it_was() -> anyhow::Result<(
     }
     for number in 0..4 {
         door.upload(&edition(&bomb, number))?;
-        // What is no archive is held as long as one that is.
+        // Noise takes as much memory as an archive.
         noise[0] = number;
         ensure!(!door.upload(&noise)?, "noise was taken");
     }
@@ -232,7 +232,7 @@ fn hostile_uploads_leave_the_controller_as_small_as_it_was() -> anyhow::Result<(
     ensure!(peak < before + 100, "{before} MiB became {peak} MiB");
     ensure!(after < before + 50, "{before} MiB stayed {after} MiB");
     let began = Instant::now();
-    // Helpers end with their work; the last may just be ending.
+    // Helpers end with their work; the last one may still be ending.
     while !children(door.process)?.is_empty() {
         ensure!(began.elapsed() < WITHIN, "helpers are left: {:?}", children(door.process)?);
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Files that do not end, and files that nobody writes.
+//! Files without an end, and FIFOs without a writer.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use periapt_tests::packed;
 
 use crate::scene::{check_all, quiet};
 
-/// A bundle that wants what never ends to be part of it.
+/// A bundle that includes an endless file.
 const INCLUDING: &str = "applications:\n  db:\n    charm: ./mysql.charm\n    options:\n      character-set: include-file:///dev/zero\n";
 
 #[test]

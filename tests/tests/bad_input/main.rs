@@ -1,5 +1,5 @@
-//! What people and machines get wrong, through the binary: each mistake is told in one error that says what was wrong
-//! and where, ends with exit code 1, and leaves everything as it was.
+//! Mistakes of people and machines, through the binary: each ends with exit code 1 and one error that names the fault
+//! and its place, and changes nothing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 

@@ -1,4 +1,4 @@
-//! An installation, and whether a mistake left it alone.
+//! An installation, and the check that a mistake changes nothing in it.
 
 use std::{collections::BTreeMap, ffi::OsStr, fs, path::Path};
 
@@ -6,10 +6,10 @@ use anyhow::ensure;
 use periapt_tests::Installation;
 use serde_json::Value;
 
-/// A mistake: a command line, and what its error must say.
+/// A mistake: a command line, and the parts of its error.
 pub(crate) type Mistake<'a> = (Vec<&'a str>, Vec<&'a str>);
 
-/// A controller without an agent, so that nothing happens but what the operator does, and a model `test`.
+/// Creates a controller without an agent, so that only the operator changes things, and a model `test`.
 pub(crate) fn quiet() -> anyhow::Result<Installation> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "--no-agent"])?;
@@ -17,12 +17,12 @@ pub(crate) fn quiet() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// All that a mistake must not change: what the model is, and which files there are.
+/// The state that a mistake must not change: the model and the files.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Scene {
     status: Value,
     client: String,
-    /// The test's own directory, and the controller's blobs, with the files' sizes.
+    /// The test's own directory and the controller's blobs, with the sizes of files.
     files: BTreeMap<String, u64>,
 }
 
@@ -30,17 +30,17 @@ impl Scene {
     pub(crate) fn of(periapt: &Installation) -> anyhow::Result<Self> {
         let mut files = BTreeMap::new();
         list(periapt.path(), &mut files)?;
-        // What services write by themselves.
+        // Services write these by themselves.
         files.retain(|path, _| !path.contains("/store/") && !path.ends_with(".log"));
         let client = fs::read_to_string(periapt.path().join("data/client.json"))?;
         let mut status = periapt.json(["status", "--relations"])?;
-        // What status says of the moment at which it is asked.
+        // These fields describe the moment of the status.
         for volatile in ["/controller/timestamp", "/controller/revision"] {
             if let Some(value) = status.pointer_mut(volatile) {
                 value.take();
             }
         }
-        // A unit waits for an agent, and is told so some time after it was made.
+        // A unit's status changes some time after its creation, while it waits for an agent.
         let applications = status.pointer_mut("/applications").and_then(Value::as_object_mut);
         for (_, application) in applications.into_iter().flatten() {
             let units = application.pointer_mut("/units").and_then(Value::as_object_mut);
@@ -65,7 +65,7 @@ fn list(directory: &Path, files: &mut BTreeMap<String, u64>) -> anyhow::Result<(
     Ok(())
 }
 
-/// Makes a mistake, which is told in these words and changes nothing.
+/// Makes a mistake, and checks that its error contains `says` and that nothing changes.
 pub(crate) fn check(
     periapt: &Installation,
     arguments: &[impl AsRef<OsStr> + std::fmt::Debug],
@@ -81,7 +81,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// A table of them.
+/// Checks a table of mistakes.
 pub(crate) fn check_all(periapt: &Installation, mistakes: Vec<Mistake<'_>>) -> anyhow::Result<()> {
     mistakes.into_iter().try_for_each(|(arguments, says)| check(periapt, &arguments, &says))
 }

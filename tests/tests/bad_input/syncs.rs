@@ -1,4 +1,4 @@
-//! A disk that does not sync: what cannot be made durable is not acknowledged, and nobody sees it.
+//! A disk whose syncs fail: writes that are not durable are neither acknowledged nor visible.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::ensure;
 use periapt_tests::Installation;
 
-/// Builds what stands in for the C library's sync.
+/// Builds a replacement of the C library's sync functions.
 fn failing_sync(directory: &Path) -> anyhow::Result<PathBuf> {
     let library = directory.join("failing_sync.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad_input/failing_sync.c");
@@ -32,7 +32,7 @@ fn a_failing_sync_is_told_and_what_it_failed_on_is_not_seen() -> anyhow::Result<
     periapt.ok(["add-model", "before"])?;
 
     fs::write(&failing, "")?;
-    // Of the first nobody knows; the second never reached the store.
+    // The outcome of the first write is unknown; the second one never reached the store.
     for (name, tells) in
         [("one", "look whether the request happened"), ("two", "nothing of the request happened")]
     {
@@ -54,7 +54,7 @@ fn a_failing_sync_is_told_and_what_it_failed_on_is_not_seen() -> anyhow::Result<
     while periapt.run(["add-model", "after"])?.code != Some(0) {
         ensure!(began.elapsed() < Duration::from_secs(60), "it never goes on");
     }
-    // The write that was in doubt may have come to be, whole; the one that was refused while nothing was written has
+    // The write with the unknown outcome may have happened, completely; the one that was refused without a write has
     // not.
     let now = models(periapt.json(["models"])?);
     assert!(now == ["after", "before"] || now == ["after", "before", "one"], "{now:?}");

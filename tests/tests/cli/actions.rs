@@ -1,9 +1,9 @@
-//! Actions, through every room: a real charm in the sandbox, run, followed and stopped by the binary.
+//! Actions of a real charm in the sandbox, run, followed and stopped by the binary.
 
 use periapt_tests::Installation;
 use serde_json::{Value, json};
 
-/// Units of the probe that have settled; `script` says what its actions do.
+/// Creates settled units of the probe; `script` sets the effects of its actions.
 fn probes(units: &str, script: &str) -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     let script = format!("script={script}");
@@ -12,7 +12,7 @@ fn probes(units: &str, script: &str) -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// The one task that `run --format json` shows of a unit.
+/// Returns the task of a unit from the output of `run --format json`.
 fn of(shown: &Value, unit: &str) -> Value {
     shown[unit].clone()
 }
@@ -42,7 +42,7 @@ fn an_action_is_listed_run_and_shown_in_jujus_shape() -> anyhow::Result<()> {
         assert!(task["timing"][moment].as_str().unwrap().ends_with(" +0000 UTC"), "{task}");
     }
 
-    // Several units, the leader among them; plain output, and messages as they came.
+    // Several units, the leader included; plain output, with messages as they arrive.
     let done = periapt.run(["run", "probe/0", "probe/1", "greet"])?;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(done.stdout.matches("text: hello world").count(), 2, "{}", done.stdout);
@@ -53,7 +53,7 @@ fn an_action_is_listed_run_and_shown_in_jujus_shape() -> anyhow::Result<()> {
         "{}",
         done.stderr
     );
-    // Options stand anywhere among the words.
+    // Options may be anywhere among the words.
     let shown = periapt.json(["run", "probe/0", "--utc", "greet", "--string-args", "whom=1e3"])?;
     assert_eq!(of(&shown, "probe/0")["results"]["greeting"]["text"], "hello 1e3", "{shown}");
     let leader = periapt.json(["run", "probe/leader", "greet"])?;
@@ -87,7 +87,8 @@ fn a_return_code_is_exit_code_1_and_a_failure_that_is_said_is_a_status() -> anyh
     assert_eq!((&task["status"], &task["message"]), (&json!("failed"), &json!("out of luck")));
     assert_eq!(task["results"], json!({"part": "1", "return-code": 1, "stderr": "oh no\n"}));
 
-    // The typed door says that it failed, and ends well: as in Juju that is told by the status and is no error.
+    // The typed interface reports a failure and returns normally: as in Juju, the task's status is `failed` and there
+    // is no error.
     let done = periapt.run(["run", "probe/0", "greet", "times=0", "--format", "json"])?;
     let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
     assert_eq!(
@@ -102,7 +103,7 @@ fn a_return_code_is_exit_code_1_and_a_failure_that_is_said_is_a_status() -> anyh
         (done.code, &task["status"], &task["message"]),
         (Some(1), &json!("failed"), &json!("action not implemented on unit \"probe/0\""))
     );
-    // None of it put the unit in error.
+    // None of the actions puts the unit in error.
     periapt.wait_for(["unit", "probe/0", "--status", "unknown"])?;
     Ok(())
 }
@@ -146,12 +147,12 @@ fn n06_a_running_action_is_stopped_at_once_and_the_next_one_runs() -> anyhow::Re
         probes("1", "act: emit begun\nact: open-port 80/tcp\nact: tool action-log spinning\nact: loop")?;
     let scheduled = periapt.run(["run", "probe/0", "act", "--background"])?;
     assert!(scheduled.stderr.contains("Scheduled operation 1 with task 2"), "{}", scheduled.stderr);
-    // A wait that is too short shows what there is, and fails.
+    // A wait that ends too early shows the present results, and fails.
     let late = periapt.run(["run", "probe/0", "greet", "--wait", "100ms", "--format", "json"])?;
     assert_eq!(late.code, Some(1));
     assert!(late.stderr.contains("timed out waiting for results from: unit probe/0"), "{}", late.stderr);
     assert_eq!(of(&serde_json::from_str(&late.stdout)?, "probe/0")["status"], "pending");
-    // Its message arrives while it runs.
+    // The message arrives while the action runs.
     let running = periapt.json_until(&["show-task", "2"], |task| !task["log"].is_null())?;
     assert_eq!(running["status"], "running");
     let cancelled = periapt.run(["cancel-task", "2"])?;
@@ -161,7 +162,7 @@ fn n06_a_running_action_is_stopped_at_once_and_the_next_one_runs() -> anyhow::Re
         (&stopped["message"], &stopped["results"]["stdout"]),
         (&json!("action cancelled"), &json!("begun\n"))
     );
-    // The one behind it had its turn, and nothing of the stopped one happened.
+    // The next task ran, and the stopped one had no effect.
     let next = periapt.json(["show-task", "4", "--wait", "1m"])?;
     assert_eq!(next["status"], "completed");
     assert_eq!(periapt.json(["show-unit", "probe/0"])?["probe/0"]["opened-ports"], json!([]));

@@ -23,7 +23,7 @@ fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
     let names: Vec<_> = agents.as_array().into_iter().flatten().map(|agent| &agent["name"]).collect();
     assert_eq!(names, ["first", "second"]);
 
-    // A unit beside another, on its machine.
+    // A unit placed on another unit's machine.
     periapt.deploy("wordpress", ["--to", "1"])?;
     periapt.wait_for(["application", "wordpress", "--status", "blocked"])?;
     let status = periapt.json(["status"])?;
@@ -37,7 +37,7 @@ fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
 fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_own_version()
 -> anyhow::Result<()> {
     let periapt = Installation::replaced()?;
-    // The controller has the charm checked; the agent compiles it, and starts a runner for its model.
+    // The controller's helper checks the charm; the agent compiles it and starts a runner for the model.
     periapt.deploy("mysql", [])?;
     periapt.wait_for(["model"])?;
     let mut runners = 0;
@@ -57,11 +57,11 @@ fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_ow
 #[test]
 fn an_agent_that_cannot_reach_its_controller_waits_and_stops_when_told_to() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
-    // Bound and never listened on by a controller: whoever connects gets no answer.
+    // A bound listener that never answers: connections to it get no reply.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", nobody.local_addr()?);
     let agent = periapt.spawn(["agent", "run", "--controller", &url, "--name", "lone", "--data", "lone"])?;
-    // It has asked: so it is running, and handles signals.
+    // The agent has connected: it runs, and handles signals.
     let (_connection, _) = nobody.accept()?;
     assert_eq!(agent.end("TERM")?, Some(0));
     Ok(())

@@ -1,4 +1,4 @@
-//! Charms that are damaged on their way to an agent.
+//! Charms that are damaged on the way to an agent.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::text;
 const STATUS: &str = "/applications/mysql/units/mysql~10/juju-status/current";
 const MESSAGE: &str = "/applications/mysql/units/mysql~10/juju-status/message";
 
-/// The files below a directory.
+/// Returns the files below a directory.
 fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -26,7 +26,7 @@ fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A unit without an agent, the file in which the controller keeps its charm, and what is in it.
+/// Creates a unit without an agent; returns the controller's file of its charm and the file's content.
 fn without_agent() -> anyhow::Result<(Installation, PathBuf, Vec<u8>)> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "local", "--no-agent"])?;
@@ -76,7 +76,7 @@ fn a_charm_that_is_damaged_on_arrival_is_seen_in_status_and_goes_on_when_it_is_m
     let status = periapt.json_until(&["status"], changed)?;
     assert!(failed(&status), "{status}");
 
-    // The same file again: the controller finds that what it stores is damaged, and takes it.
+    // A second upload of the same file: the controller detects the damaged blob, and replaces it.
     let archive = packed("mysql", periapt.path())?.display().to_string();
     periapt.ok(["refresh", "mysql", "--path", archive.as_str()])?;
     assert!(fs::read(&blob)? == whole, "the upload replaces the damaged archive");

@@ -1,4 +1,4 @@
-//! Charms that assume what models here do not have.
+//! Charms that assume features that the model lacks.
 
 use std::{fs, path::PathBuf};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const NOTHING: &str = "Charm feature requirements cannot be met:";
 
-/// A model in which nobody runs hooks.
+/// Creates a model without an agent.
 fn model() -> anyhow::Result<Installation> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "--no-agent"])?;
@@ -16,7 +16,7 @@ fn model() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// An archive of `mysql` that assumes something, packed as another program would have done it.
+/// Packs `mysql` with an `assumes` that the packer does not check, and returns the archive's path.
 fn assuming(periapt: &Installation, edition: &str, assumes: &str) -> anyhow::Result<String> {
     let packed =
         packed_changed("mysql", edition, periapt.path(), |text| format!("{text}\nassumes: {assumes}\n"));
@@ -72,7 +72,7 @@ fn a_bundle_with_a_charm_that_would_be_refused_changes_nothing() -> anyhow::Resu
     periapt.ok(["deploy", "./bundle.yaml", "--force"])?;
     let status = periapt.json(["status"])?;
     assert_eq!(status["applications"].as_object().map(|all| all.len()), Some(2), "{status}");
-    // What is there is not asked again, and what comes in its place is.
+    // Applications that exist are not checked again; their replacements are.
     let again = periapt.run(["deploy", "./bundle.yaml"])?;
     assert_eq!((again.code, again.stderr.trim()), (Some(0), "No changes to apply."));
     let swapped = bundle.replace("a: {charm: ./mysql-present.charm}", "a: {charm: ./mysql-cluster.charm}");
@@ -83,7 +83,7 @@ fn a_bundle_with_a_charm_that_would_be_refused_changes_nothing() -> anyhow::Resu
     Ok(())
 }
 
-/// A charm's directory beside the code of `mysql`.
+/// Creates a charm's directory beside the code of `mysql`.
 fn sources(periapt: &Installation, assumes: &str) -> anyhow::Result<PathBuf> {
     let directory = periapt.path().join("sources");
     fs::create_dir_all(&directory)?;

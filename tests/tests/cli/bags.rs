@@ -3,10 +3,10 @@
 use anyhow::Context as _;
 use periapt_tests::Installation;
 
-/// Bytes of a value that fills most of a bag.
+/// The bytes of a value that fills most of a bag.
 const LARGE: usize = 200_000;
 
-/// Waits until the other side's hook has logged a whole value, as it read it.
+/// Waits until the other side's hook has logged a whole value that it read.
 fn read(periapt: &Installation, character: char) -> anyhow::Result<()> {
     let whole = |log: &str| log.chars().filter(|one| *one == character).count() == LARGE;
     periapt.ok_until(&["debug-log", "--replay", "--no-tail", "--include", "taker/0"], whole).map(drop)
@@ -38,7 +38,7 @@ fn a_value_of_200_kilobytes_arrives_at_a_unit_on_another_agent_by_both_doors() -
     periapt.json_until(&["show-unit", "taker/0"], shown("~"))?;
     read(&periapt, '~')?;
 
-    // The same by the tool, as charms of other frameworks write it.
+    // The same through the hook tool, which charms of other frameworks use.
     let argv = format!("config-changed: tool relation-set -r sink:2 big={}", "^".repeat(LARGE));
     std::fs::write(periapt.path().join("argv"), argv)?;
     periapt.ok(["config", "giver", "script=@argv"])?;
@@ -48,7 +48,7 @@ fn a_value_of_200_kilobytes_arrives_at_a_unit_on_another_agent_by_both_doors() -
         periapt.ok(["exec", "--unit", "taker/0", "--", "relation-get -r db:2 big giver/0 | wc -c"])?;
     assert_eq!(counted.trim().parse::<usize>()?, LARGE + 1, "{counted}");
 
-    // What no bag takes fails at the call, with the bound.
+    // A value that exceeds the bag fails at the call, with the limit.
     let script = "relation-set -r sink:2 more=$(relation-get -r sink:2 big giver/0)";
     let refused = periapt.run(["exec", "--unit", "giver/0", "--", script])?;
     assert!(

@@ -1,4 +1,4 @@
-//! `init`: in each language a charm that passes its own tests, packs, and is active once it is deployed.
+//! `init`: the new charm of each language passes its own tests, packs, and becomes active once it is deployed.
 
 use std::{path::Path, process::Command};
 
@@ -10,12 +10,12 @@ use crate::{
     text,
 };
 
-/// Makes a charm, lets `test` run its own tests, packs and deploys it, and sees it at work.
+/// Creates a charm, runs its own tests with `test`, packs it, deploys it and waits until it is active.
 fn begins(language: &str, test: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
     begins_with(language, &[], test)
 }
 
-/// The same with variables of the environment for packing.
+/// Does the same with environment variables for packing.
 fn begins_with(
     language: &str,
     variables: &[(&str, &Path)],
@@ -35,7 +35,8 @@ fn begins_with(
     Ok(())
 }
 
-/// Runs a tool of the language in the charm's directory. npm's cache is a new one: what a charm needs must lie beside it.
+/// Runs a tool of the language in the charm's directory. npm gets an empty cache: the charm's dependencies must be
+/// beside it.
 fn run(directory: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
     let cache = tempfile::tempdir()?;
     let mut command = Command::new(program);
@@ -50,7 +51,7 @@ fn run(directory: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<()
 #[test]
 fn a_new_charm_in_javascript_is_tested_packed_and_active() -> anyhow::Result<()> {
     begins("js", |directory| {
-        // Its one dependency lies beside it: nothing is fetched.
+        // The charm's only dependency is beside it: npm fetches nothing.
         run(directory, "npm", &["install", "--offline", "--no-audit", "--no-fund"])?;
         run(directory, "npm", &["test"])
     })
@@ -74,13 +75,13 @@ fn a_new_charm_in_go_is_tested_packed_and_active() -> anyhow::Result<()> {
 
 #[test]
 fn a_new_charm_in_rust_is_packed_and_active() -> anyhow::Result<()> {
-    // Its tests are run by `tools/test`, in one place, where the SDK is compiled once.
+    // `tools/test` runs the charm's tests, in one place, where the SDK is compiled once.
     begins("rust", |_| Ok(()))
 }
 
 #[test]
 fn a_new_charm_in_python_is_packed_and_active() -> anyhow::Result<()> {
-    // Its tests need packages from PyPI.
+    // The charm's tests need packages from PyPI.
     begins("python", |_| Ok(()))
 }
 

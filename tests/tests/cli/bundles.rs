@@ -23,7 +23,7 @@ relations:
 - [blog:db, db]
 ";
 
-/// An installation with a bundle and its charms in it.
+/// Creates an installation with a bundle and its charms.
 fn with_bundle() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     for charm in ["wordpress", "mysql"] {
@@ -84,7 +84,7 @@ fn a_bundle_is_deployed_changed_and_exported() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What says how an application of a bundle is bound, exposed, placed and stored.
+/// A bundle with bindings, exposure, placement and storage of its applications.
 const DETAILED: &str = "
 applications:
   blog:
@@ -98,7 +98,7 @@ applications:
     storage: {scratch: '1,10M'}
 ";
 
-/// Waits until both units have a machine, and the one with storage has run its hooks.
+/// Waits until both units have a machine and the unit with storage is idle.
 fn placed(periapt: &Installation) -> anyhow::Result<()> {
     let is_there = |status: &serde_json::Value| {
         let agent = text(status, "/applications/probe/units/probe~10/juju-status/current");

@@ -1,4 +1,4 @@
-//! The charms of `charms/bundle.yaml`, deployed as one model: what each of them promises, seen from outside.
+//! The charms of `charms/bundle.yaml` in one model: the promises of each, checked from outside.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::text;
 
 const CHARMS: [&str; 6] = ["wordpress", "mysql", "backup", "tls-certificates", "log-shipper", "aggregator"];
 
-/// An installation with the bundle deployed and settled.
+/// Creates an installation with the bundle deployed and settled.
 fn deployed() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     for charm in CHARMS {
@@ -22,7 +22,7 @@ fn deployed() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// Runs an action, and answers its results.
+/// Runs an action and returns its results.
 fn results(periapt: &Installation, unit: &str, arguments: &[&str]) -> anyhow::Result<Value> {
     let shown = periapt.json([&["run", unit], arguments].concat())?;
     let task = shown.as_object().and_then(|tasks| tasks.values().next());
@@ -33,7 +33,7 @@ fn results(periapt: &Installation, unit: &str, arguments: &[&str]) -> anyhow::Re
 fn the_bundle_of_the_catalogue_does_what_its_charms_promise() -> anyhow::Result<()> {
     let periapt = deployed()?;
 
-    // A subordinate beside each principal, which sees its own one and tells of it elsewhere.
+    // Each principal has a subordinate beside it, which sees only its own principal and reports on it elsewhere.
     let status = periapt.json(["status"])?;
     for principal in ["wordpress/0", "wordpress/1", "mysql/0"] {
         let application = principal.split('/').next().unwrap_or_default();
@@ -42,14 +42,14 @@ fn the_bundle_of_the_catalogue_does_what_its_charms_promise() -> anyhow::Result<
         let message = text(beside.unwrap_or(&Value::Null), "/workload-status/message")?;
         assert!(message.ends_with(&format!(" of {principal}")), "{message}");
     }
-    // By way of two relations, so perhaps not with the first look.
+    // The line passes two relations, so it may arrive after the first check.
     periapt.json_until(&["run", "aggregator/leader", "tail"], |shown| {
         let tasks = shown.as_object().into_iter().flat_map(serde_json::Map::values);
         let mut lines = tasks.filter_map(|task| task["results"]["wordpress-1"].as_str());
         lines.any(|lines| lines.contains("rendered wp-config.php"))
     })?;
 
-    // Storage as large as the bundle says; what is restored is what was there.
+    // The storage has the bundle's size; a restore brings back the saved posts.
     assert_eq!(periapt.json(["storage"])?["filesystems"]["0"]["size"], 32);
     let publish = |title: &str| results(&periapt, "wordpress/leader", &["publish", title]);
     let backup = || -> anyhow::Result<String> {
@@ -66,7 +66,7 @@ fn the_bundle_of_the_catalogue_does_what_its_charms_promise() -> anyhow::Result<
     let posts = results(&periapt, "wordpress/leader", &["posts"])?;
     assert_eq!(posts["posts"], json!({"post-1": "Worth keeping"}));
 
-    // A new certificate and a new authority reach those that have them, and old keys do not stay.
+    // A new certificate and a new authority reach their users, and old keys disappear.
     let renewed = results(&periapt, "tls-certificates/leader", &["renew", "unit=wordpress/0"])?;
     assert!(renewed.get("wordpress-1").is_none(), "{renewed}");
     let message = format!("*certificate {}", text(&renewed, "/wordpress-0")?);
@@ -87,7 +87,7 @@ fn the_bundle_of_the_catalogue_does_what_its_charms_promise() -> anyhow::Result<
     revisions.sort_unstable();
     assert_eq!(revisions, [(Some(2), 1), (Some(2), 1), (Some(3), 1)], "{secrets}");
 
-    // One that is about to expire is replaced before it does, and nobody asked.
+    // A certificate is replaced before it expires, without an operator.
     periapt.ok(["config", "tls-certificates", "lifetime=3s"])?;
     results(&periapt, "tls-certificates/leader", &["renew", "unit=wordpress/0"])?;
     periapt.json_until(&["secrets", "--owner", "tls-certificates"], |secrets| {

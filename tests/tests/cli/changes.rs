@@ -1,8 +1,8 @@
-//! Settings, exposure, machines: what an operator changes.
+//! Changes by an operator: settings, exposure, machines.
 
 use periapt_tests::Installation;
 
-/// A model with one application and nobody to run it.
+/// Creates a model with one application and no agent.
 fn model() -> anyhow::Result<Installation> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "--no-agent"])?;
@@ -27,7 +27,7 @@ fn settings_are_set_reset_and_read_from_files_together_or_not_at_all() -> anyhow
     periapt.ok(["config", "wordpress", "--file", "settings.yaml", "blog-title=B"])?;
     assert_eq!((value("port")?, value("blog-title")?), ("83\n".to_owned(), "B\n".to_owned()));
 
-    // What is shown can be set elsewhere.
+    // Settings that are shown can be set elsewhere.
     let yaml = periapt.ok(["config", "wordpress", "--format", "yaml"])?;
     std::fs::write(periapt.path().join("shown.yaml"), yaml)?;
     periapt.ok(["deploy", "wordpress.charm", "copy", "--config", "shown.yaml", "--config", "port=84"])?;
@@ -47,7 +47,7 @@ fn a_models_configuration_is_shown_with_its_source() -> anyhow::Result<()> {
     periapt.ok(["model-config", "--reset", "automatically-retry-hooks"])?;
     assert_eq!(periapt.ok(["model-config", "automatically-retry-hooks"])?, "true\n");
 
-    // What the controller says for all models holds where a model says nothing, and in models to come.
+    // Controller defaults apply to models that do not set the key themselves, also to later ones.
     periapt.ok(["model-defaults", "hook-timeout=1m", "firewall-mode=none"])?;
     periapt.ok(["model-config", "firewall-mode=instance"])?;
     let shown = periapt.json(["model-config"])?;
@@ -111,7 +111,7 @@ fn relations_are_refused_when_they_are_ambiguous_or_there_already() -> anyhow::R
     assert!(error.contains("exists"), "{error}");
     let status = periapt.ok(["status", "--relations"])?;
     assert!(status.contains("mysql:db"), "{status}");
-    // Nobody has entered its scope: it is gone at once.
+    // No unit has entered the scope: the relation is removed at once.
     periapt.ok(["remove-relation", "mysql", "wordpress"])?;
     let left = periapt.json(["status"])?;
     let kinds: Vec<_> = left["relations"].as_array().into_iter().flatten().map(|r| &r["type"]).collect();

@@ -1,5 +1,5 @@
-//! The compile helper, which an agent starts for each component, and what the kernel lets it do: a component is a
-//! stranger's, and so is what it makes of the compiler.
+//! The compile helper, which an agent starts for each component, and its limits in the kernel: a component is
+//! hostile, and so is the compiler after reading it.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 const HELLO: &[u8] = include_bytes!("../../../runtime/sandbox/tests/fixtures/hello-0.1.0.charm");
 
-/// How long anything may take.
+/// The timeout of each wait.
 const UNTIL: Duration = Duration::from_secs(90);
 
 fn component() -> anyhow::Result<Vec<u8>> {
     Ok(Archive::read(HELLO)?.file(COMPONENT).context("a component")?.to_vec())
 }
 
-/// An order with limits under which any component of ours is compiled, which this process starts.
+/// Returns an order with limits that suffice for any component of this repository.
 fn order() -> Value {
     json!({
         "work": "component",
@@ -44,24 +44,24 @@ fn started(order: &Value) -> anyhow::Result<Child> {
     helper.spawn().context("starting a helper")
 }
 
-/// What becomes of a component.
+/// Runs the helper on a component.
 fn compiled(order: &Value, component: &[u8]) -> anyhow::Result<Output> {
     let mut helper = started(order)?;
     let mut input = helper.stdin.take().context("its input")?;
-    // It may end before it has read everything.
+    // The helper may end before it has read everything.
     let _ = input.write_all(component);
     drop(input);
     Ok(helper.wait_with_output()?)
 }
 
-/// The same with something else in its place: `/limits/memory`.
+/// Returns the order with one changed value, at a JSON pointer such as `/limits/memory`.
 fn with(pointer: &str, value: impl Into<Value>) -> anyhow::Result<Value> {
     let mut order = order();
     *order.pointer_mut(pointer).context("a part of an order")? = value.into();
     Ok(order)
 }
 
-/// What it said, of one that compiled nothing.
+/// Returns the error of a helper that must compile nothing.
 fn refused(order: &Value, component: &[u8]) -> anyhow::Result<String> {
     let output = compiled(order, component)?;
     ensure!(!output.status.success(), "it was compiled: {output:?}");
@@ -78,7 +78,7 @@ fn within_its_limits_a_component_is_compiled() -> anyhow::Result<()> {
 
 #[test]
 fn a_module_is_compiled_without_the_component_that_it_is_from() -> anyhow::Result<()> {
-    // The smallest one: what says that it is a module, and of which version.
+    // The smallest module: magic number and version.
     let module = b"\0asm\x01\0\0\0";
     let output = compiled(&with("/work", "module")?, module)?;
     assert!(output.status.success() && !output.stdout.is_empty(), "{output:?}");
@@ -92,7 +92,7 @@ fn a_module_is_compiled_without_the_component_that_it_is_from() -> anyhow::Resul
 #[test]
 fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
     let component = component()?;
-    // Too little memory to begin with: whatever becomes of the process, nothing is compiled.
+    // Too little memory to start: the process may end in any way, but compiles nothing.
     assert!(!refused(&with("/limits/memory", 1 << 20)?, &component)?.is_empty());
     let short = component.len() as u64 - 1;
     let told = refused(&with("/limits/input", short)?, &component)?;
@@ -115,7 +115,8 @@ fn code_that_is_larger_than_it_may_be_is_not_handed_out() -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Whether the kernel says of a process that it is behind its fence; privileges are a mask of what is left of them.
+/// Returns true if the kernel reports the process as sandboxed; `privileges` is the mask of its remaining
+/// capabilities.
 fn fenced(pid: u32, privileges: u64) -> anyhow::Result<bool> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let field = |name: &str| {
@@ -130,7 +131,7 @@ fn fenced(pid: u32, privileges: u64) -> anyhow::Result<bool> {
 fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Result<()> {
     let mut helper = started(&order())?;
     let deadline = Instant::now() + UNTIL;
-    // It waits for its component.
+    // The helper waits for its component.
     while !fenced(helper.id(), 0)? {
         ensure!(Instant::now() < deadline, "a helper waits for its component without a fence");
         std::thread::yield_now();
@@ -146,7 +147,8 @@ fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Resul
     let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
     let children: Vec<u32> =
         lists.collect::<String>().split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    // The unit has run its hooks there. A runner finds what lies in a directory that its user has no right to.
+    // The unit has run its hooks there. A runner keeps the right to reach files in directories that its user cannot
+    // enter.
     assert_eq!(children.len(), 1, "the runner of the one model");
     let to_files = (1 << 1) | (1 << 2);
     assert!(
@@ -157,7 +159,7 @@ fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Resul
     Ok(())
 }
 
-/// Each is one of the kernel's, of which the compiler knows nothing.
+/// The kernel enforces each of these limits, without the compiler's help.
 #[test]
 fn the_kernel_keeps_the_limits_before_a_byte_is_read() -> anyhow::Result<()> {
     let mut order = with("/limits/cpu-seconds", 7)?;
@@ -172,7 +174,7 @@ fn the_kernel_keeps_the_limits_before_a_byte_is_read() -> anyhow::Result<()> {
         ("Max core file size", "0"),
     ];
     let deadline = Instant::now() + UNTIL;
-    // It waits for its component.
+    // The helper waits for its component.
     loop {
         let shown = fs::read_to_string(format!("/proc/{}/limits", helper.id()))?;
         let holds = |(name, value): &(&str, &str)| {

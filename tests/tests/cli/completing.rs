@@ -1,8 +1,8 @@
-//! Completion: what a shell is told when it asks.
+//! Shell completion.
 
 use periapt_tests::Installation;
 
-/// What could stand for the last of these words.
+/// Returns the completions of the last of these words.
 fn completed(periapt: &Installation, words: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut command = periapt.command(["--", "periapt"].iter().chain(words));
     command.env("PERIAPT_COMPLETE", "bash").env("_CLAP_IFS", "\n");
@@ -22,11 +22,11 @@ fn a_shell_is_told_the_names_that_there_are_now() -> anyhow::Result<()> {
     assert_eq!(completed(&periapt, &["run", "probe/0", "gre"])?, ["greet"]);
     assert_eq!(completed(&periapt, &["switch", "t"])?, ["test"]);
     assert_eq!(completed(&periapt, &["status", "-m", "te"])?, ["test"]);
-    // A model that the line names is asked, and not the current one.
+    // Completion uses the model that the line names, not the current one.
     periapt.ok(["add-model", "empty"])?;
     assert_eq!(completed(&periapt, &["config", "pr"])?, [""; 0]);
     assert_eq!(completed(&periapt, &["config", "-m", "test", "pr"])?, ["probe"]);
-    // Commands and options are known whether or not anybody answers.
+    // Commands and options complete even without a controller.
     periapt.ok(["controller", "stop"])?;
     assert_eq!(completed(&periapt, &["show-un"])?, ["show-unit"]);
     assert_eq!(completed(&periapt, &["deploy", "--num"])?, ["--num-units"]);

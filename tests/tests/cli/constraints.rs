@@ -1,4 +1,4 @@
-//! Where units are placed: constraints, and what is tried again.
+//! Constraints on the placement of units, and retries of placement.
 
 use periapt_tests::Installation;
 
@@ -74,7 +74,7 @@ fn constraints_that_no_sandbox_meets_are_taken_with_a_word_and_shown() -> anyhow
     let met = periapt.run(["set-constraints", "mysql", "mem=512M", "cores=1"])?;
     assert_eq!((met.code, met.stderr.as_str()), (Some(0), ""));
 
-    // What was deployed is deployed again as it was exported, and nothing differs.
+    // A bundle deploys again as it was exported, without changes.
     std::fs::write(periapt.path().join("exported.yaml"), periapt.ok(["export-bundle"])?)?;
     let again = periapt.run(["deploy", "./exported.yaml"])?;
     assert!(again.stderr.contains("No changes to apply"), "{again:?}");

@@ -1,4 +1,4 @@
-//! Controllers: made, killed, started again, selected, removed.
+//! Controllers: bootstrapped, killed, started again, selected, removed.
 
 use anyhow::Context as _;
 use periapt_tests::{Installation, signal};
@@ -34,7 +34,7 @@ fn a_stopped_controller_is_started_again_with_its_agent() -> anyhow::Result<()> 
     periapt.ok(["controller", "stop"])?;
     periapt.refused(["agents"])?;
     periapt.ok(["controller", "start"])?;
-    // Started twice is started once.
+    // A second start does nothing.
     let process = periapt.controller_process("local")?;
     periapt.ok(["controller", "start"])?;
     assert_eq!(periapt.controller_process("local")?, process);
@@ -108,7 +108,7 @@ fn a_controller_in_the_foreground_stops_when_told_to() -> anyhow::Result<()> {
             periapt.spawn(["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"])?;
         let line = controller.first_line()?;
         assert!(line.starts_with("ready http://127.0.0.1:"), "{line}");
-        // Its data is its own as long as it runs.
+        // A running controller locks its data directory.
         let error = periapt.refused(["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"])?;
         assert!(error.contains("another"), "{error}");
         assert_eq!(controller.end(signal)?, Some(0));
@@ -145,7 +145,7 @@ fn the_environment_says_where_commands_go_unless_it_is_empty_or_an_option_does()
     assert_eq!(shown(&["status"], "one", "a")?, at("one", "a"));
     assert_eq!(shown(&["status"], "two", "one:a")?, at("one", "a"));
     assert_eq!(shown(&["status", "-m", "b"], "one", "a")?, at("one", "b"));
-    // A model that is named is meant, whatever the environment names.
+    // A named model takes precedence over the environment.
     assert_eq!(said(&["wait-for", "model", "a", "--timeout", "30s"], "one", "no-such-model")?, "");
     assert!(
         said(&["wait-for", "model", "--timeout", "30s"], "one", "no-such-model")?.contains("no-such-model")

@@ -1,4 +1,4 @@
-//! Applications of one model that use what another one offers.
+//! Applications of one model that use another model's offers.
 
 use anyhow::Context as _;
 use periapt_tests::Installation;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// `mysql` in the model `prod`, offered; `wordpress` in the model `test`, the current one.
+/// Creates `mysql` in the model `prod`, offered, and `wordpress` in the current model `test`.
 fn offered() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["add-model", "prod", "--no-switch"])?;
@@ -21,7 +21,7 @@ fn offered() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// The number of the relation in the offering model.
+/// Returns the relation's id in the offering model.
 fn connection(periapt: &Installation) -> anyhow::Result<String> {
     let offers = periapt.json(["offers", "-m", "prod"])?;
     let id = offers.pointer("/mysql/connections/0/relation-id").context("no connection")?;

@@ -1,4 +1,4 @@
-//! Many operators at once, as a script that deploys in parallel is.
+//! Many concurrent operators, as in a script that deploys in parallel.
 
 use std::{fs, process::Stdio};
 

@@ -1,9 +1,9 @@
-//! Scripts that operators run: `exec`, what there is to run, and how it is told.
+//! Scripts that operators run with `exec`: their commands and their output.
 
 use periapt_tests::Installation;
 use serde_json::{Value, json};
 
-/// Units of the probe that have settled.
+/// Creates settled units of the probe.
 fn probes(units: &str, script: &str) -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     let script = format!("script={script}");
@@ -28,7 +28,7 @@ fn a_tool_runs_in_a_hook_context_of_each_unit() -> anyhow::Result<()> {
     let about = ["--relation", "peer:0", "--remote-unit", "probe/1", "--", "relation-get", "-"];
     assert!(periapt.ok(["exec", "-u", "probe/0"].into_iter().chain(about))?.contains("ingress-address"));
 
-    // It is an operation like any other.
+    // The script is an operation like any other.
     let operations = periapt.json(["operations", "--actions", "juju-exec"])?;
     let first = &operations["1"];
     assert_eq!(
@@ -62,7 +62,7 @@ fn a_code_that_is_not_0_is_told_and_what_cannot_be_run_is_refused() -> anyhow::R
         let said = periapt.refused(["exec", "-u", "probe/0", command])?;
         assert!(said.contains(error), "{said}");
     }
-    // Of a unit that is not there it is told what Juju tells, whatever was to be run: jubilant goes by that.
+    // For a missing unit, `exec` prints Juju's error whatever the script: jubilant relies on it.
     for (unit, error) in [
         ("probe/42", "failed to schedule any tasks:\nunit \"probe/42\" not found"),
         ("none/leader", "failed to schedule any tasks:\napplication \"none\" not found"),
@@ -91,7 +91,7 @@ fn a_script_has_the_words_and_the_files_of_a_shell_in_a_unit() -> anyhow::Result
     );
     assert_eq!(run("[ -f charmcraft.yaml ] && grep '^name:' *.yaml")?, "name: probe\n");
     assert_eq!(run("leader-set a=1; leader-set b=2; leader-get | grep -c .; exit 0")?, "2\n");
-    // Its /tmp is its own, and empty again for the next script; nothing of the charm's can be changed.
+    // A script has an empty /tmp of its own, and cannot change the charm's files.
     assert_eq!(
         run("echo x > /tmp/x; ls /tmp; echo 'a: file' > /tmp/y; relation-set -r peer:0 --file /tmp/y
              relation-get -r peer:0 a $JUJU_UNIT_NAME")?,

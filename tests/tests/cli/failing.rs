@@ -1,8 +1,8 @@
-//! Hooks that fail, and the operator's way on.
+//! Hooks that fail, and their resolution by the operator.
 
 use periapt_tests::Installation;
 
-/// A model in which `probe` has failed in the start hook, and nothing retries it.
+/// Creates a model in which the start hook of `probe` has failed, without retries.
 fn failed() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
@@ -11,7 +11,7 @@ fn failed() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// How often a hook of `probe/0` was run.
+/// Returns the number of runs of a hook of `probe/0`.
 fn runs(periapt: &Installation, hook: &str) -> anyhow::Result<usize> {
     let text = periapt.ok(["hooks", "probe/0"])?;
     Ok(text.lines().filter(|line| line.split_whitespace().nth(3) == Some(hook)).count())

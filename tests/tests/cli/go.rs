@@ -1,4 +1,4 @@
-//! Charms in Go, where there is a Go that builds them: packed by the binary, and what they do in the sandbox.
+//! Charms in Go, if there is a toolchain: packed by the binary, and run in the sandbox.
 
 mod words;
 
@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// This repository.
+/// Returns the path of this repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The exit code of `tools/go path` that says that there is no Go.
+/// The exit code of `tools/go path` without a Go toolchain.
 const NONE: i32 = 3;
 
-/// The Go that builds charms here; none, which is said, if there is no such.
+/// Returns the Go toolchain that builds charms; without one, prints a notice and returns none.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
 pub(crate) fn toolchain() -> anyhow::Result<Option<PathBuf>> {
     let output = Command::new(repository().join("tools/go")).arg("path").output().context("tools/go")?;
@@ -38,7 +38,7 @@ pub(crate) fn toolchain() -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-/// A call of Go that fetches nothing, and keeps what it compiled where packing does.
+/// Returns a call of Go that fetches nothing and shares the packer's build cache.
 pub(crate) fn quiet(go: &Path) -> Command {
     let mut command = Command::new(go);
     command.env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
@@ -69,14 +69,14 @@ fn no_go_is_told_from_one_that_is_wrongly_named() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An installation whose charms are built by a Go.
+/// An installation with a Go toolchain for its charms.
 struct Bench {
     periapt: Installation,
     go: PathBuf,
 }
 
 impl Bench {
-    /// Packs a directory; answers the archive, or what was said instead.
+    /// Packs a directory and returns the archive, or the error.
     fn pack(&self, directory: &Path) -> anyhow::Result<Result<PathBuf, String>> {
         let name = directory.file_name().context("a charm's directory has a name")?;
         let archive = self.periapt.path().join(name).with_extension("charm");
@@ -87,7 +87,7 @@ impl Bench {
         Ok(if output.status.success() { Ok(archive) } else { Err(said) })
     }
 
-    /// A charm of one file, with this repository's SDK, in a directory of the test's own.
+    /// Writes a charm of one file, with this repository's SDK, into a directory of the test's own.
     fn written(&self, name: &str, source: &str) -> anyhow::Result<PathBuf> {
         let directory = self.periapt.path().join(name);
         fs::create_dir(&directory)?;
@@ -106,7 +106,7 @@ impl Bench {
         Ok(directory)
     }
 
-    /// What became of one hook of an archive, whether or not it failed.
+    /// Runs one hook of an archive and returns its result, failed or not.
     fn tried(&self, archive: &Path, scene: &Value) -> anyhow::Result<Value> {
         let file = self.periapt.path().join("scene.json");
         fs::write(&file, scene.to_string())?;
@@ -139,7 +139,7 @@ fn a_charm_in_go_is_packed_from_its_sources_and_does_its_work() -> anyhow::Resul
         assert_eq!(text(&shown, "/hello~10/results/times")?, times);
     }
 
-    // What a handler answers fails the hook, and nothing of the hook happened.
+    // An error that a handler returns fails the hook, which has no effect.
     periapt.ok(["config", "hello", "port=70000"])?;
     periapt.wait_for(["unit", "hello/0", "--status", "error"])?;
     let log = periapt.ok(["debug-log", "--no-tail", "--lines", "5", "-i", "hello/0"])?;

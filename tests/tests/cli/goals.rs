@@ -1,4 +1,4 @@
-//! Goals in Juju's language of queries.
+//! Goals in the query language of Juju's `wait-for`.
 
 use periapt_tests::Installation;
 
@@ -24,7 +24,7 @@ fn what_a_query_wants_is_waited_for_and_told() -> anyhow::Result<()> {
         let arguments = [vec!["wait-for"], what, vec!["--query", query, "--summary=false"]].concat();
         assert_eq!(periapt.ok(&arguments)?, "", "{arguments:?}");
     }
-    // There is nothing to sum up without a query.
+    // Without a query there is nothing to summarize.
     assert_eq!(periapt.ok(["wait-for", "unit", "probe/0", "--summary=false"])?, "");
     let late =
         ["wait-for", "unit", "probe/0", "--query", r#"workload-status=="blocked""#, "--timeout", "100ms"];
@@ -52,7 +52,7 @@ fn what_goes_while_it_is_waited_for_is_told_at_once() -> anyhow::Result<()> {
     waiting.until("application \"probe\" removed")
 }
 
-/// A process whose standard error is read; it is killed when it is dropped.
+/// A process whose standard error the test reads; dropping it kills the process.
 struct Told {
     child: std::process::Child,
     lines: Box<dyn Iterator<Item = std::io::Result<String>>>,
@@ -65,7 +65,7 @@ impl Told {
         Self { child, lines: Box::new(lines) }
     }
 
-    /// Reads until a line has a text.
+    /// Reads until a line contains a text.
     fn until(&mut self, text: &str) -> anyhow::Result<()> {
         let mut read = Vec::new();
         for line in self.lines.by_ref() {

@@ -1,4 +1,4 @@
-//! Commands that are ended in the middle: what they had started is known to a verb, or ends with them.
+//! Commands that are interrupted: a verb knows the processes that they started, or these end with them.
 
 use std::{
     fs,
@@ -10,10 +10,10 @@ use std::{
 use anyhow::ensure;
 use periapt_tests::{Installation, signal};
 
-/// How long what must happen may take.
+/// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a bootstrap has come to, by what can be seen of it.
+/// A stage of a bootstrap, with the check that it is reached.
 type Moment = (&'static str, fn(&Installation) -> bool);
 
 fn holds(path: &Path, text: &str) -> bool {
@@ -24,7 +24,7 @@ fn exists(periapt: &Installation, path: &str) -> bool {
     periapt.path().join("data/controllers/local").join(path).exists()
 }
 
-/// In the order in which they come.
+/// The stages in their order.
 const MOMENTS: [Moment; 7] = [
     ("it runs", |_| true),
     ("it has a directory", |periapt| exists(periapt, "starting.json")),
@@ -46,7 +46,7 @@ fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result
     Ok(())
 }
 
-/// Runs a command and sends it a signal at a moment, unless it has ended before; answers its exit code.
+/// Runs a command and sends it a signal at a stage, unless it has ended before. Returns its exit code.
 fn interrupt(
     periapt: &Installation,
     arguments: &[&str],
@@ -76,9 +76,9 @@ fn a_bootstrap_that_is_interrupted_leaves_no_process_that_no_verb_ends() -> anyh
             let code = interrupt(&periapt, &arguments, name, || Ok(has_come(&periapt)))?;
             let known = periapt.json(["controllers"])?["controllers"].get("local").is_some();
             match (name, known) {
-                // A verb ends what is known.
+                // A verb ends known processes.
                 (_, true) => drop(periapt.ok(["kill-controller", "local", "--no-prompt"])?),
-                // It was ended by the signal itself, before it could listen, or has undone what it had done.
+                // The signal killed the command before it handled signals, or the command undid its work.
                 ("INT" | "TERM" | "HUP", false) => {
                     ensure!(code.is_none_or(|code| code > 128), "{at}: {code:?}");
                     ensure!(code.is_none() || !exists(&periapt, ""), "{at}: something is left");
@@ -87,7 +87,7 @@ fn a_bootstrap_that_is_interrupted_leaves_no_process_that_no_verb_ends() -> anyh
                 _ => {}
             }
             until(&format!("{at}: processes are left"), || Ok(periapt.processes()?.is_empty()))?;
-            // And again, over what may be left of it.
+            // A second bootstrap succeeds over the remains of the first.
             periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
             periapt.ok(["kill-controller", "local", "--no-prompt"])?;
             ensure!(periapt.processes()?.is_empty(), "{at}: the next one left a process");
@@ -106,7 +106,7 @@ fn a_start_that_is_interrupted_leaves_processes_that_stop_ends() -> anyhow::Resu
             ensure!(periapt.processes()?.is_empty());
             let come = || Ok(periapt.processes()?.len() >= count);
             interrupt(&periapt, &["controller", "start"], name, come)?;
-            // Those that nobody has written down end; the others are known.
+            // Unrecorded processes end; the others are known.
             let known = || -> anyhow::Result<bool> {
                 let listing = periapt.json(["controllers"])?;
                 let local = &listing["controllers"]["local"];
@@ -135,7 +135,7 @@ fn a_start_that_is_interrupted_leaves_processes_that_stop_ends() -> anyhow::Resu
 #[test]
 fn what_a_broken_bootstrap_keeps_is_known_and_removed_by_a_verb() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
-    // The agent cannot make its directory: a file is there first. The controller runs by then.
+    // The agent cannot make its directory, as a file has its name. By then the controller runs.
     let place = periapt.path().join("data/controllers/local");
     let arguments = ["bootstrap", "local", "--keep-broken"];
     let mut child = periapt.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
@@ -153,7 +153,7 @@ fn what_a_broken_bootstrap_keeps_is_known_and_removed_by_a_verb() -> anyhow::Res
 #[test]
 fn a_controller_that_cannot_be_written_down_is_ended() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
-    // In the place of the file that becomes the client's.
+    // A directory under the name of the temporary file that becomes the client's file.
     let blocked = periapt.path().join("data/client.json.new");
     fs::create_dir_all(&blocked)?;
     let error = periapt.refused(["bootstrap", "local", "--agent-name", "first"])?;

@@ -1,4 +1,4 @@
-//! Charms in other languages than Rust: packed from their sources by the binary, and what they do in the sandbox.
+//! Charms in other languages than Rust: packed from sources by the binary, and run in the sandbox.
 
 use std::{
     fs,
@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::text;
 
-/// The directory of a charm of this repository.
+/// Returns the directory of a charm of this repository.
 fn charm(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../charms").join(name)
 }
 
-/// Packs a charm's directory from its sources, and deploys it with more arguments of `deploy`.
+/// Packs a charm's directory from sources, and deploys it with further arguments.
 fn deploy(periapt: &Installation, directory: &Path, more: &[&str]) -> anyhow::Result<()> {
     let name = directory.file_name().context("a charm's directory has a name")?;
     let archive = periapt.path().join(name).with_extension("charm");
@@ -27,7 +27,7 @@ fn deploy(periapt: &Installation, directory: &Path, more: &[&str]) -> anyhow::Re
     periapt.ok(arguments).map(drop)
 }
 
-/// A charm of a few lines, in a directory of the test's own.
+/// Writes a short charm into a directory of the test's own.
 fn written(periapt: &Installation, name: &str, files: &[(&str, &str)]) -> anyhow::Result<PathBuf> {
     let directory = periapt.path().join(name);
     let metadata = format!(
@@ -64,7 +64,7 @@ fn a_charm_in_typescript_is_packed_from_its_sources_and_does_its_work() -> anyho
     let config = text(&shown, "/haproxy~10/results/config")?;
     assert!(config.contains("balance leastconn\n") && config.contains(":80 check disabled\n"), "{config}");
 
-    // An exception is the task's failure, and the log has the way to it, in the author's own files.
+    // An exception fails the task, and the log has its stack trace with the author's own files.
     let done = periapt.run(["run", "haproxy/0", "drain", "unit=wordpress/9"])?;
     assert_eq!(done.code, Some(1));
     let log = periapt.ok(["debug-log", "--no-tail", "--lines", "1000", "-i", "haproxy/0"])?;
@@ -73,7 +73,8 @@ fn a_charm_in_typescript_is_packed_from_its_sources_and_does_its_work() -> anyho
     Ok(())
 }
 
-/// What a charm in JavaScript does with files: more handles than a hook has at a time, and none that leads out.
+/// A charm in JavaScript that works with files: it opens more handles than a hook may have at a time, and tries to
+/// leave its directories.
 const FILES: &str = r#"
 import { active, listFiles, log, makeDirectory, on, readFile, readText, removeFile, writeFile } from "@periapt/charm";
 
@@ -135,7 +136,7 @@ fn a_charm_in_javascript_reads_and_writes_files() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a charm in JavaScript does at `config-changed`, by its option `mode`.
+/// A charm in JavaScript that acts on `config-changed` by its option `mode`.
 const WAYS: &str = r#"
 import { on, blocked } from "@periapt/charm";
 import { message } from "./words.js";
@@ -253,7 +254,7 @@ fn a_charm_in_c_is_packed_from_its_sources_and_does_its_work() -> anyhow::Result
     let greeting = text(&shown, "/hello~10/results/greeting")?;
     assert_eq!(greeting, "Hello, s\u{e9}same \"et\" toi!");
 
-    // What the SDK refuses fails the hook with its words, and nothing of the hook happened.
+    // A refusal by the SDK fails the hook with its message, and the hook has no effect.
     periapt.ok(["config", "hello", "port=70000"])?;
     periapt.wait_for(["unit", "hello/0", "--status", "error"])?;
     let log = periapt.ok(["debug-log", "--no-tail", "--lines", "5", "-i", "hello/0"])?;

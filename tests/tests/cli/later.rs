@@ -1,33 +1,33 @@
-//! Events that a charm asks to be told later, members that are told in batches, and what a hook absorbed.
+//! Events that a charm defers to a later time, batches of relation members, and the changes that a hook absorbs.
 
 use anyhow::Context as _;
 use periapt_tests::Installation;
 use serde_json::{Value, json};
 
-/// The newest hooks of a unit.
+/// Returns the newest hooks of a unit.
 fn journal(periapt: &Installation, unit: &str) -> anyhow::Result<Vec<Value>> {
     let shown = periapt.json(["show-unit", unit, "--journal"])?;
     let journal = shown.get(unit).and_then(|shown| shown.get("journal"));
     Ok(journal.and_then(Value::as_array).cloned().unwrap_or_default())
 }
 
-/// Their names.
+/// Returns the names of these hooks.
 fn hooks(periapt: &Installation, unit: &str) -> anyhow::Result<Vec<String>> {
     let name = |hook: &Value| hook.get("hook").and_then(Value::as_str).map(str::to_owned);
     Ok(journal(periapt, unit)?.iter().filter_map(name).collect())
 }
 
-/// The last hook of a name, with what it absorbed.
+/// Returns the last hook of a name, with the changes that it absorbed.
 fn last(periapt: &Installation, unit: &str, hook: &str) -> anyhow::Result<Value> {
     let journal = journal(periapt, unit)?;
     let last = journal.into_iter().rfind(|entry| entry.get("hook").is_some_and(|name| name == hook));
     last.with_context(|| format!("{unit} ran no {hook}"))
 }
 
-/// A charm that becomes active.
+/// The script of a charm that becomes active.
 const UP: &str = "script=start: status active up";
 
-/// Has `writer/0` write to its bag, and waits until it has.
+/// Makes `writer/0` write to its bag, and waits until it has.
 fn write(periapt: &Installation, value: &str) -> anyhow::Result<()> {
     periapt.ok([
         "config",
@@ -99,7 +99,7 @@ fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> 
     let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
     assert!(log.contains("\"joined\":[\"member/0\",\"member/1\",\"member/2\",\"member/3\"]"), "{log}");
 
-    // Who comes and goes while the unit is in error is never told of, and counted.
+    // A member that comes and goes while the unit is in error causes no hook, but is counted.
     periapt.ok(["config", "probe", "script=config-changed: fail not yet"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
     periapt.ok(["add-unit", "member"])?;
@@ -139,7 +139,7 @@ fn what_was_merged_and_what_was_passed_over_is_in_the_journal() -> anyhow::Resul
     let changed = last(&periapt, "probe/0", "config-changed")?;
     assert_eq!(changed["absorbed"][0], "3 changes of the settings", "{changed}");
 
-    // The member wrote while its reader was in error over something else.
+    // The member wrote while its reader was in error for another reason.
     periapt.ok(["config", "probe", "script=config-changed: fail not yet"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
     for value in ["4", "5"] {

@@ -1,4 +1,4 @@
-//! The one binary, driven as an operator drives it: nothing here knows what is inside.
+//! Tests of the binary, driven as an operator drives it, without knowledge of its internals.
 
 mod actions;
 mod agents;
@@ -44,7 +44,7 @@ mod words;
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// The text at a place of a document.
+/// Returns the text at a pointer of a document.
 fn text<'a>(value: &'a Value, pointer: &str) -> anyhow::Result<&'a str> {
     value.pointer(pointer).and_then(Value::as_str).with_context(|| format!("{pointer} in {value}"))
 }

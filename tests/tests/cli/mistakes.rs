@@ -1,4 +1,4 @@
-//! What is said to somebody who made a mistake.
+//! The messages for mistakes on the command line.
 
 use periapt_tests::Installation;
 
@@ -48,7 +48,7 @@ fn options_that_juju_does_not_take_together_are_refused() -> anyhow::Result<()> 
         assert_eq!(done.code, Some(2), "{arguments:?}: {done:?}");
         assert!(done.stderr.starts_with(expected), "{arguments:?}: {done:?}");
     }
-    // A flag that is said to be off is not there.
+    // A flag with `=false` counts as absent.
     let done = periapt.run(["show-secret", "pw", "--reveal=false", "--revisions"])?;
     assert!(done.stderr.contains("there is no controller yet"), "{done:?}");
     Ok(())

@@ -1,8 +1,8 @@
-//! Spaces, bindings, and whom an application's ports are for.
+//! Spaces, bindings, and the sources that may reach an application's ports.
 
 use periapt_tests::Installation;
 
-/// Addresses of the installation's host that are told of; a host without any has only itself to talk to.
+/// Returns the first subnet of the installation's host; none if the host has only loopback addresses.
 fn first_subnet(periapt: &Installation) -> anyhow::Result<Option<String>> {
     let spaces = periapt.json(["spaces"])?;
     let subnets = spaces.pointer("/spaces/0/subnets").and_then(|subnets| subnets.as_object());

@@ -1,4 +1,4 @@
-//! Output that cannot be written, and output that goes elsewhere.
+//! Output that cannot be written, and output that is redirected.
 
 use std::{
     fs::{self, File},
@@ -70,7 +70,7 @@ fn what_is_no_ordinary_file_is_written_to_and_not_replaced() -> anyhow::Result<(
         command.arg(&wasm);
         command
     };
-    // Links: to a device, to a file, to one that is to be made, to standard output.
+    // Links: to a device, to a file, to a missing file, to standard output.
     symlink("/dev/null", here.join("null"))?;
     symlink("/proc/self/fd/1", here.join("out"))?;
     symlink("real.charm", here.join("link.charm"))?;
@@ -80,7 +80,7 @@ fn what_is_no_ordinary_file_is_written_to_and_not_replaced() -> anyhow::Result<(
     }
     assert_eq!(fs::read(here.join("real.charm"))?, archive);
     assert!(fs::metadata("/dev/null")?.file_type().is_char_device());
-    // Standard output as a pipe, and as a file to which more is written.
+    // Standard output as a pipe, and as a file that gets further output.
     assert_eq!(pack("out").output()?.stdout, archive);
     let taken = here.join("taken");
     assert!(pack("out").args(["--format", "json"]).stdout(File::create(&taken)?).status()?.success());
@@ -102,7 +102,7 @@ fn what_is_no_ordinary_file_is_written_to_and_not_replaced() -> anyhow::Result<(
         assert!(reader.join().unwrap()? == expected, "{command:?}");
         assert!(fs::metadata(here.join("fifo"))?.file_type().is_fifo());
     }
-    // Nothing half written is left beside them.
+    // No partial file remains.
     let left: Vec<_> = fs::read_dir(here)?.map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains(".part")), "{left:?}");
     Ok(())

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// What an operator sees of an application's first unit.
+/// Returns the message of a unit's workload status.
 fn message(periapt: &Installation, unit: &str) -> anyhow::Result<String> {
     let shown = periapt.json(["show-unit", unit])?;
     Ok(text(&shown, &format!("/{}/workload-status/message", unit.replace('/', "~1")))?.to_owned())
 }
 
-/// Runs an action of a unit, and answers its task.
+/// Runs an action of a unit and returns its task.
 fn task(periapt: &Installation, unit: &str, arguments: &[&str]) -> anyhow::Result<Value> {
     let shown = periapt.json([&["run", unit], arguments].concat())?;
     Ok(shown.as_object().and_then(|tasks| tasks.values().next()).cloned().unwrap_or_default())
@@ -22,7 +22,7 @@ fn task(periapt: &Installation, unit: &str, arguments: &[&str]) -> anyhow::Resul
 #[test]
 fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    // One after the other: compiling them takes its time.
+    // One after the other, as compilation takes long.
     for (charm, application, status) in
         [("python-accounts", "accounts", "active"), ("python-portal", "portal", "blocked")]
     {
@@ -31,14 +31,14 @@ fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
         periapt.wait_for(["application", application, "--status", status])?;
     }
 
-    // The second shares the interpreter with the first: three modules were compiled once, and one component for each.
+    // The two charms share the interpreter: three modules are compiled once, and one component for each charm.
     let kept = fs::read_dir(periapt.path().join("data/controllers/local/agent/artefacts"))?;
     let mut kept = kept.map(|file| Ok(file?.metadata()?.len())).collect::<anyhow::Result<Vec<_>>>()?;
     kept.sort_unstable();
     assert_eq!(kept.len(), 5, "{kept:?}");
 
-    // An event that the provider puts off is told again when the operator has opened the door: StoredState and deferred
-    // events are kept from hook to hook.
+    // The provider defers an event until the operator changes an option: StoredState and deferred events persist
+    // between hooks.
     periapt.ok(["config", "accounts", "open=false"])?;
     periapt.wait_for(["unit", "accounts/0", "--status", "maintenance"])?;
     periapt.ok(["integrate", "accounts", "portal"])?;
@@ -48,14 +48,14 @@ fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
     assert_eq!(message(&periapt, "portal/0")?, "Portal: signed in as portal-1");
     assert_eq!(message(&periapt, "accounts/0")?, "1 accounts given out");
 
-    // The relation's data, the port, and a page from a template beside the code, with a secret that was granted.
+    // The relation's data, the port, and a page from a template beside the code, with a granted secret.
     let portal = periapt.json(["show-unit", "portal/0"])?["portal/0"].clone();
     assert_eq!(portal["opened-ports"], json!(["8080/tcp"]));
     assert_eq!(portal["relation-info"][0]["application-data"]["account"], "portal-1");
     let shown = task(&periapt, "portal/0", &["show"])?;
     assert_eq!(shown["results"]["page"], "Portal\nsigned in as portal-1, with a password of 24 characters\n");
 
-    // A new password is a new revision of the secret, and an action says what it does.
+    // A new password is a new revision of the secret, and the action logs its progress.
     periapt.ok(["config", "accounts", "password-length=30"])?;
     let replaced = task(&periapt, "accounts/leader", &["replace-password", "account=portal-1"])?;
     assert_eq!(replaced["results"]["replaced"], "portal-1");
@@ -72,19 +72,19 @@ fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
 
     a_hostile_neighbour_is_stopped(&periapt)?;
 
-    // Logged as the charm's own.
+    // The charm's own log line.
     let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "accounts/0"])?;
     assert!(log.contains("INFO unit.accounts/0.juju-log account portal-1 was given out"), "{log}");
     Ok(())
 }
 
-/// Beside others in a model, on an agent: its attacks one by one are in `hostile_python.rs`.
+/// Tests a hostile charm beside others in a model; `hostile_python.rs` tests its attacks one by one.
 fn a_hostile_neighbour_is_stopped(periapt: &Installation) -> anyhow::Result<()> {
     periapt.ok(["model-config", "automatically-retry-hooks=false", "hook-cpu-budget=2s"])?;
     packed("python-hostile", periapt.path())?;
     periapt.ok(["deploy", "./python-hostile.charm", "hostile", "-n", "3"])?;
     periapt.wait_for(["application", "hostile", "--status", "active"])?;
-    // All three compute for ever, at the same time, and the neighbours are asked meanwhile.
+    // All three units loop at the same time, while the neighbours must answer.
     periapt.ok(["config", "hostile", "mode=loop"])?;
     let shown = task(periapt, "portal/0", &["show"])?;
     assert!(text(&shown, "/results/page")?.starts_with("Portal\n"), "{shown}");
@@ -109,7 +109,7 @@ fn a_charm_with_native_code_runs_and_its_panic_is_its_own() -> anyhow::Result<()
         assert_eq!(message(&periapt, &unit)?, "Plain(kind='plain', port=25)");
     }
 
-    // Its three libraries are compiled by themselves, as the three modules of the interpreter are.
+    // The charm's three libraries are compiled as separate modules, like the interpreter's three.
     let kept = fs::read_dir(periapt.path().join("data/controllers/local/agent/artefacts"))?;
     assert_eq!(kept.count(), 7);
 

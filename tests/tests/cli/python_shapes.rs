@@ -1,4 +1,4 @@
-//! Shapes of charms in Python as they are published, each with what it comes to when it is packed (`tests/corpus/python`).
+//! The shapes of published charms in Python, each with the expected result of packing it (`tests/corpus/python`).
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,20 +15,20 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-/// What a shape has if it does not say otherwise.
+/// The files of a shape that does not replace them.
 const DEFAULTS: [(&str, &str); 2] = [
     ("charmcraft.yaml", "name: shape\nsummary: s\ndescription: d\n"),
     ("src/charm.py", "import ops\n\nops.main(ops.CharmBase)\n"),
 ];
 
-/// A charm and what is around it.
+/// A charm with its surroundings.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shape {
-    /// For whoever reads it.
+    /// A description for readers.
     #[expect(dead_code, reason = "each shape says what it stands for")]
     about: String,
-    /// Where the charm lies, if it is not the whole.
+    /// The charm's directory, if it is not the shape's.
     #[serde(default)]
     charm: String,
     files: BTreeMap<String, String>,
@@ -37,24 +37,24 @@ struct Shape {
     tries: Vec<Try>,
 }
 
-/// Packing it once.
+/// One packing of the charm.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Try {
     #[serde(default)]
     arguments: Vec<String>,
-    /// All dependencies that it gets.
+    /// All dependencies that the archive gets.
     packages: Option<Vec<String>>,
-    /// Or a part of why it is refused.
+    /// Part of the expected error.
     refused: Option<String>,
-    /// How many causes it is refused for, if that counts.
+    /// The number of causes in the error, if the test checks it.
     errors: Option<usize>,
-    /// All that is told besides.
+    /// All expected warnings.
     #[serde(default)]
     warnings: Vec<String>,
 }
 
-/// A release in the index.
+/// A release in the package index.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Release {
@@ -62,28 +62,28 @@ struct Release {
     version: String,
     #[serde(default)]
     needs: Vec<String>,
-    /// Its modules, if they are not called as it is.
+    /// The release's modules, if their names differ from its own.
     #[serde(default)]
     modules: Vec<String>,
-    /// A module in native code.
+    /// The name of a native module.
     native: Option<String>,
-    /// What its wheels are for; none: it has sources alone.
+    /// The tags of the release's wheels; none means sources only.
     tags: Option<Vec<String>>,
-    /// For which Pythons it says that it is.
+    /// The Python versions that the release requires.
     python: Option<String>,
-    /// What stands in some of its modules.
+    /// The sources of some modules.
     #[serde(default)]
     source: BTreeMap<String, String>,
-    /// Whether its native code was built for the sandbox.
+    /// True if the native code was built for the sandbox.
     #[serde(default)]
     built: bool,
 }
 
-/// What wheels are for that `tools/wheels` builds.
+/// The tag of wheels that `tools/wheels` builds.
 const SANDBOX: &str = "cp314-cp314-wasi_wasm32";
 
-/// What shapes are called after: what stands before the first dash that is a family of several. Each family is a test of its
-/// own, so that they run side by side.
+/// The families of shapes: the words before the first dash that several shapes share. Each family is a test of its
+/// own, so that they run in parallel.
 const FAMILIES: [&str; 5] = ["library", "poetry", "pydantic", "requirements", "uv"];
 
 #[test]
@@ -111,13 +111,13 @@ fn charms_of_other_shapes_come_to_what_is_written_of_them() -> anyhow::Result<()
     pack(|family| family.is_none())
 }
 
-/// Packs the shapes of some families, each as often as it says.
+/// Packs the shapes of some families, with all their tries.
 fn pack(families: impl Fn(Option<&str>) -> bool) -> anyhow::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/python");
     let periapt = Installation::empty()?;
     let releases = read::<Vec<Release>>(&corpus.join("index.yaml"))?;
     let index = Index::write(&periapt.path().join("index"), &releases)?;
-    // Nothing here may depend on what was built on this machine.
+    // Nothing here may depend on this machine's builds.
     let cache = periapt.path().join("cache");
     write_built(&cache.join("wheels"), &releases)?;
 
@@ -158,7 +158,7 @@ fn pack(families: impl Fn(Option<&str>) -> bool) -> anyhow::Result<()> {
 }
 
 impl Try {
-    /// What is not as it should be.
+    /// Checks the result against the expectations.
     fn said_of(&self, done: &Done) -> anyhow::Result<()> {
         let warnings: Vec<_> = done.stderr.lines().filter_map(|line| line.strip_prefix("WARNING ")).collect();
         ensure!(warnings == self.warnings, "warnings: {warnings:#?}\n{done:?}");
@@ -181,7 +181,7 @@ impl Try {
 }
 
 impl Shape {
-    /// Writes it below a directory; what its locks say of wheels is filled in.
+    /// Writes the shape below a directory, with the wheels' digests filled into its locks.
     fn write(&self, root: &Path, index: &Index) -> anyhow::Result<()> {
         let charm = root.join(&self.charm);
         for (name, text) in DEFAULTS {
@@ -199,10 +199,10 @@ impl Shape {
     }
 }
 
-/// A directory of wheels that pip finds, and their digests.
+/// A directory of wheels for pip, with their digests.
 struct Index {
     directory: PathBuf,
-    /// By `NAME VERSION`: names and digests of files.
+    /// The names and digests of wheels, by `NAME VERSION`.
     wheels: HashMap<String, Vec<(String, String)>>,
 }
 
@@ -228,7 +228,8 @@ impl Index {
         Ok(Self { directory: directory.to_owned(), wheels })
     }
 
-    /// A text with `{hashes NAME VERSION}` as pip has them, `{wheels NAME VERSION}` as uv has them, and `{files NAME VERSION}` as poetry does.
+    /// Fills in a text: `{hashes NAME VERSION}` in pip's form, `{wheels NAME VERSION}` in uv's, and `{files NAME
+    /// VERSION}` in poetry's.
     fn filled(&self, text: &str) -> anyhow::Result<String> {
         let mut filled = text.to_owned();
         for (name, files) in &self.wheels {
@@ -251,7 +252,7 @@ impl Index {
     }
 }
 
-/// Writes the wheels that were built for the sandbox, as `tools/wheels` leaves them.
+/// Writes the wheels that were built for the sandbox, in the layout of `tools/wheels`.
 fn write_built(directory: &Path, releases: &[Release]) -> anyhow::Result<()> {
     fs::create_dir_all(directory)?;
     let mut digests = String::new();

@@ -1,11 +1,11 @@
-//! Another charm for an application: what it asks is told first.
+//! Refreshes to another charm, whose plan the command shows first.
 
 use std::path::PathBuf;
 
 use periapt_tests::{Installation, packed_changed};
 use serde_json::json;
 
-/// A model in which nobody runs hooks, with `wordpress` in it.
+/// Creates a model with `wordpress` and without an agent.
 fn model() -> anyhow::Result<Installation> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "--no-agent"])?;
@@ -14,7 +14,7 @@ fn model() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// The charm with a text of its metadata replaced.
+/// Packs the charm with a text of its metadata replaced.
 fn changed(periapt: &Installation, edition: &str, from: &str, to: &str) -> anyhow::Result<PathBuf> {
     packed_changed("wordpress", edition, periapt.path(), |text| text.replace(from, to))
 }
@@ -42,7 +42,7 @@ fn what_a_charm_asks_is_told_before_anything_changes() -> anyhow::Result<()> {
     assert_eq!(plan["refusal"], json!(null), "{plan}");
     assert_eq!(periapt.ok(["config", "wordpress", "port"])?, "81\n", "a dry run changes nothing");
 
-    // Nobody is asked where no ability is added, and a script that is asked nothing goes on.
+    // The command asks nothing if the charm needs no new permissions, and scripts are not asked.
     let table = periapt.ok(arguments)?;
     assert!(table.contains("dropped  setting  port"), "{table}");
     assert_eq!(periapt.ok(["config", "wordpress", "port"])?, "eighty\n");
@@ -50,7 +50,7 @@ fn what_a_charm_asks_is_told_before_anything_changes() -> anyhow::Result<()> {
     let again = periapt.run(arguments)?;
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.stderr.contains("is already running charm \"local:wordpress-1\""), "{again:?}");
-    // What is changed with the charm is read by the new one's options, and changed though the charm is the same.
+    // Settings are parsed by the new charm's options, and are changed even if the charm is the same.
     periapt.ok(arguments.into_iter().chain([
         "--config",
         "port=ninety",
@@ -62,7 +62,7 @@ fn what_a_charm_asks_is_told_before_anything_changes() -> anyhow::Result<()> {
     let wrong = periapt.refused(arguments.into_iter().chain(["--config", "prot=1"]))?;
     assert!(wrong.contains("unknown option \"prot\""), "{wrong}");
 
-    // What is in the way is told with the plan, and by the dry run, too.
+    // Obstacles are shown with the plan, also by the dry run.
     let limited = changed(&periapt, "limited", "  db:\n", "  database:\n")?;
     let limited = limited.to_str().unwrap_or_default();
     for more in [&["--dry-run"][..], &["--force"], &[]] {

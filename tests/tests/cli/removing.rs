@@ -1,4 +1,4 @@
-//! Removals that wait, and what they tell meanwhile.
+//! Removals that wait, and their messages.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use periapt_tests::Installation;
 
-/// A model with a unit whose stop hook will fail, and that nothing retries.
+/// Creates a model with a unit whose stop hook will fail, without retries.
 fn stubborn() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
@@ -17,7 +17,7 @@ fn stubborn() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// A command that waits, with what it has said so far.
+/// A command that waits, with its output so far.
 struct Removal {
     child: Child,
     said: BufReader<std::process::ChildStderr>,
@@ -32,7 +32,7 @@ impl Removal {
         Ok(Self { child, said, lines: Vec::new() })
     }
 
-    /// Reads on until a line holds a text; answers the line.
+    /// Reads until a line contains a text, and returns the line.
     fn says(&mut self, text: &str) -> anyhow::Result<String> {
         loop {
             let mut line = String::new();
@@ -44,7 +44,7 @@ impl Removal {
         }
     }
 
-    /// All that it said once it has ended well; it must have printed nothing.
+    /// Returns all lines of standard error after a successful end with empty standard output.
     fn end(mut self) -> anyhow::Result<Vec<String>> {
         self.lines.extend(self.said.lines().collect::<Result<Vec<_>, _>>()?);
         let mut output = String::new();
@@ -66,7 +66,7 @@ fn a_destroyed_controller_tells_which_units_it_waits_for_and_what_helps() -> any
     let hint = removal.says("hint: ")?;
     assert!(hint.contains("`periapt resolved -m test probe/0`"), "{hint}");
     assert!(hint.contains("`periapt destroy-controller local --destroy-all-models --force`"), "{hint}");
-    // It fails again, which is no news.
+    // A second failure is not reported again.
     let show = ["show-unit", "-m", "test", "probe/0"];
     let commits = |shown: &serde_json::Value| shown["probe/0"]["commits"].as_u64().unwrap_or_default();
     let before = commits(&periapt.json(show)?);
@@ -113,7 +113,7 @@ fn a_command_that_gives_up_names_the_units_that_failed_and_what_helps() -> anyho
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
     periapt.deploy("probe", ["--config", "script=start: fail the disk is full\n*: status active fine"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
-    // The first attempt destroys, and the second one finds the model on its way out.
+    // The first attempt destroys the model, and the second one finds it dying.
     for (destroy, forced) in [
         (&["destroy-model", "test"][..], "`periapt destroy-model test --force`"),
         (
@@ -128,7 +128,7 @@ fn a_command_that_gives_up_names_the_units_that_failed_and_what_helps() -> anyho
         ensure!(said.contains("unit probe/0: hook failed: \"start\""), "{said}");
         ensure!(said.contains("`periapt resolved -m test UNIT`") && said.contains(forced), "{said}");
     }
-    // It goes on without the command.
+    // The removal continues without the command.
     periapt.ok(["resolved", "-m", "test", "probe/0", "--no-retry"])?;
     periapt.ok(["destroy-controller", "local", "--destroy-all-models", "--no-prompt"])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Resources, from an operator's file to what a hook reads.
+//! Resources, from an operator's file to a hook.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ const SCRIPT: &str = "script=start: resource data\nupgrade-charm: tool resource-
                       upgrade-charm: read /resources/data/data.txt\nupgrade-charm: resource data\n\
                       start: status active";
 
-/// What the probe logged of the resource, as the typed interface told it: without what stands before.
+/// Returns the resource as the probe logged it through the typed interface, without the prefix of the lines.
 fn read(periapt: &Installation) -> anyhow::Result<Vec<String>> {
     let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
     let line =
@@ -20,7 +20,7 @@ fn read(periapt: &Installation) -> anyhow::Result<Vec<String>> {
     Ok(log.lines().filter_map(line).collect())
 }
 
-/// What the probe logs of content that it was given as some revision.
+/// Returns the line that the probe logs for content of a revision.
 fn told(revision: u32, content: &str) -> String {
     let (sha256, size) = (Digest::of(content.as_bytes()), content.len());
     format!("revision={revision} size={size} sha256={sha256} read={size}: {content}")

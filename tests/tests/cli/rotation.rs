@@ -1,6 +1,5 @@
-//! A secret that is rotated. An hour is the shortest that a policy can say, so the controller is stopped, and goes on in
-//! the test's own process by a clock that the test has set. Agent, runners, charms and command line are those of the
-//! binary, and know nothing of it.
+//! The rotation of a secret. The shortest policy is an hour, so the test stops the controller, and runs it in its own
+//! process with a clock of its own. Agent, runners, charms and command line are the binary's, and notice nothing.
 
 use std::{
     net::SocketAddr,
@@ -21,10 +20,10 @@ use crate::{
     text,
 };
 
-/// How long the process before this one may take to let go of its directory and port.
+/// The longest time that the previous process may hold its directory and port.
 const UNTIL: Duration = Duration::from_secs(60);
 
-/// The machine's clocks, of which the one for people is ahead.
+/// The machine's clocks, with the wall clock set ahead.
 #[derive(Default)]
 struct Ahead {
     by: Duration,
@@ -45,11 +44,11 @@ impl Clock for Ahead {
     }
 }
 
-/// A controller in this process, for as long as this is kept.
+/// A controller in this process, which runs until the value is dropped.
 struct Going(Runtime);
 
 impl Going {
-    /// Goes on where the installation's controller `local` stopped.
+    /// Continues the installation's controller `local`.
     fn on(periapt: &Installation, by: Duration) -> anyhow::Result<Self> {
         let listing = periapt.json(["controllers"])?;
         let endpoint = text(&listing, "/controllers/local/url")?;
@@ -96,7 +95,7 @@ fn a_secret_is_rotated_by_its_owner_and_its_reader_hears_of_it() -> anyhow::Resu
     logged(&periapt, "owner/0", "event secret-rotate")?;
     logged(&periapt, "reader/0", "event secret-changed")?;
     logged(&periapt, "reader/0", "opened password=owt")?;
-    // The reader tracks the second, so the owner has been told of the first, and has removed it.
+    // The reader tracks the second revision, so the owner has learned that the first is obsolete, and has removed it.
     logged(&periapt, "owner/0", "event secret-remove")?;
     let secrets = periapt.json_until(&["secrets"], revision(2))?;
     let id = secrets.as_object().and_then(|secrets| secrets.keys().next()).context("a secret")?;

@@ -1,4 +1,4 @@
-//! Secrets, from one charm's hook to another's and to the disk, where no content stands.
+//! Secrets, from one charm's hook to another's and to the disk, which holds no content in clear.
 
 use std::{
     path::Path,
@@ -8,20 +8,20 @@ use std::{
 use anyhow::Context as _;
 use periapt_tests::Installation;
 
-/// Contents, none of which the test writes anywhere but into secrets: scripts have them backwards.
+/// The contents. The test writes them only into secrets; scripts have them backwards.
 const CONTENTS: [&str; 3] = ["first-needle-4711", "second-needle-4712", "users-needle-4713"];
 
-/// What stands in a bag, in the same database: who looks for it finds it.
+/// A value of a bag in the same database, which proves that the search works.
 const CONTROL: &str = "control-needle-4714";
 
-/// How long anything may take.
+/// The timeout of each wait.
 const UNTIL: Duration = Duration::from_secs(90);
 
 fn backwards(text: &str) -> String {
     text.chars().rev().collect()
 }
 
-/// An owner and a reader, which opens what it is granted.
+/// Creates an owner and a reader, which opens the secrets granted to it.
 pub(crate) fn related(owner: &str) -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     let script = format!("script={owner}");
@@ -34,7 +34,7 @@ pub(crate) fn related(owner: &str) -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// Waits until a unit has logged something.
+/// Waits until a unit has logged a text.
 pub(crate) fn logged(periapt: &Installation, unit: &str, text: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + UNTIL;
     loop {
@@ -55,13 +55,13 @@ fn a_secret_goes_from_one_charm_to_another_and_stands_nowhere_else() -> anyhow::
     ))?;
     logged(&periapt, "reader/0", &format!("opened password={first}"))?;
 
-    // Another revision: the reader hears of it and tracks it, and the owner hears that nobody tracks the first.
+    // A new revision: the reader learns of it and tracks it, and the owner learns that the first is obsolete.
     let script = format!("script=config-changed: revise password={second}\nsecret-remove: prune");
     periapt.ok(["config", "owner", &script])?;
     logged(&periapt, "reader/0", &format!("opened password={second}"))?;
     logged(&periapt, "owner/0", "event secret-remove")?;
 
-    // A user's, named by an option.
+    // A user's secret, named by an option.
     let uri = periapt.ok(["add-secret", "token", &format!("token={}", CONTENTS[2])])?;
     periapt.ok(["grant-secret", "token", "reader"])?;
     periapt.ok(["config", "reader", &format!("token={}", uri.trim_end())])?;
@@ -87,10 +87,10 @@ fn the_owner_hears_that_a_revision_expired() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a text stands in some file below a directory, as bytes or as base64 of them.
+/// Returns true if a file below a directory contains a text, plain or in base64.
 fn holds(directory: &Path, text: &str) -> anyhow::Result<bool> {
     use base64::Engine as _;
-    // Base64 of a text differs by where in a group of three it begins.
+    // The base64 of a text depends on its offset modulo three.
     let encoded = (0..3).map(|skip| {
         let padded = format!("{}{text}", "x".repeat(skip));
         let whole = base64::engine::general_purpose::STANDARD_NO_PAD.encode(padded);
@@ -104,7 +104,7 @@ fn holds(directory: &Path, text: &str) -> anyhow::Result<bool> {
                 return Ok(true);
             }
         } else if entry.file_type()?.is_file() {
-            // A database at work deletes files.
+            // A running database deletes files.
             let Ok(bytes) = std::fs::read(entry.path()) else { continue };
             let found =
                 |wanted: &String| bytes.windows(wanted.len()).any(|window| window == wanted.as_bytes());

@@ -22,7 +22,7 @@ fn two_applications_are_related_configured_scaled_and_removed() -> anyhow::Resul
     assert_eq!(text(&status, "/applications/wordpress/relations/db/0/related-application")?, "mysql");
     assert_eq!(text(&status, "/machines/0/instance-id")?, "first");
 
-    // Both units were given the same account, by the leader of the other side.
+    // The leader of the other side gave both units the same account.
     let shown = periapt.json(["show-unit", "wordpress/0", "wordpress/1"])?;
     let account = |unit: &str| -> anyhow::Result<String> {
         let relations = shown.pointer(&format!("/wordpress~1{unit}/relation-info")).and_then(Value::as_array);
@@ -86,7 +86,7 @@ fn a_refreshed_application_runs_upgrade_charm() -> anyhow::Result<()> {
     periapt.wait_for(["application", "db"])?;
     let status = periapt.json(["status"])?;
     assert_eq!(text(&status, "/applications/db/charm")?, "local:mysql-1");
-    // The unit has its new charm a moment before the first hook of it runs.
+    // The unit has its new charm a moment before its first hook of it runs.
     let upgrades = |hooks: &serde_json::Value| {
         let entries = hooks["entries"].as_array().into_iter().flatten();
         entries.filter(|entry| entry["record"]["event"] == "upgrade-charm").count()

@@ -1,4 +1,5 @@
-//! What listings print, field by field: Juju's names, kinds and nesting in JSON, its order in YAML, its columns in tables.
+//! The output of listings, field by field: Juju's names, types and nesting in JSON, its order in YAML, its columns in
+//! tables.
 
 mod tree;
 
@@ -8,9 +9,8 @@ use serde_json::Value;
 
 use self::tree::Tree;
 
-/// Commands with a place in what they print as JSON, and the fields there, each with its kind, in the order that they have in
-/// YAML. More fields may be there. Where the place in YAML is another one, it stands behind ` | `, and where a
-/// field's name is, behind `=`.
+/// Commands with a pointer into their JSON and the fields there, each with its type, in YAML's order. More fields are
+/// allowed. ` | ` separates a different pointer in YAML, `=` a field's different name there.
 const FIELDS: &[(&str, &str, &str)] = &[
     (
         "controllers",
@@ -210,7 +210,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ("status", "/offers/hosted", "application:text charm:text total-connected-count:number endpoints:map"),
 ];
 
-/// Commands with the heads of the columns that they draw.
+/// Commands with the headers of their tables.
 const COLUMNS: &[(&str, &str)] = &[
     ("controllers", "Controller  Model  User  Access  Cloud/Region  Models  Nodes  HA  Version  Status"),
     ("models", "Model  Cloud/Region  Type  Status  Machines  Units  Access  Last connection"),
@@ -240,7 +240,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ("users test", "Name  Display name  Access  Last connection"),
 ];
 
-/// Two models with something of everything, at rest.
+/// Creates two settled models with something of everything.
 fn furnished() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     let write = |name: &str, text: &str| std::fs::write(periapt.path().join(name), text);
@@ -273,7 +273,7 @@ fn furnished() -> anyhow::Result<Installation> {
     Ok(periapt)
 }
 
-/// Whether a value is of a kind.
+/// Returns true if a value has a type.
 fn is(value: &Value, kind: &str) -> bool {
     match kind {
         "text" => value.is_string(),
@@ -289,7 +289,7 @@ fn is(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// What stands in a line of a table: columns are two spaces apart at least.
+/// Returns the cells of a table's line; at least two spaces separate columns.
 fn columns(line: &str) -> impl Iterator<Item = &str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
 }
@@ -305,7 +305,7 @@ fn listings_have_jujus_fields_in_jujus_order_and_jujus_columns() -> anyhow::Resu
     let (plain, granted) = (of("pw").context("pw")?, of("granted").context("granted")?);
     for (command, at, wanted) in FIELDS {
         let json = periapt.json(command.split(' '))?;
-        // Ids of secrets are drawn.
+        // Secret ids are random.
         let at = at.replace("SECRET", &plain).replace("GRANTED", &granted);
         let (at, at_in_yaml) = at.split_once(" | ").unwrap_or((&at, &at));
         let place = json.pointer(at).unwrap_or(&Value::Null);

@@ -1,4 +1,4 @@
-//! An agent whose processes stand still for a while, as under a debugger or on a host that was suspended.
+//! An agent whose processes are stopped for a while, as under a debugger or on a suspended host.
 
 use std::{
     env, fs, thread,
@@ -9,10 +9,11 @@ use anyhow::{Context as _, ensure};
 use periapt_tests::{Installation, Running, signal};
 use serde_json::Value;
 
-/// How long, in seconds: beyond the length of a lease (60 s) leadership moves, which is the test's long form.
+/// The environment variable of the pause, in seconds. After more than a lease (60 s) leadership moves: the test's
+/// long form.
 const STANDS_STILL: &str = "PERIAPT_STANDSTILL";
 
-/// A process and all that it started.
+/// Returns a process and all its descendants.
 fn tree(pid: u32) -> Vec<u32> {
     let mut all = vec![pid];
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -22,7 +23,7 @@ fn tree(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The unit that leads, as the controller says.
+/// Returns the leader, according to the controller.
 fn leader(periapt: &Installation) -> anyhow::Result<String> {
     for unit in ["probe/0", "probe/1"] {
         if periapt.json(["show-unit", unit])?.pointer(&format!("/{}/leader", unit.replace('/', "~1")))
@@ -34,7 +35,7 @@ fn leader(periapt: &Installation) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// What charms were told, in order: whose, and whether it leads.
+/// Returns the answers of `is-leader` to charms, in order, each with its unit.
 fn told(periapt: &Installation) -> anyhow::Result<Vec<(String, bool)>> {
     let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
     let answers = log.lines().filter_map(|line| {
@@ -45,10 +46,10 @@ fn told(periapt: &Installation) -> anyhow::Result<Vec<(String, bool)>> {
     Ok(answers.collect())
 }
 
-/// How long is waited between two looks at what is waited for.
+/// The interval between checks.
 const LOOKS_AGAIN: Duration = Duration::from_millis(50);
 
-/// Has every unit asked, by a new value of an option that nothing else depends on.
+/// Makes every unit ask by changing an option, which has no other effect.
 fn ask(periapt: &Installation, round: &mut u32, wait_for: &[&str]) -> anyhow::Result<()> {
     *round += 1;
     let before = told(periapt)?;
@@ -66,7 +67,7 @@ fn ask(periapt: &Installation, round: &mut u32, wait_for: &[&str]) -> anyhow::Re
     }
 }
 
-/// After a moment it still leads, and all goes on; after longer than a lease lasts, another leads alone.
+/// After a short pause the unit still leads; after a pause longer than a lease, another unit leads alone.
 #[test]
 fn an_agent_that_stood_still_goes_on_and_leads_beside_nobody() -> anyhow::Result<()> {
     let seconds = env::var(STANDS_STILL).map_or(Ok(2), |text| text.parse()).context(STANDS_STILL)?;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use periapt_tests::Installation;
 
-/// What the probe logged of reading its note.
+/// Returns the notes that the probe read, from its log.
 fn notes(periapt: &Installation) -> anyhow::Result<Vec<String>> {
     let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
     let read = |line: &str| line.split_once("read /srv/scratch/note: ").map(|(_, note)| note.to_owned());
@@ -34,7 +34,7 @@ fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_
     let cells: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert_eq!(cells[1], ["probe/0", "scratch/0", "filesystem", "rootfs", "10MiB", "attached"], "{table}");
 
-    // Another archive of the same charm, and another agent process on the same data.
+    // Another archive of the same charm, and another agent process with the same data.
     let changed = periapt.path().join("changed");
     std::fs::create_dir(&changed)?;
     let archive = periapt_archive::Archive::read(&std::fs::read(periapt.path().join("probe.charm"))?)?;
@@ -52,7 +52,7 @@ fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_
     periapt.json_until(&["hooks", "probe/0"], upgraded)?;
     assert_eq!(notes(&periapt)?, ["kept", "kept"]);
 
-    // It outlives its unit, and then goes when it is told to.
+    // The storage outlives its unit, and is removed on request.
     periapt.ok(["remove-unit", "probe/0", "--no-prompt"])?;
     periapt.json_until(&["storage"], |storage| {
         storage["storage"]["scratch/0"]["status"]["current"] == "detached"
@@ -60,7 +60,7 @@ fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_
     let refused = periapt.refused(["destroy-model", "test", "--no-prompt"])?;
     assert!(refused.contains("--destroy-storage"), "{refused}");
 
-    // A new unit takes it over, with all that lies in it.
+    // A new unit attaches the storage with all its files.
     let refused = periapt.refused(["add-unit", "probe", "-n", "2", "--attach-storage", "scratch/0"])?;
     assert!(refused.contains("2 units are asked for"), "{refused}");
     periapt.ok(["add-unit", "probe", "--attach-storage", "scratch/0"])?;
@@ -112,7 +112,7 @@ fn an_agent_makes_no_more_storage_than_it_may_and_goes_on_when_there_is_room() -
 #[test]
 fn storage_beneath_other_storage_is_another_for_hooks_scripts_and_trials() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    // A place whose own name is one letter, beneath one that is not single.
+    // A storage with a one-letter name, mounted inside a storage that is declared `multiple`.
     let nested = periapt_tests::packed_changed("probe", "nested", periapt.path(), |text| {
         text.replace("storage:\n", "storage:\n  d:\n    type: filesystem\n    location: /srv/scratch/d\n")
     })?;
@@ -130,7 +130,7 @@ fn storage_beneath_other_storage_is_another_for_hooks_scripts_and_trials() -> an
     said("cat /srv/scratch/note > /srv/scratch/d/copy && rm /srv/scratch/d/way")?;
     assert_eq!(said("ls /srv/scratch/d")?, "copy\nnote\n");
 
-    // What lies in one goes with it, and the other stays as it is.
+    // In a trial, each storage uses its own directory: writes below one do not reach the other.
     for (id, directory) in [("scratch/0", "outer"), ("d/0", "inner")] {
         let place = periapt.path().join(directory);
         std::fs::create_dir(&place)?;

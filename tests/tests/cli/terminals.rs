@@ -1,4 +1,4 @@
-//! What a terminal is sent, and what a program: the one is not steered by strangers' texts, the other loses no byte.
+//! Output to terminals and to programs: hostile texts cannot steer a terminal, and programs get every byte.
 
 use std::{fs, io::Write as _, process::Stdio};
 
@@ -6,12 +6,12 @@ use periapt_host_api::yaml;
 use periapt_tests::{Installation, module};
 use serde_json::{Value, json};
 
-/// Sets a window's title, clears the screen (in the form with one character, too), deletes, turns the order of writing,
-/// and is not seen.
+/// Sets a window's title, clears the screen (also with the one-character form), deletes, reverses the writing
+/// direction, and is invisible.
 const HOSTILE: &str =
     "a\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{7f}\u{8}\u{202e}b\u{2066}\u{200b}\u{200d}\u{feff}c";
 
-/// What of a text a terminal obeys or does not show, but for this program's own colours.
+/// Returns the characters that a terminal obeys or hides, without the binary's own colours.
 fn steering(text: &str) -> Vec<char> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -33,7 +33,7 @@ fn steering(text: &str) -> Vec<char> {
     found
 }
 
-/// A unit whose action says and answers what it is told, and that has kept the same in its state and its application's
+/// Creates a unit whose action logs and returns the hostile text, and which has it in its state and its application's
 /// settings.
 fn hostile_unit() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
@@ -51,7 +51,7 @@ fn hostile_unit() -> anyhow::Result<Installation> {
 #[test]
 fn a_terminal_is_sent_no_control_of_strangers_and_a_program_each_byte() -> anyhow::Result<()> {
     let periapt = hostile_unit()?;
-    // Results, state, settings, statuses, logs: each is shown, as codes.
+    // Results, state, settings, statuses, logs: all show the characters as escapes.
     for arguments in [
         &["run", "--string-args", "probe/0", "greet", &format!("whom={HOSTILE}")][..],
         &["show-task", "2"],
@@ -135,13 +135,13 @@ fn a_line_break_in_a_message_makes_no_line_of_the_log() -> anyhow::Result<()> {
         periapt.ok(["exec", "--unit", "probe/0", "--", &format!("juju-log '{message}'")])?;
     }
     let log = periapt.ok(["debug-log", "--no-tail", "--replay"])?;
-    // As Python divides lines, too.
+    // Line breaks as Python defines them.
     let lines = log.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
     for line in lines {
         assert!(!line.starts_with("unit-mysql-0"), "{log}");
     }
     assert_eq!(log.matches(forged).count(), 6, "all of it is shown: {log}");
-    // Messages of an action come while it runs, a line each.
+    // The messages of an action arrive while it runs, one per line.
     let done = periapt.run(["run", "--string-args", "probe/0", "greet", "whom=you\n12:00:00 forged"])?;
     assert!(done.stderr.contains("greeting you\n    12:00:00 forged\n"), "{}", done.stderr);
     Ok(())
@@ -152,7 +152,7 @@ fn a_question_that_nobody_can_see_or_answer_is_a_no() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "--no-agent"])?;
     let destroy = ["destroy-controller", "local"];
-    // An answer without an end.
+    // An endless answer.
     let endless = periapt.command(destroy).stdin(fs::File::open("/dev/zero")?).output()?;
     assert_eq!(endless.status.code(), Some(1));
     let mut unseen = periapt.command(destroy);

@@ -15,7 +15,7 @@ use crate::text;
 
 const SECRET: &str = "secret:ctgg1h9p6qk5fqb3k8n0";
 
-/// A scene of the probe in which a unit of `other` has changed what it wrote.
+/// Returns a scene of the probe in which a unit of `other` has changed its bag.
 fn scene(script: &[&str]) -> Value {
     let script = script.iter().map(|action| format!("*: {action}\n")).collect::<String>();
     json!({
@@ -58,7 +58,7 @@ impl Bench {
         command
     }
 
-    /// Each line's answer, from one process.
+    /// Returns the answer to each line, from one process.
     fn answers(&self, lines: &[String]) -> anyhow::Result<Vec<Value>> {
         let mut child = self.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut input = child.stdin.take().context("its input")?;
@@ -78,7 +78,7 @@ impl Bench {
     }
 }
 
-/// All log lines of a hook.
+/// Returns all log lines of a hook.
 fn log(tried: &Value) -> Vec<&str> {
     let early = tried.get("early").and_then(Value::as_array).into_iter().flatten();
     early.filter_map(|effect| effect.pointer("/log/message")?.as_str()).collect()

@@ -1,4 +1,4 @@
-//! What streams: statuses and logs.
+//! Streams of statuses and logs.
 
 use periapt_tests::Installation;
 
@@ -39,7 +39,7 @@ fn the_log_is_filtered_by_entity_and_level() -> anyhow::Result<()> {
     assert!(!of_one.is_empty() && of_one.lines().all(|line| line.starts_with("unit-mysql-0: ")), "{of_one}");
     let without = periapt.ok(["debug-log", "--replay", "--no-tail", "--exclude", "mysql/0"])?;
     assert!(!without.is_empty() && !without.contains("unit-mysql-0"), "{without}");
-    // Lines are counted once it is known which are wanted: the newest are not all of one unit.
+    // The limit counts matching lines only: the newest lines are not all of one unit.
     for (unit, other) in [("mysql", "wordpress"), ("wordpress", "mysql")] {
         let module = format!("unit.{unit}/0");
         for filter in [["--include-module", &module], ["--exclude", other]] {

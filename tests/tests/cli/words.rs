@@ -1,11 +1,12 @@
-//! What people and scripts read: who is missing is named once, and by the name that this program was called by.
+//! Messages for people and scripts: an error names the missing entity once, and the program by the name that called
+//! it.
 
 use std::collections::BTreeSet;
 
 use anyhow::ensure;
 use periapt_tests::Installation;
 
-/// Each command with something that is not there.
+/// Each command, with the name of a missing entity.
 const MISSING: &[&str] = &[
     "actions nosuch",
     "add-credential nosuch --file nosuch.yaml",
@@ -151,7 +152,7 @@ const MISSING: &[&str] = &[
     "wait-for unit nosuch/0 --timeout 0",
 ];
 
-/// Commands to which nothing can be missing: they list, make, or explain.
+/// The commands that cannot miss anything: they list, create or explain.
 const COMPLETE: &[&str] = &[
     "add-secret",
     "add-space",
@@ -175,7 +176,7 @@ const COMPLETE: &[&str] = &[
     "whoami",
 ];
 
-/// Sequences of two words that a message says more than once, quotes and punctuation aside.
+/// Returns the pairs of words that a message repeats, without quotes and punctuation.
 fn repeated(message: &str) -> Vec<String> {
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let words: Vec<_> = message.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
@@ -198,7 +199,7 @@ fn who_is_missing_is_named_once_whatever_asks_for_it() -> anyhow::Result<()> {
         let lines = error.lines().filter(|line| line.starts_with("ERROR ")).count();
         let named = ["\"nosuch", " nosuch"].iter().map(|name| error.matches(name).count()).sum::<usize>();
         let again = repeated(error);
-        // As in Juju an operation is made, and is told to have no tasks: with exit code 0.
+        // As in Juju, the command makes an operation, reports that it has no tasks, and exits with code 0.
         let is_refused =
             (done.code != Some(0) && lines == 1) || error.contains("failed to schedule any tasks");
         if !is_refused || named > 1 || !again.is_empty() {
@@ -302,7 +303,7 @@ fn settings_of_jujus_are_kept_with_a_word_and_read_back() -> anyhow::Result<()> 
     let listed = periapt.json(["model-config"])?;
     assert_eq!(listed["logging-config"]["Source"], "model");
     assert_eq!(listed["test-mode"], serde_json::json!({"Value": true, "Source": "controller"}));
-    // What was not set is no error to whoever reads it, and a typing error is one.
+    // Reading a known setting without a value is no error; a misspelt one is.
     assert_eq!(periapt.ok(["model-config", "image-stream"])?, "released\n");
     assert!(periapt.refused(["model-config", "logging-cofnig"])?.contains("no setting logging-cofnig"));
     assert!(periapt.refused(["model-config", "test-mode=maybe"])?.contains("expected true or false"));

@@ -1,4 +1,4 @@
-//! The journal, read as it grows, and what the units have written down themselves.
+//! The journal, collected as it grows, and the units' own records of their hooks.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,27 @@ use crate::{
     steps::{FAILURE, LASTING},
 };
 
-/// As many of a unit's hooks as the controller keeps and shows.
+/// The number of a unit's hooks that the controller keeps and shows.
 const SHOWN: usize = 50;
-/// As many entries as a ledger keeps.
+/// The number of entries that a ledger keeps.
 const LEDGER: usize = 200;
-/// With this hook a unit begins to count.
+/// The hook with which a unit starts to count.
 const OPENS: &str = "tally-relation-created";
-/// This hook is counted, and not entered.
+/// A hook that is counted but not entered in the ledger.
 const NOTICES: &str = "peer-relation-changed";
 
-/// All hooks of all units, by the commit that they are part of.
+/// All hooks of all units, by the `seq` of their commits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Books {
     pub(crate) journals: BTreeMap<UnitName, BTreeMap<u64, JournalRecord>>,
 }
 
 impl Books {
-    /// Takes over what the journal shows now of a unit. What it has shown once must stay. Answers how many are new.
+    /// Adds the hooks that the journal shows of a unit, and returns the number of new ones. Hooks that were shown
+    /// once must stay.
     pub(crate) fn enter(&mut self, unit: &UnitName, shown: Vec<JournalRecord>) -> anyhow::Result<u64> {
         let known = self.journals.entry(unit.clone()).or_default();
-        // Failed hooks stay longer, and stand before the newest.
+        // The journal keeps failed hooks longer, before the newest ones.
         let newest = shown.len().saturating_sub(SHOWN);
         let Some(first) = shown.get(newest).map(|record| record.seq) else {
             ensure!(known.is_empty(), "the journal of {unit} is gone");
@@ -63,11 +64,12 @@ impl Books {
         Ok(new)
     }
 
-    /// Of a model at rest.
+    /// Checks the books of a settled model.
     pub(crate) fn audit(&self, observed: &Observed) -> anyhow::Result<()> {
         for (unit, journal) in &self.journals {
             for record in journal.values() {
-                // One hook fails, when it is asked to. What dies in the sandbox's process three times is taken for guilty.
+                // Only a hook that is told to fail may fail, or one that was cut short by three crashes of the
+                // sandbox's process.
                 if let HookOutcome::Failed { message } = &record.outcome {
                     let asked = record.event == Event::ConfigChanged && message.contains(FAILURE);
                     ensure!(asked || message.contains("the sandbox crashed"), "{unit}: {record:?}");

@@ -1,16 +1,16 @@
-//! Draws from a seed.
+//! Random numbers from a seed.
 
 /// A sequence of numbers that a seed determines (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// From a seed.
+    /// Creates the sequence of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another sequence, so that one who draws more does not change what the other draws.
+    /// Splits off an independent sequence, so that additional draws in one do not change the other.
     pub(crate) fn split(&mut self) -> Self {
         Self(self.next())
     }
@@ -23,12 +23,12 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Less than a bound, which is not 0.
+    /// Returns a number below a bound, which must not be 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// One of some.
+    /// Returns one of the elements.
     pub(crate) fn pick<'a, T>(&mut self, some: &'a [T]) -> &'a T {
         &some[usize::try_from(self.below(some.len() as u64)).unwrap_or_default()]
     }

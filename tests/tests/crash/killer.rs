@@ -1,4 +1,4 @@
-//! Who kills.
+//! The killer, which ends processes at random moments.
 
 use std::{
     fmt,
@@ -17,15 +17,15 @@ use crate::{
     services::{Services, command_line, kill_child},
 };
 
-/// How long it may take after a kill until a hook is committed again, on a machine that has other work. A unit whose
-/// runner dies under it three times is in error, and tried again after some seconds.
+/// The longest time from a kill to the next commit of a hook, on a busy machine. A unit whose runner dies three times
+/// is in error, and is retried after some seconds.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(90);
-/// How long what a dead keeper leaves behind may live.
+/// The longest time that the children of a dead keeper may live.
 const ORPHANS_LIVE: Duration = Duration::from_secs(20);
-/// How often it is looked.
+/// The interval between checks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Kills some processes at random moments, and starts them again.
+/// Kills processes at random moments and starts them again.
 #[derive(Debug)]
 pub(crate) struct Killer {
     kills: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Killer {
     done: Arc<AtomicBool>,
 }
 
-/// How many of each kind were killed.
+/// The number of kills of each kind.
 #[derive(Debug, Default)]
 pub(crate) struct Deeds {
     controllers: u32,
@@ -55,17 +55,18 @@ impl Deeds {
 }
 
 impl Killer {
-    /// One who kills so many.
+    /// Creates a killer for this many kills.
     pub(crate) fn new(kills: u32, chance: Chance) -> Self {
         Self { kills, chance, done: Arc::default() }
     }
 
-    /// Set when it has killed all that it should, or has given up; it gives up when it is set by another.
+    /// Returns the flag that ends the run. The killer sets it after its last kill or on failure; if another thread
+    /// sets it, the killer stops.
     pub(crate) fn done(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.done)
     }
 
-    /// Does so; `progress` counts committed hooks.
+    /// Kills until done. `progress` counts committed hooks.
     pub(crate) fn run(mut self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<Deeds> {
         let deeds = self.kill_all(services, progress);
         self.done.store(true, Ordering::Release);
@@ -75,7 +76,7 @@ impl Killer {
     fn kill_all(&mut self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<Deeds> {
         let mut deeds = Deeds::default();
         while deeds.all() < self.kills {
-            // Mostly in the middle of the work; now and then while the last victim is still coming back.
+            // Mostly kills during normal work; sometimes while the last victim is still restarting.
             if self.chance.below(4) > 0 {
                 self.works_again(services, progress)?;
             }
@@ -111,7 +112,7 @@ impl Killer {
         Ok(deeds)
     }
 
-    /// Waits until hooks are committed that were not when it was called.
+    /// Waits until new hooks are committed.
     fn works_again(&self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<()> {
         let (before, began) = (progress.load(Ordering::Acquire), Instant::now());
         while progress.load(Ordering::Acquire) == before {
@@ -125,7 +126,7 @@ impl Killer {
         Ok(())
     }
 
-    /// Half of the time somebody starts it at once.
+    /// Waits for a random time before the restart in half of the cases.
     fn leave_down(&mut self) {
         if self.chance.below(2) == 0 {
             thread::sleep(Duration::from_millis(self.chance.below(200)));
@@ -133,7 +134,7 @@ impl Killer {
     }
 }
 
-/// A runner ends with its keeper (`design.md` section 5).
+/// Checks that runners end with their keeper (`design.md` section 5).
 fn no_orphans(children: &[u32]) -> anyhow::Result<()> {
     let began = Instant::now();
     for &child in children {

@@ -1,13 +1,12 @@
-//! What is left when processes are killed: SIGKILL of the controller, of the agent's keeper and of its runners at
-//! random moments, while an operator changes a model whose charms count their hooks: settings, units, relations,
-//! charms, hooks that fail and are resolved in either way.
+//! The state after crashes: a killer sends SIGKILL to the controller, the agent's keeper and its runners at random
+//! moments, while an operator changes a model whose charms count their hooks: settings, units, relations, charms,
+//! hooks that fail and are resolved in either way.
 //!
-//! Afterwards each unit's count, its ledger and the journal tell of the same hooks; the effect of each command that
-//! was acknowledged is there; and the model is the one that the same commands make when nobody is killed.
+//! Afterwards each unit's count, its ledger and the journal agree; the effect of each acknowledged command is there;
+//! and the model equals the one that the same commands make without kills.
 //!
-//! `PERIAPT_CRASH_KILLS` is how many are killed: 10 by default, 100 in the long form.
-//! `PERIAPT_CRASH_SEED` repeats the commands and the draws of a run whose seed was printed; which instruction a kill
-//! hits is the machine's choice.
+//! `PERIAPT_CRASH_KILLS` is the number of kills: 10 by default, 100 in the long form. `PERIAPT_CRASH_SEED` repeats
+//! the commands and draws of a run from its printed seed; the instruction that a kill hits remains random.
 
 #![expect(clippy::print_stdout, reason = "a seed that nobody sees repeats nothing")]
 #![expect(clippy::indexing_slicing, reason = "a test that panics has failed, as it should")]
@@ -38,7 +37,7 @@ use projection::Projection;
 use services::Services;
 use steps::{Plan, Step};
 
-/// How many are killed by default: some of each kind.
+/// The default number of kills: some of each kind.
 const KILLS: u32 = 10;
 
 fn number<T: std::str::FromStr>(variable: &str) -> anyhow::Result<Option<T>> {
@@ -48,7 +47,7 @@ fn number<T: std::str::FromStr>(variable: &str) -> anyhow::Result<Option<T>> {
     }
 }
 
-/// Any, and another each time.
+/// Returns a random seed.
 fn any_seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(0_u8)
@@ -65,7 +64,7 @@ fn what_was_acknowledged_is_there_and_each_hook_counts_once_whoever_is_killed() 
     similar(&disturbed, &undisturbed)
 }
 
-/// Lets an operator work until so many were killed. Answers what it did, and what became of it.
+/// Runs an operator until the killer is done. Returns the operator's steps and the resulting model.
 async fn storm(seed: u64, kills: u32) -> anyhow::Result<(Vec<Step>, Projection)> {
     let mut services = Services::start()?;
     let mut operator = prepared(&services).await?;
@@ -91,7 +90,7 @@ async fn storm(seed: u64, kills: u32) -> anyhow::Result<(Vec<Step>, Projection)>
         anyhow::Ok(())
     };
     let worked = work.await;
-    // If the operator could not go on, nobody needs to be killed any more.
+    // A failed operator ends the killer, too.
     done.store(true, Ordering::Release);
     let (services, deeds) = deeds.await?;
     worked.map_err(|error| services.explain(error))?;
@@ -106,7 +105,7 @@ async fn storm(seed: u64, kills: u32) -> anyhow::Result<(Vec<Step>, Projection)>
     Ok((steps, projection))
 }
 
-/// The same, and nobody is killed.
+/// Runs the same steps without kills.
 async fn calm(steps: &[Step]) -> anyhow::Result<Projection> {
     let services = Services::start()?;
     let mut operator = prepared(&services).await?;
@@ -124,7 +123,7 @@ async fn calm(steps: &[Step]) -> anyhow::Result<Projection> {
     Ok(projection)
 }
 
-/// An operator, and a model with what all steps rest on.
+/// Prepares an operator with a model that all steps rely on.
 async fn prepared(services: &Services) -> anyhow::Result<Operator> {
     let archives = [packed("probe", services.path())?, packed_edition("probe", "second", services.path())?];
     let read = |path: &PathBuf| fs::read(path).with_context(|| format!("reading {}", path.display()));
@@ -132,7 +131,7 @@ async fn prepared(services: &Services) -> anyhow::Result<Operator> {
     Operator::prepare(services.url(), archives).await.map_err(|error| services.explain(error))
 }
 
-/// Waits until nothing is due, and looks at everything.
+/// Waits until the model settles, and checks everything.
 async fn finish(operator: &mut Operator, plan: &Plan) -> anyhow::Result<Projection> {
     let observed = operator.settled(plan).await?;
     operator.verify(plan).await?;

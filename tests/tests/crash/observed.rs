@@ -1,4 +1,4 @@
-//! A model as its API shows it, and what can be said of it.
+//! A model as its API shows it, and the checks of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use periapt_host_api::{
 
 use crate::steps::{Editions, PASSING, Plan, Step, message, script};
 
-/// All of a model.
+/// The observed state of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed {
     pub(crate) status: FullStatus,
@@ -26,14 +26,14 @@ impl Observed {
         all.find(|application| application.name.as_str() == name && application.life == Life::Alive)
     }
 
-    /// The numbers of an application's units that are to stay.
+    /// Returns the numbers of an application's units that are alive.
     fn units_of(&self, name: &str) -> BTreeSet<u32> {
         let units = self.status.applications.get(name).into_iter().flat_map(|application| &application.units);
         let alive = units.filter(|(_, unit)| unit.life.is_empty());
         alive.filter_map(|(name, _)| name.rsplit_once('/')?.1.parse().ok()).collect()
     }
 
-    /// Requirer and provider of the relations that are to stay, but for those of every model.
+    /// Returns requirer and provider of the relations that are alive, without those that every model has.
     fn relations(&self) -> BTreeSet<(&str, &str)> {
         let relations = self.status.relations.iter();
         relations
@@ -42,7 +42,7 @@ impl Observed {
             .collect()
     }
 
-    /// Whether a step has its effect.
+    /// Returns true if the model shows a step's effect.
     pub(crate) fn shows(&self, step: &Step, charms: Editions) -> bool {
         match *step {
             Step::Note(name, note) | Step::Mend(name, note, _) => self.has_script(name, &script(note, false)),
@@ -63,7 +63,7 @@ impl Observed {
         }
     }
 
-    /// An application's script.
+    /// Returns an application's script.
     pub(crate) fn script_of(&self, name: &str) -> Option<String> {
         match self.application(name)?.settings["script"].value.as_ref()? {
             OptionValue::Text(value) => Some(value.clone()),
@@ -71,7 +71,7 @@ impl Observed {
         }
     }
 
-    /// What units have counted.
+    /// Returns the counts that units have written.
     pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
         let relations = self.units.values().flat_map(|unit| &unit.relations);
         let tallies = relations.filter(|relation| relation.endpoint.as_str() == "tally");
@@ -82,7 +82,7 @@ impl Observed {
         self.script_of(name).is_some_and(|value| value == script)
     }
 
-    /// What is not as it was acknowledged.
+    /// Returns the contradictions to acknowledged commands.
     pub(crate) fn contradictions(&self, plan: &Plan, charms: Editions) -> Vec<String> {
         let mut wrong = Vec::new();
         if plan.relations != self.relations() {
@@ -110,7 +110,7 @@ impl Observed {
         wrong
     }
 
-    /// What is still under way.
+    /// Returns the unfinished work.
     pub(crate) fn pending(&self, plan: &Plan) -> Vec<String> {
         let mut pending = Vec::new();
         let gone = |life: &str| life.is_empty();
@@ -128,7 +128,7 @@ impl Observed {
         pending
     }
 
-    /// The units of an application that are to stay, each with its hook that has failed.
+    /// Returns the units of an application that are alive, each with its failed hook.
     pub(crate) fn failures_of<'a>(
         &'a self,
         name: &'a str,
@@ -141,7 +141,7 @@ impl Observed {
         })
     }
 
-    /// How often each unit has committed.
+    /// Returns the number of each unit's commits.
     pub(crate) fn commits(&self) -> BTreeMap<UnitName, u64> {
         self.units.iter().map(|(name, unit)| (name.clone(), unit.record.seq)).collect()
     }

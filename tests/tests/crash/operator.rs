@@ -1,4 +1,4 @@
-//! Who changes the model: each step again until it is acknowledged or can be seen.
+//! The operator, which repeats each step until the controller acknowledges it or the model shows it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,35 +23,35 @@ use crate::{
     steps::{Editions, LASTING, Plan, Step, deploy, selector},
 };
 
-/// How long anything may take that is waited for.
+/// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often it is looked.
+/// The interval between checks.
 const LOOK: Duration = Duration::from_millis(30);
-/// For how many looks in a row nothing may be due and nobody may commit, until the model is taken to be at rest.
+/// The number of consecutive checks without due work and commits after which the model counts as settled.
 const CALM: u32 = 12;
-/// An application without units: whoever is related to it is alone with its bag.
+/// An application without units: a unit that is related to it has only its own bag.
 const DESK: &str = "desk";
-/// Another one, so that the second charm always has somebody who uses it, and keeps its revision.
+/// A second application without units, which keeps the second charm in use and its revision stable.
 const SHELF: &str = "shelf";
-/// What a unit sets its count to that counts wrongly: more than any of these units runs.
+/// The count that a miscounting unit sets: more hooks than any of these units runs.
 const WRONG: u64 = 100_000;
-/// The hook that is made to fail.
+/// The hook that the script can fail.
 const FAILS: &str = "config-changed";
 
-/// One operator of one model.
+/// An operator of one model.
 #[derive(Debug)]
 pub(crate) struct Operator {
     client: Client,
     model: ModelSelector,
     charms: Editions,
     books: Books,
-    /// Units whose journal may still grow.
+    /// The units whose journal may still grow.
     followed: BTreeSet<UnitName>,
     progress: Arc<AtomicU64>,
 }
 
 impl Operator {
-    /// Makes a model with what all steps rest on.
+    /// Makes a model with the applications that all steps rely on.
     pub(crate) async fn prepare(url: &str, archives: [Vec<u8>; 2]) -> anyhow::Result<Self> {
         let client = Client::new(Options::new(url, Identity::Local))?;
         let model: ModelSelector = "storm".parse()?;
@@ -60,7 +60,7 @@ impl Operator {
         let first = client.upload_charm(first.into()).await?.digest;
         let second = client.upload_charm(second.into()).await?.digest;
         let charms = Editions { first, second };
-        // What a clock makes due differs from run to run.
+        // Work that a clock makes due differs from run to run.
         let quiet = [("update-status-hook-interval".to_owned(), "0".to_owned())].into();
         let mut commands = vec![
             Command::SetModelConfig { set: quiet, reset: Vec::new() },
@@ -79,17 +79,17 @@ impl Operator {
         Ok(Self { client, model, charms, books, followed: BTreeSet::new(), progress: Arc::default() })
     }
 
-    /// Counts the hooks that this operator has seen in the journal.
+    /// Returns the counter of the hooks that this operator has seen in the journal.
     pub(crate) fn progress(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.progress)
     }
 
-    /// How many it has seen.
+    /// Returns the number of hooks that the operator has seen.
     pub(crate) fn hooks(&self) -> u64 {
         self.progress.load(Ordering::Acquire)
     }
 
-    /// Does a step, once.
+    /// Performs a step once.
     pub(crate) async fn perform(&mut self, step: &Step) -> anyhow::Result<()> {
         if let Step::Mend(name, _, ResolveMode::NoRetry) = step {
             self.answer(name, ResolveMode::NoRetry).await?;
@@ -101,8 +101,8 @@ impl Operator {
         Ok(())
     }
 
-    /// Answers the failed hooks of an application's units, once each. What is to be passed over has yet to fail, maybe,
-    /// and is waited for until it is passed over; a hook that runs again may do so by itself meanwhile.
+    /// Resolves the failed hooks of an application's units, once each. With `NoRetry` it waits for hooks that have
+    /// yet to fail; with `Retry` a hook may meanwhile succeed by itself.
     async fn answer(&mut self, name: &str, mode: ResolveMode) -> anyhow::Result<()> {
         let began = Instant::now();
         let (mut asked, mut taken) = (BTreeSet::new(), BTreeSet::new());
@@ -136,7 +136,7 @@ impl Operator {
         }
     }
 
-    /// Submits a step's command, once.
+    /// Submits a step's command once.
     async fn submit(&mut self, step: &Step) -> anyhow::Result<()> {
         let began = Instant::now();
         let command = step.command(self.charms)?;
@@ -144,7 +144,7 @@ impl Operator {
             match self.client.command(&self.model, command.clone()).await {
                 Ok(_) => break,
                 Err(error) if may_be_repeated(&error) => {
-                    // There is one operator: what can be seen is its own doing.
+                    // This is the only operator: an effect that the model shows is its own.
                     if self.observe().await?.shows(step, self.charms) {
                         break;
                     }
@@ -158,14 +158,14 @@ impl Operator {
         self.follow().await
     }
 
-    /// All that was acknowledged must be there.
+    /// Checks that the effects of all acknowledged commands are there.
     pub(crate) async fn verify(&self, plan: &Plan) -> anyhow::Result<()> {
         let wrong = self.observe().await?.contradictions(plan, self.charms);
         ensure!(wrong.is_empty(), "not what was acknowledged: {wrong:#?}");
         Ok(())
     }
 
-    /// Waits until the model is at rest, and shows it.
+    /// Waits until the model settles, and returns it.
     pub(crate) async fn settled(&mut self, plan: &Plan) -> anyhow::Result<Observed> {
         let began = Instant::now();
         let (mut calm, mut commits) = (0, BTreeMap::new());
@@ -183,7 +183,7 @@ impl Operator {
         }
     }
 
-    /// Lets an application's units count wrongly from now on, and waits until one has.
+    /// Makes an application's units count wrongly, and waits until one of them has.
     pub(crate) async fn miscount(&mut self, name: &str) -> anyhow::Result<()> {
         let began = Instant::now();
         let wrong = format!("{FAILS}: set hooks={WRONG}");
@@ -198,12 +198,12 @@ impl Operator {
         Ok(())
     }
 
-    /// What the journal has shown so far.
+    /// Returns the collected journal.
     pub(crate) fn books(&self) -> &Books {
         &self.books
     }
 
-    /// Reads what is new in the journal, before the controller forgets it.
+    /// Collects new hooks of the journal before the controller drops them.
     async fn follow(&mut self) -> anyhow::Result<()> {
         let status = self.ask(async || self.client.status(&self.model).await).await?;
         let mut there = BTreeSet::new();
@@ -214,10 +214,10 @@ impl Operator {
                 there.insert(unit.parse::<UnitName>()?);
             }
         }
-        // Those that have gone since are looked at once more.
+        // Reads the units that have gone since once more.
         let units: BTreeSet<_> = self.followed.union(&there).cloned().collect();
         for unit in &units {
-            // With a unit its journal goes.
+            // A unit's journal is removed with it.
             let journal =
                 self.ask(async || present(self.client.journal(&self.model, Some(unit)).await)).await?;
             let Some(journal) = journal else { continue };
@@ -229,7 +229,7 @@ impl Operator {
         Ok(())
     }
 
-    /// All of the model. Things that go while it is read are left out.
+    /// Reads the whole model. Entities that disappear meanwhile are left out.
     async fn observe(&self) -> anyhow::Result<Observed> {
         let status = self.ask(async || self.client.status(&self.model).await).await?;
         let (mut applications, mut units) = (BTreeMap::new(), BTreeMap::new());
@@ -252,7 +252,7 @@ impl Operator {
         Ok(Observed { status, applications, units })
     }
 
-    /// Asks until there is an answer.
+    /// Repeats a request until the controller answers.
     async fn ask<T>(&self, question: impl AsyncFn() -> Result<T, ClientError>) -> anyhow::Result<T> {
         let began = Instant::now();
         loop {
@@ -267,7 +267,7 @@ impl Operator {
     }
 }
 
-/// Nothing, of what is not there.
+/// Turns a refusal with `not-found` into none.
 fn present<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
     match answer {
         Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(None),
@@ -275,7 +275,7 @@ fn present<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> 
     }
 }
 
-/// The controller was away, or has done it already, or what went before is not finished yet.
+/// Returns true if the controller was away, has already carried the command out, or has not finished earlier work.
 fn may_be_repeated(error: &ClientError) -> bool {
     use ErrorCode::{AlreadyExists, Conflict, NotAlive, NotFound};
     let waits = |code| matches!(code, AlreadyExists | Conflict | NotAlive | NotFound);

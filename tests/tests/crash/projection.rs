@@ -1,5 +1,5 @@
-//! A model without what differs from run to run: times, revisions, random values, who leads, and how many hooks it
-//! took.
+//! A model without values that differ from run to run: times, revisions, random values, leaders, and numbers of
+//! hooks.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -10,15 +10,15 @@ use periapt_host_api::{
 
 use crate::observed::Observed;
 
-/// What charms write about their hooks: how many there are depends on which changes they see together.
+/// The keys that charms write about their hooks, whose number depends on how changes are coalesced.
 const BOOKS: [&str; 2] = ["hooks", "ledger"];
 
-/// What a thing is like, by its path.
+/// The facts of a model, by path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Projection(BTreeMap<String, String>);
 
 impl Projection {
-    /// Of a model at rest.
+    /// Projects a settled model.
     pub(crate) fn of(observed: &Observed) -> anyhow::Result<Self> {
         let mut facts = BTreeMap::new();
         for (name, machine) in &observed.status.machines {
@@ -57,7 +57,7 @@ impl Projection {
         Ok(Self(facts))
     }
 
-    /// What stands in one of them only; empty if they are the same.
+    /// Returns the facts that only one of the two has; empty if they are equal.
     pub(crate) fn difference(&self, other: &Self) -> String {
         let mut text = String::new();
         for (sign, these, those) in [('-', other, self), ('+', self, other)] {

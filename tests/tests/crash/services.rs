@@ -1,4 +1,4 @@
-//! The processes that are killed: a controller and an agent, of this test's own.
+//! The processes to kill: a controller and an agent of this test's own.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use periapt_tests::{Installation, signal};
 
-/// A process that is started again and again with the same arguments.
+/// A process that is restarted with the same arguments.
 #[derive(Debug)]
 pub(crate) struct Service {
     arguments: Vec<String>,
@@ -26,24 +26,24 @@ impl Service {
         Ok(Self { arguments, log, child })
     }
 
-    /// Its number.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, if it did.
+    /// Returns the exit status if the process has ended.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
 
-    /// Kills it, and waits until it is gone.
+    /// Kills the process and waits for its end.
     pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// The processes that it has started and that are still its own.
+    /// Returns the process's children.
     pub(crate) fn children(&self) -> Vec<u32> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.id())).into_iter().flatten().flatten();
         let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -59,7 +59,7 @@ impl Drop for Service {
     }
 }
 
-/// A controller, and an agent that knows it.
+/// A controller and its agent.
 #[derive(Debug)]
 pub(crate) struct Services {
     pub(crate) controller: Service,
@@ -70,7 +70,7 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Starts both; the controller keeps the port that it took.
+    /// Starts both; the controller keeps its port over restarts.
     pub(crate) fn start() -> anyhow::Result<Self> {
         let installation = Installation::empty()?;
         let arguments = ["controller", "run", "--data", "controller", "--listen", "127.0.0.1:0"];
@@ -86,12 +86,12 @@ impl Services {
         Ok(Self { url: url.to_owned(), controller, keeper, installation })
     }
 
-    /// Where the controller answers.
+    /// Returns the controller's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where all files are.
+    /// Returns the directory of all files.
     pub(crate) fn path(&self) -> &Path {
         self.installation.path()
     }
@@ -110,7 +110,7 @@ impl Services {
         Ok(())
     }
 
-    /// Neither may have ended by itself.
+    /// Checks that neither process has ended by itself.
     pub(crate) fn check(&mut self) -> anyhow::Result<()> {
         for service in [&mut self.controller, &mut self.keeper] {
             if let Some(status) = service.ended()? {
@@ -120,7 +120,7 @@ impl Services {
         Ok(())
     }
 
-    /// An error with what the services logged last.
+    /// Adds the end of the services' logs to an error.
     pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         let mut text = String::new();
         for service in [&self.controller, &self.keeper] {
@@ -145,14 +145,14 @@ fn spawn(
     child.with_context(|| format!("starting {arguments:?}"))
 }
 
-/// Kills a child of one of the services. Answers whether it was still there.
+/// Kills a child of a service; returns false if it was gone.
 pub(crate) fn kill_child(parent: u32, child: u32) -> anyhow::Result<bool> {
     if parent_of(child) != Some(parent) {
         return Ok(false);
     }
     match signal(child, "KILL") {
         Ok(()) => Ok(true),
-        // It may have ended just now.
+        // The child may have just ended.
         Err(error) => {
             ensure!(parent_of(child) != Some(parent), error);
             Ok(false)
@@ -160,17 +160,17 @@ pub(crate) fn kill_child(parent: u32, child: u32) -> anyhow::Result<bool> {
     }
 }
 
-/// The parent of a process that has not ended.
+/// Returns the parent of a process that has not ended.
 pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain any characters.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     (state != "Z" && state != "X").then_some(parent)
 }
 
-/// Whether a process runs, and what it is called with.
+/// Returns a process's command line; none if it has ended.
 pub(crate) fn command_line(pid: u32) -> Option<String> {
     parent_of(pid)?;
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;

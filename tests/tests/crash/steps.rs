@@ -1,4 +1,4 @@
-//! What an operator does, drawn at random from what makes sense, so that the same seed gives the same steps.
+//! The operator's steps: drawn at random from the possible ones, so that a seed determines them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use periapt_host_api::{
 
 use crate::chance::Chance;
 
-/// Applications that stay, with the units that they begin with.
+/// The permanent applications, with their first units.
 pub(crate) const LASTING: [(&str, u32); 2] = [("alpha", 2), ("beta", 1)];
-/// One that comes and goes.
+/// The application that comes and goes.
 pub(crate) const PASSING: &str = "gamma";
 /// Requirer and provider of each relation that comes and goes.
 const PAIRS: [(&str, &str); 3] =
@@ -19,35 +19,35 @@ const PAIRS: [(&str, &str); 3] =
 /// The most units of one application.
 const MOST_UNITS: usize = 3;
 
-/// One change.
+/// One change of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Another script: all units write this number into all their bags, and into their statuses.
+    /// Sets a script by which all units write this number into all their bags and into their statuses.
     Note(&'static str, u64),
-    /// The same, and config-changed fails: all units end up in a hook error.
+    /// Sets such a script that also fails config-changed: all units end in hook error.
     Break(&'static str, u64),
-    /// Another script, by which nothing fails; the failed hooks are answered in this way: before it if they are to be
-    /// passed over, and after it if they are to run again.
+    /// Sets a script without failures, and resolves the failed hooks in this mode: before the change with `NoRetry`,
+    /// after it with `Retry`.
     Mend(&'static str, u64, ResolveMode),
-    /// The other of the two charms, or the one that was there before; forced, even units in error go on with it.
+    /// Refreshes to the other charm, or back. With force, units in error upgrade, too.
     Refresh(&'static str, Edition, bool),
-    /// One more unit, which will have this number.
+    /// Adds a unit, which gets this number.
     AddUnit(&'static str, u32),
-    /// One less.
+    /// Removes a unit.
     RemoveUnit(&'static str, u32),
     /// Relates two applications.
     Integrate(&'static str, &'static str),
-    /// Parts them.
+    /// Removes a relation.
     Part(&'static str, &'static str),
-    /// Makes an application reachable, or not.
+    /// Exposes an application, or ends the exposure.
     Expose(&'static str, bool),
-    /// Makes the application that comes and goes.
+    /// Deploys the application that comes and goes.
     Deploy(u64),
-    /// Removes it.
+    /// Removes that application.
     Remove,
 }
 
-/// Which of two archives that differ in nothing that counts.
+/// One of two archives of the same charm.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Edition {
     #[default]
@@ -55,7 +55,7 @@ pub(crate) enum Edition {
     Second,
 }
 
-/// The two charms.
+/// The digests of the two archives.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Editions {
     pub(crate) first: Digest,
@@ -71,34 +71,34 @@ impl Editions {
     }
 }
 
-/// What a model should be like.
+/// The expected state of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// Applications by name.
+    /// The applications, by name.
     pub(crate) applications: BTreeMap<&'static str, Wanted>,
     /// Requirer and provider of each relation.
     pub(crate) relations: BTreeSet<(&'static str, &'static str)>,
     notes: u64,
 }
 
-/// What an application should be like.
+/// The expected state of an application.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
-    /// Its script's number.
+    /// The number in the script.
     pub(crate) note: u64,
-    /// Whether its script makes a hook fail.
+    /// True if the script makes a hook fail.
     pub(crate) broken: bool,
-    /// Its charm.
+    /// The charm.
     pub(crate) edition: Edition,
-    /// Its units, by number; of the one that comes and goes, not known.
+    /// The units, by number; unknown for the application that comes and goes.
     pub(crate) units: BTreeSet<u32>,
-    /// Whether it is exposed.
+    /// True if the application is exposed.
     pub(crate) exposed: bool,
     added: u32,
 }
 
 impl Default for Plan {
-    /// What everything starts from.
+    /// Returns the initial plan.
     fn default() -> Self {
         let wanted = |units| Wanted { units: (0..units).collect(), added: units, ..Wanted::default() };
         let applications = LASTING.map(|(name, units)| (name, wanted(units))).into();
@@ -107,7 +107,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// A step that makes sense now.
+    /// Draws a step that is possible now.
     pub(crate) fn next(&self, chance: &mut Chance) -> Step {
         loop {
             let (name, _) = *chance.pick(&LASTING);
@@ -119,7 +119,7 @@ impl Plan {
                 Edition::Second => Edition::First,
             };
             match chance.below(15) {
-                // Whoever is in error winds nothing up: what waits for that would wait for the operator.
+                // Units in error do not wind down: a removal would wait for the operator.
                 0..8 if application.broken => return self.mend(name, chance),
                 12 => return Step::Refresh(name, other, chance.below(2) == 0),
                 _ if self.anything_broken() => {}
@@ -143,13 +143,13 @@ impl Plan {
         }
     }
 
-    /// A step after which an application's units fail no more.
+    /// Returns a step that repairs an application.
     fn mend(&self, name: &'static str, chance: &mut Chance) -> Step {
         let mode = *chance.pick(&[ResolveMode::Retry, ResolveMode::NoRetry]);
         Step::Mend(name, self.notes + 1, mode)
     }
 
-    /// What is to be done before the model can come to rest.
+    /// Returns the next step that the model needs to settle.
     pub(crate) fn last(&self, chance: &mut Chance) -> Option<Step> {
         let broken = LASTING.iter().find(|(name, _)| self.applications[name].broken)?;
         Some(self.mend(broken.0, chance))
@@ -159,7 +159,7 @@ impl Plan {
         self.applications.values().any(|application| application.broken)
     }
 
-    /// Takes a step as done.
+    /// Applies a step to the plan.
     pub(crate) fn apply(&mut self, step: &Step) {
         match *step {
             Step::Note(name, note) => {
@@ -205,7 +205,7 @@ impl Plan {
 }
 
 impl Step {
-    /// The command that does it; what has to be said to failed hooks besides is not in it.
+    /// Returns the step's command, without the resolving of failed hooks.
     pub(crate) fn command(&self, charms: Editions) -> anyhow::Result<Command> {
         let set_script = |name: &str, script: String| {
             let set = BTreeMap::from([("script".to_owned(), script)]);
@@ -252,7 +252,7 @@ impl Step {
     }
 }
 
-/// What makes an application of the one charm.
+/// Returns the command that deploys an application of the charm.
 pub(crate) fn deploy<const N: usize>(
     charm: Digest,
     application: &str,
@@ -275,22 +275,22 @@ pub(crate) fn deploy<const N: usize>(
     }))
 }
 
-/// How a hook fails that is asked to.
+/// The message of the hook that is made to fail.
 pub(crate) const FAILURE: &str = "out of luck";
 
-/// In whatever order hooks run, the last of them leaves the last note everywhere: each config-changed writes to all
-/// bags. One that fails has written, too, but for nothing.
+/// Returns a script whose last hook, in any order of hooks, leaves the last note everywhere: each config-changed
+/// writes to all bags. The writes of a failed hook are discarded.
 pub(crate) fn script(note: u64, broken: bool) -> String {
     let fails = if broken { format!("\nconfig-changed: fail {FAILURE}") } else { String::new() };
     format!("*: set note={note}\n*: status active {}{fails}", message(note))
 }
 
-/// What a unit says that has done as its script says.
+/// Returns the message of a unit that has followed its script.
 pub(crate) fn message(note: u64) -> String {
     format!("note {note}")
 }
 
-/// `APPLICATION:ENDPOINT`
+/// Parses `APPLICATION:ENDPOINT`.
 pub(crate) fn selector(text: &str) -> anyhow::Result<EndpointSelector> {
     let (application, endpoint) = text.split_once(':').unwrap_or((text, ""));
     Ok(EndpointSelector { application: application.parse()?, endpoint: Some(endpoint.parse()?) })

@@ -1,5 +1,4 @@
-//! What the audit is worth: books, counts and models that are wrong in one thing each are noticed, and so is a charm that
-//! counts wrongly.
+//! Tests of the audit: it must detect books, counts and models with a single error each, and a charm that miscounts.
 
 #![expect(clippy::panic, reason = "a test that panics has failed, as it should")]
 
@@ -21,10 +20,10 @@ use crate::{
     steps::{Edition, Plan, Step},
 };
 
-/// Something that is wrong.
+/// A function that introduces an error.
 type Wrong = fn(&mut Books, &mut Observed);
 
-/// A unit whose books are looked at.
+/// Returns the unit whose books are tampered with.
 fn alpha() -> UnitName {
     "alpha/0".parse().unwrap_or_else(|error| panic!("{error}"))
 }
@@ -33,7 +32,7 @@ fn journal(books: &mut Books) -> &mut std::collections::BTreeMap<u64, JournalRec
     books.journals.entry(alpha()).or_default()
 }
 
-/// The newest hook that was committed, or one that failed.
+/// Returns the `seq` of the newest hook that was committed, or of the newest that failed.
 fn newest(books: &mut Books, failed: bool) -> u64 {
     let is_wanted = |record: &&JournalRecord| matches!(record.outcome, HookOutcome::Failed { .. }) == failed;
     let found = journal(books).values().filter(is_wanted).map(|record| record.seq).max();
@@ -128,7 +127,7 @@ fn whatever_is_wrong_in_the_books_or_the_model_is_noticed() -> anyhow::Result<()
         plan.apply(&Step::Refresh("alpha", Edition::First, false));
         ensure!(operator.verify(&plan).await.is_err(), "a command without effect is not noticed");
 
-        // And a charm that counts wrongly: it sets its own count, whatever it was.
+        // The audit also detects a charm that miscounts: the script overwrites the unit's count.
         plan.apply(&Step::Refresh("alpha", Edition::Second, false));
         operator.miscount("alpha").await?;
         let observed = operator.settled(&plan).await.map_err(|error| services.explain(error))?;

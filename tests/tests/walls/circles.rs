@@ -1,4 +1,4 @@
-//! Import circles: modules of a crate of which each reaches each other by imports. None of them can be understood, tested or
+//! Import circles: modules of a crate that all reach each other by imports. None of them can be understood, tested or
 //! moved without the others.
 
 mod remaining;
@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use crate::modules::{Import, Modules, Place};
 use remaining::{Circle, REMAINING};
 
-/// The circles among a crate's imports, each as the names of its modules.
+/// Returns the circles among a crate's imports, each as the names of its modules.
 fn of(imports: &[Import]) -> Vec<BTreeSet<String>> {
     let mut next: BTreeMap<&Place, BTreeSet<&Place>> = BTreeMap::new();
     for import in imports {
@@ -31,7 +31,7 @@ fn of(imports: &[Import]) -> Vec<BTreeSet<String>> {
     circles.into_iter().collect()
 }
 
-/// All that a module reaches; itself, where there is a way back.
+/// Returns all modules that a module reaches, including itself if it is in a circle.
 fn reach<'a>(next: &BTreeMap<&'a Place, BTreeSet<&'a Place>>, from: &'a Place) -> BTreeSet<&'a Place> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
@@ -41,8 +41,8 @@ fn reach<'a>(next: &BTreeMap<&'a Place, BTreeSet<&'a Place>>, from: &'a Place) -
     reached
 }
 
-/// What is wrong with a crate's circles, one text each: those that are new or other than listed, with their imports,
-/// and entries of the list that no longer hold.
+/// Returns one text for each breach of a crate: a circle that is not listed, with its imports, and an entry of the
+/// list that no longer holds.
 fn breaches(remaining: &[Circle], room: &str, imports: &[Import]) -> Vec<String> {
     let found = of(imports);
     let listed: Vec<BTreeSet<String>> = remaining
@@ -69,7 +69,7 @@ fn breaches(remaining: &[Circle], room: &str, imports: &[Import]) -> Vec<String>
     breaches
 }
 
-/// The imports of a circle, a line each.
+/// Formats the imports of a circle, one per line.
 fn ways(circle: &BTreeSet<String>, imports: &[Import]) -> String {
     let lines = imports.iter().filter_map(|Import { from, to, path }| {
         let (from, to) = (from.join("::"), to.join("::"));

@@ -1,4 +1,4 @@
-//! A workspace's dependencies, as `cargo metadata` tells them.
+//! A workspace's dependencies, as `cargo metadata` reports them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId, Target};
 
-/// What a package of ours is called.
+/// Returns true for the name of a package of this repository.
 fn is_ours(name: &str) -> bool {
     name == "periapt" || name.starts_with("periapt-")
 }
 
-/// The packages of one workspace and, where resolved, the edges between them and all they depend on.
+/// The packages of one workspace and, if resolved, the edges between them and all their dependencies.
 pub(crate) struct Graph {
     metadata: Metadata,
-    /// Edges of normal dependencies, for the platform that runs this test.
+    /// The edges of normal dependencies, for the platform that runs this test.
     edges: BTreeMap<PackageId, Vec<PackageId>>,
 }
 
 impl Graph {
-    /// The workspace with its resolved graph. Features are united over the whole workspace, on purpose: what another
-    /// crate switches on in a shared dependency can be called from here, too.
+    /// Reads the workspace with its resolved graph. Features are united over the whole workspace on purpose: a crate
+    /// can also call the parts of a shared dependency that another crate's features enable.
     pub(crate) fn resolved(manifest: &Path) -> anyhow::Result<Self> {
         let platform = host_platform()?;
         let metadata = MetadataCommand::new()
@@ -41,7 +41,7 @@ impl Graph {
         Ok(Self { metadata, edges })
     }
 
-    /// The workspace as its manifests declare it, without resolving anything.
+    /// Reads the workspace as its manifests declare it, without resolving it.
     pub(crate) fn declared(manifest: &Path) -> anyhow::Result<Self> {
         let metadata = MetadataCommand::new()
             .manifest_path(manifest)
@@ -56,19 +56,19 @@ impl Graph {
         self.metadata.workspace_packages().into_iter()
     }
 
-    /// The names of the workspace's members.
+    /// Returns the names of the workspace's members.
     pub(crate) fn members(&self) -> impl Iterator<Item = &str> {
         self.packages().map(|package| package.name.as_str())
     }
 
-    /// The directory of a member.
+    /// Returns the directory of a member.
     pub(crate) fn directory(&self, member: &str) -> anyhow::Result<PathBuf> {
         let package = self.packages().find(|package| package.name.as_str() == member);
         let manifest = &package.with_context(|| format!("no crate is called {member}"))?.manifest_path;
         Ok(manifest.parent().with_context(|| format!("{manifest} lies in no directory"))?.into())
     }
 
-    /// The root files of a member's library and binaries.
+    /// Returns the root files of a member's library and binaries.
     pub(crate) fn crate_roots(&self, member: &str) -> anyhow::Result<Vec<PathBuf>> {
         let package = self.packages().find(|package| package.name.as_str() == member);
         let targets = &package.with_context(|| format!("no crate is called {member}"))?.targets;
@@ -76,14 +76,14 @@ impl Graph {
         Ok(targets.iter().filter(is_code).map(|target| target.src_path.clone().into()).collect())
     }
 
-    /// Each member with each of its declared dependencies, of any kind, by the dependency's own name.
+    /// Returns each member with each of its declared dependencies of any kind, by the dependency's package name.
     pub(crate) fn declared_dependencies(&self) -> impl Iterator<Item = (&str, &String)> {
         self.packages().flat_map(|package| {
             package.dependencies.iter().map(|dependency| (package.name.as_str(), &dependency.name))
         })
     }
 
-    /// The edges (from, to) between packages of ours, tests' own dependencies left out.
+    /// Returns the edges (from, to) between packages of this repository, without development dependencies.
     pub(crate) fn room_edges(&self) -> Vec<(String, String)> {
         let mut edges = Vec::new();
         for package in self.packages() {
@@ -96,7 +96,8 @@ impl Graph {
         edges
     }
 
-    /// The shortest path of normal dependencies from a member to any version of `to`, as names, or none.
+    /// Returns the shortest path of normal dependencies from a member to any version of `to`, as names; none if there
+    /// is none.
     pub(crate) fn path(&self, from: &str, to: &str) -> anyhow::Result<Option<Vec<String>>> {
         let Some(start) = self.packages().find(|package| package.name.as_str() == from) else {
             bail!("no crate is called {from}");
@@ -130,7 +131,7 @@ impl Graph {
     }
 }
 
-/// The platform that the compiler builds for.
+/// Returns the platform that the compiler builds for.
 fn host_platform() -> anyhow::Result<String> {
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(&compiler).arg("-vV").output().context("rustc -vV")?;

@@ -1,7 +1,7 @@
-//! The walls of the house: which crate may know which, what the pure crates can reach, which modules may import each
-//! other, and what no source may hold.
+//! The architecture's rules: the allowed dependencies between crates, the limits of pure crates, the imports between
+//! modules, and the words that sources must not contain.
 //!
-//! All of it is read from `cargo metadata` and from the sources themselves, so a wall falls only together with a test.
+//! The tests read `cargo metadata` and the sources.
 
 mod circles;
 mod graph;
@@ -19,7 +19,7 @@ use crate::graph::Graph;
 use crate::rooms::{ENGINE, PURE, ROOMS, STORE_ENGINE};
 use crate::sources::Source;
 
-/// What a pure crate must not reach by any path: a runtime, an engine, a database, chance.
+/// The packages that a pure crate must not reach by any path: runtimes, engines, databases, random numbers.
 const IMPURE: &[&str] = &[
     "tokio",
     "wasmtime",
@@ -33,7 +33,7 @@ const IMPURE: &[&str] = &[
     "rustix",
 ];
 
-/// What a pure crate must not say, though the standard library offers it: clocks, threads, the world, unordered maps.
+/// The words of the standard library that a pure crate must not use: clocks, threads, I/O, unordered maps.
 const IMPURE_WORDS: &[&str] = &[
     "std::time::Instant",
     "SystemTime",
@@ -56,7 +56,7 @@ fn host_workspace() -> anyhow::Result<Graph> {
     Graph::resolved(&root()?.join("Cargo.toml"))
 }
 
-/// Fails with one line per breach, or passes when there is none.
+/// Fails with one line per breach.
 fn no_breaches(wall: &str, breaches: &[String]) {
     assert!(breaches.is_empty(), "{wall}:\n  {}\n", breaches.join("\n  "));
 }
@@ -207,7 +207,7 @@ fn a_module_is_a_file_beside_its_folder() -> anyhow::Result<()> {
 
 #[test]
 fn no_source_leaves_work_undone() -> anyhow::Result<()> {
-    // Put together here, so that this file does not hold them.
+    // Concatenated, so that this file does not contain the words.
     let undone = [concat!("to", "do!("), concat!("unimple", "mented!(")];
     let breaches =
         sources::rust(&root()?)?.iter().flat_map(|source| source.lines_with(&undone)).collect::<Vec<_>>();
@@ -239,7 +239,8 @@ fn the_search_in_sources_sees_code_and_skips_comments_and_tests() {
     assert_eq!(source.lines_with(&["std::fs"]), ["some.rs:6: std::fs"]);
 }
 
-/// What only some modules of the command line may say: words, and the files that may say them, as the ends of their paths.
+/// The reserved words of the command line: what a breach does, the words, and the suffixes of the files that may
+/// contain them.
 const DOORS: [(&str, &[&str], &[&str]); 3] = [
     (
         "writes what people and programs read past cli/src/output, which escapes it and tells what could not be written",
@@ -255,7 +256,7 @@ const DOORS: [(&str, &[&str], &[&str]); 3] = [
     (
         "writes files past cli/src/output/file.rs, which puts nothing in the place of devices, FIFOs and links",
         &["fs::write", "File::create", "fs::rename", "OpenOptions", "File::options", "fs::copy"],
-        // The client's own files, and logs of services.
+        // The client's own files, and the logs of services.
         &[
             "src/output/file.rs",
             "src/data/file.rs",
@@ -268,7 +269,7 @@ const DOORS: [(&str, &[&str], &[&str]); 3] = [
     (
         "reads past cli/src/input.rs, which bounds it",
         &["fs::read(", "read_to_string", "read_to_end", "File::open", "stdin()", "read_line"],
-        // The client's own files, and what the system says of processes.
+        // The client's own files, and the system's data on processes.
         &[
             "src/input.rs",
             "src/data/file.rs",

@@ -1,9 +1,9 @@
-//! The modules of a crate and what they import of each other, read from its sources.
+//! The modules of a crate and the imports between them, read from its sources.
 //!
-//! A module is a file: what an inline `mod` holds counts for its file. An import is a path to something of another
-//! module of the same crate, in a `use` or in code (`crate::…`, `self::…`, `super::…`, or through a name that the file has
-//! imported). A re-export is followed to the file that defines what it names. A module and those below it are one
-//! subject: what they use of each other is no import.
+//! A module is a file; the content of an inline `mod` belongs to its file. An import is a path to an item of another
+//! module of the same crate, in a `use` or in code (`crate::…`, `self::…`, `super::…`, or through an imported name).
+//! An import through a re-export counts as one from the file that defines the item. A module and its descendants are
+//! one subject, within which paths are no imports.
 
 mod scope;
 mod token;
@@ -16,35 +16,35 @@ use anyhow::{Context as _, bail};
 use scope::Scope;
 use token::Token;
 
-/// Where a module stands in its crate: the names from the root down. The root has none.
+/// The path of a module from the crate's root, whose own path is empty.
 pub(crate) type Place = Vec<String>;
 
-/// How many re-exports are followed one after the other: they may lead in a circle.
+/// The longest chain of re-exports to follow. Chains may be circular.
 const MAX_DEPTH: usize = 20;
 
 /// The modules of one crate.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     scopes: BTreeMap<Place, Scope>,
-    /// The module of the file that each one stands in.
+    /// The module of the file that contains each module.
     files: BTreeMap<Place, Place>,
 }
 
-/// One file that uses another.
+/// An import of one file by another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Import {
     /// The module that imports.
     pub(crate) from: Place,
     /// The module that it imports from.
     pub(crate) to: Place,
-    /// A path that says so.
+    /// One of the paths.
     pub(crate) path: String,
 }
 
-/// A file to be read, the folder of its children, and its place.
+/// A file to read, the folder of its children, and its module.
 type Open = (PathBuf, PathBuf, Place);
 
-/// What a path leads to: a module, or something in one.
+/// The target of a path: a module, or an item in one.
 #[derive(Debug)]
 enum Target {
     Module(Place),
@@ -52,7 +52,7 @@ enum Target {
 }
 
 impl Modules {
-    /// The modules from a crate's root file down. `text` finds the text of a source file.
+    /// Reads the modules from a crate's root file down. `text` returns the text of a source file.
     pub(crate) fn read(root: &Path, text: impl Fn(&Path) -> anyhow::Result<String>) -> anyhow::Result<Self> {
         let mut modules = Self::default();
         let folder = root.parent().context("a crate's root lies in no folder")?;
@@ -88,12 +88,12 @@ impl Modules {
         Ok(())
     }
 
-    /// How many modules have a file.
+    /// Returns the number of modules that have a file.
     pub(crate) fn count(&self) -> usize {
         self.files.values().collect::<BTreeSet<_>>().len()
     }
 
-    /// Which module imports from which, once each.
+    /// Returns the imports, one for each pair of modules.
     pub(crate) fn imports(&self) -> Vec<Import> {
         let mut imports: BTreeMap<(&Place, &Place), String> = BTreeMap::new();
         for (place, scope) in &self.scopes {
@@ -118,7 +118,7 @@ impl Modules {
         imports.into_iter().map(import).collect()
     }
 
-    /// What a path leads to; none: out of the crate.
+    /// Returns the target of a path; none outside of the crate.
     fn target(&self, from: &Place, path: &[String], depth: usize) -> Option<Target> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -146,17 +146,17 @@ impl Modules {
         }
     }
 
-    /// What the rest of a path leads to from a module.
+    /// Returns the target of the rest of a path, from a module.
     fn descend(&self, place: Place, rest: &[String], depth: usize) -> Option<Target> {
         let Some((name, behind)) = rest.split_first() else { return Some(Target::Module(place)) };
         match self.find(&place, name, depth) {
             Some(found) => self.go_on(found, behind, depth),
-            // A macro made it, or it comes from another crate: then it is the module's that hands it on.
+            // A macro defines the item, or another crate does: it counts as the re-exporting module's own.
             None => Some(Target::Within(place)),
         }
     }
 
-    /// What a name means in a module; none: nothing of this crate.
+    /// Returns the target of a name in a module; none for names from outside of the crate.
     fn find(&self, place: &Place, name: &str, depth: usize) -> Option<Target> {
         let scope = self.scopes.get(place).filter(|_| depth <= MAX_DEPTH)?;
         let below = join(place, name);
@@ -167,14 +167,14 @@ impl Modules {
             return Some(Target::Within(place.clone()));
         }
         match scope.alias(name) {
-            // `use serde::…` in a module that has a `serde` of its own was found above.
+            // A `use serde::…` in a module with a child `serde` was resolved above.
             Some(path) if path.first().is_some_and(|first| first != name) => {
                 self.target(place, path, depth + 1)
             }
             Some(_) => None,
             None => scope.globs().find_map(|glob| match self.target(place, glob, depth + 1)? {
                 Target::Module(target) => self.find(&target, name, depth + 1),
-                // All cases of an enum.
+                // All variants of an enum.
                 Target::Within(_) => None,
             }),
         }
@@ -185,7 +185,7 @@ fn join(place: &[String], name: &str) -> Place {
     [place, &[name.to_owned()]].concat()
 }
 
-/// Reads a crate that is given as texts, and answers its imports as `from to path`.
+/// Reads a crate from texts, and returns its imports as `from to path`.
 fn imports_of(files: &[(&str, &str)]) -> anyhow::Result<Vec<String>> {
     let text = |file: &Path| {
         let found = files.iter().find(|(name, _)| Path::new(name) == file);

@@ -1,4 +1,4 @@
-//! The rooms and the arrows between them: the one place where an edge is allowed.
+//! The rooms and the arrows between them: the only place that allows a dependency.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 pub(crate) struct Room {
     /// The crate's name.
     pub(crate) name: &'static str,
-    /// The rooms that it depends on. It may use directly what these reach, too.
+    /// The rooms that it depends on. It may also use the rooms that these reach.
     pub(crate) arrows: &'static [&'static str],
 }
 
-/// The map of the house, as `ARCHITECTURE.md` draws it.
+/// The map of the rooms, as `ARCHITECTURE.md` draws it.
 pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-host-api", arrows: &[] },
     Room { name: "periapt-client", arrows: &["periapt-host-api"] },
@@ -57,23 +57,23 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-trial",
         ],
     },
-    // From outside: the binary, the HTTP API, the public crates.
+    // These crates test from outside: the binary, the HTTP API, the public crates.
     Room { name: "periapt-tests", arrows: &["periapt", "periapt-lab"] },
     Room { name: "periapt-bindings", arrows: &[] },
     Room { name: "periapt-conformance", arrows: &[] },
 ];
 
-/// The crates without a runtime, a clock, chance, threads or I/O.
+/// The crates without a runtime, a clock, random numbers, threads or I/O.
 pub(crate) const PURE: &[&str] =
     &["periapt-host-api", "periapt-model", "periapt-uniter", "periapt-hook", "periapt-shell"];
 
-/// The one crate that may name the WebAssembly engine. Its generic code is compiled once, there.
+/// The only crate that may name the WebAssembly engine, whose generic code is compiled once, there.
 pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wasmtime-wasi"]);
 
-/// The one crate that may name the embedded database, so that a build without it needs no C++ compiler.
+/// The only crate that may name the embedded database, so that a build without it needs no C++ compiler.
 pub(crate) const STORE_ENGINE: (&str, &[&str]) = ("periapt-store-rocksdb", &["rocksdb", "librocksdb-sys"]);
 
-/// Everything that `name` reaches by arrows, itself not included.
+/// Returns all rooms that `name` reaches by arrows, without itself.
 fn reach<'a>(rooms: &'a [Room], name: &'a str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<&str> = vec![name];
@@ -85,7 +85,7 @@ fn reach<'a>(rooms: &'a [Room], name: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The edges (from, to) between rooms that no arrow allows, one sentence each.
+/// Returns the edges (from, to) between rooms that no arrow allows, one sentence each.
 pub(crate) fn breaches(rooms: &[Room], edges: &[(String, String)]) -> Vec<String> {
     let mut breaches = Vec::new();
     for (from, to) in edges {

@@ -6,14 +6,14 @@ use anyhow::Context as _;
 
 /// One source file.
 pub(crate) struct Source {
-    /// Where it lies.
+    /// The path of the file.
     pub(crate) path: PathBuf,
-    /// All of it.
+    /// The whole text.
     pub(crate) text: String,
 }
 
 impl Source {
-    /// The file with comments and the test module at its end taken out, line by line, so that numbers stay.
+    /// Returns the file without comments and without the test module at its end. Line numbers stay.
     pub(crate) fn code(&self) -> Self {
         let mut text = String::new();
         for line in self.text.lines() {
@@ -26,7 +26,7 @@ impl Source {
         Self { path: self.path.clone(), text }
     }
 
-    /// Each line that holds one of the words, as `path:line: word`.
+    /// Returns each line that contains one of the words, as `path:line: word`.
     pub(crate) fn lines_with(&self, words: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         for (number, line) in (1..).zip(self.text.lines()) {
@@ -38,7 +38,7 @@ impl Source {
     }
 }
 
-/// Every `.rs` file under a directory, sorted, but what builds leave there.
+/// Returns every `.rs` file under a directory, sorted, without build directories.
 pub(crate) fn rust(directory: &Path) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     let mut open = vec![directory.to_owned()];

@@ -1,7 +1,7 @@
-//! The verbs of the command line: no verb knows another, no group another group, and what they share knows none of them.
+//! The verbs of the command line: no verb depends on another, no group on another group, and shared code on no verb.
 //!
-//! A file that declares a verb holds `impl Verb for`. A group's modules are private, so that the compiler keeps other groups
-//! out; this wall keeps them private, and looks into the groups.
+//! A file that declares a verb contains `impl Verb for`. The modules of a group are private, so the compiler
+//! separates groups; this test keeps the modules private and checks within groups.
 
 use std::{
     collections::BTreeSet,
@@ -10,10 +10,10 @@ use std::{
 
 use crate::{no_breaches, root, sources, sources::Source};
 
-/// What a file says when it declares a verb.
+/// The text that declares a verb.
 const DECLARES: &str = "impl Verb for ";
 
-/// The modules that a file of `commands/` is, from the group on.
+/// Returns the modules of a file of `commands/`, from the group on.
 fn modules(path: &Path) -> Vec<String> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => name.to_str(),
@@ -23,21 +23,21 @@ fn modules(path: &Path) -> Vec<String> {
     below.map(|name| name.trim_end_matches(".rs").to_owned()).collect()
 }
 
-/// The group, and the module of it that a file belongs to.
+/// Returns the group of a file, and its module in the group.
 fn place(path: &Path) -> Option<(String, String)> {
     let mut modules = modules(path).into_iter();
     Some((modules.next()?, modules.next()?))
 }
 
-/// The paths in a file's code that begin below `commands`, from the group on, with braces taken apart: `super::{a::B, c}` in
-/// `commands/GROUP/x.rs` gives `GROUP::a::B` and `GROUP::c`.
+/// Returns the paths in a file's code that lead below `commands`, from the group on, with braces expanded:
+/// `super::{a::B, c}` in `commands/GROUP/x.rs` gives `GROUP::a::B` and `GROUP::c`.
 fn paths(modules: &[String], code: &str) -> BTreeSet<String> {
     let code: String = code.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut found = BTreeSet::new();
     for start in ["super::", "crate::"] {
         for (at, _) in code.match_indices(start) {
             let before = code.get(..at).unwrap_or_default();
-            // A path's first word: not the second `super` of `super::super`, not the end of another word.
+            // The first word of a path: not the second `super` of `super::super`, nor the end of another word.
             if !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':') {
                 expand("", code.get(at..).unwrap_or_default(), &mut found);
             }
@@ -53,12 +53,12 @@ fn paths(modules: &[String], code: &str) -> BTreeSet<String> {
             Some(above.iter().map(String::as_str).chain([rest]).collect::<Vec<_>>().join("::"))
         }
     };
-    // Of `commands` itself everybody knows `Verb`.
+    // All files may use `Verb` of `commands` itself.
     let is_module = |path: &String| path.starts_with(|letter: char| letter.is_lowercase());
     found.into_iter().filter_map(resolved).filter(is_module).collect()
 }
 
-/// Collects the paths at the beginning of `text`, and answers what follows them.
+/// Collects the paths at the beginning of `text`, and returns the text after them.
 fn expand<'a>(prefix: &str, text: &'a str, found: &mut BTreeSet<String>) -> &'a str {
     let end = text.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == ':'));
     let (word, rest) = text.split_at(end.unwrap_or(text.len()));
@@ -69,7 +69,7 @@ fn expand<'a>(prefix: &str, text: &'a str, found: &mut BTreeSet<String>) -> &'a 
     };
     loop {
         rest = expand(&path, rest.trim_start(), found).trim_start();
-        // ` as NAME`, and what separates one from the next.
+        // Skips ` as NAME` and the separator.
         let end = rest.find([',', '}', ';']).unwrap_or(rest.len());
         rest = rest.get(end..).unwrap_or_default();
         match rest.strip_prefix(',') {
@@ -80,7 +80,7 @@ fn expand<'a>(prefix: &str, text: &'a str, found: &mut BTreeSet<String>) -> &'a 
     }
 }
 
-/// What is wrong between the files of the command line, a sentence each.
+/// Returns the breaches between the files of the command line, one sentence each.
 fn breaches(sources: &[Source]) -> Vec<String> {
     let code: Vec<_> = sources.iter().map(|source| (source.path.as_path(), source.code().text)).collect();
     let verbs: BTreeSet<_> =

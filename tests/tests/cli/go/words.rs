@@ -1,4 +1,4 @@
-//! What the SDK for Go has a word for, held against what the sandbox answers.
+//! The words of the SDK for Go, compared with the sandbox's answers.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::bench;
 use crate::text;
 
-/// Lines that a hook logged.
+/// Returns the lines that a hook logged.
 fn logged(tried: &Value) -> Vec<&str> {
     let early = tried["early"].as_array().into_iter().flatten();
     early.filter_map(|effect| effect.pointer("/log/message")?.as_str()).collect()
@@ -88,13 +88,13 @@ fn each_word_of_the_sdk_for_go_is_the_contracts() -> anyhow::Result<()> {
         (json!({"hook": "install"}), "told install install         0  1"),
     ] {
         let tried = bench.tried(&archive, &scene(event))?;
-        // Lines of a relation's hooks begin with the relation.
+        // Lines of a relation's hooks start with the relation.
         let lines: Vec<_> =
             logged(&tried).iter().map(|line| line.trim_start_matches("sink:4: ").to_owned()).collect();
         assert_eq!(lines, [said], "{tried}");
     }
 
-    // More than an answer may be, since each byte of what is stored is printed as six.
+    // More than an answer may hold: each stored byte is printed as six.
     let mut large = scene(json!({"hook": "large", "kind": "action"}));
     let stored = (0..14).map(|key| (key.to_string(), json!("\u{1}".repeat(60_000))));
     large["state"] = Value::Object(stored.collect());

@@ -1,4 +1,4 @@
-//! YAML as it stands there: fields in their order.
+//! YAML with its fields in order.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, SeqAccess, Visitor},
 };
 
-/// What a text of YAML holds; of texts and numbers it is only known that they are there.
+/// A YAML document. Scalars keep no content.
 #[derive(Debug)]
 pub(super) enum Tree {
     Map(Vec<(String, Tree)>),
@@ -16,7 +16,7 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// What a JSON pointer leads to.
+    /// Returns the node at a JSON pointer.
     pub(super) fn at(&self, pointer: &str) -> Option<&Self> {
         pointer.split('/').skip(1).try_fold(self, |tree, step| {
             let step = step.replace("~1", "/").replace("~0", "~");
@@ -28,7 +28,7 @@ impl Tree {
         })
     }
 
-    /// The names of a map's fields, in their order; of all else none.
+    /// Returns the names of a map's fields in order; none for other nodes.
     pub(super) fn fields(&self) -> Vec<&str> {
         match self {
             Self::Map(fields) => fields.iter().map(|(name, _)| name.as_str()).collect(),

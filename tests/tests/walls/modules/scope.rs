@@ -1,4 +1,4 @@
-//! What one module says: the names that it defines and imports, and the paths in it.
+//! The names that one module defines and imports, and the paths in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::token::Token;
 
-/// Words before the name of what they define.
+/// The keywords before the name of a definition.
 const DEFINES: [&str; 8] = ["struct", "enum", "union", "trait", "type", "fn", "const", "static"];
 
 /// One module's names and paths.
@@ -18,11 +18,11 @@ pub(super) struct Scope {
     paths: BTreeSet<Vec<String>>,
 }
 
-/// A module that is declared: by name, with what stands in its braces; none: it has a file.
+/// A declared module: its name, with the content of its braces; none if it has a file.
 type Child<'a> = (String, Option<&'a [Token]>);
 
 impl Scope {
-    /// Reads what a module says, and which modules it declares.
+    /// Reads a module's names and paths, and the modules that it declares.
     pub(super) fn read(tokens: &[Token]) -> anyhow::Result<(Self, Vec<Child<'_>>)> {
         let (mut scope, mut children, mut own) = (Self::default(), Vec::new(), Vec::new());
         let mut rest = tokens;
@@ -44,27 +44,27 @@ impl Scope {
         Ok((scope, children))
     }
 
-    /// All paths, those of `use` and those in code.
+    /// Returns all paths, of `use` and of code.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
         self.paths.iter()
     }
 
-    /// The paths behind which a `*` stands.
+    /// Returns the paths of glob imports.
     pub(super) fn globs(&self) -> impl Iterator<Item = &Vec<String>> {
         self.globs.iter()
     }
 
-    /// The path behind a name that a `use` brings.
+    /// Returns the path of a name that a `use` imports.
     pub(super) fn alias(&self, name: &str) -> Option<&[String]> {
         self.aliases.get(name).map(Vec::as_slice)
     }
 
-    /// Whether something of this name is defined here.
+    /// Returns true if the module defines the name.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.defined.contains(name)
     }
 
-    /// Notes the names that are defined at the top of a module. What macros make is named where they are called.
+    /// Records the names defined at the top of a module. The names that macros define are taken from their calls.
     fn note_definitions(&mut self, code: &[Token]) {
         for window in code.windows(2) {
             if let [Token::Word(word), Token::Word(name)] = window
@@ -93,7 +93,7 @@ impl Scope {
         }
     }
 
-    /// Notes what `use` and paths name, however deep they stand.
+    /// Records the paths in `use` and in code, at any depth.
     fn note_paths(&mut self, code: &[Token]) -> anyhow::Result<()> {
         let mut index = 0;
         while let Some(token) = code.get(index) {
@@ -128,7 +128,7 @@ impl Scope {
         Ok(())
     }
 
-    /// Notes one tree of a `use`, behind a prefix.
+    /// Records one tree of a `use` with its prefix.
     fn note_use(&mut self, tree: &[Token], prefix: &[String]) -> anyhow::Result<()> {
         let mut path = prefix.to_vec();
         for (index, token) in tree.iter().enumerate() {
@@ -164,7 +164,7 @@ impl Scope {
     }
 }
 
-/// Whether a word behind a single colon begins a path: `name: crate::…`.
+/// Returns true if a word after a single colon starts a path: `name: crate::…`.
 fn is_rooted(code: &[Token], index: usize) -> bool {
     let back = |by| index.checked_sub(by).and_then(|at| code.get(at));
     match (back(2), back(1)) {

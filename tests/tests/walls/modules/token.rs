@@ -1,16 +1,16 @@
-//! Rust's tokens, without comments, texts, and what is built for tests alone.
+//! Rust's tokens, without comments, string contents and test-only code.
 
 use anyhow::anyhow;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// One token; of texts and numbers nothing is kept.
+/// One token. Literals keep no content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
     Word(String),
     Sign(char),
-    /// What stands in braces.
+    /// The content of braces.
     Braces(Vec<Self>),
-    /// What stands in other brackets.
+    /// The content of other brackets.
     Brackets(Vec<Self>),
     Literal,
 }
@@ -35,7 +35,7 @@ impl Token {
     }
 }
 
-/// The tokens of a source.
+/// Returns the tokens of a source.
 pub(super) fn read(text: &str) -> anyhow::Result<Vec<Token>> {
     let stream: TokenStream = text.parse().map_err(|error| anyhow!("this is no Rust: {error}"))?;
     Ok(without_tests(all(stream)))
@@ -54,7 +54,8 @@ fn all(stream: TokenStream) -> Vec<Token> {
     stream.into_iter().map(token).collect()
 }
 
-/// Leaves out what stands behind `#[cfg(test)]`: up to the next `;`, or to the next braces unless they are a `use`'s.
+/// Removes the item after each `#[cfg(test)]`: up to the next `;`, or to the next braces unless they belong to a
+/// `use`.
 fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter().peekable();
