@@ -1,4 +1,4 @@
-//! How comments begin: a summary names what it is about, and sets no riddle.
+//! The rule for the first word of summaries in doc comments.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use crate::{
     sources::{self, Source},
 };
 
-/// Words that no summary of a comment begins with. "If" and "When" may open the sentences after it.
+/// The words that must not begin a summary. "If" and "When" may begin the sentences after it.
 const OPENINGS: &[&str] = &["What", "How", "Whether", "Where", "Of", "Who", "Whose", "Which", "That"];
 
-/// Folders that hold older summaries. The list only shrinks: a folder without any leaves it.
+/// The folders whose older summaries break the rule. The list only shrinks: the test refuses a folder that obeys it.
 const REMAINING: &[&str] = &[
     "charms",
     "cli",
@@ -35,7 +35,7 @@ const REMAINING: &[&str] = &[
     "tools",
 ];
 
-/// Each summary of a source that begins with a forbidden word, as `path:line: its text`.
+/// Returns each summary of a source that begins with a forbidden word, as `path:line: text`.
 fn riddles(source: &Source) -> Vec<String> {
     let mut found = Vec::new();
     let mut within = "";
