@@ -14,12 +14,8 @@ const OPENINGS: &[&str] = &["What", "How", "Whether", "Where", "Of", "Who", "Who
 const REMAINING: &[&str] = &[
     "charms",
     "cli",
-    "controller/blobs",
     "controller/model",
     "controller/server",
-    "controller/store",
-    "controller/store-rocksdb",
-    "host-api/client",
     "host-api/pack",
     "host-api/sdk",
     "host-api/src",
