@@ -1,4 +1,4 @@
-//! What a unit is told, what its hooks and actions do, and what is remembered and counted of them.
+//! Events, the effects of hooks and actions, the unit's record, the journal and usage counters.
 
 pub mod action;
 pub mod commit;

@@ -17,31 +17,31 @@ pub const MAX_RECEIVERS: usize = 90;
 /// The most bytes of one request's parameters, as JSON: each task has a copy, which its agent holds in memory.
 pub const MAX_PARAMETER_BYTES: usize = 64 << 10;
 
-/// An action's parameters: what was given, and the schema's defaults for the rest.
+/// An action's parameters: those that the operator gave, and the schema's defaults for the rest.
 pub type Parameters = Map<String, Value>;
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskStatus {
-    /// It waits for its turn.
+    /// A task that waits for its turn.
     Pending,
-    /// It runs.
+    /// A task whose action runs.
     Running,
-    /// It ran, and is to stop.
+    /// A task whose action runs and is to stop.
     Aborting,
-    /// It succeeded.
+    /// A task whose action succeeded.
     Completed,
-    /// It failed, or said so.
+    /// A task whose action failed or called action-fail.
     Failed,
-    /// It was cancelled before it ran, or its unit was removed.
+    /// A task that was cancelled before it ran, or whose unit was removed.
     Cancelled,
-    /// It was stopped while it ran.
+    /// A task that was stopped while it ran.
     Aborted,
 }
 
 impl TaskStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Running,
@@ -52,7 +52,7 @@ impl TaskStatus {
         Self::Aborted,
     ];
 
-    /// Juju's word.
+    /// Returns Juju's word for the status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -65,12 +65,12 @@ impl TaskStatus {
         }
     }
 
-    /// Whether it has not ended.
+    /// Returns true while the task has not ended.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Running | Self::Aborting)
     }
 
-    /// What an operation is whose tasks are these: what one of them still does; else the worst end.
+    /// Returns the status of an operation with these tasks: that of a task that has not ended, or else the worst end.
     pub fn of_operation(tasks: impl IntoIterator<Item = Self>) -> Self {
         const ORDER: [TaskStatus; 7] = [
             TaskStatus::Running,
@@ -101,18 +101,18 @@ impl FromStr for TaskStatus {
     }
 }
 
-/// Why a text is no status of a task.
+/// A text that is no status of a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no status of a task; there are {names}", names = TaskStatus::ALL.map(TaskStatus::as_str).join(", "))]
 pub struct TaskStatusError(String);
 
-/// Where an action is to run.
+/// The unit that is to run an action.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActionReceiver {
-    /// On this unit.
+    /// The unit with this name.
     Unit(UnitName),
-    /// On whichever unit leads the application when the action is asked for.
+    /// The unit that leads the application when the operator runs the action.
     Leader(ApplicationName),
 }
 
@@ -128,7 +128,7 @@ impl fmt::Display for ActionReceiver {
 impl FromStr for ActionReceiver {
     type Err = NameError;
 
-    /// `APPLICATION/NUMBER` or `APPLICATION/leader`.
+    /// Reads `APPLICATION/NUMBER` or `APPLICATION/leader`.
     fn from_str(text: &str) -> Result<Self, NameError> {
         match text.strip_suffix("/leader") {
             Some(application) => ApplicationName::new(application).map(Self::Leader),
@@ -141,23 +141,24 @@ impl FromStr for ActionReceiver {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EnqueueOperation {
-    /// The action.
+    /// The name of the action.
     pub action: String,
-    /// Where, at most [`MAX_RECEIVERS`].
+    /// The units that run the action, at most [`MAX_RECEIVERS`].
     pub receivers: Vec<ActionReceiver>,
-    /// Its parameters, at most [`MAX_PARAMETER_BYTES`] as JSON.
+    /// The action's parameters, at most [`MAX_PARAMETER_BYTES`] as JSON.
     #[serde(default)]
     pub parameters: Parameters,
-    /// Beside what it runs, where whoever asks says otherwise than the charm.
+    /// The request's own rules for running beside other actions, in place of the charm's.
     #[serde(default, skip_serializing_if = "Turns::is_empty")]
     pub turns: Turns,
 }
 
-/// Beside what an action runs on its machine (`hook-model.md` 1.3): what is not said is as the action has it.
+/// Rules for running beside other actions on the machine (`hook-model.md` 1.3). For each unset field, the charm's
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Turns {
-    /// Whether it may run beside others. Without a group of its own, one that may not waits for all of its kind.
+    /// True if the action may run beside others. If false, and without an execution group, the action waits for all
+    /// of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<bool>,
     /// The group whose actions run one after the other, whatever `parallel` says; 1 to 128 bytes.
@@ -166,55 +167,55 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Whether nothing is said.
+    /// Returns true if no rule is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What became of a request to run an action.
+/// The result of a request to run an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EnqueuedOperation {
-    /// The operation, also if none of its tasks could be enqueued.
+    /// The operation's number. The operation exists even if none of its tasks could be enqueued.
     pub id: ActionOperationId,
-    /// One for each receiver, in order.
+    /// One result for each receiver, in the order of the request.
     pub tasks: Vec<EnqueuedTask>,
 }
 
-/// What became of it for one receiver.
+/// The result of the request for one receiver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EnqueuedTask {
-    /// As it was named.
+    /// The receiver as the request named it.
     pub receiver: ActionReceiver,
-    /// The task and its unit, or why there is none.
+    /// The task and its unit, or the reason that there is no task.
     pub task: CommandResult<(TaskId, UnitName)>,
 }
 
-/// How a task ended, as the agent that ran it tells.
+/// The end of a task, as the agent that ran the task reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TaskEnd {
-    /// Which.
+    /// The number of the task.
     pub task: TaskId,
-    /// How.
+    /// The way in which the action ended.
     pub outcome: TaskOutcome,
-    /// For people; empty if there is nothing to say.
+    /// A message for people; may be empty.
     pub message: String,
-    /// What it left.
+    /// The action's results.
     pub results: TaskResults,
 }
 
-/// The ways in which an action that was begun ends.
+/// The ways in which an action that was begun can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskOutcome {
-    /// It succeeded.
+    /// The action succeeded.
     Completed,
-    /// It failed, or said so.
+    /// The action failed or called action-fail.
     Failed,
-    /// It was stopped.
+    /// The agent stopped the action.
     Aborted,
 }
 
@@ -228,22 +229,22 @@ impl From<TaskOutcome> for TaskStatus {
     }
 }
 
-/// What an action leaves behind (U-44).
+/// The results of an action (U-44).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TaskResults {
-    /// As a process's exit code; 0 is success.
+    /// The exit code, as of a process; 0 is success.
     pub return_code: i32,
-    /// What the handler wrote to its standard output, cut at a bound.
+    /// The handler's standard output, cut at a bound.
     pub stdout: String,
-    /// What it wrote to its standard error, cut at a bound.
+    /// The handler's standard error, cut at a bound.
     pub stderr: String,
-    /// What it set by action-set: texts, and objects of such.
+    /// The values of action-set: texts, and objects of texts.
     pub values: Map<String, Value>,
 }
 
 impl TaskResults {
-    /// All of it as one object, as Juju shows it.
+    /// Returns all results as one object, as Juju shows them.
     pub fn to_json(&self) -> Map<String, Value> {
         let mut all = self.values.clone();
         all.insert("return-code".to_owned(), self.return_code.into());
@@ -257,7 +258,7 @@ impl TaskResults {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TaskMessage {
-    /// When.
+    /// The time of the message.
     pub at: Timestamp,
     /// The text.
     pub message: String,
@@ -267,31 +268,31 @@ pub struct TaskMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TaskDetails {
-    /// Its number.
+    /// The task's number.
     pub id: TaskId,
-    /// The operation that it is part of.
+    /// The operation that the task is part of.
     pub operation: ActionOperationId,
-    /// Where it runs.
+    /// The unit that runs the task.
     pub unit: UnitName,
-    /// The action.
+    /// The name of the action.
     pub action: String,
-    /// Its parameters, defaults inserted.
+    /// The action's parameters, with defaults inserted.
     pub parameters: Parameters,
-    /// How far it is.
+    /// The task's status.
     pub status: TaskStatus,
-    /// For people; empty if there is nothing to say.
+    /// A message for people; may be empty.
     pub message: String,
-    /// When it was asked for.
+    /// The time at which the controller enqueued the task.
     pub enqueued: Timestamp,
-    /// When it began.
+    /// The time at which the action began.
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// The time at which the task ended.
     pub completed: Option<Timestamp>,
-    /// Its messages so far, as far as one answer has room.
+    /// The action's messages so far, as many as one answer holds.
     pub log: Vec<TaskMessage>,
-    /// What it left, once it has ended.
+    /// The action's results, once the task has ended.
     pub results: Option<TaskResults>,
-    /// From where the next page of messages and results goes on; none: this is all.
+    /// The token of the next page of messages and results. `None` means that this page is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -300,27 +301,27 @@ pub struct TaskDetails {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OperationDetails {
-    /// Its number.
+    /// The operation's number.
     pub id: ActionOperationId,
     /// `ACTION run on unit-...`
     pub summary: String,
-    /// Derived from its tasks.
+    /// The operation's status, derived from its tasks.
     pub status: TaskStatus,
-    /// When it was asked for.
+    /// The time at which the controller enqueued the operation.
     pub enqueued: Timestamp,
-    /// Why some units have no task of it; empty if all have.
+    /// The reason that some units have no task; empty if all have one.
     pub fail: String,
-    /// Its tasks, by number.
+    /// The operation's tasks, by number.
     pub tasks: Vec<TaskDetails>,
 }
 
 impl OperationDetails {
-    /// When the first of its tasks began.
+    /// Returns the time at which the first task began.
     pub fn started(&self) -> Option<Timestamp> {
         self.tasks.iter().filter_map(|task| task.started).min()
     }
 
-    /// When the last of its tasks ended; none while one is open.
+    /// Returns the time at which the last task ended. Returns `None` while a task is open.
     pub fn completed(&self) -> Option<Timestamp> {
         match self.tasks.iter().any(|task| task.status.is_open()) {
             true => None,
@@ -329,36 +330,36 @@ impl OperationDetails {
     }
 }
 
-/// What a watch of an operation tells.
+/// A change that a watch of an operation reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskNews {
     /// A message of a task.
     Message {
-        /// Whose.
+        /// The task.
         task: TaskId,
-        /// Which.
+        /// The message.
         message: TaskMessage,
     },
-    /// A task has ended; nothing more is told of it.
+    /// The end of a task. The watch reports nothing more about this task.
     Ended(Box<TaskDetails>),
 }
 
-/// Which operations are wanted, the newest first.
+/// A filter for operations. The answer lists the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct OperationQuery {
-    /// Only of these actions; none: of all.
+    /// The actions whose operations match; empty means all.
     pub actions: Vec<String>,
-    /// Only on units of these applications.
+    /// The applications on whose units the operations ran; empty means all.
     pub applications: Vec<ApplicationName>,
-    /// Only on these units.
+    /// The units on which the operations ran; empty means all.
     pub units: Vec<UnitName>,
-    /// Only in these states.
+    /// The statuses that match; empty means all.
     pub status: Vec<TaskStatus>,
-    /// At most this many; none: 50.
+    /// The most operations in the answer. `None` means 50.
     pub limit: Option<u32>,
-    /// After so many that match.
+    /// The number of matching operations to skip.
     pub offset: u32,
 }
 

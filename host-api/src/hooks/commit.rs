@@ -1,5 +1,5 @@
-//! What a hook does to the model: its effects, wholly or not at all, in one commit together with the unit's
-//! progress (`design.md` section 3, `hook-model.md` section 3).
+//! A hook's effects on the model, and the commit that applies all of them or none, together with the unit's progress
+//! (`design.md` section 3, `hook-model.md` section 3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,22 +21,22 @@ use crate::{
     usage::Usage,
 };
 
-/// What a hook asked for, deferred until it returned ok.
+/// The effects of a hook, deferred until the handler returns ok.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct HookEffects {
-    /// Writes to own bags, per relation.
+    /// Writes to the unit's and its application's bags, per relation.
     pub bags: BTreeMap<RelationId, BagChanges>,
-    /// Port requests, opposite ones cancelled out.
+    /// Ports to open and to close, with opposite requests cancelled out.
     pub ports: PortChanges,
-    /// Writes to what the charm stores for the unit; none: the key goes.
+    /// Writes to the unit's stored state. `None` deletes the key.
     pub state: BTreeMap<String, Option<String>>,
-    /// Writes to the leader settings; an empty value deletes.
+    /// Writes to the leader settings. An empty value deletes the key.
     pub leader_settings: Settings,
-    /// How many instances of storage the unit is to get in addition.
+    /// Numbers of storage instances to add to the unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub add_storage: BTreeMap<StorageName, u32>,
-    /// Events to be told later, and those that are not to be told.
+    /// New custom events, and custom events to cancel.
     #[serde(skip_serializing_if = "EventChanges::is_empty")]
     pub events: EventChanges,
     /// Changes of secrets.
@@ -45,7 +45,7 @@ pub struct HookEffects {
 }
 
 impl HookEffects {
-    /// Whether nothing was asked for.
+    /// Returns true if the hook has no effects.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -55,33 +55,33 @@ impl HookEffects {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct BagChanges {
-    /// To the unit's own bag.
+    /// Writes to the unit's own bag.
     pub unit: Settings,
-    /// To its application's bag; leader only.
+    /// Writes to the application's bag; by the leader only.
     pub application: Settings,
 }
 
-/// Ports to open and to close. No range stands in both for the same endpoint.
+/// Ports to open and to close. No range is in both sets for the same endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct PortChanges {
-    /// To open.
+    /// Ranges to open.
     pub open: BTreeSet<PortRequest>,
-    /// To close.
+    /// Ranges to close.
     pub close: BTreeSet<PortRequest>,
 }
 
-/// One range for one endpoint.
+/// A port range for one endpoint or for all of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PortRequest {
-    /// The range.
+    /// The port range.
     pub range: PortRange,
-    /// The endpoint; none: all of them.
+    /// The endpoint. `None` means all endpoints.
     pub endpoint: Option<EndpointName>,
 }
 
-/// What the uniter, not the charm, changes with a commit.
+/// Changes that the uniter, and not the charm, makes in a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Transitions {
@@ -89,35 +89,35 @@ pub struct Transitions {
     pub enter_scope: BTreeSet<RelationId>,
     /// Relations whose scope the unit leaves.
     pub leave_scope: BTreeSet<RelationId>,
-    /// Storage that the unit lets go: its detaching hook was committed, or its attached hook never was (U-42).
+    /// Storage that the unit detaches: its detaching hook was committed, or its attached hook never was (U-42).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub detach_storage: BTreeSet<StorageId>,
-    /// Write the unit's present addresses into its bags: after config-changed.
+    /// True if the commit writes the unit's present addresses into its bags: after config-changed.
     pub refresh_addresses: bool,
-    /// The operator's `resolved` is used up (U-27).
+    /// True if the unit has used up the operator's `resolved` (U-27).
     pub clear_resolved: bool,
-    /// Secrets whose rotation the owner was told of, with the revision that was the latest then (S-9).
+    /// Secrets that had a rotate hook, with the revision that was the latest then (S-9).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub rotated: BTreeMap<SecretId, SecretRevision>,
-    /// Revisions whose expiry the owner was told of (S-9).
+    /// Revisions that had an expired hook (S-9).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub expired: BTreeSet<SecretKey>,
-    /// The event that the charm asked for and was told of.
+    /// The custom event that the charm was told of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_event: Option<EventId>,
-    /// The unit now runs this charm.
+    /// The charm that the unit runs from now on.
     pub charm: Option<CharmRef>,
-    /// The task whose action is begun.
+    /// The task whose action begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begin_task: Option<TaskId>,
-    /// How the action that was begun ended.
+    /// The end of the action that was begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_task: Option<TaskEnd>,
-    /// All is wound up: the unit is dead (U-39).
+    /// True if the unit has nothing left to do and becomes dead (U-39).
     pub terminate: bool,
 }
 
-/// One commit of one unit: wholly or not at all.
+/// One commit of one unit. The controller applies all of it or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitCommit {
@@ -125,40 +125,41 @@ pub struct UnitCommit {
     pub unit: UnitName,
     /// The `seq` of the record that this commit started from; the controller's must be the same.
     pub seq: u64,
-    /// The runner's attachment.
+    /// The incarnation of the runner that commits.
     pub incarnation: Incarnation,
-    /// The unit's record afterwards; its `seq` is one more.
+    /// The unit's record after the commit; its `seq` is one more.
     pub record: UnitRecord,
-    /// What the charm asked for; empty when its hook failed.
+    /// The hook's effects; empty if the hook failed.
     #[serde(default)]
     pub effects: HookEffects,
-    /// What the uniter changes.
+    /// The uniter's changes.
     #[serde(default)]
     pub transitions: Transitions,
-    /// The leadership that leader-only effects rest on, checked in the commit's own transaction (D-4).
+    /// The term of leadership that leader-only effects depend on. The writer checks it in the commit's transaction
+    /// (D-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader_term: Option<LeaderTerm>,
-    /// What left the hook early and was not yet sent.
+    /// Early effects of the hook that the runner has not sent yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub early: Vec<EarlyItem>,
-    /// The run's record; none for commits in which no hook ran.
+    /// The journal record of the run. `None` if no hook ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<JournalRecord>,
-    /// What hooks used that had nothing to commit (an update-status that changed nothing).
+    /// The usage of hooks that had nothing to commit (an update-status without effects).
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub uncommitted_usage: Usage,
 }
 
-/// What takes effect whatever becomes of the hook (`design.md` section 3, item 7). The controller drops what
-/// is numbered no higher than what it has.
+/// An effect that stays even if the hook fails (`design.md` section 3, item 7). The controller drops items whose
+/// number it has seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EarlyItem {
-    /// Rises by one for each item of the unit.
+    /// The number of the item; rises by one for each item of the unit.
     pub number: u64,
-    /// When the call was made.
+    /// The time of the host call.
     pub at: Timestamp,
-    /// What it is.
+    /// The effect.
     pub effect: EarlyEffect,
 }
 
@@ -170,47 +171,47 @@ pub enum EarlyEffect {
     UnitStatus {
         /// The status.
         status: WorkloadStatus,
-        /// For people.
+        /// The message for people.
         message: String,
     },
-    /// The application's status, decided by the lease when it was called.
+    /// The application's status. The leadership lease at the time of the call permits it.
     ApplicationStatus {
         /// The status.
         status: WorkloadStatus,
-        /// For people.
+        /// The message for people.
         message: String,
-        /// The leadership that it rests on; lost meanwhile: dropped.
+        /// The term of leadership that the call depends on. The controller drops the item if that term is over.
         term: LeaderTerm,
     },
     /// The workload's version.
     ApplicationVersion {
-        /// As the charm says it.
+        /// The version as the charm writes it.
         version: String,
     },
-    /// What the agent does.
+    /// The status of the unit's agent.
     AgentStatus {
         /// The status.
         status: AgentStatus,
-        /// For people.
+        /// The message for people.
         message: String,
-        /// The failed hook and what it was about.
+        /// The failed hook, and its relation, storage or secret.
         #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
         data: serde_json::Map<String, serde_json::Value>,
     },
-    /// A message of the running action for whoever waits for it.
+    /// A message of the running action, for the operator who waits for its end.
     TaskMessage {
         /// The task.
         task: TaskId,
-        /// The text.
+        /// The text of the message.
         message: String,
     },
     /// A line for the unit's log.
     Log {
-        /// How important.
+        /// The severity.
         level: LogLevel,
-        /// `unit.APP/N.HOOK` or `unit.APP/N.juju-log`.
+        /// The logging module: `unit.APP/N.HOOK` or `unit.APP/N.juju-log`.
         module: String,
-        /// The text.
+        /// The text of the line.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a charm's handler is told (`hook-model.md` 4.1).
+//! Events that a charm handles (`hook-model.md` 4.1).
 
 use std::{collections::BTreeSet, fmt};
 
@@ -10,7 +10,7 @@ use crate::{
     secret::{SecretContext, SecretRevision},
 };
 
-/// The relation that an event is about, as this unit sees it.
+/// The relation of an event, from this unit's side.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RelationContext {
@@ -22,16 +22,16 @@ pub struct RelationContext {
     pub remote_application: ApplicationName,
 }
 
-/// The most members that one batch names: reading the bags of so many is well within a hook's budgets, and the record
-/// of a batch that failed stays small, however long the names. Whoever is left out is in the next batch.
+/// The most members that one batch names. A hook's budgets allow to read the bags of so many, and the record of a
+/// failed batch stays small even with long names. The next batch names the remaining members.
 pub const MAX_BATCH_MEMBERS: usize = 256;
 
-/// What happened in a relation since the unit's last hook of it, for charms that ask for batches. No unit stands in two of
-/// the three sets, and together they name at most [`MAX_BATCH_MEMBERS`].
+/// The changes in a relation since the unit's last hook of it, for charms that ask for batches. The three sets are
+/// disjoint, and together they name at most [`MAX_BATCH_MEMBERS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct RelationBatch {
-    /// Whether the remote application's bag changed.
+    /// True if the remote application's bag changed.
     pub application_changed: bool,
     /// Units that came into view.
     pub joined: BTreeSet<UnitName>,
@@ -39,133 +39,133 @@ pub struct RelationBatch {
     pub changed: BTreeSet<UnitName>,
     /// Members that went out of view.
     pub departed: BTreeSet<UnitName>,
-    /// This unit, if it is the one that leaves; the members in `departed` leave otherwise.
+    /// This unit, if it leaves the relation itself. Otherwise the members in `departed` leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departing_unit: Option<UnitName>,
 }
 
 impl RelationBatch {
-    /// Whether nothing happened.
+    /// Returns true if nothing changed.
     pub fn is_empty(&self) -> bool {
         !self.application_changed && self.members().next().is_none()
     }
 
-    /// All units that it names.
+    /// Returns all units that the batch names.
     pub fn members(&self) -> impl Iterator<Item = &UnitName> {
         self.joined.iter().chain(&self.changed).chain(&self.departed)
     }
 }
 
-/// The storage that an event is about. There are filesystems only.
+/// The storage of an event. All storage is a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageContext {
-    /// The instance.
+    /// The storage instance.
     pub storage: StorageId,
-    /// Where the unit finds it.
+    /// The path of the storage in the sandbox.
     pub location: String,
 }
 
-/// One event, with all that the handler is told of it.
+/// An event, with all data that its handler gets.
 ///
-/// Kinds are added as the model learns them; a kind that was ever stored keeps its name for ever.
+/// A kind that was ever stored keeps its name for ever.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// Once per unit.
+    /// The first hook of a unit; runs once.
     Install,
-    /// After the first config-changed, and after a reboot of the host.
+    /// Runs after the first config-changed, and after a reboot of the host.
     Start,
-    /// Teardown.
+    /// Runs when the unit is removed, before `Remove`.
     Stop,
-    /// The last of all.
+    /// The last hook of a unit.
     Remove,
-    /// Before start, and whenever settings, trust or addresses differ from those last seen.
+    /// Runs before start, and whenever settings, trust or addresses differ from those last seen.
     ConfigChanged,
-    /// A new charm or resource is in place.
+    /// A new charm or a new resource revision is in use.
     UpgradeCharm,
-    /// The timer.
+    /// The timer of update-status has fired.
     UpdateStatus,
     /// This unit became leader.
     LeaderElected,
     /// Leader settings changed, and this unit is not leader.
     LeaderSettingsChanged,
-    /// The relation's scope was entered.
+    /// The unit entered the relation's scope.
     RelationCreated(RelationContext),
     /// A remote unit came into view.
     RelationJoined {
         /// The relation.
         relation: RelationContext,
-        /// Who joined.
+        /// The unit that joined.
         remote_unit: UnitName,
     },
     /// A bag changed.
     RelationChanged {
         /// The relation.
         relation: RelationContext,
-        /// Whose bag; none: the remote application's.
+        /// The unit whose bag changed. `None` means the remote application's bag.
         remote_unit: Option<UnitName>,
     },
     /// A remote unit went out of view.
     RelationDeparted {
         /// The relation.
         relation: RelationContext,
-        /// Whom this unit sees no more.
+        /// The unit that went out of view.
         remote_unit: UnitName,
-        /// Who leaves: this unit itself, if it is the one.
+        /// The unit that leaves: the remote unit, or this unit itself.
         departing_unit: UnitName,
     },
     /// The relation ends for this unit.
     RelationBroken(RelationContext),
-    /// In place of joined, changed and departed: all that happened since the last hook of the relation.
+    /// All changes since the last hook of the relation, in place of joined, changed and departed.
     RelationBatch {
         /// The relation.
         relation: RelationContext,
-        /// What happened.
+        /// The changes.
         batch: RelationBatch,
     },
     /// An operator runs an action.
     Action {
-        /// The action.
+        /// The name of the action.
         name: String,
         /// The task.
         task: TaskId,
     },
-    /// What the charm asked to be told, in a hook before.
+    /// A custom event that an earlier hook of the charm asked for.
     Custom {
-        /// Its number.
+        /// The event's number.
         id: EventId,
-        /// The charm's name for it.
+        /// The event's name, as the charm chose it.
         name: String,
-        /// JSON text, as the charm gave it.
+        /// The event's data: JSON text, as the charm gave it.
         data: String,
     },
-    /// Storage is there.
+    /// A storage instance is attached.
     StorageAttached(StorageContext),
-    /// Storage is about to go.
+    /// A storage instance is about to be detached.
     StorageDetaching(StorageContext),
     /// A secret that the unit reads has a newer revision than the one that it tracks (S-2).
     SecretChanged(SecretContext),
-    /// Rotation of a secret of the unit's, or of the application that it leads, is due (S-9).
+    /// A secret that the unit owns, or that its application owns while the unit leads, is due for rotation (S-9).
     SecretRotate(SecretContext),
-    /// A revision of such a secret expired (S-9).
+    /// A revision of an owned secret expired (S-9).
     SecretExpired {
         /// The secret.
         secret: SecretContext,
-        /// Which revision.
+        /// The revision.
         revision: SecretRevision,
     },
-    /// A revision of such a secret is read by nobody any more (S-8).
+    /// A revision of an owned secret has no consumer left (S-8).
     SecretRemove {
         /// The secret.
         secret: SecretContext,
-        /// Which revision.
+        /// The revision.
         revision: SecretRevision,
     },
 }
 
 impl Event {
-    /// The hook's full name, such as `db-relation-joined`; an action's or a custom event's own.
+    /// Returns the hook's full name, such as `db-relation-joined`. An action and a custom event have their own name.
     pub fn hook_name(&self) -> String {
         match (self, self.relation(), self.storage()) {
             (Self::Action { name, .. } | Self::Custom { name, .. }, ..) => name.clone(),
@@ -175,7 +175,7 @@ impl Event {
         }
     }
 
-    /// The kind alone, such as `relation-joined`.
+    /// Returns the kind alone, such as `relation-joined`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Install => "install",
@@ -204,7 +204,7 @@ impl Event {
         }
     }
 
-    /// The relation that it is about.
+    /// Returns the event's relation.
     pub fn relation(&self) -> Option<&RelationContext> {
         match self {
             Self::RelationCreated(relation) | Self::RelationBroken(relation) => Some(relation),
@@ -216,7 +216,7 @@ impl Event {
         }
     }
 
-    /// The storage that it is about.
+    /// Returns the event's storage.
     pub fn storage(&self) -> Option<&StorageContext> {
         match self {
             Self::StorageAttached(storage) | Self::StorageDetaching(storage) => Some(storage),
@@ -224,7 +224,7 @@ impl Event {
         }
     }
 
-    /// The remote unit that it is about.
+    /// Returns the event's remote unit.
     pub fn remote_unit(&self) -> Option<&UnitName> {
         match self {
             Self::RelationJoined { remote_unit, .. } | Self::RelationDeparted { remote_unit, .. } => {
@@ -235,7 +235,7 @@ impl Event {
         }
     }
 
-    /// The task that it runs, of an action.
+    /// Returns the task of an action.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Action { task, .. } => Some(*task),
@@ -243,7 +243,7 @@ impl Event {
         }
     }
 
-    /// The number of the event that the charm asked for.
+    /// Returns the number of a custom event.
     pub fn custom(&self) -> Option<EventId> {
         match self {
             Self::Custom { id, .. } => Some(*id),
@@ -251,7 +251,7 @@ impl Event {
         }
     }
 
-    /// The secret that it is about.
+    /// Returns the event's secret.
     pub fn secret(&self) -> Option<&SecretContext> {
         match self {
             Self::SecretChanged(secret) | Self::SecretRotate(secret) => Some(secret),
@@ -260,7 +260,7 @@ impl Event {
         }
     }
 
-    /// The revision of that secret, in expired and remove hooks.
+    /// Returns the secret's revision, in expired and remove hooks.
     pub fn secret_revision(&self) -> Option<SecretRevision> {
         match self {
             Self::SecretExpired { revision, .. } | Self::SecretRemove { revision, .. } => Some(*revision),
@@ -268,7 +268,7 @@ impl Event {
         }
     }
 
-    /// Who leaves, in a departed hook.
+    /// Returns the unit that leaves, in a departed hook or a batch.
     pub fn departing_unit(&self) -> Option<&UnitName> {
         match self {
             Self::RelationDeparted { departing_unit, .. } => Some(departing_unit),
@@ -277,7 +277,7 @@ impl Event {
         }
     }
 
-    /// What happened in the relation, in a batch.
+    /// Returns the changes of a batch.
     pub fn batch(&self) -> Option<&RelationBatch> {
         match self {
             Self::RelationBatch { batch, .. } => Some(batch),
@@ -285,8 +285,8 @@ impl Event {
         }
     }
 
-    /// Whether a run of this event is another attempt of `other`: a batch that is tried again holds what has happened
-    /// by then.
+    /// Returns true if this event is another attempt of `other`. A batch that is tried again holds all changes up to
+    /// the new attempt.
     pub fn is_attempt_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::RelationBatch { relation, .. }, Self::RelationBatch { relation: others, .. }) => {
@@ -297,7 +297,7 @@ impl Event {
     }
 }
 
-/// Kinds whose hooks have no other name.
+/// The kinds whose hook names have no prefix.
 const PLAIN: [&str; 17] = [
     "install",
     "start",
@@ -318,7 +318,7 @@ const PLAIN: [&str; 17] = [
     "meter-status-changed",
 ];
 
-/// What the names of all other hooks end with, after the name of an endpoint, a storage or a container.
+/// The endings of all other hook names. Before the ending comes the name of an endpoint, a storage or a container.
 const ENDINGS: [&str; 12] = [
     "-relation-created",
     "-relation-joined",
@@ -334,12 +334,12 @@ const ENDINGS: [&str; 12] = [
     "-pebble-check-recovered",
 ];
 
-/// Whether a hook is, or could be, called so (`hook-model.md` 4.1).
+/// Returns true if a hook has this name, or could have it (`hook-model.md` 4.1).
 pub(crate) fn is_hook_name(name: &str) -> bool {
     PLAIN.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The full hook name.
+/// Writes the full hook name.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.hook_name())

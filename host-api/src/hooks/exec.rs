@@ -1,5 +1,5 @@
-//! Scripts that operators run in a hook context of a unit (`hook-model.md` C-9). Each run is a task of an action that all
-//! units have, [`ACTION`]. What a script may say is the matter of `periapt-shell`: here it is a text.
+//! Scripts that operators run in a hook context of a unit (`hook-model.md` C-9). Each run is a task of an action that
+//! all units have, [`ACTION`]. The script is a text here; `periapt-shell` parses it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::{RelationId, UnitName, action::Parameters, charm::ActionMeta, excerpt
 /// The action of such tasks. No charm can declare one of this name (M-10).
 pub const ACTION: &str = "juju-exec";
 
-/// Tools that are told or answer secrets' content: parameters and results of tasks are kept as they are.
+/// Hook tools that take or return secret content. Tasks keep their parameters and results in the clear.
 const CONFIDENTIAL: [&str; 3] = ["secret-add", "secret-get", "secret-set"];
 
-/// Returns whether a tool is not run from outside, because it speaks of secrets' content.
+/// Returns true if `juju-exec` may not run a tool, because the tool takes or returns secret content.
 pub fn is_confidential(tool: &str) -> bool {
     CONFIDENTIAL.contains(&tool)
 }
@@ -20,14 +20,14 @@ pub fn is_confidential(tool: &str) -> bool {
 /// The command of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecCommand {
-    /// A script.
+    /// A script of hook tools.
     Script(String),
-    /// One command and its arguments, each as it stands: what clients sent that knew no scripts.
+    /// One command and its arguments. Older clients, which know no scripts, send this form.
     Words(Vec<String>),
 }
 
 impl ExecCommand {
-    /// The command as a script.
+    /// Returns the command as a script.
     pub fn script(&self) -> String {
         match self {
             Self::Script(text) => text.clone(),
@@ -39,8 +39,8 @@ impl ExecCommand {
         }
     }
 
-    /// Reads a command line as Juju's client does: one word is a script, and several are quoted so that a shell reads
-    /// them again as they are, but for its operators.
+    /// Reads a command line as Juju's client does: one word is a script. Several words are quoted so that a shell
+    /// reads them as they are; operators that stand alone stay operators.
     fn of_line(words: &[String]) -> Self {
         match words {
             [script] => Self::Script(script.clone()),
@@ -49,7 +49,7 @@ impl ExecCommand {
     }
 }
 
-/// A word in double quotes, if it has blanks or what means something within such quotes.
+/// Returns a word, in double quotes if it has blanks or characters that are special within double quotes.
 fn quoted(word: &str) -> String {
     let special = |character: char| matches!(character, '"' | '$' | '\\');
     if !word.is_empty() && !word.contains(|character: char| character.is_whitespace() || special(character)) {
@@ -109,10 +109,10 @@ impl<'de> Deserialize<'de> for ExecCommand {
 pub struct ExecRequest {
     /// The script.
     pub command: ExecCommand,
-    /// The relation that it is about where it names none; none: no relation's.
+    /// The relation of hook tools that name none. `None` means no relation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<RelationId>,
-    /// The unit at the other end that it is about where it names none; none: the only one there is.
+    /// The remote unit of hook tools that name none. `None` means the relation's only remote unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_unit: Option<UnitName>,
 }
@@ -120,22 +120,22 @@ pub struct ExecRequest {
 /// The reason that a command cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecError {
-    /// There is no command.
+    /// The command is empty.
     #[error("no commands specified")]
     Empty,
-    /// The arguments or the output of the tool would be kept in the clear.
+    /// The task would keep the tool's arguments or output in the clear.
     #[error("{0} is not run from outside: secret content would be kept with the task")]
     Confidential(String),
-    /// A remote unit without a relation that it is in.
+    /// A remote unit is given, and no relation.
     #[error("remote unit: {0}, provided without a relation")]
     NoRelation(UnitName),
-    /// Parameters that a client of another version sent, perhaps.
+    /// The task's parameters are malformed, for example because they come from a client of another version.
     #[error("parameters of {ACTION} not valid: {0}")]
     Parameters(String),
 }
 
 impl ExecRequest {
-    /// Reads a command line: one text that is a script, or words that a shell has read already.
+    /// Creates a request from a command line: one text that is a script, or words that a shell has split.
     ///
     /// # Errors
     /// [`ExecError`]
@@ -149,7 +149,7 @@ impl ExecRequest {
         Ok(request)
     }
 
-    /// Reads a task's parameters.
+    /// Reads the parameters of a task.
     ///
     /// # Errors
     /// [`ExecError`]
@@ -160,11 +160,11 @@ impl ExecRequest {
         Ok(request)
     }
 
-    /// Returns the parameters of such a task.
+    /// Returns the parameters of a task.
     pub fn into_parameters(self) -> Parameters {
         match serde_json::to_value(self) {
             Ok(Value::Object(parameters)) => parameters,
-            // It is a map of texts and numbers.
+            // A struct always becomes an object.
             _ => Parameters::new(),
         }
     }
@@ -184,14 +184,14 @@ impl ExecRequest {
     }
 }
 
-/// Finds the first tool in a script that is not run from outside, wherever it stands: its arguments would be kept with
-/// the script. A script that hides such a name finds that the tool is refused when it runs.
+/// Finds the first tool in a script that `juju-exec` may not run, at any position: the task would keep its arguments.
+/// A script can hide the name, and then the tool fails when it runs.
 fn confidential(script: &str) -> Option<&str> {
     let in_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
     script.split(|character| !in_name(character)).find(|word| is_confidential(word))
 }
 
-/// Returns the action of such tasks: it waits for no other action, as Juju's does.
+/// Returns the definition of the action. It waits for no other action, as in Juju.
 pub fn meta() -> ActionMeta {
     ActionMeta {
         description: "Runs a script of hook tools.".to_owned(),
@@ -220,7 +220,7 @@ mod tests {
             (vec!["echo $HOME | wc"], "echo $HOME | wc"),
             (vec!["status-set", "active", "a > b; c"], "status-set active \"a > b; c\""),
             (vec!["echo", "$HOME", "a\"b", "c\\"], r#"echo "\$HOME" "a\"b" "c\\""#),
-            // Operators that stand alone are the shell's, in Juju as well.
+            // The shell interprets operators that stand alone, in Juju as well.
             (vec!["leader-get", "|", "wc"], "leader-get | wc"),
             (vec!["echo", ""], "echo \"\""),
             (vec!["leader-get"], "leader-get"),

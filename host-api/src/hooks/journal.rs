@@ -1,53 +1,53 @@
-//! The journal: what a hook was told, what it was answered, and what it cost (`design.md` section 9).
+//! The journal: each hook run with its event, its host calls and answers, and its costs (`design.md` section 9).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Revision, Timestamp, event::Event, secret::Sealed};
 
-/// One hook run, whether it was committed or failed, or one hook that was not run.
+/// The record of one hook run, committed or failed, or of one hook that was not run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct JournalRecord {
     /// The `seq` of the record that the run started from; the run's operation id.
     pub seq: u64,
-    /// What the charm was told.
+    /// The event.
     pub event: Event,
-    /// 1 for the first attempt; 0 if it was not run.
+    /// The number of the attempt, from 1; 0 if the hook was not run.
     pub attempt: u32,
-    /// The snapshot that its reads were answered from.
+    /// The snapshot that the hook's reads come from.
     pub snapshot: Revision,
-    /// The charm's archive.
+    /// The digest of the charm's archive.
     pub charm: Digest,
-    /// The component that ran.
+    /// The digest of the component that ran.
     pub component: Digest,
-    /// The engine and its version.
+    /// The name and version of the engine.
     pub engine: String,
-    /// When it began.
+    /// The time at which the run began.
     pub started_at: Timestamp,
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: HookOutcome,
-    /// What it cost.
+    /// The costs of the run.
     pub costs: HookCosts,
-    /// What this hook absorbed: events that were merged into it or became moot, for people.
+    /// Events that were merged into this hook or became moot through it, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coalesced: Vec<String>,
-    /// The host calls, in order.
+    /// The host calls, in call order.
     pub calls: RecordedCalls,
-    /// The seed of the run's randomness, as hex: whoever knows it knows the passwords that the hook made. The
-    /// controller keeps it sealed, in `sealed`, and this empty.
+    /// The seed of the run's random numbers, as hex. Passwords that the hook generated can be computed from it. The
+    /// controller keeps the seed encrypted in `sealed`, and this field empty.
     pub seed: String,
-    /// The seed and the answers that hold secrets, as the controller keeps them; none: it has not sealed them yet.
+    /// The seed and the answers with secret content, encrypted. `None` if the controller has not encrypted them yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
 }
 
-/// What stands in the place of something that is not shown.
+/// The placeholder for hidden content.
 pub const HIDDEN: &str = "\"(hidden)\"";
 
 impl JournalRecord {
-    /// The record of a hook that was not run. `seq` is that of the unit's record, `charm` and `component` are those that it
-    /// would have run.
+    /// Returns the record of a hook that was not run. `seq` is that of the unit's record; `charm` and `component` are
+    /// those that the hook would have run.
     pub fn of_no_run(
         seq: u64,
         event: Event,
@@ -74,15 +74,15 @@ impl JournalRecord {
         }
     }
 
-    /// The same without its host calls: they are most of a record.
+    /// Returns the record without its host calls, which are most of its size.
     #[must_use]
     pub fn without_calls(self) -> Self {
         Self { calls: RecordedCalls::default(), ..self }
     }
 
-    /// The same without what is for those who may do anything in the model: the seed, from which all that the run drew
-    /// can be computed, and what calls about secrets were given and answered. An answer that another call shares is
-    /// hidden from both.
+    /// Returns the record without its confidential parts, which only administrators of the model may read: the seed,
+    /// from which the run's random numbers can be computed, and arguments and answers of calls about secrets. An
+    /// answer that another call shares is hidden in both.
     #[must_use]
     pub fn without_secrets(mut self) -> Self {
         self.seed.clear();
@@ -100,7 +100,7 @@ impl JournalRecord {
     }
 }
 
-/// How a hook run ended.
+/// The outcome of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookOutcome {
@@ -108,50 +108,50 @@ pub enum HookOutcome {
     Handled,
     /// The charm has no handler for the event.
     Unhandled,
-    /// `resolved --no-retry`: committed without being run (U-28).
+    /// The operator skipped the hook by `resolved --no-retry`: committed without a run (U-28).
     Skipped,
-    /// It was due or had failed, and lost its meaning before it ran: nothing follows it.
+    /// The hook was due or had failed, and became moot before it ran. Nothing follows from it.
     Moot,
-    /// It failed, trapped, ran out of a budget, or was refused at commit.
+    /// The hook failed, trapped, ran out of a budget, or the controller refused its commit.
     Failed {
-        /// What author and operator read.
+        /// The message for the author and the operator.
         message: String,
     },
 }
 
-/// What a hook run cost.
+/// The costs of a hook run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct HookCosts {
-    /// Fuel used.
+    /// The fuel that the run used.
     pub fuel: u64,
-    /// High-water mark of linear memory, in bytes.
+    /// The high-water mark of linear memory, in bytes.
     pub memory: u64,
-    /// Wall time, in microseconds.
+    /// The wall time, in microseconds.
     pub wall_us: u64,
-    /// Host calls made.
+    /// The number of host calls.
     pub host_calls: u64,
-    /// Bytes of log written.
+    /// The bytes of log that the run wrote.
     pub log_bytes: u64,
 }
 
-/// The host calls of one run with their answers, deduplicated by digest and bounded in size.
+/// The host calls of one run and their answers, deduplicated by digest and bounded in size.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RecordedCalls {
-    /// Each call in order: `INTERFACE.FUNCTION(ARGUMENTS)` as compact JSON text, and the index of its answer.
+    /// The calls in order, each with the index of its answer.
     pub calls: Vec<RecordedCall>,
     /// The distinct answers, as JSON text.
     pub answers: Vec<String>,
-    /// Answers that hold secrets' content, as JSON texts; in `answers` stand only their places, `{"secret":N}`.
-    /// The controller keeps them sealed, with the seed, and this empty.
+    /// Answers with secret content, as JSON text; `answers` holds only references to them, `{"secret":N}`. The
+    /// controller keeps these answers encrypted, with the seed, and this field empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Confidence>,
-    /// Calls that are not recorded, because the bound was reached.
+    /// The number of calls that are not recorded, because the bound was reached.
     pub omitted: u64,
 }
 
-/// A text for no log: it is not printed.
+/// A text that `Debug` does not print, so that no log shows it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Confidence(pub String);
@@ -162,13 +162,13 @@ impl std::fmt::Debug for Confidence {
     }
 }
 
-/// What of a run is sealed.
+/// The parts of a record that the controller encrypts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct JournalConfidence {
-    /// The seed.
+    /// The seed of the run's random numbers.
     pub seed: Confidence,
-    /// The answers that hold secrets.
+    /// The answers with secret content.
     pub secrets: Vec<Confidence>,
 }
 
@@ -176,17 +176,17 @@ pub struct JournalConfidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RecordedCall {
-    /// `relations.get`, `hook-tools.run`, ...
+    /// The interface and function: `relations.get`, `hook-tools.run`, ...
     pub function: String,
     /// The arguments, as JSON text.
     pub arguments: String,
-    /// Which of the answers it got.
+    /// The index of the call's answer.
     pub answer: u32,
 }
 
 impl RecordedCall {
-    /// Whether it may have to do with a secret. Of a hook tool the arguments tell; where only their digest is there,
-    /// nobody knows.
+    /// Returns true if the call may be about a secret. For a hook tool the arguments decide. A call that records only
+    /// the digest of its arguments counts as one about secrets.
     fn is_about_secrets(&self) -> bool {
         let tool = || self.arguments.contains("secret-") || self.arguments.starts_with("{\"digest\"");
         self.function.starts_with("secrets.") || (self.function == "hook-tools.run" && tool())

@@ -1,5 +1,5 @@
-//! Events that a charm asks to be told later (decision 0017): part of a hook's commit, kept in the model until they are
-//! told, once, or cancelled.
+//! Custom events that a charm schedules (decision 0017). A hook's commit adds them, and the model keeps them until
+//! they are told, once, or cancelled.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EventId, RelationId, Timestamp, UnitName, event, hash, relation::BagOwner};
 
-/// The most events that one unit waits for: each is looked at whenever the unit's view changes.
+/// The most pending events of one unit. The uniter checks each of them whenever the unit's view changes.
 pub const MAX_PENDING: usize = 64;
 
-/// The most bytes of the data of one event, as JSON text. It travels with the event, into the unit's record if its hook
-/// fails, and into the journal; what is larger belongs into the unit's state.
+/// The most bytes of the data of one event, as JSON text. The data travels with the event, into the unit's record if
+/// its hook fails, and into the journal. Larger data belongs into the unit's state.
 pub const MAX_DATA_BYTES: usize = 16 << 10;
 
-/// The most bytes that all pending events of a unit take as JSON: they are one entity, written as one.
+/// The most bytes of all pending events of a unit, as JSON: they are one entity, written as one.
 pub const MAX_PENDING_BYTES: usize = 256 << 10;
 
 /// The most conditions of one event.
@@ -24,75 +24,75 @@ pub const MAX_CONDITIONS: usize = 8;
 /// The longest name of an event, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
-/// The shortest time that an event may be put off, in milliseconds: a charm that asks again in each of its events wakes its
-/// unit no more often than that.
+/// The shortest delay of an event, in milliseconds. It bounds how often a charm that schedules a new event in each
+/// event wakes its unit.
 pub const MIN_AFTER_MS: u64 = 1_000;
 
-/// The longest, in milliseconds: a leap year.
+/// The longest delay of an event, in milliseconds: a leap year.
 pub const MAX_AFTER_MS: u64 = 366 * 24 * 3_600 * 1_000;
 
-/// How far the clocks of two hosts may differ, in milliseconds. An event that was asked for longer than that from now was
-/// asked for before a clock was set back, and nobody knows how long ago that was.
+/// The most by which the clocks of two hosts may differ, in milliseconds. A scheduling time further in the future
+/// than that means that a clock was set back, by an unknown amount.
 const CLOCKS_DIFFER_MS: i64 = 5 * 60 * 1_000;
 
-/// An event that a unit waits for. It is told when its time has come or when one of its conditions holds, whichever is
-/// first.
+/// An event that a unit waits for. The event is due when its time has come or when one of its conditions holds,
+/// whichever is first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PendingEvent {
-    /// The name that the charm is told.
+    /// The name of the event.
     pub name: String,
-    /// JSON text, as the charm gave it.
+    /// The event's data: JSON text, as the charm gave it.
     pub data: String,
-    /// When it was committed, by the clock that the unit's timers run by.
+    /// The time of the commit, by the clock that the unit's timers run by.
     pub asked_at: Timestamp,
-    /// How long after that it is told, in milliseconds; none: no time alone makes it due.
+    /// The delay after `asked_at`, in milliseconds. `None` means that only a condition makes the event due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
-    /// What else makes it due.
+    /// Conditions that make the event due.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
 
-/// What makes an event due: something is not as the hook saw it that asked. Of what was seen only a digest is kept.
+/// A condition that makes an event due: a value differs from the one that the scheduling hook saw. The condition
+/// keeps only a digest of that value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// An option has another value, its default included.
+    /// An option has another value, defaults included.
     Config {
-        /// Which.
+        /// The name of the option.
         option: String,
-        /// Of the value.
+        /// The digest of the value.
         seen: String,
     },
-    /// A key of a bag has another value, or came, or went; or the unit is in the relation no more.
+    /// A key of a bag has another value, was added or was deleted, or the unit has left the relation.
     Relation {
         /// The relation.
         relation: RelationId,
-        /// Whose bag.
+        /// The owner of the bag.
         owner: BagOwner,
-        /// The key.
+        /// The key in the bag.
         key: String,
-        /// Of the value.
+        /// The digest of the value.
         seen: String,
     },
-    /// Somebody else leads the application, or nobody.
+    /// Another unit leads the application, or none does.
     Leader {
-        /// Who led; none: nobody.
+        /// The unit that led. `None` means no unit.
         seen: Option<UnitName>,
     },
 }
 
-/// What a condition keeps of a value, or of there being none.
+/// Returns the digest that a condition keeps of a value, or of its absence.
 pub fn digest<T: Serialize>(value: Option<&T>) -> String {
     hash::of_value(&value)
 }
 
 impl PendingEvent {
-    /// When its time comes; none if it has none.
+    /// Returns the time at which the event is due. Returns `None` if the event has no delay.
     ///
-    /// One that was asked for at a time that is yet to come was asked for before the clock was set back: its time is
-    /// now.
+    /// If `asked_at` is in the future, the clock was set back, and the event is due now.
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let after = i64::try_from(self.after_ms?).unwrap_or(i64::MAX);
         let (asked, now_ms) = (self.asked_at.as_millisecond(), now.as_millisecond());
@@ -103,23 +103,23 @@ impl PendingEvent {
     }
 }
 
-/// What a hook asks for: new events by their numbers, and events that it does not want any more.
+/// Changes of a unit's pending events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct EventChanges {
-    /// New ones, numbered on from the unit's last.
+    /// New events by number, counted on from the unit's last.
     pub emit: BTreeMap<EventId, PendingEvent>,
-    /// Those that are not to be told.
+    /// Events to cancel.
     pub cancel: Vec<EventId>,
 }
 
 impl EventChanges {
-    /// Whether nothing was asked for.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Says when the new ones were asked for.
+    /// Sets the scheduling time of the new events.
     pub fn asked_at(&mut self, now: Timestamp) {
         for event in self.emit.values_mut() {
             event.asked_at = now;
@@ -127,21 +127,21 @@ impl EventChanges {
     }
 }
 
-/// Why a text is no name of an event.
+/// The reason that a text cannot be a custom event's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventNameError {
-    /// Empty, too long, or with other characters.
+    /// The name is empty, too long, or has other characters.
     #[error(
         "{0:?} is no name of an event: use lower-case letters, digits and dashes, a letter first, at most \
          {MAX_NAME_BYTES} of them"
     )]
     Malformed(String),
-    /// Another hook is, or may be, called so.
+    /// A hook has this name, or may have it.
     #[error("{0:?} is the name of a hook; give the event a name of the charm's own")]
     Reserved(String),
 }
 
-/// Checks the name that a charm gives to an event: one that no hook has.
+/// Checks the name that a charm gives to a custom event. No hook may have the same name.
 ///
 /// # Errors
 /// [`EventNameError`]

@@ -1,5 +1,5 @@
-//! The unit's record: all that its uniter must remember, kept by the controller and written in the same commit
-//! as a hook's effects (`hook-model.md` 1.2, section 0).
+//! The unit's record: the state that its uniter must remember. The controller keeps it and writes it in the same
+//! commit as a hook's effects (`hook-model.md` 1.2, section 0).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,90 +12,90 @@ use crate::{
     secret::{SecretId, SecretRevision},
 };
 
-/// A charm as one application wants it. Both parts are compared: attaching a resource bumps the version of the
-/// same charm (`hook-model.md` 1.10).
+/// A version of a charm as one application uses it. Both parts are compared: attaching a resource bumps the version
+/// of the same charm (`hook-model.md` 1.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CharmRef {
     /// The archive's digest.
     pub digest: Digest,
-    /// Bumped by a new charm and by a new resource revision.
+    /// The version, bumped by a new charm and by a new resource revision.
     pub modified_version: u64,
 }
 
-/// What a unit has done, and what it is about to do.
+/// The progress of a unit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitRecord {
-    /// How many commits the unit has made. A commit names the `seq` that it started from and leaves one more.
+    /// The number of commits of the unit. A commit names the `seq` that it started from and leaves one more.
     pub seq: u64,
-    /// What is in progress.
+    /// The operation in progress.
     pub operation: Operation,
-    /// The action that was begun, whatever hook waits in `operation`. Found when the unit is resolved, it is one
-    /// whose agent died under it.
+    /// The action that was begun, independent of the hook in `operation`. If the uniter finds an action here when it
+    /// resolves the unit, the agent died while the action ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<TaskId>,
-    /// The install hook was committed.
+    /// Set once the install hook was committed.
     pub installed: bool,
-    /// The start hook was committed, and no stop after it.
+    /// True if the start hook was committed, and no stop hook after it.
     pub started: bool,
-    /// The stop hook was committed.
+    /// Set once the stop hook was committed.
     pub stopped: bool,
-    /// The remove hook was committed.
+    /// Set once the remove hook was committed.
     pub removed: bool,
-    /// Leader-elected was queued, and the unit has not resigned since.
+    /// True if leader-elected was queued and the unit has not resigned since.
     pub leader: bool,
-    /// The charm has set its unit's status at least once.
+    /// Set once the charm has set its unit's status.
     pub status_set: bool,
     /// The charm that the unit runs.
     pub charm: Option<CharmRef>,
-    /// What the last committed config-changed saw.
+    /// Hashes of the values that the last committed config-changed saw.
     pub seen: SeenHashes,
     /// The version of the settings that the last committed config-changed saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings_version: Option<u64>,
-    /// The version of the leader settings last seen; none: a unit that does not lead is told of them once,
-    /// whatever their version (`hook-model.md` 1.8; also after it lost leadership, 1.5).
+    /// The version of the leader settings last seen. `None` in a unit that does not lead means that it gets one
+    /// leader-settings-changed at any version (`hook-model.md` 1.8; also after it lost leadership, 1.5).
     pub leader_settings_version: Option<u64>,
-    /// Relations whose scope this unit is in, or whose broken hook is still due.
+    /// Relations whose scope the unit is in, or whose broken hook is still due.
     pub relations: BTreeMap<RelationId, RelationRecord>,
     /// Storage whose attached hook was committed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub storages: BTreeSet<StorageId>,
-    /// The hook that was begun last and is not committed yet; only of units that have storage.
+    /// The hook that was begun last and is not committed yet; only for units with storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<Begun>,
-    /// What the unit was told of secrets, by those that it sees.
+    /// Progress on the secrets that the unit sees.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<SecretId, SecretRecord>,
-    /// The boot of the host in which the unit last ran `start`.
+    /// The boot id of the host in which the unit last ran `start`.
     pub boot_id: Option<String>,
-    /// When update-status is due next; none until the unit has started.
+    /// The time of the next update-status. `None` until the unit has started.
     pub update_status_due: Option<Timestamp>,
 }
 
-/// A hook that was begun. What a hook writes to storage is not undone when it fails or is cut short, so before each
-/// run of a unit with storage its attempt is recorded (`design.md` section 6).
+/// A hook that was begun. Writes to storage stay when a hook fails or is cut short, so the runner records each
+/// attempt of a unit with storage before it runs the hook (`design.md` section 6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Begun {
-    /// Which.
+    /// The event.
     pub event: Event,
-    /// How often it was begun, this time included.
+    /// The number of attempts, this one included.
     pub attempt: u32,
-    /// The id of the run: the same when one that was cut short is made again.
+    /// The id of the run. A rerun after a cut has the same id.
     pub operation: OperationId,
 }
 
-/// Hashes that a committed config-changed stores, to know when the next is due (U-3).
+/// Hashes that a committed config-changed stores, to detect when the next is due (U-3).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SeenHashes {
-    /// Over the settings and the charm.
+    /// The hash of the settings and the charm.
     pub config: String,
-    /// Over application-level keys such as `trust`.
+    /// The hash of application-level keys such as `trust`.
     pub trust: String,
-    /// Over the machine's addresses.
+    /// The hash of the machine's addresses.
     pub addresses: String,
 }
 
@@ -103,63 +103,62 @@ pub struct SeenHashes {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// Nothing: the resolver decides afresh. A new unit starts here too: without a charm it deploys first.
+    /// No operation: the resolver decides afresh. A new unit starts here too: without a charm it deploys first.
     #[default]
     Continue,
-    /// A hook is due, or failed.
+    /// A hook that is due or failed.
     Hook {
-        /// Which.
+        /// The event.
         event: Event,
-        /// How far it is.
+        /// The progress of the hook.
         step: HookStep,
     },
-    /// A charm could not be brought into place (U-33), and waits for `resolved` or another charm.
+    /// A charm that could not be deployed (U-33); the unit waits for `resolved` or another charm.
     DeployFailed {
-        /// The charm that could not be used.
+        /// The charm that could not be deployed.
         charm: CharmRef,
-        /// What went wrong.
+        /// The failure.
         failure: HookFailure,
-        /// A failed hook that the upgrade interrupted (U-35).
+        /// The failed hook that the upgrade interrupted (U-35).
         interrupted: Option<Box<InterruptedHook>>,
     },
 }
 
-/// How far a hook is.
+/// The progress of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookStep {
-    /// To be run next, whatever else is due.
+    /// The hook is the next to run, before all other hooks that are due.
     Queued,
-    /// It ran and failed; it waits for a retry or for `resolved`.
+    /// The hook ran and failed; it waits for a retry or for `resolved`.
     Failed(HookFailure),
 }
 
-/// A failed hook that a forced upgrade put aside.
+/// A failed hook that a forced upgrade interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct InterruptedHook {
-    /// Which.
+    /// The event.
     pub event: Event,
-    /// Its failure.
+    /// The failure of the hook.
     pub failure: HookFailure,
 }
 
-/// Why and when a hook failed, and when it is tried again.
+/// The failure of a hook, and the time of its next try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct HookFailure {
-    /// What an author or operator reads.
+    /// The message for the author and the operator.
     pub message: String,
-    /// Failures in a row since the back-off was last reset.
+    /// The number of failures in a row since the back-off was last reset.
     pub attempts: u32,
-    /// When it failed.
+    /// The time of the failure.
     pub failed_at: Timestamp,
-    /// How long to wait before the next try, jitter included, in milliseconds; counts only while
-    /// automatic retry is on.
+    /// The wait before the next try, in milliseconds, jitter included. It counts only while automatic retry is on.
     pub retry_after_ms: u64,
 }
 
-/// What a unit was told of one relation (`hook-model.md` 1.2, 2.5).
+/// A unit's progress on one relation (`hook-model.md` 1.2, 2.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RelationRecord {
@@ -167,16 +166,16 @@ pub struct RelationRecord {
     pub endpoint: EndpointName,
     /// The application at the other end; in a peer relation the unit's own.
     pub remote_application: ApplicationName,
-    /// Whether relation-created has been committed.
+    /// True if relation-created has been committed.
     pub created: bool,
     /// Members whose joined hook was committed, with the version of their bag last seen.
     pub members: BTreeMap<UnitName, u64>,
-    /// Versions of application bags last seen; 0: never written.
+    /// Versions of application bags last seen; 0 means never written.
     pub applications: BTreeMap<ApplicationName, u64>,
     /// The member whose changed hook must be the next of this relation.
     pub changed_pending: Option<UnitName>,
-    /// How many members had gone again by the last hook of the relation, whether the unit was told of them or not: those
-    /// that came and went unseen are told by the difference.
+    /// The number of members that had left by the relation's last hook, seen by the unit or not. The difference shows
+    /// members that came and left unseen.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gone: u64,
 }
@@ -185,12 +184,12 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a unit was told of one secret (`hook-model.md` 1.2).
+/// A unit's progress on one secret (`hook-model.md` 1.2).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct SecretRecord {
-    /// The latest revision that a committed secret-changed was about; none: it was told of none.
+    /// The latest revision with a committed secret-changed. `None` means that there was none.
     pub changed: Option<SecretRevision>,
-    /// Revisions that a committed secret-remove was about, as long as they are there.
+    /// Revisions with a committed secret-remove, as long as they exist.
     pub obsolete: BTreeSet<SecretRevision>,
 }

@@ -1,4 +1,4 @@
-//! What a charm stores for its unit (`hook-model.md` 5.11): kept by the controller, written in a hook's commit, gone
+//! The stored state of a unit (`hook-model.md` 5.11): the controller keeps it, a hook's commit writes it, and it goes
 //! with the unit (L-8).
 
 use schemars::JsonSchema;
@@ -12,19 +12,19 @@ pub const MAX_KEY_BYTES: usize = 256;
 /// The longest value, in bytes.
 pub const MAX_VALUE_BYTES: usize = 65_536;
 
-/// The most that one unit stores, in bytes of keys and values.
+/// The most bytes of keys and values that one unit stores.
 pub const MAX_BYTES: usize = 2 << 20;
 
-/// The most keys that one unit stores. Each is an entry of the store and of its runner's mirror, with a price that
-/// the bytes of a short key do not pay.
+/// The most keys that one unit stores. Each key is an entry of the store and of its runner's mirror, and costs more
+/// than the bytes of a short key.
 pub const MAX_KEYS: usize = 4_096;
 
-/// One key of one unit.
+/// A key in the stored state of one unit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateKey {
-    /// Whose.
+    /// The unit.
     pub unit: UnitName,
-    /// As the charm names it.
+    /// The key as the charm names it.
     pub key: String,
 }

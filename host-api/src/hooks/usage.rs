@@ -1,5 +1,4 @@
-//! What units have used: counters that only grow, kept in the units themselves, so that they outlive the journal's
-//! records.
+//! Usage of units: counters that only grow. The units themselves keep them, so they outlive the journal's records.
 
 use std::collections::BTreeMap;
 
@@ -11,37 +10,37 @@ use crate::{
     journal::{HookCosts, HookOutcome},
 };
 
-/// How many units of fuel stand for one second of CPU time; a constant, so that a budget and a bill mean the same on
+/// The units of fuel that stand for one second of CPU time: a constant, so that a budget and a bill mean the same on
 /// every machine. `runtime/sandbox/src/fuel.rs` says how it was measured.
 pub const FUEL_PER_SECOND: u64 = 3_000_000_000;
 
-/// What one or more units have used, by hooks that were committed and by those that failed.
+/// The usage of one or more units, by committed and by failed hooks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Usage {
-    /// Hooks that ran.
+    /// The number of hooks that ran.
     pub hooks: u64,
-    /// How many of these failed.
+    /// The number of hooks that failed.
     pub failed: u64,
-    /// Fuel; see [`Usage::cpu_us`].
+    /// The fuel that the hooks used; see [`Usage::cpu_us`].
     pub fuel: u64,
-    /// Wall time, in microseconds.
+    /// The wall time, in microseconds.
     pub wall_us: u64,
-    /// The most linear memory that one hook had, in bytes.
+    /// The most linear memory of one hook, in bytes.
     pub peak_memory: u64,
-    /// Calls to the host.
+    /// The number of host calls.
     pub host_calls: u64,
-    /// Bytes of log.
+    /// The bytes of log.
     pub log_bytes: u64,
 }
 
 impl Usage {
-    /// Whether nothing was used.
+    /// Returns true if all counters are zero.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Counts one run. What was not run, because it was skipped, counts for nothing.
+    /// Counts one run. A skipped or moot hook counts for nothing.
     pub fn count(&mut self, outcome: &HookOutcome, costs: &HookCosts) {
         let failed = match outcome {
             HookOutcome::Handled | HookOutcome::Unhandled => 0,
@@ -60,7 +59,7 @@ impl Usage {
         self.add(&run);
     }
 
-    /// Adds what others used. Counters stop at their end instead of starting over.
+    /// Adds another usage. Counters saturate at their maximum.
     pub fn add(&mut self, other: &Self) {
         let Self { hooks, failed, fuel, wall_us, peak_memory, host_calls, log_bytes } = self;
         *hooks = hooks.saturating_add(other.hooks);
@@ -72,34 +71,34 @@ impl Usage {
         *log_bytes = log_bytes.saturating_add(other.log_bytes);
     }
 
-    /// CPU time, in microseconds.
+    /// Returns the CPU time, in microseconds.
     pub fn cpu_us(&self) -> u64 {
         let microseconds = u128::from(self.fuel) * 1_000_000 / u128::from(FUEL_PER_SECOND);
         u64::try_from(microseconds).unwrap_or(u64::MAX)
     }
 }
 
-/// What a model has used, since it was made.
+/// The usage of a model since its creation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelUsage {
-    /// All of it.
+    /// The usage of all applications, removed ones included.
     pub total: Usage,
-    /// By applications that are gone.
+    /// The usage of removed applications.
     pub removed: Usage,
-    /// By those that are there.
+    /// The usage of each present application.
     pub applications: BTreeMap<ApplicationName, ApplicationUsage>,
 }
 
-/// What an application has used.
+/// The usage of an application.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApplicationUsage {
-    /// All of it.
+    /// The usage of all units, removed ones included.
     pub total: Usage,
-    /// By units that are gone.
+    /// The usage of removed units.
     pub removed: Usage,
-    /// By those that are there.
+    /// The usage of each present unit.
     pub units: BTreeMap<UnitName, Usage>,
 }
 
