@@ -1,4 +1,4 @@
-//! What a charm declares of itself, what its code may import, and what differs between two revisions of it.
+//! Charm metadata, the imports that a charm's code may have, and the differences between two revisions of a charm.
 
 pub mod charm;
 pub mod imports;

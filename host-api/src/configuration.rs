@@ -1,4 +1,4 @@
-//! What operators set: options of charms, settings of models, constraints, and what a hook may use.
+//! Configuration by operators: charm options, model settings, constraints and hook budgets.
 
 pub mod budget;
 pub mod constraints;

@@ -1,9 +1,9 @@
 //! The vocabulary that all sides of Periapt speak: names and ids, events, a hook's effects, the unit's record,
 //! the views that agents mirror, charm metadata, and the HTTP API's commands and answers.
 //!
-//! Its modules stand in folders by subject (`values`, `charms`, `configuration`, `model`, `hooks`, `protocol`). The folders are no
-//! part of a path: each module has one, at the crate's root (`periapt_host_api::secret`), and what nearly everybody names, names
-//! and ids, is at the root itself.
+//! The modules stand in folders by subject (`values`, `charms`, `configuration`, `model`, `hooks`, `protocol`). The
+//! folders are no part of a path: each module is at the crate's root (`periapt_host_api::secret`). Names and ids are
+//! re-exported at the root, because most code needs them.
 //!
 //! This crate is pure: no clock, no randomness, no I/O. `wit/` beside it is the contract with charms.
 

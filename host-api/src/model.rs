@@ -1,4 +1,5 @@
-//! What a model holds beside its units: relations, offers, networks, secrets, storage, resources; and whole models as bundles.
+//! The parts of a model beside its units: relations, offers, networks, secrets, storage, resources; and bundles of
+//! whole models.
 
 pub mod bundle;
 pub mod cloud;

@@ -1,5 +1,5 @@
-//! Values without a subject of their own: ids and names, durations, patterns, digests; and how texts of strangers are read
-//! and shown.
+//! Values without a subject of their own (ids and names, durations, patterns, digests), and functions that read and
+//! quote untrusted texts.
 
 pub mod duration;
 pub mod excerpt;

@@ -1,5 +1,5 @@
-//! What one hook may use: settings that a controller's operator, a model's and an application's may each give, the
-//! nearest of which counts (`design.md` section 5).
+//! Hook budgets: limits on a hook that operators set for a controller, a model or an application. The narrowest scope
+//! wins (`design.md` section 5).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{duration, storage::parse_bytes};
 
-/// Settings that bound a hook, by the keys that `model-config` and `config` take.
+/// The settings that limit a hook, by the keys that `model-config` and `config` take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BudgetKey {
-    /// Linear memory of all of an instance's memories, in bytes.
+    /// Linear memory of all memories of an instance together, in bytes.
     HookMemoryLimit,
-    /// CPU time, in seconds; counted in fuel, so that it is the same on every machine.
+    /// CPU time, in seconds. The sandbox counts it in fuel, so that a budget means the same on every machine.
     HookCpuBudget,
     /// Wall time of a hook, in seconds.
     HookTimeout,
     /// Wall time of an action, in seconds.
     ActionTimeout,
-    /// Calls to the host.
+    /// The number of host calls.
     HookCallLimit,
-    /// Log, in bytes; what is beyond is dropped, and the hook goes on.
+    /// Log output, in bytes. Lines beyond the limit are dropped, and the hook goes on.
     HookLogLimit,
-    /// Files in `/tmp`, in bytes.
+    /// Size of the files in `/tmp`, in bytes.
     HookTmpLimit,
 }
 
-/// What kind of number a setting is.
+/// The kinds of numbers that budgets hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// `256M`
+    /// A size in bytes, such as `256M`.
     Bytes,
-    /// `5m`
+    /// A duration in seconds, such as `5m`.
     Seconds,
-    /// `1000000`
+    /// A number, such as `1000000`.
     Count,
 }
 
-/// A setting's kind, its default, and between what it must lie.
+/// A budget's kind, default and bounds.
 struct Rule {
     name: &'static str,
     kind: Kind,
@@ -54,7 +54,7 @@ const MIB: u64 = 1 << 20;
 const HOUR: u64 = 3600;
 
 impl BudgetKey {
-    /// All of them.
+    /// All budgets.
     pub const ALL: [Self; 7] = [
         Self::HookMemoryLimit,
         Self::HookCpuBudget,
@@ -75,7 +75,7 @@ impl BudgetKey {
             description,
         };
         match self {
-            // The least that an interpreter starts in; the engine reserves addresses for 1 GiB.
+            // 1 MiB is the least that an interpreter starts in; the engine reserves addresses for 1 GiB.
             Self::HookMemoryLimit => rule(
                 "hook-memory-limit",
                 Kind::Bytes,
@@ -99,7 +99,7 @@ impl BudgetKey {
                 (1_000, 100_000_000),
                 "Calls to the host that a hook may make",
             ),
-            // What leaves a hook is one request to the controller, which takes 8 MiB.
+            // All output of a hook travels in one request to the controller, which takes 8 MiB.
             Self::HookLogLimit => rule(
                 "hook-log-limit",
                 Kind::Bytes,
@@ -117,27 +117,27 @@ impl BudgetKey {
         }
     }
 
-    /// As people write it.
+    /// Returns the key as operators write it.
     pub fn as_str(self) -> &'static str {
         self.rule().name
     }
 
-    /// What it is for, in one line.
+    /// Returns a description of one line.
     pub fn description(self) -> &'static str {
         self.rule().description
     }
 
-    /// What holds where nobody set it.
+    /// Returns the default.
     pub fn default_value(self) -> u64 {
         self.rule().default
     }
 
-    /// The most that it can be set to.
+    /// Returns the largest value that operators can set.
     pub fn most(self) -> u64 {
         self.rule().most
     }
 
-    /// Reads a value; an error says what would be right.
+    /// Parses a value. The error says which values are allowed.
     pub fn parse(self, text: &str) -> Result<u64, BudgetError> {
         let rule = self.rule();
         let value = match rule.kind {
@@ -151,7 +151,7 @@ impl BudgetKey {
         }
     }
 
-    /// A value as people write it: what [`BudgetKey::parse`] reads.
+    /// Writes a value as operators do, in a form that [`BudgetKey::parse`] reads.
     pub fn show(self, value: u64) -> String {
         match self.rule().kind {
             Kind::Count => value.to_string(),
@@ -160,7 +160,7 @@ impl BudgetKey {
         }
     }
 
-    /// What [`BudgetKey::parse`] takes, for people.
+    /// Describes the values that [`BudgetKey::parse`] takes.
     pub(crate) fn expected(self) -> String {
         let rule = self.rule();
         let what = match rule.kind {
@@ -178,7 +178,7 @@ impl fmt::Display for BudgetKey {
     }
 }
 
-/// A text that is no budget's key.
+/// A text that is no budget key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no such budget")]
 pub struct UnknownBudget;
@@ -190,7 +190,7 @@ impl FromStr for BudgetKey {
     }
 }
 
-/// A value that a budget cannot have.
+/// A value that a budget key cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetError {
     key: BudgetKey,
@@ -205,47 +205,47 @@ impl fmt::Display for BudgetError {
     }
 }
 
-/// Budgets that somebody set; the others are inherited.
+/// The budgets that operators set in one scope. Unset budgets are inherited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BudgetSettings(pub BTreeMap<BudgetKey, u64>);
 
 impl BudgetSettings {
-    /// Whether none was set.
+    /// Returns true if no budget is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What was set.
+    /// Returns a budget if it is set.
     pub fn get(&self, key: BudgetKey) -> Option<u64> {
         self.0.get(&key).copied()
     }
 
-    /// Sets one from text, or leaves all as they are.
+    /// Sets a budget from text. An error leaves all budgets unchanged.
     pub fn set(&mut self, key: BudgetKey, text: &str) -> Result<(), BudgetError> {
         self.0.insert(key, key.parse(text)?);
         Ok(())
     }
 
-    /// One goes back to what is inherited.
+    /// Unsets a budget, so that it is inherited.
     pub fn reset(&mut self, key: BudgetKey) {
         self.0.remove(&key);
     }
 
-    /// These, and for what is not set here what `outer` says.
+    /// Returns these budgets, and those of `outer` for unset ones.
     pub fn or(&self, outer: &Self) -> Self {
         let mut both = outer.clone();
         both.0.extend(&self.0);
         both
     }
 
-    /// What holds: what was set here, or else the default.
+    /// Returns a budget, or its default if it is unset.
     pub fn value(&self, key: BudgetKey) -> u64 {
         self.get(key).unwrap_or_else(|| key.default_value())
     }
 }
 
-/// In the largest unit that leaves no rest.
+/// Writes a value in the largest unit that divides it.
 pub(crate) fn in_units(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     let fits = units.iter().find(|(size, _)| value != 0 && value.is_multiple_of(*size));
     match fits {

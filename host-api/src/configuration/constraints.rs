@@ -1,8 +1,7 @@
-//! Constraints: which agents units may be placed on, and the memory of their hooks, in Juju's words.
+//! Constraints in Juju's form: the agents on which units may be placed, and the memory of hooks.
 //!
-//! `arch` is taken and asks nothing, as a component runs on any. A sandbox has no disks or instance types to choose
-//! from: keys that ask for these are kept and have no effect. Cores are those of the agent's host, which all that runs
-//! there shares.
+//! `arch` is accepted and has no effect, as a component runs on any. A sandbox has no disks or instance types: keys
+//! for them are kept and have no effect. Cores are those of the agent's host, which all its units share.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -21,92 +20,92 @@ use crate::{
     storage::parse_size,
 };
 
-/// The most tags or zones that constraints name, and the most tags that an agent has.
+/// The most tags or zones in constraints, and the most tags of an agent.
 pub const MAX_TAGS: usize = 32;
 
 /// The longest name of a zone, in bytes.
 const MAX_ZONE: usize = 256;
 
-/// What is asked of agents and hooks.
+/// The constraints of an application or a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Constraints {
     /// Bytes of memory that a hook may use: the setting `hook-memory-limit` under Juju's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mem: Option<u64>,
-    /// On which agents units are placed.
+    /// Constraints on the agents of units.
     pub agents: AgentConstraints,
-    /// What is kept and has no effect.
+    /// Constraints that are kept and have no effect.
     #[serde(skip_serializing_if = "KeptConstraints::is_empty")]
     pub kept: KeptConstraints,
 }
 
-/// On which agents units are placed.
+/// Constraints on the agents of units.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct AgentConstraints {
-    /// How many cores its host has at least; none: any number.
+    /// The least number of cores of the agent's host. `None` means any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    /// Tags that the agent has; none: any.
+    /// Tags that the agent must have or must not have. `None` means any tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Tags>,
-    /// Zones of which it is in one; none: any.
+    /// Zones, in one of which the agent must be. `None` means any zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<BTreeSet<String>>,
 }
 
-/// Tags that an agent is to have, and tags that it is not to have (`^TAG`).
+/// Tags that an agent must have, and tags that it must not have (`^TAG`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tags {
-    /// All of these.
+    /// Tags that the agent must have.
     pub with: BTreeSet<TagName>,
-    /// None of these.
+    /// Tags that the agent must not have.
     pub without: BTreeSet<TagName>,
 }
 
-/// Why texts are no constraints.
+/// A text that is no valid constraint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintsError {
-    /// No `KEY=VALUE`.
+    /// A text without `KEY=VALUE`.
     #[error("malformed constraint {0:?}: write KEY=VALUE, such as mem=512M or tags=ssd")]
     Malformed(String),
-    /// A key twice.
+    /// A key that is given twice.
     #[error("bad {0:?} constraint: already set")]
     Twice(String),
-    /// A key of Juju's that means nothing here.
+    /// A key of Juju's that Periapt refuses.
     #[error("constraint {key:?} is not here, because {because}")]
     NotHere {
-        /// Which.
+        /// The key.
         key: String,
-        /// Why, and what there is instead.
+        /// The reason, and the alternative.
         because: &'static str,
     },
-    /// Nobody's key.
+    /// A key that neither Juju nor Periapt knows.
     #[error("unknown constraint {0:?}; known are cores, mem, tags and zones")]
     Unknown(String),
     /// A value that the key cannot have.
     #[error("bad {key:?} constraint: {reason}")]
     Value {
-        /// Which.
+        /// The key.
         key: &'static str,
-        /// What would be right.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Juju's key that is about something that is here, and asks for what would not be done.
+/// Juju's key for spaces. Spaces exist here, but no placement heeds such a constraint.
 const NOT_HERE: (&str, &str) = ("spaces", "endpoints are bound to spaces; `deploy --bind` says which");
 
 impl Constraints {
-    /// Whether nothing is asked.
+    /// Returns true if there are no constraints.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Reads `KEY=VALUE` pairs, each text of which may hold several with blanks between them. An empty value asks
-    /// nothing, and hides what is inherited.
+    /// Parses `KEY=VALUE` pairs. A text may hold several pairs with blanks between them. An empty value sets no
+    /// constraint, and hides an inherited one.
     ///
     /// # Errors
     /// [`ConstraintsError`]
@@ -132,13 +131,13 @@ impl Constraints {
                 self.mem = asked.map(|bytes| bytes.min(most));
                 self.kept.mem = asked.filter(|bytes| *bytes > most);
             }
-            // Juju's older name is still written.
+            // `cpu-cores` is Juju's older name, which is still in use.
             "cores" | "cpu-cores" => self.agents.cores = Some(cores(value)?),
             "tags" => self.agents.tags = Some(value.parse()?),
             "zones" => self.agents.zones = Some(zones(value)?),
             "arch" => architecture(value)?,
             key => match KeptConstraint::named(key) {
-                // As with the others, nothing asks nothing.
+                // An empty value sets no constraint, as for the other keys.
                 Some(_) if value.is_empty() => {}
                 Some(kept) => drop(self.kept.others.insert(kept, kept.read(value)?)),
                 None => {
@@ -153,7 +152,8 @@ impl Constraints {
         Ok(())
     }
 
-    /// These with the memory that budgets give. More than that was asked as long as they give all that there is.
+    /// Returns constraints with the memory budget. A larger `mem` that was given counts only while the budget is at
+    /// its maximum.
     pub fn of(agents: &AgentConstraints, kept: &KeptConstraints, budgets: &BudgetSettings) -> Self {
         let mem = budgets.get(BudgetKey::HookMemoryLimit);
         let is_most = mem == Some(BudgetKey::HookMemoryLimit.most());
@@ -161,12 +161,12 @@ impl Constraints {
         Self { mem, agents: agents.clone(), kept }
     }
 
-    /// The bytes of memory that are asked, whether or not a hook may have so many.
+    /// Returns the given bytes of memory, even if no hook may have so many.
     pub fn asked_mem(&self) -> Option<u64> {
         self.kept.mem.or(self.mem)
     }
 
-    /// What of these has no effect, each with the reason, for people.
+    /// Lists the constraints without effect, each with the reason, for people.
     pub fn without_effect(&self) -> Vec<String> {
         let most = BudgetKey::HookMemoryLimit;
         let mem = self.kept.mem.map(|bytes| {
@@ -177,7 +177,7 @@ impl Constraints {
         mem.into_iter().chain(others).collect()
     }
 
-    /// Refuses what would have been refused as text: constraints also come as values.
+    /// Checks constraints that came as values by the rules for texts.
     ///
     /// # Errors
     /// [`ConstraintsError`]
@@ -202,12 +202,12 @@ impl Constraints {
 }
 
 impl AgentConstraints {
-    /// Whether nothing is asked.
+    /// Returns true if there are no constraints.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These, and for what is not said here what `outer` says.
+    /// Returns these constraints, and those of `outer` for unset ones.
     pub fn or(&self, outer: &Self) -> Self {
         Self {
             cores: self.cores.or(outer.cores),
@@ -216,7 +216,7 @@ impl AgentConstraints {
         }
     }
 
-    /// Whether an agent with these tags, in this zone, on a host with so many cores, is as it is asked to be.
+    /// Returns true if an agent with these tags, in this zone, on a host with so many cores, meets the constraints.
     pub fn admit(&self, tags: &BTreeSet<TagName>, zone: &str, cores: u32) -> bool {
         let tagged = self
             .tags
@@ -227,10 +227,11 @@ impl AgentConstraints {
     }
 }
 
-/// The architectures that Juju knows.
+/// The names of Juju's architectures.
 const ARCHITECTURES: [&str; 7] = ["amd64", "arm64", "armhf", "i386", "ppc64el", "riscv64", "s390x"];
 
-/// An architecture, which asks nothing: a component runs on each. Juju's clients name that of the machine they run on.
+/// Checks the name of an architecture. It constrains nothing, as a component runs on each. Juju's clients name the
+/// architecture of their own machine.
 fn architecture(text: &str) -> Result<(), ConstraintsError> {
     if text.is_empty() || ARCHITECTURES.contains(&text) {
         return Ok(());
@@ -240,8 +241,8 @@ fn architecture(text: &str) -> Result<(), ConstraintsError> {
     Err(ConstraintsError::Value { key: "arch", reason })
 }
 
-/// A size of memory, in bytes: as the setting (`512K`), and as Juju's, where a bare number is in mebibytes. Nothing asks
-/// nothing, and so does 0.
+/// Parses a size of memory in bytes, in the setting's form (`512K`) or in Juju's, where a bare number is in
+/// mebibytes. An empty text and 0 mean no constraint.
 fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
     let wrong = |reason: String| ConstraintsError::Value { key: "mem", reason };
     let number = text.strip_suffix(['K', 'M', 'G', 'T', 'P']).unwrap_or(text);
@@ -256,7 +257,7 @@ fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
     .map(Some)
 }
 
-/// In mebibytes, as Juju writes it, where it can be.
+/// Writes memory in mebibytes, as Juju does, if they divide it.
 fn show_mem(bytes: u64) -> String {
     match bytes % (1 << 20) {
         0 => format!("mem={}M", bytes >> 20),
@@ -264,7 +265,7 @@ fn show_mem(bytes: u64) -> String {
     }
 }
 
-/// A number; nothing asks nothing.
+/// Parses a number of cores. An empty text means no constraint.
 fn cores(text: &str) -> Result<u32, ConstraintsError> {
     let wrong = || {
         let reason = format!("{:?} is no number of cores", text.chars().take(64).collect::<String>());
@@ -304,7 +305,7 @@ fn checked_tags(with: BTreeSet<TagName>, without: BTreeSet<TagName>) -> Result<T
     }
 }
 
-/// `a,^b`
+/// Reads `a,^b`.
 impl FromStr for Tags {
     type Err = ConstraintsError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -323,7 +324,7 @@ impl FromStr for Tags {
 }
 
 impl Tags {
-    /// `a`, `^b`
+    /// Returns `a`, `^b`.
     pub fn to_texts(&self) -> Vec<String> {
         let with = self.with.iter().map(ToString::to_string);
         let without = self.without.iter().map(|tag| format!("^{tag}"));
@@ -331,14 +332,14 @@ impl Tags {
     }
 }
 
-/// `a,^b`
+/// Writes `a,^b`.
 impl fmt::Display for Tags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_texts().join(","))
     }
 }
 
-/// `mem=512M tags=ssd,^slow zones=a,b root-disk=8192M`, as [`Constraints::parse`] reads it.
+/// Writes `mem=512M tags=ssd,^slow zones=a,b root-disk=8192M`, as [`Constraints::parse`] reads it.
 impl fmt::Display for Constraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mem = self.asked_mem().map(show_mem);
@@ -348,7 +349,7 @@ impl fmt::Display for Constraints {
     }
 }
 
-/// `cores=4 tags=ssd,^slow zones=a,b`
+/// Writes `cores=4 tags=ssd,^slow zones=a,b`.
 impl fmt::Display for AgentConstraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tags = self.tags.as_ref().map(|tags| format!("tags={tags}"));

@@ -17,20 +17,20 @@ pub use model::{FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptionValue {
-    /// `string`
+    /// A value of type `string`.
     Text(String),
-    /// `int`
+    /// A value of type `int`.
     Integer(i64),
-    /// `float`
+    /// A value of type `float`.
     Number(f64),
-    /// `boolean`
+    /// A value of type `boolean`.
     Boolean(bool),
-    /// `secret`: its URI.
+    /// The URI of a secret, of type `secret`.
     Secret(String),
 }
 
 impl OptionValue {
-    /// The value as plain JSON, the way hook tools and the command line show it.
+    /// Returns the value as plain JSON, as hook tools and the command line show it.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Text(text) | Self::Secret(text) => text.clone().into(),
@@ -41,7 +41,7 @@ impl OptionValue {
     }
 }
 
-/// As a person would write it on the command line.
+/// Writes the value as on the command line.
 impl fmt::Display for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -53,30 +53,30 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// Why a setting cannot be made.
+/// A charm option that cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The charm has no such option.
     #[error("unknown option {name:?}; {}", known(.options))]
     Unknown {
-        /// What was named.
+        /// The name that the operator gave.
         name: String,
-        /// What the charm has.
+        /// The names of the charm's options.
         options: Vec<String>,
     },
     /// The text is no value of the option's type.
     #[error("option {name:?} expected {kind}, got {text:?}")]
     WrongType {
-        /// Which option.
+        /// The name of the option.
         name: String,
-        /// Its type.
+        /// The option's type.
         kind: &'static str,
-        /// What was given, shortened.
+        /// The text, shortened.
         text: String,
     },
 }
 
-/// How many options a message names.
+/// The most options that a message names.
 const NAMED: usize = 30;
 
 fn known(options: &[String]) -> String {
@@ -88,5 +88,5 @@ fn known(options: &[String]) -> String {
     }
 }
 
-/// Settings of an application: only what was set; defaults stand in the charm.
+/// The option values that operators set on an application. The charm holds the defaults.
 pub type OptionValues = BTreeMap<String, OptionValue>;

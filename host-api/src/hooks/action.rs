@@ -157,8 +157,8 @@ pub struct EnqueueOperation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Turns {
-    /// True if the action may run beside others. If false, and without an execution group, the action waits for all
-    /// of its kind.
+    /// True if the action may run beside others. All actions of a machine with false and without an execution group
+    /// run one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<bool>,
     /// The group whose actions run one after the other, whatever `parallel` says; 1 to 128 bytes.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// The longest: a century. More is meant by nobody, and sums with it fit into every clock.
+/// The longest duration, a century: sums with it fit into every clock.
 const LONGEST: Duration = Duration::from_secs(3_200_000_000);
 
-/// The units in nanoseconds. Both letters that look like a micro sign are one.
+/// The units in nanoseconds. Two Unicode letters look like a micro sign, and both are accepted.
 const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
 ];
 
-/// How many digits of a fraction count: those of a nanosecond in an hour.
+/// The number of digits of a fraction that count: those of a nanosecond in an hour.
 const FRACTION: usize = 13;
 
 /// A text that is no duration.
@@ -25,10 +25,11 @@ const FRACTION: usize = 13;
 #[error("{0:?} is no duration: write 30s, 5m, 1h30m or 500ms")]
 pub struct DurationError(String);
 
-/// Reads `1h30m`, `1.5h`, `90s`, `500ms`: numbers with units, as Go writes durations; a bare `0`. At most a century.
+/// Parses `1h30m`, `1.5h`, `90s`, `500ms` (numbers with units, as Go writes durations), or a bare `0`. At most a
+/// century.
 ///
 /// # Errors
-/// What would be right.
+/// [`DurationError`], with examples.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let nanoseconds = if text == "0" { Some(0) } else { nanoseconds(text) };
     let duration = nanoseconds.and_then(|total| u64::try_from(total).ok()).map(Duration::from_nanos);
@@ -36,7 +37,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     duration.filter(|duration| *duration <= LONGEST).ok_or_else(wrong)
 }
 
-/// The same in whole seconds; none for what has a part of one.
+/// Parses a duration in whole seconds. Returns `None` for a text with a fraction of a second.
 pub fn whole_seconds(text: &str) -> Option<u32> {
     let duration = parse(text).ok()?;
     u32::try_from(duration.as_secs()).ok().filter(|_| duration.subsec_nanos() == 0)
@@ -57,7 +58,7 @@ fn nanoseconds(text: &str) -> Option<u128> {
     }
 }
 
-/// A number of digits, with a fraction or without, times a unit.
+/// Multiplies a number, with a fraction or without, by a unit.
 fn scaled(number: &str, unit: u64) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,31 +1,31 @@
-//! What errors show of texts that strangers wrote: parts of bounded size.
+//! Excerpts of untrusted texts for errors, bounded in size.
 
 use std::borrow::Cow;
 
-/// The most characters of a name or a value that an error shows.
+/// The most characters of a name or a value in an error.
 const QUOTED: usize = 64;
 
-/// The most characters without a space that a message keeps where they are not quoted: paths and lists without spaces.
+/// The most characters of an unquoted word in a message: paths, and lists without spaces.
 const WORD: usize = 200;
 
 /// The most characters of a whole message.
 const MESSAGE: usize = 2_000;
 
-/// The end of what goes on.
+/// The mark at the end of a shortened text.
 const MORE: &str = "...";
 
-/// The beginning of a name or a value.
+/// Returns the beginning of a name or a value.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     beginning(text, QUOTED)
 }
 
-/// A message that quotes texts of any size, between double quotes or backticks or as bare words: each is shortened, and
-/// the rest is kept. Control characters are escaped.
+/// Returns a message with its quoted parts and words shortened, and control characters escaped. A part is quoted by
+/// double quotes or backticks, and may have any size.
 pub fn of_message(message: &str) -> String {
     let mut shown = String::new();
     let mut rest = message;
     while let Some(first) = rest.chars().next() {
-        // It only grows by bounded pieces, so this comes in time.
+        // `shown` grows by bounded pieces, so the loop stops close to this bound.
         if shown.len() > MESSAGE * 4 {
             break;
         }
@@ -44,7 +44,7 @@ pub fn of_message(message: &str) -> String {
                 shown.push_str(&shortened(inner));
                 shown.push(first);
             }
-            // What is never closed is a word like any other.
+            // A quotation that is never closed counts as a word.
             _ => shown.push_str(&beginning(piece, WORD)),
         }
     }
@@ -58,7 +58,7 @@ pub fn of_message(message: &str) -> String {
         .collect()
 }
 
-/// How long a quotation is, with both its marks; all of a text in which it is not closed.
+/// Returns the length of a quotation with both its marks, or of the whole text if the quotation is not closed.
 fn quotation(text: &str, mark: char) -> usize {
     let mut escaped = false;
     for (at, character) in text.char_indices().skip(1) {

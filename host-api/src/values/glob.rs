@@ -1,6 +1,7 @@
-//! Patterns with `*`, as operators write them.
+//! Glob patterns with `*`.
 
-/// Whether a pattern, in which `*` stands for anything, fits a name. Takes time in their lengths' product at most.
+/// Returns true if a pattern, in which `*` stands for any text, matches a name. Takes at most time in the product of
+/// their lengths.
 pub fn glob(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };

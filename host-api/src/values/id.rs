@@ -40,33 +40,33 @@ number! {
     MachineId, u32
 }
 number! {
-    /// A point in a store's history; ordered within one [`StoreId`], without further meaning.
+    /// A point in a store's history. Revisions are ordered within one [`StoreId`] and have no further meaning.
     Revision, u64
 }
 number! {
-    /// Which attachment of a runner a commit comes from; a new attach revokes the old one.
+    /// The number of a runner's attachment. A new attachment revokes the old one, and commits name theirs.
     Incarnation, u64
 }
 number! {
-    /// How often an application's leadership changed hands: the fencing token of leader-only writes.
+    /// The number of changes of an application's leadership: the fencing token of leader-only writes.
     LeaderTerm, u64
 }
 number! {
-    /// A hook run of one unit: the `seq` that it started from, so that a rerun has the same id.
+    /// The id of a unit's hook run: the `seq` that the run started from, so that a rerun has the same id.
     OperationId, u64
 }
 
 number! {
-    /// The number of an event that a unit asked for: rises from 0 in each unit and is never reused.
+    /// The number of a custom event: rises from 0 in each unit and is never reused.
     EventId, u64
 }
 number! {
-    /// A task's number: one run of an action on one unit. Tasks and operations of a model are numbered together,
+    /// The number of a task, one run of an action on one unit. Tasks and operations of a model share one sequence,
     /// from 1.
     TaskId, u64
 }
 number! {
-    /// The number of an operation of an operator's: the tasks that were asked for together.
+    /// The number of an action operation: the tasks of one request.
     ActionOperationId, u64
 }
 
@@ -99,15 +99,15 @@ macro_rules! uuid_id {
 }
 
 uuid_id! {
-    /// A model, for ever.
+    /// The UUID of a model; never changes.
     ModelUuid
 }
 uuid_id! {
-    /// An offer, for ever.
+    /// The UUID of an offer; never changes.
     OfferUuid
 }
 uuid_id! {
-    /// One store's history. Revisions of different stores cannot be compared.
+    /// The id of one store's history. Revisions of different stores cannot be compared.
     StoreId
 }
 
@@ -123,22 +123,22 @@ pub struct Digest([u8; 32]);
 pub struct DigestError;
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// A digest that was computed elsewhere (while streaming).
+    /// Wraps a digest that the caller computed, for example while it streamed the bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The raw digest.
+    /// Returns the raw digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The first 12 hex digits, for people.
+    /// Returns the first 12 hex digits, for people.
     pub fn short(&self) -> String {
         self.to_string().chars().take(12).collect()
     }

@@ -1,22 +1,22 @@
-//! Names that people choose, each parsed once, at the edge.
+//! Names of applications, units, models and the like. Each is parsed once, at the edge.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The longest name that is accepted, in bytes: names are keys in the store, in paths and in tables.
+/// The longest name, in bytes: names are keys in the store, in paths and in tables.
 pub const MAX_NAME_LENGTH: usize = 128;
 
-/// A text that is not a name of the wanted kind.
+/// A text that is no name of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {kind} name {text:?}: {reason}")]
 pub struct NameError {
-    /// What was wanted, such as `application`.
+    /// The expected kind, such as `application`.
     pub kind: &'static str,
-    /// What was given, cut to a readable length.
+    /// The text, shortened.
     pub text: String,
-    /// What is wrong with it.
+    /// The rule that the text breaks.
     pub reason: &'static str,
 }
 
@@ -35,7 +35,7 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Parses a name, saying what is wrong with a text that is none.
+            /// Parses a name. The error says which rule a text breaks.
             pub fn new(text: &str) -> Result<Self, NameError> {
                 if text.is_empty() {
                     return Err(NameError::new($kind, text, "it is empty"));
@@ -47,7 +47,7 @@ macro_rules! name {
                 Ok(Self(text.into()))
             }
 
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -88,52 +88,53 @@ macro_rules! name {
 }
 
 name! {
-    /// An application: lower-case words of letters and digits joined by dashes; it starts with a letter, and
-    /// no word after a dash is only a number (`app-1` would read as a unit's tag).
+    /// The name of an application: lower-case words of letters and digits joined by dashes. It starts with a letter,
+    /// and no word after a dash is only a number (`app-1` would read as a unit's tag).
     ApplicationName, "application", dashed_words
 }
 name! {
-    /// An endpoint of a charm, as its metadata declares it.
+    /// The name of an endpoint, as the charm's metadata declares it.
     EndpointName, "endpoint", loose_word
 }
 name! {
-    /// The protocol that two endpoints share.
+    /// The name of an interface: the protocol that two endpoints share.
     InterfaceName, "interface", loose_word
 }
 name! {
-    /// A storage of a charm, as its metadata declares it; the rule is that of applications.
+    /// The name of a storage, as the charm's metadata declares it, by the rule for applications.
     StorageName, "storage", dashed_words
 }
 name! {
-    /// A resource of a charm, as its metadata declares it; a directory's name in the sandbox, and a part of URLs.
+    /// The name of a resource, as the charm's metadata declares it: also a directory in the sandbox, and a part of
+    /// URLs.
     ResourceName, "resource", host_word
 }
 name! {
-    /// A model: lower-case letters, digits and inner dashes.
+    /// The name of a model: lower-case letters, digits and inner dashes.
     ModelName, "model", lower_word
 }
 name! {
-    /// A space, a named set of subnets: lower-case letters, digits and inner dashes.
+    /// The name of a space, a set of subnets: lower-case letters, digits and inner dashes.
     SpaceName, "space", lower_word
 }
 name! {
-    /// An agent's name, unique in its controller.
+    /// The name of an agent, unique in its controller.
     AgentName, "agent", host_word
 }
 name! {
-    /// A word by which agents are told apart.
+    /// A tag of agents, for constraints.
     TagName, "tag", host_word
 }
 name! {
-    /// A cloud, as Juju's clients call it.
+    /// The name of a cloud, for Juju's clients.
     CloudName, "cloud", host_word
 }
 name! {
-    /// A credential of a cloud, as Juju's clients call it.
+    /// The name of a cloud's credential, for Juju's clients.
     CredentialName, "credential", host_word
 }
 name! {
-    /// A person who drives the controller.
+    /// The name of a user of the controller.
     UserName, "user", host_word
 }
 
@@ -185,7 +186,7 @@ fn host_word(text: &str) -> Result<(), &'static str> {
     }
 }
 
-/// A unit: `APPLICATION/NUMBER`. Units of one application sort by number.
+/// The name of a unit: `APPLICATION/NUMBER`. Units of one application sort by number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -195,17 +196,17 @@ pub struct UnitName {
 }
 
 impl UnitName {
-    /// The unit of an application with a number.
+    /// Creates the name of an application's unit.
     pub fn new(application: ApplicationName, number: u32) -> Self {
         Self { application, number }
     }
 
-    /// The application that it belongs to.
+    /// Returns the unit's application.
     pub fn application(&self) -> &ApplicationName {
         &self.application
     }
 
-    /// Its number in the application; never reused.
+    /// Returns the unit's number in its application; never reused.
     pub fn number(&self) -> u32 {
         self.number
     }

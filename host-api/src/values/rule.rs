@@ -1,19 +1,19 @@
-//! What a document says against a rule.
+//! Errors about a document that breaks a rule.
 
 use std::fmt;
 
-/// The rule that a document breaks, as its author reads it: in Juju's words where it has some.
+/// A rule that a document breaks, in Juju's words where Juju has some.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BrokenRule(String);
 
 impl BrokenRule {
-    /// An error of ours, in its own words.
+    /// Wraps another error.
     pub(crate) fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string())
     }
 
-    /// Says before it which part of the document is meant.
+    /// Puts the name of the document's part before the message.
     #[must_use]
     pub(crate) fn at(self, part: impl fmt::Display) -> Self {
         Self(format!("{part}: {self}"))

@@ -1,10 +1,11 @@
-//! How much a value takes.
+//! Sizes of values.
 
 use std::io;
 
 use serde::Serialize;
 
-/// Bytes of a value's JSON form, which is not made for it. What cannot be written as JSON takes more than there is.
+/// Counts the bytes of a value's JSON form without building it. Returns the largest number for a value that JSON
+/// cannot express.
 pub fn of_json<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut count = Count(0);
     match serde_json::to_writer(&mut count, value) {

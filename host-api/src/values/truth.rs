@@ -1,6 +1,6 @@
-//! Truth values as people and charms write them.
+//! Truth values as operators and charms write them.
 
-/// Reads `true`, `True`, `TRUE`, `t`, `T`, `1` and their opposites, as Juju does; none for any other text.
+/// Parses `true`, `True`, `TRUE`, `t`, `T`, `1` and their opposites, as Juju does. Returns `None` for any other text.
 pub fn parse(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

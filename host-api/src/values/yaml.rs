@@ -1,36 +1,36 @@
-//! The one place where YAML is read: every document comes from a stranger, so size, depth and aliases are bounded,
-//! and an error says where.
+//! The only reader of YAML. Documents are untrusted, so their size, depth and aliases are bounded. Errors give line
+//! and column.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
 
 use crate::excerpt;
 
-/// The largest document that is read, in bytes: metadata and bundles are a few KiB, relation data at most 1 MiB.
+/// The largest document, in bytes: metadata and bundles are a few KiB, relation data at most 1 MiB.
 pub const MAX_DOCUMENT: usize = 1 << 20;
 
-/// Why a document was refused.
+/// A document that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
-    /// Too large to be read.
+    /// The document is too large.
     #[error("the document is {0} bytes long; at most 1048576 are read")]
     TooLarge(usize),
-    /// Not YAML, or not of the wanted shape.
+    /// The document is no YAML, or has a wrong shape.
     #[error("line {line} column {column}: {message}")]
     At {
-        /// From 1.
+        /// The line, from 1.
         line: u64,
-        /// From 1.
+        /// The column, from 1.
         column: u64,
-        /// What is wrong.
+        /// The error in words.
         message: String,
     },
-    /// Wrong as a whole.
+    /// An error without a place in the document.
     #[error("{0}")]
     Whole(String),
 }
 
-/// Reads one document.
+/// Parses one document.
 ///
 /// # Errors
 /// [`YamlError`], with line and column where there are any.
@@ -39,7 +39,7 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     serde_saphyr::from_str(text).map_err(refused)
 }
 
-/// Reads a text of any number of documents, one after the other; together they are as large as one may be.
+/// Parses all documents of a text. Together they may be as large as one.
 ///
 /// # Errors
 /// [`YamlError`], with line and column where there are any.
@@ -63,8 +63,8 @@ fn refused(error: Error) -> YamlError {
     }
 }
 
-/// What is wrong, without the place, which stands before it, and for those who write YAML: the library's own words name
-/// its options and Rust's types.
+/// Describes an error without its place, in terms of YAML: the library's own messages name its options and Rust's
+/// types.
 fn words(error: &Error) -> String {
     match error {
         Error::Budget { .. } => "the document is too large or too deeply nested".to_owned(),
@@ -100,7 +100,7 @@ mod tests {
         assert!(matches!(error, YamlError::At { line: 2, column: 4, .. }), "{error}");
     }
 
-    /// What is told of a text that is no map of numbers.
+    /// Returns the error for a text that is no map of numbers.
     fn told(text: &str) -> String {
         let read = parse::<BTreeMap<String, u32>>(text);
         read.map(|read| panic!("{:?} is {read:?}", text.chars().take(40))).unwrap_err().to_string()

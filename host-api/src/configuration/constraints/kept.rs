@@ -1,5 +1,5 @@
-//! Constraints that no sandbox can meet: kept as they were asked, shown, and of no effect (as Juju keeps what a cloud
-//! does not support).
+//! Constraints that no sandbox can meet: kept as given, shown, and without effect (as Juju keeps constraints that a
+//! cloud does not support).
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,22 +10,22 @@ use serde_json::Value;
 use super::ConstraintsError;
 use crate::{storage::parse_size, truth};
 
-/// The longest value that is a text, in bytes: names of images and machines.
+/// The longest text value, in bytes: names of images and machines.
 const MAX_TEXT: usize = 256;
 
-/// What is asked of machines, and means nothing to a sandbox.
+/// Constraints on machines, which have no effect in a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct KeptConstraints {
-    /// The bytes that `mem` asks, where that is more than a hook may have.
+    /// The bytes of `mem`, if they are more than a hook may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mem: Option<u64>,
-    /// Others of Juju's keys, with their values as `KeptConstraint::read` writes them.
+    /// Values of Juju's other keys, as `KeptConstraint::read` writes them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<KeptConstraint, String>,
 }
 
-/// A key of Juju's that asks something of a machine.
+/// A constraint of Juju's on machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "Juju's names, which say what they ask")]
@@ -41,29 +41,29 @@ pub enum KeptConstraint {
     VirtType,
 }
 
-/// What kind of value a key has.
+/// The kinds of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Number,
-    /// In mebibytes where no unit is said.
+    /// A size, in mebibytes if it has no unit.
     Size,
     Text,
     Truth,
 }
 
 impl KeptConstraints {
-    /// Whether nothing is kept.
+    /// Returns true if no constraint is kept.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Refuses what would have been refused as text.
+    /// Checks values by the rules for texts.
     pub(super) fn check(&self) -> Result<(), ConstraintsError> {
         self.others.iter().try_for_each(|(key, value)| key.read(value).map(drop))
     }
 }
 
-/// `cpu-power=100 root-disk=8192M`; `mem` stands among those that mean something.
+/// Writes `cpu-power=100 root-disk=8192M`, without `mem`.
 impl fmt::Display for KeptConstraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.others.iter().map(|(key, value)| format!("{}={value}", key.as_str()));
@@ -72,7 +72,7 @@ impl fmt::Display for KeptConstraints {
 }
 
 impl KeptConstraint {
-    /// All of them, by name.
+    /// All keys, by name.
     pub const ALL: [Self; 9] = [
         Self::AllocatePublicIp,
         Self::Container,
@@ -85,12 +85,12 @@ impl KeptConstraint {
         Self::VirtType,
     ];
 
-    /// The key of a name.
+    /// Returns the key of a name.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.as_str() == name)
     }
 
-    /// As people write it.
+    /// Returns the key as operators write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AllocatePublicIp => "allocate-public-ip",
@@ -105,7 +105,7 @@ impl KeptConstraint {
         }
     }
 
-    /// Why it has no effect, and what there is instead.
+    /// Returns the reason that the constraint has no effect, and the alternative.
     pub fn because(self) -> &'static str {
         match self {
             Self::AllocatePublicIp => "an agent has the addresses that its host has",
@@ -130,7 +130,7 @@ impl KeptConstraint {
         }
     }
 
-    /// Reads a value, as it is kept.
+    /// Parses a value into the form in which it is kept.
     pub(super) fn read(self, text: &str) -> Result<String, ConstraintsError> {
         let wrong = |reason: String| ConstraintsError::Value { key: self.as_str(), reason };
         let short = || text.chars().take(64).collect::<String>();
@@ -155,7 +155,7 @@ impl KeptConstraint {
         }
     }
 
-    /// A value that is kept, as JSON shows it: sizes in mebibytes.
+    /// Returns a kept value as JSON; sizes are in mebibytes.
     pub fn show(self, value: &str) -> Value {
         let number = |text: &str| text.parse::<u64>().map_or_else(|_| text.into(), Value::from);
         match self.kind() {

@@ -116,7 +116,7 @@ fn what_no_sandbox_meets_is_kept_with_the_reason_and_hooks_get_what_there_is() {
     assert!(told[0].starts_with("mem=8192M (a hook has at most 1G"), "{told:?}");
     assert!(told[1].starts_with("instance-type=m5.large (units run in sandboxes"), "{told:?}");
     assert!(read("mem=512M tags=ssd zones=a cores=2 arch=amd64").unwrap().without_effect().is_empty());
-    // What an application shows is what it was asked, until its hooks are given less.
+    // An application shows the constraint as given, until its hooks get less.
     let shown = |limit: u64| {
         let budgets = BudgetSettings([(BudgetKey::HookMemoryLimit, limit)].into());
         Constraints::of(&asked.agents, &asked.kept, &budgets).to_string()

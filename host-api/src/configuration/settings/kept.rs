@@ -1,4 +1,4 @@
-//! Settings of Juju's models that are kept, and have no effect: its clients set them and read them back.
+//! Model settings of Juju's that are kept and have no effect: Juju's clients set them and read them back.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::truth;
 
-/// The longest value, in bytes. A model carries all of them, and whoever opens a model reads them.
+/// The longest value, in bytes. A model carries all values, and each reader of a model loads them.
 const MAX_VALUE: usize = 16 << 10;
 
-/// Values by their keys, as they were written.
+/// Values by key, as they were written.
 pub type KeptSettings = BTreeMap<KeptKey, String>;
 
-/// A setting of Juju's models that means nothing here.
+/// A model setting of Juju's without a meaning here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "Juju's names, which say what they are in Juju")]
@@ -42,7 +42,7 @@ pub enum KeptKey {
     TransmitVendorMetrics,
 }
 
-/// What kind of value a setting has.
+/// The kinds of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -50,7 +50,7 @@ enum Kind {
     Number,
 }
 
-/// A setting's name, its kind, and the default that Juju gives it.
+/// A setting's name, its kind, and Juju's default.
 struct Rule {
     name: &'static str,
     kind: Kind,
@@ -58,7 +58,7 @@ struct Rule {
 }
 
 impl KeptKey {
-    /// All of them, by name.
+    /// All keys, by name.
     pub const ALL: [Self; 21] = [
         Self::AgentMetadataUrl,
         Self::AgentStream,
@@ -110,17 +110,18 @@ impl KeptKey {
         Rule { name, kind, default }
     }
 
-    /// As people write it.
+    /// Returns the key as operators write it.
     pub fn as_str(self) -> &'static str {
         self.rule().name
     }
 
-    /// The value where nobody set one, as `model-config` shows it.
+    /// Returns the default, as `model-config` shows it.
     pub fn default_value(self) -> Value {
         self.show(self.rule().default)
     }
 
-    /// Reads a value, as it is kept; none if it is of another kind, or too long.
+    /// Parses a value into the form in which it is kept. Returns `None` if the kind is wrong or the value is too
+    /// long.
     pub(super) fn read(self, text: &str) -> Option<String> {
         match self.rule().kind {
             Kind::Text => (text.len() <= MAX_VALUE).then(|| text.to_owned()),
@@ -129,7 +130,7 @@ impl KeptKey {
         }
     }
 
-    /// A value that was kept, as JSON shows it.
+    /// Returns a kept value as JSON.
     pub(super) fn show(self, text: &str) -> Value {
         match self.rule().kind {
             Kind::Text => text.into(),
@@ -138,7 +139,7 @@ impl KeptKey {
         }
     }
 
-    /// What a text must say.
+    /// Describes the values that are allowed.
     pub(super) fn expected(self) -> String {
         match self.rule().kind {
             Kind::Text => format!("a text of at most {MAX_VALUE} bytes"),

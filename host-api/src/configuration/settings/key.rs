@@ -1,4 +1,4 @@
-//! The keys of a model's configuration, and which are set where: in a model, or for all models of a controller.
+//! Keys of model configuration. Operators set them in a model, or for all models of a controller.
 
 use std::{fmt, str::FromStr};
 
@@ -15,7 +15,7 @@ use crate::{
     truth,
 };
 
-/// The most subnets that traffic may come from: they go into every unit's bags.
+/// The most egress subnets. They go into the bags of every unit.
 pub const MAX_SUBNETS: usize = 32;
 
 /// A key of a model's configuration, as `model-config` and `model-defaults` take it.
@@ -23,27 +23,27 @@ pub const MAX_SUBNETS: usize = 32;
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum SettingKey {
-    /// Whether a failed hook is run again by itself.
+    /// `true` or `false`: retry failed hooks automatically.
     AutomaticallyRetryHooks,
-    /// Where the units' traffic comes from.
+    /// The source subnets of the units' traffic.
     EgressSubnets,
-    /// Which machines let in what is open.
+    /// The machines whose firewalls let in opened ports.
     FirewallMode,
-    /// For how long ended tasks are kept.
+    /// The time for which ended tasks are kept.
     MaxActionResultsAge,
-    /// How much of their results is kept.
+    /// The total size of the ended tasks that are kept.
     MaxActionResultsSize,
-    /// For how long status history is kept.
+    /// The time for which status history is kept.
     MaxStatusHistoryAge,
-    /// How much of it is kept.
+    /// The total size of the status history that is kept.
     MaxStatusHistorySize,
-    /// How much a charm's storage takes without its operator's word.
+    /// The most storage that a charm may ask for by itself.
     StorageDefaultMaxSize,
-    /// Time between update-status hooks.
+    /// The time between update-status hooks.
     UpdateStatusHookInterval,
-    /// What a hook may use.
+    /// A hook budget.
     Budget(BudgetKey),
-    /// A setting of Juju's models that is kept, and has no effect.
+    /// A model setting of Juju's that is kept and has no effect.
     Kept(KeptKey),
 }
 
@@ -64,7 +64,7 @@ pub struct SettingValueError {
 }
 
 impl SettingKey {
-    /// Those that every listing has, by name: all with an effect, and `logging-config`.
+    /// Returns the keys of every listing, by name: all keys with an effect, and `logging-config`.
     pub fn all() -> Vec<Self> {
         let mut all = vec![
             Self::AutomaticallyRetryHooks,
@@ -83,7 +83,7 @@ impl SettingKey {
         all
     }
 
-    /// As people write it.
+    /// Returns the key as operators write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AutomaticallyRetryHooks => "automatically-retry-hooks",
@@ -100,7 +100,7 @@ impl SettingKey {
         }
     }
 
-    /// What holds where nobody set it, as JSON shows it.
+    /// Returns the default as JSON.
     pub fn default_value(self) -> Value {
         match self {
             Self::Kept(key) => key.default_value(),
@@ -108,7 +108,7 @@ impl SettingKey {
         }
     }
 
-    /// What a text must say.
+    /// Describes the values that are allowed.
     fn expected(self) -> String {
         let expected = match self {
             Self::AutomaticallyRetryHooks => "true or false",
@@ -129,10 +129,10 @@ impl SettingKey {
 }
 
 impl ModelSettings {
-    /// Sets a key to what a text says, or without one lets it be inherited again.
+    /// Sets a key from text. `None` unsets it, so that it is inherited.
     ///
     /// # Errors
-    /// What would be right; nothing is changed.
+    /// Says which values are allowed. An error changes nothing.
     pub fn set(&mut self, key: SettingKey, text: Option<&str>) -> Result<(), SettingValueError> {
         let fits = match key {
             SettingKey::AutomaticallyRetryHooks => {
@@ -175,7 +175,7 @@ impl ModelSettings {
         fits.then_some(()).ok_or_else(wrong)
     }
 
-    /// What a key is set to, as JSON shows it: what [`ModelSettings::set`] reads, as text.
+    /// Returns the value of a key as JSON, in a form that [`ModelSettings::set`] reads as text.
     pub fn show(&self, key: SettingKey) -> Option<Value> {
         let time =
             |seconds: Option<u32>| Some(in_units(seconds?.into(), &[(3600, "h"), (60, "m")], "s").into());
@@ -200,7 +200,7 @@ impl ModelSettings {
     }
 }
 
-/// Puts what a text says, or none; whether it says anything that can be.
+/// Parses a text into a field, or unsets the field. Returns false, and keeps the field, for a text that is no value.
 fn put<T>(place: &mut Option<T>, text: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> bool {
     let value = text.map(read);
     let fits = !matches!(value, Some(None));
@@ -210,24 +210,25 @@ fn put<T>(place: &mut Option<T>, text: Option<&str>, read: impl FnOnce(&str) -> 
     fits
 }
 
-/// At least an hour: what is shorter would prune what people still look at.
+/// Parses an age of at least an hour. A shorter one would prune entries that operators still read.
 fn age(text: &str) -> Option<u32> {
     duration::whole_seconds(text).filter(|seconds| *seconds >= 3600)
 }
 
-/// Any duration, as in Juju, whose suites fast-forward with `10s`. Timers count whole seconds: a part of one is one.
+/// Parses any duration, as Juju does: suites for Juju fast-forward with `10s`. A fraction of a second is rounded up,
+/// as timers count whole seconds.
 fn interval(text: &str) -> Option<u32> {
     u32::try_from(duration::parse(text).ok()?.as_nanos().div_ceil(1_000_000_000)).ok()
 }
 
-/// Nothing, or subnets with commas between them.
+/// Parses subnets with commas between them; an empty text has none.
 fn subnets(text: &str) -> Option<Vec<Subnet>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let subnets: Vec<Subnet> = parts.map(str::parse).collect::<Result<_, _>>().ok()?;
     (subnets.len() <= MAX_SUBNETS).then_some(subnets)
 }
 
-/// A size that a configuration can hold.
+/// Parses a size in mebibytes that fits into 32 bits.
 fn mebibytes(text: &str) -> Option<u32> {
     u32::try_from(parse_size(text).ok()?).ok()
 }
@@ -379,7 +380,7 @@ mod tests {
         let mut one_by_one = ModelSettings::default();
         for key in SettingKey::all() {
             assert_eq!(serde_json::to_value(key).unwrap(), key.as_str());
-            // Of what has no effect a configuration says nothing.
+            // A configuration holds no settings without effect.
             let Some(shown) = all.show(key) else {
                 assert!(matches!(key, SettingKey::Kept(_)), "{key}");
                 continue;

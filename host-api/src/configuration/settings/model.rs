@@ -1,4 +1,4 @@
-//! A model's configuration: what of it is set, and what the engine reads (`hook-model.md` 7.9).
+//! A model's configuration: the settings that it stores, and the values that the engine reads (`hook-model.md` 7.9).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -11,24 +11,24 @@ use crate::{
     network::Subnet,
 };
 
-/// Which machines let in what is open on exposed units (`hook-model.md` 7.3).
+/// The machines whose firewalls let in the open ports of exposed units (`hook-model.md` 7.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirewallMode {
-    /// The machine that the unit is on.
+    /// The machine of the unit.
     #[default]
     Instance,
     /// All machines of the model (F-2).
     Global,
-    /// Nothing is derived: somebody else keeps the firewalls.
+    /// No machine: the operator manages firewalls by other means.
     None,
 }
 
 impl FirewallMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Instance, Self::Global, Self::None];
 
-    /// As people write it.
+    /// Returns the mode as operators write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Instance => "instance",
@@ -56,30 +56,32 @@ impl FromStr for FirewallMode {
     }
 }
 
-/// A model's configuration as it holds: what the model sets, or else its controller, or else the default.
+/// The effective configuration of a model: each value comes from the model, or else its controller, or else the
+/// default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ModelConfig {
-    /// Seconds between update-status hooks, before jitter; 0 is off.
+    /// Seconds between update-status hooks, before jitter; 0 means never.
     pub update_status_hook_interval: u32,
-    /// Whether a failed hook is run again by itself.
+    /// True if the agent retries failed hooks automatically.
     pub automatically_retry_hooks: bool,
-    /// Where the units' traffic comes from; none: from each unit's own ingress address.
+    /// The source subnets of the units' traffic. Empty means each unit's own ingress address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub egress_subnets: Vec<Subnet>,
-    /// Which machines let in what is open.
+    /// The machines whose firewalls let in opened ports.
     pub firewall_mode: FirewallMode,
-    /// Seconds for which ended tasks and their results are kept.
+    /// The seconds for which ended tasks and their results are kept.
     pub max_action_results_age: u32,
-    /// MiB of parameters, messages and results that are kept, over all ended tasks; the oldest go first.
+    /// The MiB of parameters, messages and results that are kept over all ended tasks. The oldest are deleted first.
     pub max_action_results_size: u32,
-    /// How long status history is kept, in seconds.
+    /// The seconds for which status history is kept.
     pub max_status_history_age: u32,
-    /// How much status history is kept, in MiB.
+    /// The MiB of status history that are kept.
     pub max_status_history_size: u32,
-    /// The most that an instance of storage takes because its charm says so, in MiB: past it, its operator must.
+    /// The most MiB of a storage instance that a charm may ask for by itself. Larger instances need an operator's
+    /// directive.
     pub storage_default_max_size: u32,
-    /// What hooks may use, of applications that do not say otherwise.
+    /// Hook budgets of applications that set none themselves.
     #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
 }
@@ -101,9 +103,9 @@ impl Default for ModelConfig {
     }
 }
 
-/// What of a configuration is set, in a model or for all models of a controller; what is not is inherited.
+/// The configuration that is set in one model, or for all models of a controller. Unset values are inherited.
 ///
-/// It is stored as a part of a [`ModelConfig`]: a model that was stored as a whole one is a model that sets all of it.
+/// The fields are stored as those of a [`ModelConfig`]: a model that was stored as a whole one sets all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 #[expect(missing_docs, reason = "the fields of `ModelConfig`, but for the last")]
@@ -128,18 +130,19 @@ pub struct ModelSettings {
     pub storage_default_max_size: Option<u32>,
     #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
-    /// What is kept and has no effect: it is part of no configuration.
+    /// Settings that are kept and have no effect. [`ModelConfig`] has no such field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kept: KeptSettings,
 }
 
 impl ModelSettings {
-    /// Whether nothing is set.
+    /// Returns true if nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What holds in a model with these settings: what it sets, or else its controller, or else the default.
+    /// Returns the effective configuration of a model with these settings: its own value, or else the controller's,
+    /// or else the default.
     pub fn config(&self, controller: &Self) -> ModelConfig {
         let (own, outer, default) = (self.clone(), controller.clone(), ModelConfig::default());
         ModelConfig {
@@ -178,7 +181,7 @@ impl ModelSettings {
     }
 }
 
-/// All of a configuration, set.
+/// Sets all values of a configuration.
 impl From<ModelConfig> for ModelSettings {
     fn from(config: ModelConfig) -> Self {
         Self {
