@@ -1,5 +1,5 @@
-//! What a charm declares of itself: `charmcraft.yaml`, or `metadata.yaml` with `config.yaml` and `actions.yaml`
-//! (`hook-model.md` section 6).
+//! A charm's metadata: `charmcraft.yaml`, or `metadata.yaml` with `config.yaml` and `actions.yaml` (`hook-model.md`
+//! section 6).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,57 +30,57 @@ pub use parse::MetadataError;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
 pub use storage::{CountRange, StorageMeta};
 
-/// A charm's metadata, read and checked.
+/// A charm's metadata, parsed and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CharmMeta {
     /// The charm's own name; lower-case words joined by dashes.
     pub name: String,
-    /// One line.
+    /// A summary of one line.
     pub summary: String,
     /// A paragraph or more.
     pub description: String,
-    /// Whether its units live beside a principal's.
+    /// True if the charm's units run beside units of a principal application.
     pub subordinate: bool,
-    /// All endpoints, over the three roles; the implicit `juju-info` is not among them.
+    /// All endpoints, over the three roles, without the implicit `juju-info`.
     pub endpoints: BTreeMap<EndpointName, EndpointMeta>,
     /// Names that can be bound to a space and are no endpoints.
     #[serde(default)]
     pub extra_bindings: BTreeSet<String>,
-    /// What is to outlive its hooks, on the agent's disk.
+    /// Storage that outlives the hooks, on the agent's disk.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<StorageName, StorageMeta>,
     /// Files that an operator attaches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceMeta>,
-    /// Options.
+    /// The charm's options.
     pub options: BTreeMap<String, OptionMeta>,
-    /// Actions.
+    /// The charm's actions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub actions: BTreeMap<String, ActionMeta>,
-    /// What the model must have, for the charm to work in it.
+    /// The features that the charm needs in its model.
     #[serde(default, skip_serializing_if = "Assumes::is_empty")]
     pub assumes: Assumes,
-    /// Abilities beyond the sandbox that it asks for, as its component's imports say.
+    /// Abilities beyond the sandbox that the charm asks for, according to its component's imports.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub grants: BTreeSet<Grant>,
 }
 
-/// An endpoint as declared.
+/// An endpoint as the charm declares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EndpointMeta {
-    /// Which of the three sections it stood in.
+    /// The role: the metadata section that declares the endpoint.
     pub role: Role,
     /// The interface.
     pub interface: InterfaceName,
-    /// The most relations that it takes; none: no limit.
+    /// The most relations of the endpoint. `None` means no limit.
     pub limit: Option<u32>,
-    /// Global unless declared otherwise.
+    /// The scope; global by default.
     pub scope: Scope,
     /// A hint for tools.
     pub optional: bool,
-    /// What happens among the members comes in batches, one hook each, and not member by member.
+    /// True if the charm wants relation events in batches, one hook each, and not one hook per member.
     #[serde(default, skip_serializing_if = "is_false")]
     pub batch: bool,
 }
@@ -93,7 +93,7 @@ fn is_false(truth: &bool) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptionType {
-    /// Text; what an option without a type is.
+    /// Text, which is the default type.
     #[default]
     String,
     /// A 64-bit integer.
@@ -107,7 +107,7 @@ pub enum OptionType {
 }
 
 impl OptionType {
-    /// The name in metadata and messages.
+    /// Returns the type's name in metadata and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -118,7 +118,7 @@ impl OptionType {
         }
     }
 
-    /// Reads a value given as text (`hook-model.md` 6.2); none if the text is not of this type.
+    /// Parses a value that is given as text (`hook-model.md` 6.2). Returns `None` if the text is not of this type.
     pub fn parse(self, text: &str) -> Option<OptionValue> {
         match self {
             Self::String => Some(OptionValue::Text(text.to_owned())),
@@ -131,7 +131,7 @@ impl OptionType {
         }
     }
 
-    /// Whether a value is of this type.
+    /// Returns true if a value is of this type.
     pub fn admits(self, value: &OptionValue) -> bool {
         matches!(
             (self, value),
@@ -144,32 +144,32 @@ impl OptionType {
     }
 }
 
-/// An option as declared.
+/// An option as the charm declares it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OptionMeta {
-    /// Its type.
+    /// The option's type.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// What it is for.
+    /// The description of the option.
     pub description: String,
-    /// The value where none is set; none: unset.
+    /// The default. `None` means that the option is unset by default.
     pub default: Option<OptionValue>,
 }
 
 impl CharmMeta {
-    /// Whether there is an endpoint or an extra binding of this name; every charm has `juju-info`.
+    /// Returns true if there is an endpoint or an extra binding of this name. Every charm has `juju-info`.
     pub fn has_binding(&self, name: &str) -> bool {
         let endpoint = || self.endpoints.keys().any(|endpoint| endpoint.as_str() == name);
         name == crate::network::JUJU_INFO || self.extra_bindings.contains(name) || endpoint()
     }
 
-    /// The endpoints of one role.
+    /// Returns the endpoints of one role.
     pub fn endpoints_of(&self, role: Role) -> impl Iterator<Item = (&EndpointName, &EndpointMeta)> {
         self.endpoints.iter().filter(move |(_, meta)| meta.role == role)
     }
 
-    /// An option by its name.
+    /// Returns an option by name.
     ///
     /// # Errors
     /// [`SettingError::Unknown`]
@@ -181,8 +181,8 @@ impl CharmMeta {
         self.options.get(name).ok_or_else(unknown)
     }
 
-    /// Reads a setting that is given as text. None, if that is the same as not set: an empty text for an option
-    /// without a default.
+    /// Parses a setting that is given as text. Returns `None` for an empty text if the option is a string without a
+    /// default: the option is unset then.
     ///
     /// # Errors
     /// [`SettingError`]
@@ -199,7 +199,8 @@ impl CharmMeta {
         option.kind.parse(text).map(Some).ok_or_else(wrong)
     }
 
-    /// What remains of settings under this charm: what it does not know, or knows by another type, is dropped (M-7).
+    /// Returns the settings that stay valid under this charm. Settings of unknown options, and of options with
+    /// another type, are dropped (M-7).
     pub fn kept_settings(&self, settings: &OptionValues) -> OptionValues {
         let keeps = |(name, value): &(&String, &OptionValue)| {
             self.options.get(*name).is_some_and(|option| option.kind.admits(value))
@@ -207,7 +208,7 @@ impl CharmMeta {
         settings.iter().filter(keeps).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// What a hook sees of an option: what was set, or its default.
+    /// Returns the value of an option that a hook sees: the setting, or else the default.
     pub fn effective<'a>(
         &'a self,
         set: &'a BTreeMap<String, OptionValue>,
@@ -217,8 +218,8 @@ impl CharmMeta {
         set.get(key).or(option.default.as_ref())
     }
 
-    /// The same, for a unit that may not run the newest charm of its application: a value that is not of this charm's type
-    /// for the option counts as not set.
+    /// Returns the value of an option like [`CharmMeta::effective`], for a unit that may not run the newest charm of
+    /// its application: a setting that is not of this charm's type counts as unset.
     pub fn admitted<'a>(
         &'a self,
         set: &'a BTreeMap<String, OptionValue>,

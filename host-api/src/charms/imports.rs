@@ -1,4 +1,4 @@
-//! What a charm's component may import: one table, which `pack`, `deploy` and the sandbox's linker go by
+//! The imports that a charm's component may have: one table for `pack`, `deploy` and the sandbox's linker
 //! (`design.md` section 4).
 
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The package of the contract with charms.
 pub const CONTRACT_PACKAGE: &str = "periapt:charm";
 
-/// The contract's version. A component names exactly this one; another version is linked beside it, not in
+/// The contract's version. A component names exactly this version. A later version will be linked beside it, not in
 /// its place.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
@@ -19,7 +19,7 @@ pub const HANDLER_EXPORT: &str = "periapt:charm/handler@0.1.0";
 /// The newest WASI release that the engine implements. Releases of 0.2 only add, so older ones fit.
 pub const WASI_NEWEST: (u32, u32, u32) = (0, 2, 12);
 
-/// The contract's interfaces that may be imported. `types` holds no functions, and is named by all others.
+/// The contract's interfaces that may be imported. `types` has no functions, and all other interfaces name it.
 const CONTRACT: &[&str] = &[
     "actions",
     "config",
@@ -41,8 +41,8 @@ const CONTRACT: &[&str] = &[
     "types",
 ];
 
-/// WASI's interfaces that are always linked, and empty: whoever looks finds no network, no inherited
-/// environment and no files but the hook's own.
+/// WASI's interfaces that are always linked, without any access: a charm finds no network, no inherited environment
+/// and no files but the hook's own.
 const BASE: [(&str, &[&str]); 6] = [
     (
         "wasi:cli",
@@ -81,23 +81,23 @@ const BASE: [(&str, &[&str]); 6] = [
 const GRANTABLE: [(&str, &[&str], Grant); 1] =
     [("wasi:http", &["outgoing-handler", "types"], Grant::OutboundHttp)];
 
-/// An ability beyond the sandbox, which a charm declares and an operator grants.
+/// An ability beyond the sandbox. The charm declares it, and an operator grants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grant {
-    /// HTTP requests to the outside.
+    /// HTTP requests to other hosts.
     OutboundHttp,
 }
 
 impl Grant {
-    /// The name that a charm declares it by.
+    /// Returns the ability's name in metadata.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OutboundHttp => "outbound-http",
         }
     }
 
-    /// Whether this version can give it. What it cannot give is refused by name, by `pack` and by `deploy`.
+    /// Returns true if this version supports the ability. `pack` and `deploy` refuse unsupported abilities by name.
     pub fn is_offered(self) -> bool {
         match self {
             Self::OutboundHttp => false,
@@ -111,21 +111,21 @@ impl fmt::Display for Grant {
     }
 }
 
-/// What kind of import a name is.
+/// The kinds of imports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportKind {
-    /// An interface of the contract: linked, and answered by the hook's own context.
+    /// An interface of the contract: linked, with the hook's context as its implementation.
     Contract,
-    /// WASI 0.2: linked, and empty.
+    /// An interface of WASI 0.2: linked, without any access.
     Base,
-    /// Linked when the charm declares the ability; each call checks the grant.
+    /// An interface that is linked if the charm declares the ability. Each call checks the grant.
     Grantable(Grant),
-    /// Refused.
+    /// An import that is refused.
     Refused(Refused),
 }
 
 impl ImportKind {
-    /// The kind of a component's import, such as `wasi:cli/stdout@0.2.9`.
+    /// Returns the kind of a component's import, such as `wasi:cli/stdout@0.2.9`.
     pub fn of(import: &str) -> Self {
         let Some(name) = InterfaceName::parse(import) else { return Self::Refused(Refused::Unknown) };
         if name.package == CONTRACT_PACKAGE {
@@ -145,12 +145,12 @@ impl ImportKind {
     }
 }
 
-/// Why an import is refused.
+/// The reason that an import is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Nothing of that name is offered.
+    /// The sandbox has no interface of that name.
     Unknown,
-    /// The interface is known, and not in that version.
+    /// The sandbox has the interface in another version.
     Version,
 }
 
@@ -168,7 +168,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// `NAMESPACE:PACKAGE/INTERFACE[@VERSION]`, taken apart.
+/// The parts of `NAMESPACE:PACKAGE/INTERFACE[@VERSION]`.
 struct InterfaceName<'a> {
     package: &'a str,
     interface: &'a str,
@@ -189,7 +189,7 @@ impl<'a> InterfaceName<'a> {
         self.package == package && interfaces.contains(&self.interface)
     }
 
-    /// The kind, if the version is a 0.2 that the engine knows.
+    /// Returns the kind, if the version is a 0.2 release that the engine knows.
     fn with_wasi_version(&self, kind: ImportKind) -> ImportKind {
         let (major, minor, newest) = WASI_NEWEST;
         let patch = self

@@ -1,5 +1,5 @@
-//! What another revision of a charm asks that the present one did not: told before anything is refreshed, by one
-//! comparison for controller and command line (`hook-model.md` 1.10).
+//! The differences between two revisions of a charm, shown before a refresh. The controller and the command line use
+//! the same comparison (`hook-model.md` 1.10).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,28 @@ use crate::{
     settings::{OptionValue, OptionValues},
 };
 
-/// What a refresh would do, as the controller says it; nothing was changed.
+/// The plan of a refresh, from the controller. The plan changes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RefreshPlan {
-    /// Which application.
+    /// The application.
     pub application: ApplicationName,
-    /// `local:NAME-REV` of its present charm.
+    /// The present charm, as `local:NAME-REV`.
     pub from: String,
-    /// That charm's archive.
+    /// The digest of the present charm's archive.
     pub from_digest: Digest,
     /// The new charm's own name.
     pub to: String,
-    /// The new charm's archive.
+    /// The digest of the new charm's archive.
     pub to_digest: Digest,
-    /// What is other than it was.
+    /// The differences between the charms.
     pub difference: CharmDifference,
-    /// What is in the way; none: nothing.
+    /// The reason that the controller would refuse the refresh. `None` means that it would not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
 }
 
-/// What one charm asks and offers that the other did not. Texts for people are not compared.
+/// The differences between two charms. Texts for people are not compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct CharmDifference {
@@ -44,7 +44,7 @@ pub struct CharmDifference {
     /// Endpoints, by role, interface, limit and scope.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub endpoints: BTreeMap<EndpointName, Change<EndpointMeta>>,
-    /// Names to bind that are no endpoints.
+    /// Extra bindings.
     #[serde(skip_serializing_if = "Names::is_empty")]
     pub extra_bindings: Names<String>,
     /// Storage.
@@ -53,7 +53,7 @@ pub struct CharmDifference {
     /// Options, by type and default.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Change<OptionShape>>,
-    /// What was set, and is dropped: the new charm does not know the option, or knows it by another type (M-7).
+    /// Settings that the refresh drops: the new charm does not know the option, or knows it by another type (M-7).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub dropped_settings: OptionValues,
     /// Actions.
@@ -65,37 +65,37 @@ pub struct CharmDifference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Names<T: Ord> {
-    /// New.
+    /// Names that only the new charm has.
     pub added: BTreeSet<T>,
-    /// Gone.
+    /// Names that only the old charm has.
     pub removed: BTreeSet<T>,
 }
 
-/// How one thing differs.
+/// A difference in one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change<T> {
-    /// It is new.
+    /// The item is new.
     Added(T),
-    /// It is gone.
+    /// The item is gone.
     Removed(T),
-    /// It is another.
+    /// The item differs.
     Changed {
-        /// What it was.
+        /// The old item.
         from: T,
-        /// What it is.
+        /// The new item.
         to: T,
     },
 }
 
-/// What of an option counts for what is set.
+/// The parts of an option on which settings depend.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OptionShape {
-    /// Its type.
+    /// The option's type.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// The value where none is set; none: unset.
+    /// The default. `None` means that the option is unset by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<OptionValue>,
 }
@@ -127,12 +127,12 @@ impl CharmDifference {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no differences.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the new charm asks for abilities that the old one did not ask for.
+    /// Returns true if the new charm asks for abilities that the old one did not ask for.
     pub fn widens_grants(&self) -> bool {
         !self.grants.added.is_empty()
     }
@@ -148,7 +148,7 @@ impl<T: Ord + Clone> Names<T> {
 }
 
 impl<T: Ord> Names<T> {
-    /// Whether there are none of either.
+    /// Returns true if no names are new or gone.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()
     }
@@ -160,7 +160,7 @@ impl<T: Ord> Default for Names<T> {
     }
 }
 
-/// What differs of all things of a kind, seen by what counts of them.
+/// Compares two maps of items by the parts that `shape` returns.
 fn changes<K: Ord + Clone, T, S: PartialEq>(
     old: &BTreeMap<K, T>,
     new: &BTreeMap<K, T>,

@@ -1,9 +1,9 @@
-//! JSON Schema, as actions' parameters use it (`hook-model.md` 6.3): checked when a charm is packed or uploaded, and
-//! applied when an action is asked for.
+//! JSON Schema of action parameters (`hook-model.md` 6.3): checked when a charm is packed or uploaded, and applied
+//! when an operator runs an action.
 //!
-//! References are refused (M-11), so a schema is a finite tree and each of its parts is looked at once for each
-//! place of a value. What it costs is counted all the same: charm authors and operators are strangers. The keywords
-//! are those of drafts 4 to 7; what else stands in a schema, such as `title` and `format`, is for people and forms.
+//! References are refused (M-11), so a schema is a finite tree, and each part is applied once to each place of a
+//! value. The cost is bounded all the same, because charm authors and operators are untrusted. The keywords are those
+//! of drafts 4 to 7. Other keys of a schema, such as `title` and `format`, are for people and forms.
 
 use serde_json::{Map, Value};
 
@@ -16,27 +16,27 @@ pub use check::{SchemaError, check};
 pub use effort::Effort;
 pub use validate::validate;
 
-/// How deep a schema or a value may be nested.
+/// The deepest nesting of a schema or a value.
 const MAX_DEPTH: usize = 32;
 
 /// The types that a schema may name.
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// How much memory one pattern may take when it is compiled, in bytes. Patterns are matched in linear time.
+/// The most memory of one compiled pattern, in bytes. Matching takes linear time.
 const PATTERN_BYTES: usize = 256 << 10;
 
-/// Why a value does not pass.
+/// A value that a schema refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// What the checks of one request may cost is used up.
+    /// The effort of one request is used up.
     #[error("(root) : takes too long to check")]
     TooLong,
-    /// What is wrong, with its place: `(root).port : must be of type integer, given "x"`.
+    /// The mistake with its place: `(root).port : must be of type integer, given "x"`.
     #[error("{0}")]
     Wrong(String),
 }
 
-/// Inserts a schema's defaults where a value says nothing, in objects within objects, too (M-12).
+/// Inserts a schema's defaults for absent keys, also in nested objects (M-12).
 pub fn insert_defaults(schema: &Value, object: &mut Map<String, Value>) {
     fill(schema, object, MAX_DEPTH);
 }
@@ -54,7 +54,7 @@ fn fill(schema: &Value, object: &mut Map<String, Value>, depth: usize) {
                     object.insert(name.clone(), default.clone());
                     continue;
                 }
-                // Defaults that lie deeper bring the objects around them.
+                // A nested default also creates the objects around it.
                 let mut inner = Map::new();
                 fill(property, &mut inner, depth - 1);
                 if !inner.is_empty() {

@@ -15,27 +15,27 @@ use crate::{
 /// The most actions that a charm may declare.
 const MAX_ACTIONS: usize = 500;
 
-/// An action as declared.
+/// An action as the charm declares it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ActionMeta {
-    /// What it does.
+    /// The description of the action.
     pub description: String,
-    /// Whether it may run beside other actions of its machine.
+    /// True if the action may run beside other actions of its machine.
     pub parallel: bool,
-    /// The actions of its machine that it must not run beside, by a name of their own.
+    /// The execution group: actions of one group on one machine run one after the other.
     pub execution_group: Option<String>,
-    /// What its parameters must be: the schema of an object.
+    /// The schema of the parameters, which are an object.
     pub params: Value,
 }
 
-/// Why an action's parameters were refused.
+/// An action's parameters that were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParametersError {
-    /// They are not as the action's schema says, or it takes too long to see.
+    /// The parameters do not match the action's schema, or take too long to check.
     #[error("validation failed: {0}")]
     Mismatch(#[from] Mismatch),
-    /// With defaults inserted they have so many bytes.
+    /// The parameters, with defaults inserted, are too large. Holds their size in bytes.
     #[error(
         "validation failed: the parameters are {0} bytes long; at most {MAX_PARAMETER_BYTES} are allowed"
     )]
@@ -43,8 +43,9 @@ pub enum ParametersError {
 }
 
 impl ActionMeta {
-    /// The actions of its machine that it must not run beside; none: it runs beside all. Those that say nothing are
-    /// one group. What whoever asks says comes first, a part at a time.
+    /// Returns the group of actions that run one after the other on a machine. `None` means that the action runs
+    /// beside all others. All actions that are not parallel and name no group share one. Each rule of the request
+    /// overrides the charm's.
     pub fn group(&self, asked: &Turns) -> Option<String> {
         let group = asked.execution_group.as_ref().or(self.execution_group.as_ref());
         match (group, asked.parallel.unwrap_or(self.parallel)) {
@@ -54,7 +55,7 @@ impl ActionMeta {
         }
     }
 
-    /// Inserts the defaults of what is not given, and checks the whole (M-12). `effort` is what the request may cost.
+    /// Inserts defaults of absent parameters, and checks the result (M-12). `effort` bounds the cost of the request.
     ///
     /// # Errors
     /// [`ParametersError`]
@@ -64,7 +65,7 @@ impl ActionMeta {
         schema::insert_defaults(&self.params, &mut parameters);
         let whole = Value::Object(parameters);
         let bytes = whole.to_string().len();
-        // Defaults may be large, whatever becomes of the whole.
+        // Defaults may be large, even if the parameters are then refused.
         effort.spend_bytes(bytes.saturating_mul(4))?;
         if bytes > MAX_PARAMETER_BYTES {
             return Err(ParametersError::TooLarge(bytes));
@@ -77,7 +78,7 @@ impl ActionMeta {
     }
 }
 
-/// Reads the actions of `actions.yaml`, or of the `actions` of `charmcraft.yaml`.
+/// Parses the actions of `actions.yaml`, or of the `actions` of `charmcraft.yaml`.
 pub(super) fn parse(raw: BTreeMap<String, Value>) -> Result<BTreeMap<String, ActionMeta>, BrokenRule> {
     if raw.len() > MAX_ACTIONS {
         return Err(format!("{} actions are declared; at most {MAX_ACTIONS} are allowed", raw.len()).into());
@@ -119,7 +120,7 @@ fn action(name: &str, raw: Value) -> Result<ActionMeta, BrokenRule> {
         Some(Value::Object(properties)) => properties,
         Some(other) => return Err(format!("params: an object expected, not {other}").into()),
     };
-    // What else is said goes to the schema (M-11).
+    // All other keys belong to the schema (M-11).
     let mut schema = keys;
     for (key, value) in [
         ("type", json!("object")),
@@ -137,7 +138,7 @@ fn action(name: &str, raw: Value) -> Result<ActionMeta, BrokenRule> {
     Ok(ActionMeta { description, parallel, execution_group, params })
 }
 
-/// M-10.
+/// Checks the name of an action (M-10).
 fn check_name(name: &str) -> Result<(), BrokenRule> {
     let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     if name.is_empty() || !letters || name.starts_with('-') || name.ends_with('-') {

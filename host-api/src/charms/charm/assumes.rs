@@ -1,4 +1,5 @@
-//! What a charm assumes of the model that it is deployed to (`assumes`), in Juju's grammar, and what of it is not here.
+//! A charm's `assumes`, in Juju's grammar: the features that it needs in its model. The check reports the features
+//! that models lack here.
 
 use std::fmt;
 
@@ -14,12 +15,12 @@ pub use features::{
 };
 pub use unmet::UnmetAssumptions;
 
-/// All that a charm assumes: each of these must hold.
+/// The assumptions of a charm. All of them must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Assumes(Vec<Assumption>);
 
-/// One thing that a charm assumes.
+/// One assumption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
@@ -37,23 +38,23 @@ pub enum Assumption {
 pub struct FeatureAssumption {
     /// The feature.
     pub name: FeatureName,
-    /// Which of its versions; none: any.
+    /// The bound on the feature's version. `None` means any version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionBound>,
 }
 
-/// Which versions of a feature will do.
+/// A bound on a feature's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VersionBound {
-    /// This one and later ones.
+    /// This version and later ones.
     AtLeast(FeatureVersion),
-    /// Earlier ones.
+    /// Earlier versions.
     Below(FeatureVersion),
 }
 
 impl VersionBound {
-    /// Whether a version will do.
+    /// Returns true if a version is within the bound.
     pub fn admits(self, version: FeatureVersion) -> bool {
         match self {
             Self::AtLeast(least) => version >= least,
@@ -78,15 +79,15 @@ impl FromIterator<Assumption> for Assumes {
 }
 
 impl Assumes {
-    /// Whether the charm assumes nothing.
+    /// Returns true if there are no assumptions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What of it does not hold in a model of this controller.
+    /// Checks that all assumptions hold in a model of this controller.
     ///
     /// # Errors
-    /// [`UnmetAssumptions`], whose text names each feature that is missing and the version that is there.
+    /// [`UnmetAssumptions`], whose text names each missing feature and the present version.
     pub fn check(&self) -> Result<(), UnmetAssumptions> {
         UnmetAssumptions::among(&self.0)
     }

@@ -1,5 +1,5 @@
-//! What a charm declares of containers (`hook-model.md` M-5): nothing runs in one here, but a declaration that makes no
-//! sense is as wrong as anywhere else.
+//! The check of a charm's `containers` (`hook-model.md` M-5). No container runs here, but an invalid declaration is
+//! refused as in Juju.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{ResourceKind, ResourceMeta, StorageMeta};
 use crate::{ResourceName, StorageName, excerpt::shortened, rule::BrokenRule};
 
-/// The ids that belong to a host's own users.
+/// The ids of a host's own users.
 const HOST_IDS: std::ops::RangeInclusive<u64> = 1_000..=9_999;
 
 #[derive(Debug, Default, Deserialize)]
@@ -28,7 +28,7 @@ struct RawMount {
     location: Option<String>,
 }
 
-/// Checks the section `containers` against what else is declared; an error says which container is wrong, and how.
+/// Checks the section `containers` against resources and storage. The error names the container and the mistake.
 pub(super) fn check(
     raw: Option<&Value>,
     resources: &BTreeMap<ResourceName, ResourceMeta>,

@@ -1,4 +1,4 @@
-//! The files that hold a charm's metadata, and which of them is read.
+//! The files that hold a charm's metadata, and the choice of the one to read.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) const METADATA: &str = "metadata.yaml";
 pub(super) const CONFIG: &str = "config.yaml";
 pub(super) const ACTIONS: &str = "actions.yaml";
 
-/// Keys of `charmcraft.yaml` that say what a charm is; all others say how it is built and published.
+/// Keys of `charmcraft.yaml` that describe the charm. All other keys are build and publishing settings.
 const OF_THE_CHARM: [&str; 19] = [
     "name",
     "summary",
@@ -40,19 +40,19 @@ const OF_THE_CHARM: [&str; 19] = [
 /// The metadata files of a charm's directory or archive, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CharmFiles {
-    /// `charmcraft.yaml`: all in one.
+    /// `charmcraft.yaml`, which can hold all metadata.
     pub charmcraft: Option<String>,
-    /// `metadata.yaml`
+    /// `metadata.yaml`.
     pub metadata: Option<String>,
-    /// `config.yaml`
+    /// `config.yaml`.
     pub config: Option<String>,
-    /// `actions.yaml`
+    /// `actions.yaml`.
     pub actions: Option<String>,
 }
 
 impl CharmFiles {
-    /// The file that holds the metadata, with its name. Beside `metadata.yaml`, `charmcraft.yaml` holds build settings
-    /// alone: metadata in both would be settled in silence.
+    /// Returns the file that holds the metadata, with its name. Beside `metadata.yaml`, `charmcraft.yaml` may hold
+    /// build settings only: one of two definitions would be ignored silently.
     pub(super) fn main(&self) -> Result<(&'static str, &str), MetadataError> {
         let (metadata, charmcraft) = match (&self.metadata, &self.charmcraft) {
             (None, None) => return Err(MetadataError::Missing),

@@ -1,4 +1,4 @@
-//! Reading metadata files: `hook-model.md` 6.1 and 6.2, as far as the engine uses them.
+//! The parser of metadata files (`hook-model.md` 6.1 and 6.2), as far as the engine uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +20,18 @@ use crate::{
     yaml::{self, YamlError},
 };
 
-/// Why a charm's metadata was refused.
+/// A charm's metadata that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
-    /// Neither of the two forms is there.
+    /// Neither form of metadata exists.
     #[error("no charmcraft.yaml and no metadata.yaml: a charm needs one of them")]
     Missing,
-    /// Not YAML, or not of the expected shape.
+    /// The file is no YAML, or has an unexpected shape.
     #[error("{file}: {source}")]
     Yaml {
         /// The file.
         file: &'static str,
-        /// Where and what.
+        /// The mistake and its place.
         source: YamlError,
     },
     /// A required field is absent or empty.
@@ -42,15 +42,15 @@ pub enum MetadataError {
         /// The field.
         field: &'static str,
     },
-    /// Something is not a name.
+    /// A text is no valid name.
     #[error("{file}: {source}")]
     Name {
         /// The file.
         file: &'static str,
-        /// What is wrong with it.
+        /// The name and the rule that it breaks.
         source: NameError,
     },
-    /// Well-formed, and against a rule.
+    /// The file breaks a rule.
     #[error("{file}: {message}")]
     Rule {
         /// The file.
@@ -60,7 +60,7 @@ pub enum MetadataError {
     },
 }
 
-/// Keys that only old charms have, and keys that only new ones may have: both together are ambiguous (P06).
+/// Keys of old charms, and keys of new charms. Metadata with both is ambiguous (P06).
 const OLD_KEYS: [&str; 3] = ["series", "deployment", "min-juju-version"];
 const NEW_KEYS: [&str; 3] = ["assumes", "charm-user", "containers"];
 
@@ -112,7 +112,7 @@ struct RawEndpoint {
 }
 
 impl CharmMeta {
-    /// Reads and checks a charm's metadata.
+    /// Parses and checks a charm's metadata.
     ///
     /// # Errors
     /// [`MetadataError`] names the file, the place and the rule.
@@ -155,7 +155,7 @@ impl CharmMeta {
             options: options(options_file, raw_config)?,
             actions: actions::parse(raw_actions).map_err(|broken| rule(actions_file, broken.to_string()))?,
             assumes: Assumes::parse(raw.assumes.as_ref()).map_err(refused)?,
-            // The component says it, not the metadata.
+            // The component's imports declare the grants, not the metadata.
             grants: BTreeSet::new(),
         };
         let sections =
@@ -190,7 +190,7 @@ impl CharmMeta {
         Ok(self)
     }
 
-    /// M-2: names and interfaces of Juju's own.
+    /// Refuses reserved names and interfaces of Juju's own (M-2).
     fn check_reserved(
         &self,
         file: &'static str,
@@ -249,7 +249,7 @@ fn read_config(text: &str) -> Result<BTreeMap<String, RawOption>, MetadataError>
     raw.options.ok_or_else(|| rule(CONFIG, "invalid config: no options"))
 }
 
-/// What the message quotes of the file may have any size.
+/// Returns an error about a file, with quoted parts of the message shortened.
 pub(super) fn rule(file: &'static str, message: impl AsRef<str>) -> MetadataError {
     MetadataError::Rule { file, message: excerpt::of_message(message.as_ref()) }
 }
@@ -258,14 +258,14 @@ fn required(file: &'static str, field: &'static str, value: Option<String>) -> R
     value.filter(|text| !text.trim().is_empty()).ok_or(MetadataError::MissingField { file, field })
 }
 
-/// A charm's name follows the rule of applications', because it is the default for one.
+/// Parses a charm's name by the rule for applications, because it is the default name of one.
 fn name(file: &'static str, text: String) -> Result<String, MetadataError> {
     ApplicationName::new(&text)
         .map(String::from)
         .map_err(|source| MetadataError::Name { file, source: NameError { kind: "charm", ..source } })
 }
 
-/// `NAME: INTERFACE` or `NAME: {interface: ..., ...}`.
+/// Parses `NAME: INTERFACE` or `NAME: {interface: ..., ...}`.
 fn endpoint(
     file: &'static str,
     name: &EndpointName,
@@ -329,7 +329,7 @@ fn options(
 }
 
 impl OptionType {
-    /// A value that was given with a type of its own (in YAML or JSON); a text is no number here.
+    /// Converts a value that has a type of its own (in YAML or JSON). A text is no number here.
     pub fn from_json(self, value: &Value) -> Option<OptionValue> {
         match (self, value) {
             (Self::String, Value::String(text)) => Some(OptionValue::Text(text.clone())),

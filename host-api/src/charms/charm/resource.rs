@@ -1,4 +1,4 @@
-//! What a charm declares of resources (`hook-model.md` 6.1).
+//! Resources that a charm declares (`hook-model.md` 6.1).
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ResourceName, rule::BrokenRule};
 
-/// The most resources that a charm may declare: a hook that reads all of them holds as many files open, which is half
-/// of what it may hold.
+/// The most resources that a charm may declare. A hook that reads all of them has as many open files, half of its
+/// limit.
 pub const MAX_RESOURCES: usize = 32;
 
-/// The longest name of a file, as file systems have it.
+/// The longest file name, in bytes: the limit of file systems.
 const MAX_FILENAME: usize = 255;
 
-/// A resource as declared.
+/// A resource as the charm declares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceMeta {
-    /// What it is.
+    /// The kind of the resource.
     pub kind: ResourceKind,
-    /// What it is for.
+    /// The description of the resource.
     pub description: String,
 }
 
-/// What a resource is.
+/// The kinds of resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResourceKind {
     /// A file.
     File {
-        /// What hooks find it as.
+        /// The file's name in the sandbox.
         filename: String,
     },
-    /// An image for containers, which a sandbox does not have: carried, because charms for several substrates declare
-    /// some that they can do without.
+    /// A container image, which no sandbox can use. It is accepted, because charms for several substrates declare
+    /// images that they can do without.
     OciImage,
 }
 
 impl ResourceKind {
-    /// The type's name in metadata and messages.
+    /// Returns the kind's name in metadata and messages.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::File { .. } => "file",
@@ -49,7 +49,7 @@ impl ResourceKind {
 }
 
 impl ResourceMeta {
-    /// What hooks find the file as; none of what is no file.
+    /// Returns the file's name in the sandbox, or `None` if the resource is no file.
     pub fn filename(&self) -> Option<&str> {
         match &self.kind {
             ResourceKind::File { filename } => Some(filename),
@@ -57,10 +57,10 @@ impl ResourceMeta {
         }
     }
 
-    /// Whether a file of an operator's may be attached: its extension must be that of the declared file.
+    /// Checks that an operator may attach a file: its extension must be that of the declared file.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The reason, in words.
     pub fn admits(&self, name: &ResourceName, given: Option<&str>) -> Result<(), BrokenRule> {
         let ResourceKind::File { filename } = &self.kind else {
             return Err(format!(
@@ -79,7 +79,7 @@ impl ResourceMeta {
     }
 }
 
-/// A resource as it stands in the file.
+/// A resource as the metadata file writes it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RawResource {
@@ -88,7 +88,7 @@ pub(super) struct RawResource {
     description: Option<String>,
 }
 
-/// Reads and checks the section `resources`; an error says which resource is wrong, and how.
+/// Parses and checks the section `resources`. The error names the resource and the mistake.
 pub(super) fn declared(
     raw: BTreeMap<String, RawResource>,
 ) -> Result<BTreeMap<ResourceName, ResourceMeta>, BrokenRule> {
@@ -124,7 +124,7 @@ impl RawResource {
     }
 }
 
-/// A plain name: it is put into a directory of its own.
+/// Checks that a file name has no directories: each file is in a directory of its own.
 fn check_filename(filename: &str) -> Result<(), BrokenRule> {
     let wrong = |reason: &str| Err(format!("invalid filename {filename:?}: {reason}").into());
     if filename.len() > MAX_FILENAME {

@@ -1,4 +1,4 @@
-//! What a charm declares of storage (`hook-model.md` 6.1, M-4).
+//! Storage that a charm declares (`hook-model.md` 6.1, M-4).
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,64 +13,64 @@ use crate::{
     storage::{DEFAULT_SIZE, MAX_PER_UNIT, StorageKind, parse_size},
 };
 
-/// Where storage lies for charms that do not say: Juju's place, because charms know it.
+/// The location of storage whose charm declares none: Juju's path, because charms know it.
 const DEFAULT_LOCATION: &str = "/var/lib/juju/storage";
 
-/// Whether the charm has something else at the place of its resources.
+/// The use of the resources' path in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It declares none: storage may lie there.
+    /// The charm declares no resources: storage may use the path.
     Free,
-    /// It declares some.
+    /// The charm declares resources, which use the path.
     Taken,
 }
 
-/// What the sandbox itself puts before a hook.
+/// Paths that the sandbox itself uses.
 const TAKEN: [&str; 2] = ["/charm", "/tmp"];
 
-/// The longest location.
+/// The longest location, in bytes.
 const MAX_LOCATION: usize = 1_024;
 
-/// A storage as declared. It is always a filesystem of one unit; anything else is refused when the charm is read.
+/// A storage as the charm declares it. It is always a filesystem of one unit; other kinds are refused at parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageMeta {
-    /// What it is for.
+    /// The description of the storage.
     pub description: String,
-    /// Whether hooks may only read it.
+    /// True if hooks may only read the storage.
     pub read_only: bool,
-    /// How many instances a unit may have.
+    /// The number of instances that a unit may have.
     pub count: CountRange,
-    /// The least size of each, in mebibytes; 0: any.
+    /// The least size of each instance, in mebibytes; 0 means any.
     pub minimum_size: u64,
-    /// Where hooks find it; with more than one instance, in which directory.
+    /// The path of the instance in the sandbox; with several instances, the path of their directory.
     pub location: Option<String>,
 }
 
-/// How many instances of a storage a unit may have.
+/// The number of instances of a storage that a unit may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CountRange {
-    /// At least: so many each unit has from its beginning.
+    /// The least number. A new unit gets so many.
     pub min: u32,
-    /// At most; none: no limit.
+    /// The largest number. `None` means no limit.
     pub max: Option<u32>,
 }
 
 impl Default for CountRange {
-    /// Exactly one (M-4).
+    /// Returns exactly one (M-4).
     fn default() -> Self {
         Self { min: 1, max: Some(1) }
     }
 }
 
 impl CountRange {
-    /// Whether a unit may have so many.
+    /// Returns true if a unit may have so many instances.
     pub fn admits(self, count: u32) -> bool {
         count >= self.min && self.max.is_none_or(|max| count <= max)
     }
 
-    /// `m`, `m-n`, `m+` or `m-`.
+    /// Parses `m`, `m-n`, `m+` or `m-`.
     fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
         if let Some(min) = text.strip_suffix(['+', '-']) {
@@ -93,7 +93,8 @@ impl fmt::Display for CountRange {
 }
 
 impl StorageMeta {
-    /// Where hooks find an instance (M-4): a single one at the location itself, several below it by their ids.
+    /// Returns the path of an instance in the sandbox (M-4): the location itself for a single instance, and a path
+    /// below it, by id, for one of several.
     pub fn location_of(&self, id: &StorageId) -> String {
         match &self.location {
             Some(location) if self.is_single() => location.clone(),
@@ -102,7 +103,7 @@ impl StorageMeta {
         }
     }
 
-    /// How large an instance is if nobody says so, in mebibytes.
+    /// Returns the size of an instance without a directive, in mebibytes.
     pub fn default_size(&self) -> u64 {
         self.minimum_size.max(DEFAULT_SIZE)
     }
@@ -112,7 +113,7 @@ impl StorageMeta {
     }
 }
 
-/// A storage as it stands in the file.
+/// A storage as the metadata file writes it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct RawStorage {
@@ -131,7 +132,7 @@ struct RawMultiple {
     range: Option<Value>,
 }
 
-/// Reads and checks the section `storage`; an error says which storage is wrong, and how.
+/// Parses and checks the section `storage`. The error names the storage and the mistake.
 pub(super) fn declared(
     raw: BTreeMap<String, RawStorage>,
     resources: Place,
@@ -196,7 +197,7 @@ impl RawStorage {
     }
 }
 
-/// Numbers are as good as texts here.
+/// Returns a text, or a number as text.
 fn text_of(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) => Some(text.trim().to_owned()),
@@ -205,7 +206,7 @@ fn text_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// A plain absolute path, so that two of them can be compared as text.
+/// Checks that a location is a plain absolute path, so that two locations can be compared as texts.
 fn check_location(location: &str) -> Result<(), BrokenRule> {
     let wrong = |reason: &str| Err(format!("invalid location {location:?}: {reason}").into());
     let Some(path) = location.strip_prefix('/') else { return wrong("it must be an absolute path") };
@@ -221,12 +222,12 @@ fn check_location(location: &str) -> Result<(), BrokenRule> {
     Ok(())
 }
 
-/// Where the instances of a storage lie.
+/// The paths of a storage's instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Places {
-    /// The only one lies here.
+    /// The path of the only instance.
     At(String),
-    /// Each lies beneath, in a directory named after its number.
+    /// The directory of the instances, each in a directory named after its number.
     Below(String),
 }
 
@@ -239,7 +240,7 @@ impl Places {
         }
     }
 
-    /// Whether an instance of one and an instance of the other could lie at the same place.
+    /// Returns true if an instance of one storage and an instance of the other could have the same path.
     fn meet(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::At(one), Self::At(other)) | (Self::Below(one), Self::Below(other)) => one == other,
@@ -251,8 +252,8 @@ impl Places {
     }
 }
 
-/// No location may lie in what the sandbox has there already, nor be another's. One may lie beneath another, as mounts
-/// do: the innermost counts.
+/// Refuses a location that collides with a path of the sandbox, or equals another location. A location may be below
+/// another, as with mounts: the innermost wins.
 fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), BrokenRule> {
     let taken = TAKEN.into_iter().chain((resources == Place::Taken).then_some(RESOURCES));
     let holds = |outer: &str, inner: &str| {
@@ -365,7 +366,7 @@ mod tests {
             error.ends_with("storage \"b\": location /srv collides with /srv of storage \"a\""),
             "{error}"
         );
-        // Several instances lie at their numbers.
+        // Several instances are in directories named after their numbers.
         let many = |location: &str| format!("location: {location}, multiple: {{range: 0+}}");
         assert_eq!(two(&many("/srv"), "location: /srv/a"), Ok(()));
         assert_eq!(two(&many("/srv"), "location: /srv/a/x"), Ok(()));

@@ -1,26 +1,26 @@
-//! Whether a schema is one.
+//! The check that a JSON value is a schema.
 
 use serde_json::{Map, Value};
 
 use super::{MAX_DEPTH, TYPES, pattern};
 
-/// How many parts a schema may have, over all levels.
+/// The most parts of a schema, over all levels.
 const MAX_PARTS: usize = 2_000;
 
-/// What is wrong with a schema, and where.
+/// A mistake in a schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub struct SchemaError {
     /// The place, such as `params.properties.port`.
     pub at: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// Checks a schema: that each keyword means something, that there are no references, and that it is not too large.
+/// Checks a schema: each keyword has a valid value, there are no references, and the schema is not too large.
 ///
 /// # Errors
-/// [`SchemaError`] names the first mistake. `at` is what the schema itself is called there.
+/// [`SchemaError`] names the first mistake. `at` is the name of the schema in its place.
 pub fn check(at: &str, schema: &Value) -> Result<(), SchemaError> {
     Check { parts: MAX_PARTS }.schema(at, schema, 0)
 }
@@ -93,7 +93,7 @@ impl Check {
                 Some(number) if name != "multipleOf" || number > 0.0 => Ok(()),
                 _ => Err(wrong(&here, "a number expected")),
             },
-            // A truth value in draft 4, a number since draft 6.
+            // `exclusiveMinimum` is a truth value in draft 4, and a number since draft 6.
             "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() || value.is_number() => Ok(()),
             "exclusiveMinimum" | "exclusiveMaximum" => {
                 Err(wrong(&here, "a number or a truth value expected"))
@@ -147,7 +147,7 @@ fn compiles(at: &str, text: &str) -> Result<(), SchemaError> {
     match pattern(text) {
         Ok(_) => Ok(()),
         Err(error) => {
-            // The engine draws the place over several lines; its last one says what is wrong.
+            // The engine draws the place over several lines; its last line names the mistake.
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             Err(wrong(at, format!("not a pattern: {reason}")))

@@ -1,4 +1,4 @@
-//! What checking may cost: the controller's single writer does it, for strangers.
+//! Bounds on the cost of checks: the controller's single writer runs them on untrusted schemas and values.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use super::{Mismatch, pattern_within};
 
-/// How many steps the checks of one request may take: a tenth of a second, at most.
+/// The most steps of the checks of one request: a tenth of a second, at most.
 const MAX_STEPS: u32 = 200_000;
 
-/// So many bytes that are compared, counted or copied are a step.
+/// The number of bytes that are compared, counted or copied in one step.
 const BYTES_PER_STEP: usize = 256;
 
-/// What compiling a pattern costs beside its length.
+/// The steps of compiling a pattern, beside its length.
 const PATTERN_STEPS: u32 = 2_000;
 
-/// Sizes of compiled patterns, in bytes, and what matching costs at most for each byte of the text, in steps: the
-/// worst of patterns visits each of its states at each byte.
+/// Sizes of compiled patterns, in bytes, and the most steps of a match for each byte of the text: the worst patterns
+/// visit each of their states at each byte.
 const PATTERN_PRICES: [(usize, u32); 3] = [(8 << 10, 3), (32 << 10, 12), (super::PATTERN_BYTES, 96)];
 
-/// How many compiled patterns are kept for the next value.
+/// The most compiled patterns that are kept for the next value.
 const MAX_PATTERNS: usize = 16;
 
-/// What the checks of one request may still cost. Once it is used up, nothing passes any more.
+/// The effort that remains for the checks of one request. Once it is used up, every check fails.
 #[derive(Debug)]
 pub struct Effort {
     steps: u32,
@@ -37,28 +37,29 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// Pays for some steps.
+    /// Spends steps.
     pub(crate) fn spend(&mut self, steps: u32) -> Result<(), Mismatch> {
         self.steps = self.steps.saturating_sub(steps);
         if self.steps == 0 { Err(Mismatch::TooLong) } else { Ok(()) }
     }
 
-    /// Pays for so many bytes.
+    /// Spends the steps for some bytes.
     pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Mismatch> {
         self.spend(steps(bytes / BYTES_PER_STEP).saturating_add(1))
     }
 
-    /// Pays for comparing a value with some others.
+    /// Spends the steps for comparing a value with some others.
     pub(super) fn spend_comparisons(&mut self, value: &Value, others: usize) -> Result<(), Mismatch> {
         self.spend(weight(value).saturating_mul(steps(others)))
     }
 
-    /// Whether a text matches a pattern. One that does not compile matches nothing; no checked schema has such.
+    /// Returns true if a text matches a pattern. A pattern that does not compile matches nothing; no checked schema
+    /// has one.
     pub(super) fn matches(&mut self, pattern: &str, text: &str) -> Result<bool, Mismatch> {
         let (matches, price) = match self.patterns.get(pattern) {
             Some((regex, price)) => {
                 let bytes = steps(text.len()).saturating_mul(*price);
-                // Paid for before it is done.
+                // The steps are spent before the match.
                 if bytes >= self.steps {
                     return self.spend(bytes).map(|()| false);
                 }
@@ -86,7 +87,7 @@ fn steps(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What looking at all of a value costs.
+/// Returns the steps for a visit of the whole value.
 pub(super) fn weight(value: &Value) -> u32 {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -1,23 +1,23 @@
-//! What errors quote of values, keys and places: a part of bounded size, at the cost of that part.
+//! Quotations of values, keys and places in errors, bounded in size and cost.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// The most of a value or a name that an error quotes, in bytes.
+/// The most bytes of a value or a name in an error.
 const MAX_QUOTED: usize = 200;
 
-/// The most of a key that is shown where it is part of a place.
+/// The most bytes of a key in a place.
 const MAX_KEY: usize = 50;
 
-/// A value as JSON.
+/// Returns a value as JSON, shortened.
 pub(super) fn quote(value: &Value) -> String {
     let mut text = String::new();
     push(&mut text, value);
     cut(text)
 }
 
-/// A text as JSON.
+/// Returns a text as JSON, shortened.
 pub(super) fn quote_text(text: &str) -> String {
     let mut quoted = String::new();
     push_text(&mut quoted, text);
@@ -32,7 +32,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Appends a value, as far as it is shown, and a little more, so that it shows that there is more.
+/// Appends the shown part of a value, and a little more, so that `cut` marks it as shortened.
 fn push(text: &mut String, value: &Value) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&value.to_string()),
@@ -73,7 +73,7 @@ fn push_text(text: &mut String, string: &str) {
     text.push_str(&Value::from(shown).to_string());
 }
 
-/// A place in a value. It is written where an error names it, and costs nothing before.
+/// A place in a value. It is formatted only when an error names it.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     Root,

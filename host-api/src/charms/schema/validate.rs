@@ -1,4 +1,4 @@
-//! Whether a value is as a schema wants it.
+//! The check of a value against a schema.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ mod tests;
 
 use multiple::is_multiple;
 
-/// What an error costs, though nobody may read it.
+/// The steps of building an error, even if nobody reads it.
 const ERROR_STEPS: u32 = 4;
 
-/// Checks a value against a schema that [`check`](fn@super::check) found good.
+/// Checks a value against a schema that passed [`check`](fn@super::check).
 ///
 /// # Errors
-/// [`Mismatch`], the first.
+/// [`Mismatch`]: the first one.
 pub fn validate(schema: &Value, value: &Value, effort: &mut Effort) -> Result<(), Mismatch> {
     Validation { effort }.value(Place::Root, schema, value, 0)?;
-    // What was not looked at for want of effort may have passed for a mismatch.
+    // A check that ran out of effort may have counted as a mismatch within `not` or `oneOf`.
     effort.spend(1)
 }
 
@@ -69,7 +69,7 @@ impl Validation<'_> {
         Ok(())
     }
 
-    /// Keywords for values of every type.
+    /// Checks the keywords that apply to values of every type.
     fn any(&mut self, at: Place<'_>, name: &str, rule: &Value, value: &Value, depth: usize) -> Found {
         let schemas = rule.as_array().map(Vec::as_slice).unwrap_or_default();
         match name {

@@ -13,15 +13,15 @@ const MAX_NAME: usize = 64;
 /// A feature that each model of a controller has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SupportedFeature {
-    /// The name that `assumes` knows it by.
+    /// The name in `assumes`.
     pub name: &'static str,
-    /// What it is, for people.
+    /// A description for people.
     pub description: &'static str,
-    /// Its version.
+    /// The feature's version.
     pub version: &'static str,
 }
 
-/// All of them. There is no `k8s-api`: units run in sandboxes, and no cluster is there to be asked.
+/// All supported features. There is no `k8s-api`: units run in sandboxes, without a Kubernetes cluster.
 pub const SUPPORTED_FEATURES: [SupportedFeature; 1] = [SupportedFeature {
     name: "juju",
     description: "the version of Juju used by the model",
@@ -34,7 +34,7 @@ pub const SUPPORTED_FEATURES: [SupportedFeature; 1] = [SupportedFeature {
 #[schemars(with = "String")]
 pub struct FeatureName(String);
 
-/// Why a text is no name of a feature.
+/// A text that is no name of a feature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no feature: a name of at most {MAX_NAME} lower-case letters, digits and inner dashes is expected"
@@ -42,7 +42,7 @@ pub struct FeatureName(String);
 pub struct FeatureNameError(String);
 
 impl FeatureName {
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
     /// [`FeatureNameError`]
@@ -58,12 +58,12 @@ impl FeatureName {
         }
     }
 
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The feature of this name, if models have it.
+    /// Returns the feature of this name, if models have it.
     pub fn supported(&self) -> Option<SupportedFeature> {
         SUPPORTED_FEATURES.into_iter().find(|feature| feature.name == self.0)
     }
@@ -89,13 +89,13 @@ impl From<FeatureName> for String {
     }
 }
 
-/// A version of a feature. One of fewer numbers is followed by zeros: `3` is `3.0.0`.
+/// A version of a feature. Missing numbers are zeros: `3` is `3.0.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct FeatureVersion([u32; 3]);
 
-/// Why a text is no version.
+/// A text that is no version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no version: one to three numbers with dots between them are expected, such as 3.6 or 3.6.1"

@@ -1,4 +1,4 @@
-//! Reading `assumes`.
+//! The parser of `assumes`.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::{Assumes, Assumption, FeatureAssumption, FeatureName, FeatureVersion, VersionBound};
 use crate::{excerpt::shortened, rule::BrokenRule};
 
-/// The most conditions and groups of one charm together. Each may end in a line of a refusal, which must stay readable;
+/// The most conditions and groups of one charm together. Each may add a line to a refusal, which must stay readable;
 /// public charms have up to a dozen.
 const MAX_CONDITIONS: usize = 64;
 
-/// How deep groups may lie in each other: public charms use two levels. Each level is a call of this reader.
+/// The deepest nesting of groups: public charms use two levels. The parser recurses once for each level.
 const MAX_DEPTH: usize = 8;
 
-/// What a condition looks like, for errors.
+/// The grammar of a condition, for errors.
 const EXPECTED: &str = "a feature such as k8s-api, a feature with a version such as \"juju >= 3.6\" or \"juju < 4\", or a group any-of or all-of is expected";
 
 impl Assumes {
-    /// Reads the section; an error says which condition is wrong, and what would be right.
+    /// Parses the section. The error names the wrong condition and the grammar.
     pub(in crate::charms::charm) fn parse(raw: Option<&Value>) -> Result<Self, BrokenRule> {
         let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Self::default()) };
         let Value::Array(conditions) = raw else {
@@ -66,7 +66,7 @@ fn one(condition: &Value, depth: usize, left: &mut usize) -> Result<Assumption, 
     }
 }
 
-/// `NAME`, `NAME >= VERSION` or `NAME < VERSION`.
+/// Parses `NAME`, `NAME >= VERSION` or `NAME < VERSION`.
 fn feature(text: &str) -> Result<FeatureAssumption, BrokenRule> {
     let wrong =
         |error: &dyn fmt::Display| BrokenRule::of(error).at(format_args!("condition {:?}", shortened(text)));

@@ -12,7 +12,7 @@ fn read(assumes: &str) -> Result<CharmMeta, String> {
     CharmMeta::parse(&files).map_err(|error| error.to_string())
 }
 
-/// The text of the refusal; none: the model has all of it.
+/// Returns the text of the refusal, or `None` if the model has all features.
 fn unmet(assumes: &str) -> Option<String> {
     read(assumes).unwrap().assumes.check().err().map(|unmet| unmet.to_string())
 }
@@ -119,7 +119,7 @@ fn neither_many_conditions_nor_deep_ones_nor_long_ones_get_through() {
         let error = read(&assumes).unwrap_err();
         assert!(error.len() < 600, "{} bytes", error.len());
     }
-    // The longest refusal that can be.
+    // The longest possible refusal.
     let group = |inner: &str| format!("{{any-of: [{inner}]}}");
     let wide = vec![format!("{}a >= 4294967295.4294967295.4294967295", "b".repeat(63)); 56].join(", ");
     let worst = (0..8).fold(wide, |inner, _| group(&inner));

@@ -1,10 +1,10 @@
-//! What a charm assumes and a model does not have, told as Juju tells it.
+//! Assumptions of a charm that the model does not meet, in Juju's words.
 
 use std::{collections::BTreeSet, fmt};
 
 use super::{Assumption, FeatureAssumption, FeatureName, FeatureVersion};
 
-/// What the features are that models here do not have, for people.
+/// Descriptions of features that models lack here, for people.
 const ABSENT: [(&str, &str); 1] =
     [("k8s-api", "the API of a Kubernetes cluster; units here run in sandboxes, and in no cluster")];
 
@@ -12,7 +12,7 @@ const ABSENT: [(&str, &str); 1] =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmetAssumptions(Vec<Unmet>);
 
-/// One that does not hold, with those in it that do not.
+/// An unmet assumption, with its unmet parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Unmet {
     Feature(FeatureAssumption),
@@ -21,13 +21,13 @@ enum Unmet {
 }
 
 impl UnmetAssumptions {
-    /// Finds those that do not hold.
+    /// Finds the assumptions that do not hold.
     pub(super) fn among(assumptions: &[Assumption]) -> Result<(), Self> {
         let unmet: Vec<_> = assumptions.iter().filter_map(Unmet::of).collect();
         if unmet.is_empty() { Ok(()) } else { Err(Self(unmet)) }
     }
 
-    /// The features that do not fit, each once: `k8s-api`, `juju >= 4.0.0 (here: 3.6.26)`.
+    /// Lists the unmet features, each once: `k8s-api`, `juju >= 4.0.0 (here: 3.6.26)`.
     pub fn features(&self) -> Vec<String> {
         let mut lines = Vec::new();
         each(&self.0, &mut |assumed| {

@@ -1,9 +1,8 @@
-//! Whether a number is a multiple of another, as both are written: 0.3 is three times 0.1, though their binary forms are
-//! not.
+//! Multiples of decimal numbers, as both are written: 0.3 is three times 0.1, though their binary forms are not.
 
 use serde_json::Value;
 
-/// Whether `number` is a whole multiple of `of`, exactly, whatever their sizes.
+/// Returns true if `number` is a whole multiple of `of`, exactly, for numbers of any size.
 pub(super) fn is_multiple(number: &Value, of: &Value) -> bool {
     let (Some(number), Some(of)) = (Decimal::of(number), Decimal::of(of)) else { return false };
     let power = number.exponent - of.exponent;
@@ -12,7 +11,7 @@ pub(super) fn is_multiple(number: &Value, of: &Value) -> bool {
         Ok(power) => {
             digits.checked_rem(divisor).zip(power_of_ten(power, divisor)).map(|(a, b)| a * b % divisor)
         }
-        // A divisor that is larger than all digits there are divides nothing but zero.
+        // A divisor beyond 128 bits divides nothing but zero.
         Err(_) => match 10_u128.checked_pow(power.unsigned_abs()).and_then(|by| by.checked_mul(divisor)) {
             Some(divisor) => digits.checked_rem(divisor),
             None => Some(digits),
@@ -21,7 +20,7 @@ pub(super) fn is_multiple(number: &Value, of: &Value) -> bool {
     rest == Some(0)
 }
 
-/// `10^power` modulo a number of 64 bits, in as many steps as `power` has binary digits: it may be 700.
+/// Returns `10^power` modulo a number of 64 bits, in as many steps as `power` has binary digits: `power` may be 700.
 fn power_of_ten(power: u32, modulus: u128) -> Option<u128> {
     let (mut result, mut square, mut power) = (1, 10_u128.checked_rem(modulus)?, power);
     while power > 0 {
@@ -34,7 +33,7 @@ fn power_of_ten(power: u32, modulus: u128) -> Option<u128> {
     Some(result)
 }
 
-/// The size of a number, as the shortest decimal that is read as it: `digits * 10^exponent`.
+/// The absolute value of a number, as the shortest decimal that parses to it: `digits * 10^exponent`.
 struct Decimal {
     digits: u64,
     exponent: i32,

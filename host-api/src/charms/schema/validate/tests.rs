@@ -149,7 +149,7 @@ fn what_a_rule_weighs_is_paid_for() {
 
 #[test]
 fn a_pattern_that_is_slow_on_a_long_text_is_paid_for() {
-    // Its automaton has a state for each of the last letters that were an "a".
+    // The pattern's automaton has a state for each of the last letters that were an "a".
     let schema = json!({"pattern": "^[ab]*a[ab]{200}c$"});
     assert_eq!(refused(schema.clone(), json!("ab".repeat(30_000))), "(root) : takes too long to check");
     assert_eq!(checked(&schema, &json!(format!("{}c", "a".repeat(250)))), Ok(()));
