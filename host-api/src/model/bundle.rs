@@ -1,7 +1,8 @@
-//! Bundles: a whole model's applications and relations in one YAML document, as Juju writes them.
+//! Bundles: the applications and relations of a whole model in one YAML document, as Juju writes them.
 //!
-//! Reading ([`Bundle::read`]), laying overlays over it, comparing it with a model ([`plan`](fn@plan)) and writing one from a
-//! model ([`export`](fn@export)) are pure; who deploys a bundle does the steps of its plan, in order.
+//! These functions are pure: they read a bundle and apply overlays ([`Bundle::read`]), compare a bundle with a model
+//! ([`plan`](fn@plan)), and write a bundle from a model ([`export`](fn@export)). To deploy a bundle, the caller
+//! executes the steps of its plan in order.
 
 mod export;
 mod plan;
@@ -23,85 +24,85 @@ use crate::{
     storage::StorageDirectives,
 };
 
-/// What stands before the digest of a charm, or of a resource's content, that the controller has.
+/// The prefix of the digest of a charm, or of a resource's content, that the controller has.
 pub const BY_DIGEST: &str = "sha256:";
 
-/// The most applications, machines and relations that a bundle may name, each.
+/// The most applications, the most machines and the most relations of a bundle.
 pub const MAX_ENTRIES: usize = 1_000;
 
-/// The most units of one application that a bundle may ask for.
+/// The most units of one application in a bundle.
 pub const MAX_UNITS: u32 = 10_000;
 
-/// A bundle with its overlays laid over it.
+/// A bundle with its overlays applied.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bundle {
-    /// By name.
+    /// The applications, by name.
     pub applications: BTreeMap<ApplicationName, Application>,
-    /// The keys of its machines, which its applications' `to` may name.
+    /// The keys of the bundle's machines, to which the `to` of applications refers.
     pub machines: Vec<String>,
-    /// Offers of other models that it consumes, by the names that its relations use.
+    /// Consumed offers of other models, by the names that the bundle's relations use.
     pub saas: BTreeMap<ApplicationName, OfferUrl>,
-    /// In the order of the document, each once.
+    /// The relations in the order of the document, without duplicates.
     pub relations: Vec<(EndpointSelector, EndpointSelector)>,
 }
 
 /// An application of a bundle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Application {
-    /// Where its charm is: a path, or `sha256:DIGEST` of one that the controller has.
+    /// The path of the charm, or `sha256:DIGEST` of a charm that the controller has.
     pub charm: String,
-    /// How many units it is to have at least; none given: 1, and 0 of a subordinate.
+    /// The least number of units. `None` means 1, and 0 for a subordinate.
     pub units: Option<u32>,
-    /// Where the first units go; the last place counts for all further units.
+    /// The places of the first units. The last place counts for all further units.
     pub to: Vec<Place>,
-    /// Settings as text.
+    /// The settings as text.
     pub options: BTreeMap<String, String>,
-    /// Whether its ports are to be reachable from outside, for everybody.
+    /// True if all networks may reach the application's open ports.
     pub expose: bool,
-    /// Endpoints whose ports are to be reachable from outside, and for whom; the empty name is all of them.
+    /// Exposed endpoints, with the networks that may reach their ports. The empty name means all endpoints.
     pub exposed_endpoints: BTreeMap<String, Exposure>,
-    /// Storage of each unit, where it is other than the charm declares.
+    /// Storage directives that differ from the charm's declaration.
     pub storage: StorageDirectives,
-    /// The spaces that its endpoints are bound to.
+    /// The spaces that the endpoints are bound to.
     pub bindings: Bindings,
-    /// On which agents its units are placed, and the memory of its hooks; none: nothing is said.
+    /// Constraints on the agents of the units, and on the memory of hooks. `None` leaves the constraints as they are.
     pub constraints: Option<Constraints>,
-    /// Whether it is to be trusted with what its charm asks for.
+    /// True if the application is trusted.
     pub trust: bool,
-    /// Where the content of its resources is: a path, or `sha256:DIGEST` of one that the controller has.
+    /// The content of each resource: a path, or `sha256:DIGEST` of content that the controller has.
     pub resources: BTreeMap<ResourceName, String>,
-    /// What is offered of it to other models: endpoints by the offers' names.
+    /// Offers of the application to other models: endpoints by offer name.
     pub offers: BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
 }
 
-/// Where a bundle puts a unit.
+/// The place of a unit in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// On a machine of its own.
+    /// A machine of its own.
     New,
-    /// On a machine of the bundle, by its key.
+    /// A machine of the bundle, by its key.
     Machine(String),
-    /// Beside another unit.
+    /// The machine of another unit.
     Unit(UnitName),
-    /// Beside the units of another application, one each.
+    /// The machines of another application's units, one unit on each.
     Application(ApplicationName),
-    /// On a new machine of this agent.
+    /// A new machine of this agent.
     Agent(AgentName),
 }
 
-/// Why a bundle was refused.
+/// A bundle that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
-    /// Not YAML, or not of a bundle's shape.
+    /// The bundle is no YAML, or has a wrong shape.
     #[error(transparent)]
     Yaml(#[from] crate::yaml::YamlError),
-    /// Well-formed, and against a rule; says where.
+    /// The bundle breaks a rule. The text names the place.
     #[error("{0}")]
     Rule(String),
 }
 
 impl BundleError {
-    /// What the text quotes of the bundle may have any size.
+    /// Creates an error with the quoted parts of its text shortened.
     fn rule(text: impl AsRef<str>) -> Self {
         Self::Rule(crate::excerpt::of_message(text.as_ref()))
     }

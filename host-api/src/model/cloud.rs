@@ -1,4 +1,4 @@
-//! Clouds and credentials as Juju's clients define them: kept and shown, and of no effect. Units run on agents.
+//! Clouds and credentials of Juju's clients. They are kept and shown, and have no effect: units run on agents.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,36 +8,36 @@ use serde_json::{Map, Value};
 
 use crate::{CloudName, CredentialName};
 
-/// The most that one cloud's definition may take as JSON, in bytes: an endpoint for each of some hundred regions.
+/// The most bytes of one cloud's definition as JSON: an endpoint for each of some hundred regions.
 pub const MAX_DEFINITION_BYTES: usize = 32 << 10;
 
-/// A text that defines no cloud.
+/// A cloud definition that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudError {
-    /// Juju needs it to know whom to ask.
+    /// The definition has no type, which Juju's clients need.
     #[error("a cloud needs a type, such as openstack")]
     NoType,
-    /// A key whose value is of another kind than Juju's.
+    /// A key whose value has another type than in Juju.
     #[error("{key} of a cloud must be {expected}")]
     Wrong {
-        /// Which key.
+        /// The key.
         key: &'static str,
-        /// What it must be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// It takes too much.
+    /// The definition is too large. Holds its size in bytes.
     #[error("a cloud's definition has {0} bytes, at most 32768 are allowed")]
     Large(usize),
 }
 
-/// What a cloud is said to be, by Juju's keys; those that nobody here knows are kept as they are.
+/// The definition of a cloud, by Juju's keys. Unknown keys are kept as they are.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
 #[schemars(with = "Map<String, Value>")]
 pub struct CloudDefinition(Map<String, Value>);
 
 impl CloudDefinition {
-    /// A definition that has a type, and authentication types and regions of the right form, if any.
+    /// Checks that a definition has a type, and valid authentication types and regions, if any.
     ///
     /// # Errors
     /// [`CloudError`]
@@ -57,7 +57,7 @@ impl CloudDefinition {
         if let Some(regions) = definition.get_mut("regions") {
             let Some(regions) = regions.as_object_mut() else { return wrong("regions", "a mapping by name") };
             for region in regions.values_mut() {
-                // A region of which there is nothing to say.
+                // A region without a definition.
                 if region.is_null() {
                     *region = Value::Object(Map::new());
                 }
@@ -73,17 +73,17 @@ impl CloudDefinition {
         }
     }
 
-    /// Its type, such as `openstack`.
+    /// Returns the cloud's type, such as `openstack`.
     pub fn kind(&self) -> &str {
         self.0.get("type").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// All of it, by Juju's keys.
+    /// Returns the whole definition, by Juju's keys.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// How many bytes it takes as JSON.
+    /// Returns the size of the definition as JSON, in bytes.
     pub fn bytes(&self) -> usize {
         crate::size::of_json(&self.0)
     }
@@ -109,12 +109,12 @@ impl From<CloudDefinition> for Map<String, Value> {
     }
 }
 
-/// What a controller keeps for Juju's clients. Of credentials it keeps how they authenticate and never with what: there
-/// is nobody to whom a secret would have to be shown.
+/// The clouds and credentials that a controller keeps for Juju's clients. Of a credential it keeps the authentication
+/// type and never the secret attributes, as nothing would use them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Kept {
-    /// By name.
+    /// The definitions, by cloud name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub clouds: BTreeMap<CloudName, CloudDefinition>,
     /// The authentication type of each credential, such as `userpass`, by cloud and name.
@@ -123,49 +123,49 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Whether nobody gave anything.
+    /// Returns true if nothing is kept.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What is kept and forgotten of it.
+/// A change of the kept clouds and credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Keep {
-    /// Keeps the definition of a cloud that is not kept yet.
+    /// Adds a cloud that is not kept yet.
     AddCloud {
-        /// Its name.
+        /// The cloud's name.
         name: CloudName,
-        /// What it is said to be.
+        /// The cloud's definition.
         definition: CloudDefinition,
     },
-    /// Keeps another definition of a cloud.
+    /// Replaces the definition of a cloud.
     UpdateCloud {
-        /// Its name.
+        /// The cloud's name.
         name: CloudName,
-        /// What it is said to be now.
+        /// The new definition.
         definition: CloudDefinition,
     },
-    /// Forgets a cloud, and the credentials for it.
+    /// Removes a cloud and its credentials.
     RemoveCloud {
-        /// Its name.
+        /// The cloud's name.
         name: CloudName,
     },
-    /// Keeps that there is a credential for a cloud, and how it authenticates; never with what.
+    /// Adds a credential's name and authentication type, without its secret attributes.
     AddCredential {
-        /// The cloud, whether or not it is kept.
+        /// The cloud; it need not be kept.
         cloud: CloudName,
-        /// Its name; one of this name is replaced.
+        /// The credential's name. A credential of this name is replaced.
         name: CredentialName,
-        /// How it authenticates, such as `userpass`.
+        /// The authentication type, such as `userpass`.
         auth_type: String,
     },
-    /// Forgets a credential.
+    /// Removes a credential.
     RemoveCredential {
         /// The cloud.
         cloud: CloudName,
-        /// Its name.
+        /// The credential's name.
         name: CredentialName,
     },
 }

@@ -1,23 +1,23 @@
-//! What the firewall of a machine is to let in (`hook-model.md` 7.3).
+//! Ingress rules for the firewall of a machine (`hook-model.md` 7.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{network::Subnet, ports::PortRange};
 
-/// For each range of ports, from where it may be reached. One that nobody may reach is not there.
+/// The subnets that may reach each range of ports. Ranges that no subnet may reach are absent.
 pub type IngressRules = BTreeMap<PortRange, BTreeSet<Subnet>>;
 
-/// What a provider must change to have the rules that are wanted (F-1).
+/// The changes from the present to the wanted ingress rules (F-1).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IngressChanges {
-    /// To open.
+    /// The rules to add.
     pub open: BTreeSet<(PortRange, Subnet)>,
-    /// To close.
+    /// The rules to remove.
     pub close: BTreeSet<(PortRange, Subnet)>,
 }
 
 impl IngressChanges {
-    /// From what a provider has to what is wanted, whoever changed it meanwhile.
+    /// Compares a provider's present rules with the wanted ones. Another client may have changed the present rules.
     pub fn between(present: &IngressRules, wanted: &IngressRules) -> Self {
         let (present, wanted) = (pairs(present), pairs(wanted));
         Self {
@@ -26,7 +26,7 @@ impl IngressChanges {
         }
     }
 
-    /// Whether there is nothing to change.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty() && self.close.is_empty()
     }

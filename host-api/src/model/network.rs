@@ -1,5 +1,5 @@
-//! Networks: the interfaces of hosts, subnets and the spaces that they are in, and what a unit is told of a binding
-//! (`hook-model.md` 5.7).
+//! Networks: the interfaces of hosts, subnets, spaces, and the network info of a unit's binding (`hook-model.md`
+//! 5.7).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{SpaceName, settings::ModelConfig};
 
-/// The space of all addresses that are in no other.
+/// The space of all addresses that are in no other space.
 pub const ALPHA: &str = "alpha";
 
-/// The implicit endpoint that every application can be bound by.
+/// The implicit endpoint of every application.
 pub const JUJU_INFO: &str = "juju-info";
 
 /// A range of addresses: `10.0.0.0/24`.
@@ -37,23 +37,23 @@ pub struct SubnetError {
 }
 
 impl Subnet {
-    /// All addresses of version 4, and of version 6.
+    /// All addresses of version 4, and all of version 6.
     pub const EVERYWHERE: [Self; 2] = [
         Self { first: IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED), bits: 0 },
         Self { first: IpAddr::V6(core::net::Ipv6Addr::UNSPECIFIED), bits: 0 },
     ];
 
-    /// The subnet that an address is in, by the length of its prefix; none if that is too long.
+    /// Returns the subnet of an address by the length of its prefix, or `None` if the prefix is too long.
     pub fn around(address: IpAddr, bits: u8) -> Option<Self> {
         (bits <= width(address)).then(|| Self { first: masked(address, bits), bits })
     }
 
-    /// An address alone.
+    /// Returns the subnet of one address alone.
     pub fn only(address: IpAddr) -> Self {
         Self { first: address, bits: width(address) }
     }
 
-    /// Whether an address is in it.
+    /// Returns true if the subnet has an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.first.is_ipv4() == address.is_ipv4() && masked(address, self.bits) == self.first
     }
@@ -112,21 +112,21 @@ impl From<Subnet> for String {
     }
 }
 
-/// Named sets of subnets. No subnet is in two of them.
+/// Spaces: named sets of subnets. No subnet is in two of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Spaces(
-    /// By name.
+    /// The subnets of each space.
     pub BTreeMap<SpaceName, BTreeSet<Subnet>>,
 );
 
 impl Spaces {
-    /// Whether there is none.
+    /// Returns true if there is no space but `alpha`.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The space of an address: that of the smallest subnet around it; `alpha` is the space of the rest.
+    /// Returns the space of an address: that of the smallest subnet around it, or else `alpha`.
     pub fn of(&self, address: IpAddr) -> &str {
         let around =
             self.0.iter().flat_map(|(name, subnets)| subnets.iter().map(move |subnet| (subnet, name)));
@@ -135,7 +135,7 @@ impl Spaces {
         smallest.map_or(ALPHA, |(_, name)| name.as_str())
     }
 
-    /// Whether there is a space of this name; `alpha` always is.
+    /// Returns true if there is a space of this name; `alpha` always exists.
     pub fn has(&self, name: &SpaceName) -> bool {
         name.as_str() == ALPHA || self.0.contains_key(name)
     }
@@ -145,40 +145,40 @@ impl Spaces {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Bindings {
-    /// Of endpoints that are not named; none: `alpha`.
+    /// The space of endpoints that are not named. `None` means `alpha`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<SpaceName>,
-    /// Of endpoints and extra bindings.
+    /// The spaces of endpoints and extra bindings.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub endpoints: BTreeMap<String, SpaceName>,
 }
 
 impl Bindings {
-    /// Whether all is left as it is by default.
+    /// Returns true if no space is named.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The space of one of them.
+    /// Returns the space of an endpoint or extra binding.
     pub fn space_of(&self, binding: &str) -> &str {
         self.endpoints.get(binding).or(self.default.as_ref()).map_or(ALPHA, SpaceName::as_str)
     }
 
-    /// All spaces that are named.
+    /// Returns all named spaces.
     pub fn spaces(&self) -> impl Iterator<Item = &SpaceName> {
         self.default.iter().chain(self.endpoints.values())
     }
 }
 
-/// An interface of a host.
+/// A network interface of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct HostInterface {
-    /// Such as `eth0`.
+    /// The name, such as `eth0`.
     pub name: String,
-    /// Six bytes as hex; may be empty.
+    /// The MAC address, six bytes as hex; may be empty.
     pub mac: String,
-    /// Its addresses.
+    /// The addresses of the interface.
     pub addresses: Vec<InterfaceAddress>,
 }
 
@@ -188,44 +188,45 @@ pub struct HostInterface {
 pub struct InterfaceAddress {
     /// The address.
     pub address: IpAddr,
-    /// The subnet that it is in.
+    /// The subnet of the address.
     pub subnet: Subnet,
 }
 
-/// What a host says of its networks.
+/// The networks of a host, as its agent reports them.
 #[derive(Debug, Clone, Copy)]
 pub struct HostNetwork<'a> {
-    /// Addresses by which others reach it, the preferred first.
+    /// Ingress addresses of the host, the preferred first.
     pub addresses: &'a [String],
-    /// Its interfaces; none: not known.
+    /// The host's interfaces; empty means unknown.
     pub interfaces: &'a [HostInterface],
 }
 
-/// What a unit is told of a binding.
+/// The network info of a binding, as network-get returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NetworkInfo {
     /// Interfaces with addresses in the binding's space, the one with the preferred address first.
     pub bind_addresses: Vec<HostInterface>,
-    /// Where the unit's traffic comes from.
+    /// The source subnets of the unit's traffic.
     pub egress_subnets: Vec<Subnet>,
-    /// Where others reach the unit, the preferred first.
+    /// The addresses at which others reach the unit, the preferred first.
     pub ingress_addresses: Vec<String>,
 }
 
 impl NetworkInfo {
-    /// The address that the unit binds to.
+    /// Returns the address that the unit binds to.
     pub fn bind_address(&self) -> Option<IpAddr> {
         self.bind_addresses.first()?.addresses.first().map(|address| address.address)
     }
 
-    /// The address that others reach the unit by.
+    /// Returns the preferred address at which others reach the unit.
     pub fn ingress_address(&self) -> Option<&str> {
         self.ingress_addresses.first().map(String::as_str)
     }
 }
 
-/// Where traffic of a relation comes from: where it was said for the relation (`integrate --via`), or else for its model.
+/// Returns the source subnets of a relation's traffic: those of the relation (`integrate --via`), or else the
+/// model's.
 pub fn egress_of<'a>(relation: &'a [Subnet], model: &'a ModelConfig) -> &'a [Subnet] {
     match relation {
         [] => &model.egress_subnets,
@@ -233,8 +234,8 @@ pub fn egress_of<'a>(relation: &'a [Subnet], model: &'a ModelConfig) -> &'a [Sub
     }
 }
 
-/// What a unit on a host is told of a binding to a space. Where no ingress address is known, it is the first bind
-/// address (O08). Where its model does not say where traffic comes from, it comes from the unit's one ingress address.
+/// Computes the network info of a unit on a host for a space. Without a known ingress address, the first bind address
+/// takes its place (O08). Without egress subnets of the model, the unit's ingress address is its only one.
 pub fn network_info(host: HostNetwork<'_>, spaces: &Spaces, egress: &[Subnet], space: &str) -> NetworkInfo {
     let inside = |text: &&String| match text.parse() {
         Ok(address) => spaces.of(address) == space,
@@ -268,7 +269,7 @@ pub fn network_info(host: HostNetwork<'_>, spaces: &Spaces, egress: &[Subnet], s
     NetworkInfo { bind_addresses, egress_subnets, ingress_addresses }
 }
 
-/// An interface without a name, of a host that only says its addresses.
+/// Returns an interface without a name, for a host that reports only addresses.
 fn unnamed(addresses: &[String]) -> Vec<HostInterface> {
     let alone = |address: IpAddr| InterfaceAddress { address, subnet: Subnet::only(address) };
     let addresses = addresses.iter().filter_map(|text| text.parse().ok()).map(alone).collect();

@@ -17,23 +17,23 @@ use crate::{
     status::RelationState,
 };
 
-/// The longest description of an offer, and the longest reason for a suspension, in bytes: people read them in tables.
+/// The longest description of an offer, and the longest reason of a suspension, in bytes: tables show them.
 pub const MAX_OFFER_TEXT: usize = 1_000;
 
-/// How an offer is named from outside its model: `[USER/]MODEL.OFFER`.
+/// The URL of an offer: `[USER/]MODEL.OFFER`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct OfferUrl {
-    /// Whose model it is; none: the caller's own.
+    /// The owner of the model. `None` means the caller.
     pub owner: Option<UserName>,
     /// The offering model.
     pub model: ModelName,
-    /// The offer's name in it.
+    /// The name of the offer in the model.
     pub offer: ApplicationName,
 }
 
-/// A text that names no offer.
+/// A text that is no URL of an offer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid offer URL {text:?}: {reason}; write [USER/]MODEL.OFFER")]
 pub struct OfferUrlError {
@@ -83,15 +83,15 @@ impl fmt::Display for OfferUrl {
     }
 }
 
-/// What a user may do with an offer (`hook-model.md` 7.8); each includes those before it.
+/// The access levels of users to an offer (`hook-model.md` 7.8); each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OfferAccess {
-    /// Find it.
+    /// May find the offer.
     Read,
-    /// Relate applications of other models to it.
+    /// May relate applications of other models to the offer.
     Consume,
-    /// All, its removal included.
+    /// May do all, including the removal of the offer.
     Admin,
 }
 
@@ -109,14 +109,14 @@ impl fmt::Display for OfferAccess {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RemoteEndpoint {
-    /// Its interface.
+    /// The endpoint's interface.
     pub interface: InterfaceName,
-    /// Its role.
+    /// The endpoint's role.
     pub role: Role,
 }
 
 impl RemoteEndpoint {
-    /// The endpoint under an application's name.
+    /// Returns the endpoint of an application with this name.
     pub fn of(&self, application: &ApplicationName, name: &EndpointName) -> Endpoint {
         Endpoint {
             application: application.clone(),
@@ -127,28 +127,28 @@ impl RemoteEndpoint {
     }
 }
 
-/// An offer, as whoever may see it is shown it.
+/// An offer, as `show-offer` and `list-offers` show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OfferDetails {
-    /// Its name in its model.
+    /// The offer's name in its model.
     pub name: ApplicationName,
-    /// For ever; an offer that is made again under the same name has another.
+    /// The offer's UUID. A later offer of the same name has another.
     pub uuid: OfferUuid,
-    /// How other models name it.
+    /// The URL for other models.
     pub url: OfferUrl,
-    /// What is offered.
+    /// The offered application.
     pub application: ApplicationName,
-    /// `local:NAME-REV` of its charm.
+    /// The application's charm, as `local:NAME-REV`.
     pub charm: String,
-    /// For people.
+    /// A description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// By name.
+    /// The offered endpoints, by name.
     pub endpoints: BTreeMap<EndpointName, RemoteEndpoint>,
-    /// What the caller may do with it.
+    /// The caller's access to the offer.
     pub access: OfferAccess,
-    /// The relations with it, for who administers it.
+    /// The relations with the offer; only for callers with admin access.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<OfferConnection>,
 }
@@ -157,31 +157,31 @@ pub struct OfferDetails {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OfferConnection {
-    /// The consuming model.
+    /// The UUID of the consuming model.
     pub source_model_uuid: ModelUuid,
-    /// Its owner.
+    /// The owner of the consuming model.
     pub username: UserName,
     /// The relation's number in the offering model.
     pub relation_id: RelationId,
     /// The offered endpoint.
     pub endpoint: EndpointName,
-    /// How the relation is.
+    /// The relation's status.
     pub status: OfferConnectionStatus,
-    /// Where the consuming units come from.
+    /// The source subnets of the consuming units.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub ingress_subnets: BTreeSet<Subnet>,
 }
 
-/// How a relation with an offer is.
+/// The status of a relation with an offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OfferConnectionStatus {
-    /// `joining`, `joined`, ...
+    /// The state: `joining`, `joined`, ...
     pub current: RelationState,
-    /// Why it is suspended.
+    /// The reason of a suspension.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Since when.
+    /// The time of the last change.
     pub since: Timestamp,
 }
 

@@ -22,7 +22,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The name in lower case.
+    /// Returns the name in lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -31,7 +31,8 @@ impl Transport {
     }
 }
 
-/// What is opened. Sorts by protocol, first and last port. Written `80/tcp`, `8000-8999/udp`, `icmp`.
+/// A range of ports of one protocol, or ICMP. Sorts by protocol, first and last port. Written `80/tcp`,
+/// `8000-8999/udp`, `icmp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -44,25 +45,25 @@ enum Kind {
     Udp { first: u16, last: u16 },
 }
 
-/// A text that is not a port range, in the words of Juju's hook tools.
+/// A text that is no port range. The messages are those of Juju's hook tools.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PortRangeError {
-    /// First above last.
+    /// The first port is above the last.
     #[error("invalid port range {0}-{1}/{2}")]
     Reversed(i64, i64, &'static str),
-    /// Outside 0 to 65535.
+    /// A port is outside of 0 to 65535.
     #[error("port range bounds must be between 0 and 65535, got {0}-{1}")]
     OutOfBounds(i64, i64),
-    /// Not a number.
+    /// The text has no number where a port is expected.
     #[error("invalid port {0:?}")]
     NotANumber(String),
-    /// Not of the form `A-B`.
+    /// The text is not of the form `A-B`.
     #[error("invalid port range {0:?}")]
     NotARange(String),
-    /// ICMP takes no numbers.
+    /// The text gives ports for ICMP.
     #[error("protocol \"icmp\" doesn't support any ports; got {0:?}")]
     IcmpWithPorts(String),
-    /// No such protocol.
+    /// The protocol does not exist.
     #[error("invalid protocol {0:?}, expected \"tcp\", \"udp\", or \"icmp\"")]
     UnknownProtocol(String),
 }
@@ -71,7 +72,7 @@ impl PortRange {
     /// All of ICMP.
     pub const ICMP: Self = Self(Kind::Icmp);
 
-    /// A range of ports, both ends included.
+    /// Creates a range of ports, both ends included.
     pub fn new(transport: Transport, first: u16, last: u16) -> Result<Self, PortRangeError> {
         if first > last {
             return Err(PortRangeError::Reversed(first.into(), last.into(), transport.as_str()));
@@ -82,7 +83,7 @@ impl PortRange {
         }))
     }
 
-    /// The protocol, and first and last port; none for ICMP.
+    /// Returns the protocol, and the first and last port. Returns `None` for ICMP.
     pub fn ports(&self) -> Option<(Transport, u16, u16)> {
         match self.0 {
             Kind::Icmp => None,
@@ -91,12 +92,12 @@ impl PortRange {
         }
     }
 
-    /// The protocol's name in lower case.
+    /// Returns the protocol's name in lower case.
     pub fn protocol(&self) -> &'static str {
         self.ports().map_or("icmp", |(transport, ..)| transport.as_str())
     }
 
-    /// Whether both have a port in common. ICMP overlaps with itself only.
+    /// Returns true if the ranges have a port in common. ICMP overlaps with itself only.
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self.ports(), other.ports()) {
             (None, None) => true,
@@ -169,13 +170,13 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// A range that a unit has open, and for which of its endpoints.
+/// A range that a unit has open, and the endpoints that it is open for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OpenedPorts {
     /// The range.
     pub range: PortRange,
-    /// The endpoints; none: all of them.
+    /// The endpoints; empty means all of them.
     pub endpoints: BTreeSet<EndpointName>,
 }
 

@@ -1,4 +1,4 @@
-//! Relations as all sides name them: endpoints, roles, scopes, bags.
+//! Relations: endpoints, roles, scopes, bags.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ApplicationName, EndpointName, InterfaceName, RelationId, UnitName};
 
-/// Bytes of one key of a bag or of the leader settings, at least 1: a key is a name, and each reader gets it with
-/// each value. Checked in the hook at the call, and again at commit, as the bounds below are.
+/// The most bytes of one key of a bag or of the leader settings; the least is 1. Each reader gets the key with each
+/// value. The hook checks this bound and those below at the call, and the controller at the commit.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// Bytes of one value of a bag or of the leader settings. A bag may be one value: charms send dashboards and rules of
-/// alerts in one key, and what others hold of a bag is the same however it is divided.
+/// The most bytes of one value of a bag or of the leader settings. One value may fill a bag: charms send dashboards
+/// and alert rules in one key, and a bag takes the same memory in any division.
 pub const MAX_VALUE_BYTES: usize = MAX_BAG_BYTES;
 
-/// Bytes of all keys and values of one bag, or of the leader settings: all who see a bag hold it in memory, and each
-/// change of it writes it whole, in a commit that takes 1 MiB.
+/// The most bytes of all keys and values of one bag, or of the leader settings. All who see a bag hold it in memory,
+/// and each change writes the whole bag, in a commit that takes 1 MiB.
 pub const MAX_BAG_BYTES: usize = 256 << 10;
 
-/// Which side of an interface an endpoint speaks.
+/// The role of an endpoint in its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// `provides`
+    /// A provider, from the section `provides`.
     Provider,
-    /// `requires`
+    /// A requirer, from the section `requires`.
     Requirer,
-    /// `peers`
+    /// A peer, from the section `peers`.
     Peer,
 }
 
 impl Role {
-    /// The role that it can be related to.
+    /// Returns the role that this role relates to.
     pub fn counterpart(self) -> Self {
         match self {
             Self::Provider => Self::Requirer,
@@ -52,11 +52,11 @@ impl fmt::Display for Role {
     }
 }
 
-/// Who sees whom in a relation.
+/// The visibility of units in a relation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// All units of one side see all of the other.
+    /// Units of each side see all units of the other side.
     #[default]
     Global,
     /// A principal sees only its subordinate, and the subordinate its principal.
@@ -67,42 +67,42 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Endpoint {
-    /// The application.
+    /// The application's name.
     pub application: ApplicationName,
     /// The endpoint's name in its charm.
     pub name: EndpointName,
-    /// Its role.
+    /// The endpoint's role.
     pub role: Role,
-    /// Its interface.
+    /// The endpoint's interface.
     pub interface: InterfaceName,
 }
 
-/// `APPLICATION:ENDPOINT`.
+/// Writes `APPLICATION:ENDPOINT`.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.application, self.name)
     }
 }
 
-/// Whose bag.
+/// The owner of a bag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BagOwner {
-    /// A unit's own settings in the relation.
+    /// A unit, with its own settings in the relation.
     Unit(UnitName),
-    /// An application's settings in the relation; its leader writes them.
+    /// An application, with its settings in the relation, which its leader writes.
     Application(ApplicationName),
 }
 
-/// One bag of one relation.
+/// The key of a bag: its relation and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BagKey {
     /// The relation.
     pub relation: RelationId,
-    /// Whose.
+    /// The owner.
     pub owner: BagOwner,
 }
 
-/// A bag's content. An empty value is never kept: writing one deletes the key.
+/// The content of a bag. Empty values are never stored: writing one deletes the key.
 pub type Settings = BTreeMap<String, String>;

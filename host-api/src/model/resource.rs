@@ -1,30 +1,30 @@
 //! Resources: files that an operator attaches to an application, as its charm declares them (`hook-model.md` 1.10,
-//! 5.2, 6.1). Content is a blob by its digest; the model keeps which blob is which revision.
+//! 5.2, 6.1). The content is a blob; the model maps revisions to blobs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, ResourceName, Timestamp, UserName};
 
-/// The largest content of a resource that is taken, in bytes: a model or a disk image fits, and a disk of an agent
-/// is not filled by one of them.
+/// The largest content of a resource, in bytes. A machine-learning model or a disk image fits, and one resource does
+/// not fill an agent's disk.
 pub const MAX_RESOURCE_BYTES: u64 = 1 << 30;
 
-/// Where hooks find resources.
+/// The directory of resources in the sandbox.
 pub const RESOURCES: &str = "/resources";
 
-/// Where hooks find the file of a resource.
+/// Returns the path of a resource's file in the sandbox.
 pub fn resource_path(name: &ResourceName, filename: &str) -> String {
     format!("{RESOURCES}/{name}/{filename}")
 }
 
-/// Content that was uploaded, and is to become a resource's.
+/// Uploaded content for a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceUpload {
-    /// The content.
+    /// The digest of the content.
     pub digest: Digest,
-    /// What the operator's file is called: it must have the extension that the charm declares. None: not known.
+    /// The name of the operator's file, whose extension must be that of the declared file. `None` means unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
 }
@@ -33,24 +33,24 @@ pub struct ResourceUpload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceRevision {
-    /// Rises by one with each new content, from 1.
+    /// The revision's number; rises by one with each new content, from 1.
     pub revision: u64,
-    /// The content.
+    /// The digest of the content.
     pub digest: Digest,
-    /// Bytes of the content.
+    /// The size of the content, in bytes.
     pub size: u64,
-    /// When it was attached.
+    /// The time of the attachment.
     pub attached_at: Timestamp,
-    /// By whom.
+    /// The user who attached the content.
     pub attached_by: UserName,
 }
 
-/// What is fetched for a hook: the content that its snapshot shows of a resource.
+/// The key of the content that an agent fetches for a hook, from the hook's snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceKey {
-    /// Which resource.
+    /// The resource.
     pub name: ResourceName,
-    /// Which content.
+    /// The digest of the content.
     pub digest: Digest,
 }

@@ -1,6 +1,6 @@
-//! Secrets as all sides name them: ids, owners, who reads them, when they change (`hook-model.md` 5.9).
+//! Secrets: ids, owners, readers, and changes (`hook-model.md` 5.9).
 //!
-//! Content is [`SecretData`] where a charm or a person has it, and [`Sealed`] wherever it is kept.
+//! Content is [`SecretData`] in the hands of a charm or an operator, and [`Sealed`] (encrypted) in storage.
 
 use std::{fmt, str::FromStr};
 
@@ -19,28 +19,28 @@ pub use content::{Confidential, ContentError, Sealed, SecretData};
 pub use id::{SecretId, SecretIdError, SecretRevision, SecretUri};
 pub use policy::RotatePolicy;
 
-/// The longest label or name, in bytes: both are looked up and shown in tables.
+/// The longest label or name, in bytes: both are lookup keys, and tables show them.
 pub const MAX_LABEL_BYTES: usize = 256;
 
 /// The longest description, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
-/// How long a rotation or expiry that nobody acted upon waits to be told again, in seconds (S-9).
+/// The time after which an unhandled rotation or expiry is told again, in seconds (S-9).
 pub const TOLD_AGAIN_SECONDS: i64 = 300;
 
-/// Whose a secret is: only the owner changes it (S-7).
+/// The owner of a secret. Only the owner changes the secret (S-7).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretOwner {
-    /// The model's users.
+    /// The model, on behalf of its users.
     Model,
-    /// An application; its leader manages it, and all its units read it.
+    /// An application. Its leader manages the secret, and all its units read it.
     Application(ApplicationName),
     /// A unit.
     Unit(UnitName),
 }
 
-/// Who a secret is granted to.
+/// An entity to which a secret is granted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -52,7 +52,7 @@ pub enum SecretReader {
 }
 
 impl SecretReader {
-    /// The application that it is, or belongs to.
+    /// Returns the application, or the unit's application.
     pub fn application(&self) -> &ApplicationName {
         match self {
             Self::Application(name) => name,
@@ -60,7 +60,7 @@ impl SecretReader {
         }
     }
 
-    /// Whether a unit is meant by it.
+    /// Returns true if the reader is a unit, or the unit's application.
     pub fn includes(&self, unit: &UnitName) -> bool {
         match self {
             Self::Application(name) => name == unit.application(),
@@ -68,7 +68,7 @@ impl SecretReader {
         }
     }
 
-    /// As Juju's tags name it: `application-mysql`, `unit-mysql-0`.
+    /// Returns Juju's tag: `application-mysql`, `unit-mysql-0`.
     pub fn tag(&self) -> String {
         match self {
             Self::Application(name) => format!("application-{name}"),
@@ -77,7 +77,7 @@ impl SecretReader {
     }
 }
 
-/// `mysql` or `mysql/0`.
+/// Writes `mysql` or `mysql/0`.
 impl fmt::Display for SecretReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,38 +110,38 @@ impl From<SecretReader> for String {
     }
 }
 
-/// The secret that an event is about, as this unit knows it.
+/// The secret of an event, from this unit's side.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretContext {
     /// The secret.
     pub id: SecretId,
-    /// The unit's own label for it: the owner's, or the one that it consumes it by.
+    /// The unit's own label for the secret, as its owner or as its consumer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// One revision to be read, which never changes.
+/// The key of one revision, whose content never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretKey {
     /// The secret.
     pub id: SecretId,
-    /// Its revision.
+    /// The revision.
     pub revision: SecretRevision,
 }
 
-/// What sealed bytes are of; they open for nothing else.
+/// The purpose of encrypted bytes. It is authenticated with them, so the bytes decrypt for no other purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedFor {
     /// Content of a secret.
     Content(ModelUuid, SecretId),
-    /// What a hook was told in confidence, in a model's journal.
+    /// Confidential parts of a model's journal.
     Journal(ModelUuid),
 }
 
 impl SealedFor {
-    /// The bytes that are bound into a seal.
+    /// Returns the bytes that are authenticated with the ciphertext (associated data).
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Content(model, id) => [b"content/", model.0.as_bytes().as_slice(), id.as_bytes()].concat(),

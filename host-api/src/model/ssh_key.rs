@@ -1,4 +1,4 @@
-//! Public keys of people, as a model keeps them for Juju's clients: a sandbox has no shell that they could open.
+//! SSH public keys, which a model keeps for Juju's clients. They have no effect: a sandbox has no shell to log in to.
 
 use std::{fmt, str::FromStr};
 
@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The longest key that is kept, in bytes: one of RSA with 16,384 bits, and a comment.
+/// The longest key, in bytes: one of RSA with 16,384 bits, and a comment.
 pub const MAX_KEY_BYTES: usize = 4 << 10;
 
-/// How a key may begin.
+/// The key types that are accepted.
 const TYPES: [&str; 7] = [
     "ecdsa-sha2-nistp256",
     "ecdsa-sha2-nistp384",
@@ -21,38 +21,38 @@ const TYPES: [&str; 7] = [
     "ssh-rsa",
 ];
 
-/// A text that is no public key. It is not repeated: by mistake it may be a private one.
+/// A text that is no public key. The error does not repeat the text, which may be a private key by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid ssh key: a line of an authorized_keys file is expected, such as ssh-ed25519 AAAA... name@host"
 )]
 pub struct SshKeyError;
 
-/// `TYPE BASE64 [COMMENT]`, as a line of an `authorized_keys` file without options.
+/// A public key: `TYPE BASE64 [COMMENT]`, as a line of an `authorized_keys` file without options.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct SshKey(String);
 
 impl SshKey {
-    /// The key as it was given, but for blanks around its parts.
+    /// Returns the key as given, with single blanks between its parts.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whose it is, as far as it says.
+    /// Returns the key's comment; may be empty.
     pub fn comment(&self) -> &str {
         self.0.splitn(3, ' ').nth(2).unwrap_or_default()
     }
 
-    /// What OpenSSH calls it: `SHA256:` and the key's digest.
+    /// Returns OpenSSH's fingerprint: `SHA256:` and the key's digest.
     pub fn fingerprint(&self) -> String {
         let text = self.0.split(' ').nth(1).unwrap_or_default();
         let key = STANDARD.decode(text).unwrap_or_else(|_| text.as_bytes().to_vec());
         format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(key)))
     }
 
-    /// Whether a person means it: by its fingerprint, its comment, or all of it.
+    /// Returns true if a text names the key: by its fingerprint, its comment, or the whole key.
     pub fn is_meant_by(&self, text: &str) -> bool {
         let text = text.trim();
         let same_key = |other: Self| other.fingerprint() == self.fingerprint();

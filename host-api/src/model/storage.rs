@@ -1,4 +1,4 @@
-//! Storage: how an instance is named, and what operators ask for (`hook-model.md` 5.8, `design.md` section 6).
+//! Storage: ids of instances, and storage directives (`hook-model.md` 5.8, `design.md` section 6).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -11,33 +11,33 @@ mod size;
 
 pub use size::{SizeError, mebibytes, parse_bytes, parse_size};
 
-/// The one pool that there is: a directory of the agent's own disk, as Juju calls it.
+/// The only storage pool, under Juju's name: a directory of the agent's own disk.
 pub const DEFAULT_POOL: &str = "rootfs";
 
-/// What an instance is large if nobody says so, in mebibytes.
+/// The default size of an instance, in mebibytes.
 pub const DEFAULT_SIZE: u64 = 1024;
 
-/// The largest instance, in mebibytes (1 PiB): past it sums of bytes could overflow.
+/// The largest instance, in mebibytes (1 PiB): above it, sums of bytes could overflow.
 pub const MAX_SIZE: u64 = 1 << 30;
 
-/// How many files each mebibyte of an instance has room for: one for each 16 KiB, as file systems are usually made.
+/// The files per mebibyte of an instance: one for each 16 KiB, the usual ratio of file systems.
 const FILES_PER_MEBIBYTE: u64 = 64;
 
-/// The bound of an instance in bytes.
+/// Returns the bound of an instance in bytes, from its size in mebibytes.
 pub fn bytes_of(size: u64) -> u64 {
     size.saturating_mul(1 << 20)
 }
 
-/// The bound of an instance in files and directories.
+/// Returns the bound of an instance in files and directories, from its size in mebibytes.
 pub fn files_of(size: u64) -> u64 {
     size.saturating_mul(FILES_PER_MEBIBYTE)
 }
 
-/// The most instances of a unit at a time: each is a directory that every hook of the unit finds open, and they go
-/// with the unit in one commit.
+/// The most instances of a unit at a time: each hook of the unit opens each instance's directory, and one commit
+/// removes them with the unit.
 pub const MAX_PER_UNIT: u32 = 12;
 
-/// One instance of storage: `NAME/NUMBER`. Numbers are counted over a model and never come twice.
+/// The id of a storage instance: `NAME/NUMBER`. Numbers rise over a model and are never reused.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -47,17 +47,17 @@ pub struct StorageId {
 }
 
 impl StorageId {
-    /// The instance of a storage with a number.
+    /// Creates the id of an instance.
     pub fn new(name: StorageName, number: u32) -> Self {
         Self { name, number }
     }
 
-    /// The storage of the charm that it is an instance of.
+    /// Returns the charm's storage of the instance.
     pub fn name(&self) -> &StorageName {
         &self.name
     }
 
-    /// Its number in the model.
+    /// Returns the instance's number in the model.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -102,11 +102,11 @@ impl fmt::Debug for StorageId {
     }
 }
 
-/// What a storage is to the charm.
+/// The kinds of storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StorageKind {
-    /// A device. Known, and refused: a sandbox has no devices.
+    /// A block device. It is known, and refused: a sandbox has no devices.
     Block,
     /// A directory.
     Filesystem,
@@ -121,24 +121,25 @@ impl fmt::Display for StorageKind {
     }
 }
 
-/// What an operator asks for: `[POOL][,COUNT][,SIZE]`, in any order. What is not said is as the charm declares it.
+/// An operator's storage directive: `[POOL][,COUNT][,SIZE]`, in any order. The charm's declaration holds for absent
+/// parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageDirective {
-    /// From where.
+    /// The storage pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// How large each is, in mebibytes.
+    /// The size of each instance, in mebibytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// How many.
+    /// The number of instances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
 }
 
 impl StorageDirective {
-    /// How many instances a new unit gets of a storage of which its charm demands `least`: as many as are said. Who
-    /// says a size alone means one, as in Juju, or what the charm demands if that is more.
+    /// Returns the number of instances for a new unit. The charm requires at least `least`. A size alone means one
+    /// instance, as in Juju, or `least` if that is more.
     pub fn count_for_new_unit(&self, least: u32) -> u32 {
         match (self.count, self.size) {
             (Some(count), _) => count,
@@ -148,25 +149,25 @@ impl StorageDirective {
     }
 }
 
-/// Directives by the charm's storages.
+/// Directives by the charm's storage names.
 pub type StorageDirectives = BTreeMap<StorageName, StorageDirective>;
 
-/// Why a text is no directive.
+/// A text that is no directive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DirectiveError {
-    /// Nothing at all.
+    /// The text is empty.
     #[error("a storage directive must not be empty")]
     Empty,
-    /// A part that is no pool, count or size.
+    /// A part is no pool, count or size.
     #[error("unrecognized storage directive {0:?}: a pool's name, a count and a size such as 2G are known")]
     Unknown(String),
-    /// The same said twice.
+    /// A part is given twice.
     #[error("{0} is given twice")]
     Twice(&'static str),
-    /// A count that is none.
+    /// A count is invalid.
     #[error("cannot parse count: count must be greater than zero, got {0:?}")]
     Count(String),
-    /// A size that is none.
+    /// A size is invalid.
     #[error("cannot parse size: {0}")]
     Size(#[from] SizeError),
 }
@@ -196,7 +197,7 @@ impl FromStr for StorageDirective {
     }
 }
 
-/// As it is read back; what says nothing is one instance.
+/// Writes the directive in the form that parsing reads. An empty directive is `1`, one instance.
 impl fmt::Display for StorageDirective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pool, size, count } = self;
@@ -220,24 +221,24 @@ fn is_pool(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// What becomes of an instance that is no longer wanted.
+/// The end of an instance that is removed from the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StorageEnd {
-    /// Its files are deleted.
+    /// The agent deletes the files.
     Destroy,
-    /// The model forgets it; its files stay where they are.
+    /// The model forgets the instance, and the files stay.
     Release,
 }
 
-/// What becomes of the storage of a unit that is removed.
+/// The fate of a removed unit's storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnitStorage {
-    /// It stays in the model, to be attached to another unit of the same agent.
+    /// The storage stays in the model, and can be attached to another unit of the same agent.
     #[default]
     Detach,
-    /// It is destroyed with its files.
+    /// The storage is destroyed with its files.
     Destroy,
 }
 

@@ -1,4 +1,4 @@
-//! A bundle of what a model has.
+//! Export of a model as a bundle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Model;
 use crate::{EndpointName, SpaceName, command::Exposure, network::Subnet, storage::StorageDirective};
 
-/// A bundle, to be written as YAML.
+/// A bundle in the form in which YAML writes it.
 #[derive(Debug, Serialize)]
 struct Exported<'a> {
     applications: BTreeMap<&'a str, ExportedApplication<'a>>,
@@ -66,8 +66,8 @@ struct ExportedExposure<'a> {
     expose_to_spaces: &'a BTreeSet<SpaceName>,
 }
 
-/// Writes a model as a bundle that makes the same again. Charms and resources are named by their digests, which the same
-/// controller knows in all of its models.
+/// Writes a model as a bundle that creates the same model again. Charms and resources are named by digests, which the
+/// same controller knows in all of its models.
 pub fn export(model: &Model) -> impl Serialize + '_ {
     let mut machines = BTreeSet::new();
     let mut applications = BTreeMap::new();
@@ -77,7 +77,7 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
         let default = application.bindings.default.iter().map(|space| ("", space.as_str()));
         let bound = application.bindings.endpoints.iter();
         let bound = bound.map(|(name, space)| (name.as_str(), space.as_str()));
-        // Said in either way, all ports are for everybody.
+        // Without a restriction in either form, all networks reach all ports.
         let plain = BTreeMap::from([(String::new(), Exposure::default())]);
         let for_all = application.exposures.is_empty() || application.exposures == plain;
         let exposed = application.exposures.iter().filter(|_| application.exposed && !for_all);

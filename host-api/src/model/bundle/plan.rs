@@ -1,4 +1,4 @@
-//! What a bundle asks of a model that is not so yet. The same bundle again asks nothing.
+//! Plans: the steps that bring a model in line with a bundle. The plan of an unchanged bundle is empty.
 
 mod step;
 
@@ -19,65 +19,66 @@ use crate::{
     storage::StorageDirectives,
 };
 
-/// A charm that a bundle names.
+/// A charm of a bundle.
 #[derive(Debug, Clone)]
 pub struct BundleCharm {
-    /// By this it is deployed.
+    /// The digest by which the charm is deployed.
     pub digest: Digest,
-    /// What it declares.
+    /// The charm's metadata.
     pub meta: CharmMeta,
-    /// The content of resources that the bundle brings.
+    /// The content of resources from the bundle.
     pub resources: BTreeMap<ResourceName, ResourceUpload>,
 }
 
-/// A model as far as a bundle can ask for it.
+/// The parts of a model that a bundle can change.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
-    /// By name.
+    /// The applications, by name.
     pub applications: BTreeMap<ApplicationName, Existing>,
-    /// Offers of other models that it consumes.
+    /// Consumed offers of other models.
     pub saas: BTreeMap<ApplicationName, OfferUrl>,
-    /// The ends of each relation that is no peer relation.
+    /// The two ends of each relation that is no peer relation.
     pub relations: Vec<[(ApplicationName, EndpointName); 2]>,
 }
 
-/// An application that is there.
+/// An application that exists in the model.
 #[derive(Debug, Clone)]
 pub struct Existing {
-    /// Its charm's archive.
+    /// The digest of its charm's archive.
     pub charm: Digest,
-    /// What its operator set.
+    /// The option values that operators set.
     pub options: OptionValues,
-    /// Its own units and their machines, by number; none of a subordinate.
+    /// The application's units and their machines, by number; empty for a subordinate.
     pub units: Vec<(UnitName, Option<MachineId>)>,
-    /// Whether its units live beside others'.
+    /// True if the units run beside units of a principal application.
     pub subordinate: bool,
-    /// Whether its ports are reachable from outside.
+    /// True if the application is exposed.
     pub exposed: bool,
-    /// Endpoints whose ports are for some; none: all ports are for everybody.
+    /// Exposed endpoints, with the networks that may reach their ports. Empty means that all networks reach all
+    /// ports.
     pub exposures: BTreeMap<String, Exposure>,
-    /// What storage its units get, where it is other than the charm declares.
+    /// Storage directives that differ from the charm's declaration.
     pub storage: StorageDirectives,
-    /// The spaces that its endpoints are bound to.
+    /// The spaces that the endpoints are bound to.
     pub bindings: Bindings,
-    /// On which agents its units are placed, and the memory of its hooks.
+    /// Constraints on the agents of the units, and on the memory of hooks.
     pub constraints: Constraints,
-    /// Whether it is trusted.
+    /// True if the application is trusted.
     pub trust: bool,
     /// The content of its resources.
     pub resources: BTreeMap<ResourceName, Digest>,
-    /// What is offered of it: endpoints by the offers' names.
+    /// Offers of the application: endpoints by offer name.
     pub offers: BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
 }
 
 /// Compares a bundle with a model.
 ///
-/// `charms` holds each application's charm, `machines` says which machines of the model stand for keys of the
-/// bundle's; other keys stand for new machines.
+/// `charms` holds each application's charm. `machines` maps keys of the bundle's machines to machines of the model;
+/// other keys stand for new machines.
 ///
 /// # Errors
 /// [`BundleError`]: an option or an endpoint that the charm does not have, a value of the wrong type, places that
-/// wait for each other.
+/// depend on each other.
 pub fn plan(
     bundle: &Bundle,
     charms: &BTreeMap<ApplicationName, BundleCharm>,
@@ -115,7 +116,7 @@ pub fn plan(
     Ok(steps)
 }
 
-/// All of an application but its units.
+/// Plans an application without its units.
 fn application(
     name: &ApplicationName,
     wanted: &Application,
@@ -204,7 +205,7 @@ fn application(
     Ok(())
 }
 
-/// Refuses storage and endpoints that the charm does not have.
+/// Checks that the charm has the bundle's storage and endpoints.
 fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), BrokenRule> {
     let known = |names: Vec<&str>| match names.is_empty() {
         true => "it has none".to_owned(),
@@ -228,7 +229,7 @@ fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), BrokenRule>
     }
 }
 
-/// What of the wanted bindings is not so already.
+/// Returns the wanted bindings that differ from the existing ones.
 fn differing_bindings(wanted: &Bindings, existing: &Bindings) -> Bindings {
     let endpoints = wanted.endpoints.iter();
     let endpoints = endpoints.filter(|(name, space)| existing.space_of(name) != space.as_str());
@@ -240,7 +241,7 @@ fn differing_bindings(wanted: &Bindings, existing: &Bindings) -> Bindings {
     }
 }
 
-/// Offers that are not there, or offer something else.
+/// Plans the offers that do not exist or have other endpoints.
 fn offer(
     name: &ApplicationName,
     wanted: &Application,
@@ -255,14 +256,14 @@ fn offer(
     }));
 }
 
-/// Whether a URL, with or without its owner, is the one of the model.
+/// Returns true if a URL, with or without its owner, is that of the model's offer.
 fn is_the_same(present: &OfferUrl, wanted: &OfferUrl) -> bool {
     present.model == wanted.model
         && present.offer == wanted.offer
         && (wanted.owner.is_none() || wanted.owner == present.owner)
 }
 
-/// The units that are missing, each application's after those beside which they are placed.
+/// The planner of missing units. It places each application's units after those beside which they go.
 struct Units<'a> {
     bundle: &'a Bundle,
     charms: &'a BTreeMap<ApplicationName, BundleCharm>,
@@ -341,7 +342,7 @@ impl Units<'_> {
     }
 }
 
-/// Whether an end's endpoint is one of its charm's.
+/// Checks that the charm of a relation's end has the endpoint.
 fn check_end(
     end: &EndpointSelector,
     charms: &BTreeMap<ApplicationName, BundleCharm>,

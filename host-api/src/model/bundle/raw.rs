@@ -1,11 +1,11 @@
-//! A bundle's document as it is written: all fields optional, so that an overlay is one, too.
+//! The document of a bundle. All fields are optional, so that an overlay is a document, too.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
-/// One document. Keys that Juju knows and that say nothing here are accepted; others are refused by name.
+/// One document. It accepts keys of Juju's that have no effect here, and refuses unknown keys by name.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(super) struct Document {
@@ -38,7 +38,7 @@ pub(super) struct Document {
     _series: Option<IgnoredAny>,
     #[serde(rename = "default-base")]
     _default_base: Option<IgnoredAny>,
-    /// A place for anchors.
+    /// A place for YAML anchors.
     #[serde(rename = "variables")]
     _variables: Option<IgnoredAny>,
 }
@@ -73,7 +73,7 @@ pub(super) struct Application {
     _revision: Option<IgnoredAny>,
 }
 
-/// For whom an endpoint's ports are.
+/// The networks that may reach an endpoint's ports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(super) struct Exposed {
@@ -98,9 +98,8 @@ pub(super) struct Offer {
 }
 
 impl Document {
-    /// Lays another document over this one: what it names wins, key by key in options, storage and resources; an
-    /// application without a
-    /// body goes, and its relations with it; relations are added.
+    /// Applies an overlay: its values win, key by key in options, storage and resources. An application without a
+    /// body is deleted together with its relations. Relations are added.
     pub(super) fn overlay(&mut self, over: Self) {
         let applications = self.applications.get_or_insert_default();
         for (name, body) in over.applications.unwrap_or_default() {
@@ -117,7 +116,7 @@ impl Document {
                 },
             }
         }
-        // Machines as a whole: their keys belong to the places that name them.
+        // Machines are replaced as a whole: their keys belong to the places that name them.
         self.machines = over.machines.or(self.machines.take());
         self.relations.get_or_insert_default().extend(over.relations.unwrap_or_default());
         self.saas.get_or_insert_default().extend(over.saas.unwrap_or_default());
@@ -129,7 +128,8 @@ impl Application {
         self.charm = over.charm.or(self.charm.take());
         self.units = over.units.or(self.units);
         self.to = over.to.or(self.to.take());
-        // One of them replaces the other: an overlay that narrows what is exposed must not leave it wide open.
+        // The overlay's form of exposure replaces the other: an overlay that narrows exposure must not leave all
+        // exposed.
         match (over.expose, over.exposed_endpoints) {
             (Some(expose), endpoints) => {
                 self.expose = Some(expose);

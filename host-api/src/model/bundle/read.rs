@@ -1,4 +1,4 @@
-//! From documents to a bundle.
+//! The conversion of documents to a bundle.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,11 +25,11 @@ use crate::{
 impl Bundle {
     /// Reads a bundle. Further documents in the same text are overlays.
     ///
-    /// `include` answers what stands in place of an option's value that begins with `include-file://` or
-    /// `include-base64://`; it gets the whole value.
+    /// `include` returns the replacement of an option's value that begins with `include-file://` or
+    /// `include-base64://`. It gets the whole value, and returns `None` to keep the value.
     ///
     /// # Errors
-    /// [`BundleError`]: with line and column what is no bundle, by name what is against a rule.
+    /// [`BundleError`]: with line and column for a syntax error, with names for a broken rule.
     pub fn read<'a, E: fmt::Display>(
         text: &str,
         overlays: impl IntoIterator<Item = &'a str>,
@@ -90,7 +90,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// `[a, b]`, or `[a, [b, c]]` for several.
+    /// Reads `[a, b]`, or `[a, [b, c]]` for several relations.
     fn relate(&mut self, ends: &Value) -> Result<(), BundleError> {
         let refused = || {
             BundleError::rule(format!("relation {ends}: write [APPLICATION:ENDPOINT, APPLICATION:ENDPOINT]"))
@@ -127,7 +127,7 @@ impl Bundle {
         }
     }
 
-    /// Places may name what the bundle has.
+    /// Checks that places name units, applications and machines of the bundle.
     fn check_places(&self) -> Result<(), BundleError> {
         for (name, application) in &self.applications {
             for place in &application.to {
@@ -266,7 +266,7 @@ fn exposed_endpoints(
     raw.into_iter().map(exposure).collect()
 }
 
-/// `NAME: DIRECTIVE`; a bare number is a count.
+/// Reads `NAME: DIRECTIVE`; a bare number is a count.
 fn directives(raw: BTreeMap<String, Value>) -> Result<StorageDirectives, BrokenRule> {
     let directive = |(name, value): (String, Value)| {
         let text = match value {
@@ -281,7 +281,7 @@ fn directives(raw: BTreeMap<String, Value>) -> Result<StorageDirectives, BrokenR
     raw.into_iter().map(directive).collect()
 }
 
-/// The empty name stands for all that are not named.
+/// Reads bindings. The empty name stands for all endpoints that are not named.
 fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, BrokenRule> {
     let mut bindings = Bindings::default();
     for (name, space) in raw {
@@ -294,7 +294,7 @@ fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, BrokenRule> {
     Ok(bindings)
 }
 
-/// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.
+/// Reads `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.
 fn place(value: &Value, machines: &[String]) -> Result<Place, BrokenRule> {
     let text = match value {
         Value::Number(number) => number.to_string(),

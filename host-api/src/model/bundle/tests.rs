@@ -73,7 +73,7 @@ fn lines(bundle: &Bundle, model: &Model) -> Vec<String> {
     steps.iter().map(ToString::to_string).collect()
 }
 
-/// The model that a plan for an empty one leads to, with a machine for each place.
+/// Returns the model after a plan for an empty model, with a machine for each place.
 fn done(steps: &[Step]) -> Model {
     let mut model = Model::default();
     let mut machines = 0;
@@ -275,7 +275,7 @@ fn an_overlay_adds_changes_and_takes_away() {
     let bundle = read(&two_documents, &["relations: [[web:db, 'db:server']]"]).unwrap();
     assert_eq!(bundle.applications.keys().map(ApplicationName::as_str).collect::<Vec<_>>(), ["db", "web"]);
     assert_eq!(bundle.applications[&name("db")].units, Some(5));
-    // Those of the application that went are gone, and one that was there is there once.
+    // Relations of the removed application are gone, and a repeated relation is there once.
     assert_eq!(bundle.relations.len(), 1);
 }
 
@@ -361,7 +361,7 @@ fn keys_of_machines_can_stand_for_machines_that_are_there() {
     assert_eq!(steps.iter().filter(on_seven).count(), 2);
 }
 
-/// A part of a bundle for the application that exists, over [`SHOP`].
+/// An overlay over [`SHOP`] for its application.
 const DETAILS: &str = "
 applications:
   web:
@@ -391,14 +391,14 @@ fn storage_bindings_exposure_and_constraints_are_parts_of_a_bundle() {
     let model = done(&steps);
     assert_eq!(lines(&bundle, &model), Vec::<String>::new());
 
-    // Exported, it makes the same again, and is exported as the same.
+    // The exported bundle creates the same model, and exports to the same bundle.
     let text = serde_json::to_string(&export(&model)).unwrap();
     let exported = read(&text, &[]).unwrap();
     assert_eq!(lines(&exported, &model), Vec::<String>::new());
     let again = done(&plan(&exported, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
     assert_eq!(serde_json::to_string(&export(&again)).unwrap(), text);
 
-    // Another bundle changes what differs, and only that.
+    // Another bundle changes the differences only.
     let other = "applications: {web: {bindings: {db: dmz, site: alpha}, constraints: tags=gpu, \
                  exposed-endpoints: {site: {expose-to-cidrs: [198.51.100.0/24]}}}}";
     let other = read(&shop, &[DETAILS, other]).unwrap();

@@ -1,4 +1,4 @@
-//! Subnets, spaces, and what a unit is told.
+//! Subnets, spaces and network info.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What one unit has open, as a value that requests are applied to (`hook-model.md` 5.5). A hook merges its
-//! requests with it, and the controller applies the hook's changes to the stored one: by the same rules.
+//! The open ports of one unit (`hook-model.md` 5.5). A hook applies its requests to a copy, and the controller
+//! applies the hook's changes to the stored table, by the same rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortTable(BTreeMap<PortRange, Reach>);
 
-/// For which endpoints a range is open.
+/// The endpoints that a range is open for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reach {
     All,
@@ -21,7 +21,7 @@ enum Reach {
 }
 
 impl PortTable {
-    /// The table of a stored list.
+    /// Creates the table from a stored list.
     pub fn new(opened: &[OpenedPorts]) -> Self {
         let reach = |endpoints: &BTreeSet<EndpointName>| match endpoints.is_empty() {
             true => Reach::All,
@@ -30,7 +30,7 @@ impl PortTable {
         Self(opened.iter().map(|opened| (opened.range, reach(&opened.endpoints))).collect())
     }
 
-    /// The table as a list, sorted by protocol, first and last port.
+    /// Returns the table as a list, sorted by protocol, first and last port.
     pub fn to_opened(&self) -> Vec<OpenedPorts> {
         self.0
             .iter()
@@ -44,7 +44,7 @@ impl PortTable {
             .collect()
     }
 
-    /// How many pairs of a range and an endpoint are open; all endpoints count as one.
+    /// Counts the open pairs of a range and an endpoint. All endpoints together count as one.
     pub fn len(&self) -> usize {
         let pairs = |reach: &Reach| match reach {
             Reach::All => 1,
@@ -53,17 +53,17 @@ impl PortTable {
         self.0.values().map(pairs).sum()
     }
 
-    /// Whether nothing is open.
+    /// Returns true if no range is open.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether exactly this range is open, for whichever endpoints.
+    /// Returns true if exactly this range is open, for any endpoint.
     pub fn contains(&self, range: &PortRange) -> bool {
         self.0.contains_key(range)
     }
 
-    /// Whether exactly this range is open for an endpoint, or for all of them.
+    /// Returns true if exactly this range is open for an endpoint, or for all of them.
     pub fn contains_for(&self, range: &PortRange, endpoint: Option<&EndpointName>) -> bool {
         match (self.0.get(range), endpoint) {
             (Some(Reach::All), _) => true,
@@ -72,12 +72,12 @@ impl PortTable {
         }
     }
 
-    /// A range with a port in common with `range`, that is not `range` itself.
+    /// Returns another open range with a port in common with `range`.
     pub fn overlapping(&self, range: &PortRange) -> Option<PortRange> {
         self.0.keys().find(|open| *open != range && open.overlaps(range)).copied()
     }
 
-    /// Opens a range for one endpoint, or for all. What is open for all is open for each.
+    /// Opens a range for one endpoint, or for all. A range that is open for all is open for each endpoint.
     pub fn open(&mut self, range: PortRange, endpoint: Option<EndpointName>) {
         let Some(endpoint) = endpoint else {
             self.0.insert(range, Reach::All);
@@ -91,8 +91,8 @@ impl PortTable {
         }
     }
 
-    /// Closes a range for one endpoint, or for all. A range that is open for all and closed for one stays open
-    /// for the others of `endpoints`, which are the charm's.
+    /// Closes a range for one endpoint, or for all. A range that is open for all and closed for one stays open for
+    /// the others of `endpoints`, which are the charm's.
     pub fn close<'a>(
         &mut self,
         range: PortRange,
@@ -121,7 +121,7 @@ impl PortTable {
         }
     }
 
-    /// The smallest changes that lead from `base` to this table.
+    /// Returns the smallest changes that lead from `base` to this table.
     pub fn changes_from(&self, base: &Self) -> PortChanges {
         let mut changes = PortChanges::default();
         for (range, before) in &base.0 {
@@ -150,8 +150,8 @@ impl PortTable {
         changes
     }
 
-    /// Applies a commit's changes: first what is closed, then what is opened. A range that is open for all is
-    /// closed for all only; [`Self::changes_from`] asks for nothing else.
+    /// Applies a commit's changes: first those that close, then those that open. A range that is open for all can
+    /// only be closed for all, and [`Self::changes_from`] requests nothing else.
     pub fn apply(&mut self, changes: &PortChanges) {
         for request in &changes.close {
             match (self.0.get(&request.range), &request.endpoint) {

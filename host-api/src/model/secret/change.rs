@@ -1,4 +1,4 @@
-//! What one hook changes in secrets, in its one commit (`hook-model.md` 3.1, 5.9).
+//! The changes of secrets in one hook's commit (`hook-model.md` 3.1, 5.9).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use super::{Confidential, RotatePolicy, SecretData, SecretId, SecretOwner, SecretReader, SecretRevision};
 use crate::{RelationId, Timestamp};
 
-/// All changes of one hook. They are applied in the order of the fields (C-4).
+/// All changes of secrets by one hook. The controller applies them in the order of the fields (C-4).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct SecretChanges {
-    /// Secrets that are made.
+    /// New secrets.
     pub add: BTreeMap<SecretId, NewSecret>,
-    /// Secrets that are changed.
+    /// Updates of secrets.
     pub update: BTreeMap<SecretId, SecretUpdate>,
-    /// What the unit reads from now on.
+    /// The revisions that the unit tracks from now on.
     pub track: BTreeMap<SecretId, Tracking>,
-    /// Who may read, or may no more; the last word for each.
+    /// Grants and revocations; the last call for each reader counts.
     pub access: BTreeMap<SecretId, BTreeMap<SecretReader, AccessChange>>,
-    /// What is removed.
+    /// Removals.
     pub remove: BTreeMap<SecretId, Removal>,
 }
 
 impl SecretChanges {
-    /// Whether nothing changes.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// All content in it.
+    /// Returns all content in the changes.
     pub fn contents_mut(&mut self) -> impl Iterator<Item = (SecretId, &mut Confidential<SecretData>)> {
         let added = self.add.iter_mut().map(|(id, new)| (*id, &mut new.content));
         let updated = self.update.iter_mut().filter_map(|(id, update)| Some((*id, update.content.as_mut()?)));
@@ -38,51 +38,51 @@ impl SecretChanges {
     }
 }
 
-/// A secret to be made.
+/// A new secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct NewSecret {
-    /// Whose.
+    /// The owner.
     pub owner: SecretOwner,
     /// The first revision's content.
     pub content: Confidential<SecretData>,
     /// The owner's label, unique among the owner's secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     pub description: String,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     #[serde(default)]
     pub rotate: RotatePolicy,
-    /// When the first revision expires.
+    /// The expiry time of the first revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire: Option<Timestamp>,
 }
 
-/// A change of a secret; what is none stays.
+/// An update of a secret. Fields that are `None` stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct SecretUpdate {
-    /// A new revision, if it differs from the latest.
+    /// The content of a new revision. It is ignored if it equals the latest content.
     pub content: Option<Confidential<SecretData>>,
     /// The owner's label.
     pub label: Option<String>,
-    /// For people.
+    /// A description for people.
     pub description: Option<String>,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     pub rotate: Option<RotatePolicy>,
-    /// When the latest revision, the new one if there is one, expires.
+    /// The expiry time of the latest revision, or of the new one if there is one.
     pub expire: Option<Timestamp>,
 }
 
-/// Which revision a unit reads (S-1), and by which label.
+/// The revision that a unit tracks (S-1), and its label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tracking {
-    /// From now on this one.
+    /// The tracked revision.
     pub revision: Tracked,
-    /// The unit's label for it; none: it stays.
+    /// The unit's label for the secret. `None` leaves the label unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -91,28 +91,28 @@ pub struct Tracking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tracked {
-    /// The one that was read.
+    /// The revision that the hook read.
     Revision(SecretRevision),
-    /// The latest after this hook's own changes.
+    /// The latest revision after this hook's own changes.
     Latest,
 }
 
-/// A change of who may read.
+/// A change of read access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessChange {
-    /// Granted as long as the relation is there (S-6).
+    /// Grants access for the life of the relation (S-6).
     Grant(RelationId),
-    /// Taken back.
+    /// Revokes access.
     Revoke,
 }
 
-/// What is removed of a secret.
+/// A removal of a secret or of revisions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Removal {
-    /// All of it.
+    /// The whole secret.
     Secret,
-    /// Some revisions; the secret goes with its last.
+    /// Some revisions. The secret is removed with its last revision.
     Revisions(BTreeSet<SecretRevision>),
 }

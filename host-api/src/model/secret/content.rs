@@ -1,4 +1,4 @@
-//! A secret's content: as charms and people write it, and sealed.
+//! A secret's content: in plain text, as charms and operators write it, and encrypted.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,52 +6,52 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most that one value, and all values of a secret together, may take as base64 text, in bytes.
+/// The most bytes of one value, and of all values of a secret together, as base64 text.
 pub const MAX_CONTENT_BYTES: usize = 1_000_000;
 
-/// The most keys of one secret: each has a length of its own in the sealed form.
+/// The most keys of one secret: each has a length of its own in the binary form.
 pub const MAX_KEYS: usize = 1_000;
 
 /// The longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// What ends a key whose value is base64 already.
+/// The suffix of a key whose value is base64 already.
 pub const BASE64_SUFFIX: &str = "#base64";
 
-/// Bytes as the base64 text that content is kept as.
+/// Encodes bytes as base64 text, the form in which content is kept.
 pub fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Content that makes no secret. The texts are Juju's.
+/// Content that no secret can have. The messages are Juju's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// Not of the form that keys have.
+    /// A key has the wrong form.
     #[error("key {0:?} not valid")]
     Key(String),
-    /// A value that was said to be base64 is not.
+    /// A value whose key has the suffix for base64 is no base64.
     #[error("value of key {0:?} is not valid base64")]
     Base64(String),
-    /// A value is too large.
+    /// A value is too large. Holds its key and size in bytes.
     #[error("secret content for key {0:?} too large: {1} bytes, at most 1000000 are allowed")]
     LargeValue(String, usize),
-    /// All values together are too large.
+    /// All values together are too large. Holds their size in bytes.
     #[error("secret content too large: {0} bytes, at most 1000000 are allowed")]
     Large(usize),
-    /// Too many keys.
+    /// The content has too many keys.
     #[error("secret has {0} keys, at most 1000 are allowed")]
     ManyKeys(usize),
-    /// Nothing in it.
+    /// The content is empty.
     #[error("empty secret value not valid")]
     Empty,
 }
 
-/// The content of one revision: by key, each value as base64 text. It is not printed.
+/// The content of one revision: values as base64 text, by key. `Debug` does not print values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SecretData(BTreeMap<String, String>);
 
-/// Not its values: debug output finds its way into logs.
+/// Prints no values: debug output gets into logs.
 impl fmt::Debug for SecretData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SecretData({} keys)", self.0.len())
@@ -59,7 +59,7 @@ impl fmt::Debug for SecretData {
 }
 
 impl SecretData {
-    /// Content from keys, of which some may end in `#base64`, and values.
+    /// Creates content from keys, some of which may end in `#base64`, and values.
     ///
     /// # Errors
     /// [`ContentError`]
@@ -77,7 +77,7 @@ impl SecretData {
         Ok(data)
     }
 
-    /// Content from keys and raw values.
+    /// Creates content from keys and raw values.
     ///
     /// # Errors
     /// [`ContentError`]
@@ -89,12 +89,12 @@ impl SecretData {
         Ok(data)
     }
 
-    /// Keys and raw values, by key.
+    /// Returns keys and raw values, by key.
     pub fn values(&self) -> Vec<(String, Vec<u8>)> {
         self.0.iter().map(|(key, value)| (key.clone(), STANDARD.decode(value).unwrap_or_default())).collect()
     }
 
-    /// Refuses what no secret may hold. Content that came over the wire is checked before anything else is done.
+    /// Checks the content. The controller checks content from the network before it does anything else with it.
     ///
     /// # Errors
     /// [`ContentError`]
@@ -125,27 +125,27 @@ impl SecretData {
         Ok(())
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of keys and values.
+    /// Returns the bytes of keys and values.
     pub fn len(&self) -> usize {
         self.0.iter().map(|(key, value)| key.len() + value.len()).sum()
     }
 
-    /// Keys and base64 texts, by key.
+    /// Returns keys and base64 texts, by key.
     pub fn base64(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Keys and values as text, by key; a value that is no text stays base64, as Juju prints it.
+    /// Returns keys and values as text, by key. A value that is no text stays base64, as Juju prints it.
     pub fn texts(&self) -> BTreeMap<String, String> {
         self.0.iter().map(|(key, value)| (key.clone(), text_of(value))).collect()
     }
 
-    /// One value as text; with `#base64` after the key as base64.
+    /// Returns one value as text, or as base64 for a key with the suffix `#base64`.
     pub fn value(&self, key: &str) -> Option<String> {
         match key.strip_suffix(BASE64_SUFFIX) {
             Some(key) => self.0.get(key).cloned(),
@@ -153,7 +153,8 @@ impl SecretData {
         }
     }
 
-    /// The compact form that is sealed: for each key its length, itself, and its value's length and bytes.
+    /// Returns the binary form that is encrypted: for each key its length and bytes, and its value's length and
+    /// bytes.
     ///
     /// # Errors
     /// [`ContentError::Base64`]
@@ -170,7 +171,7 @@ impl SecretData {
         Ok(bytes)
     }
 
-    /// Reads the compact form; none for bytes that are not of it.
+    /// Reads the binary form. Returns `None` for other bytes.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut values = BTreeMap::new();
         let mut part = || -> Option<Option<&[u8]>> {
@@ -190,7 +191,8 @@ impl SecretData {
     }
 }
 
-/// A lower-case letter first, then lower-case letters and digits with single dashes inside; at least three.
+/// Returns true for a key: a lower-case letter first, then lower-case letters and digits with single dashes inside;
+/// at least three characters.
 fn is_key(key: &str) -> bool {
     let word = |word: &str| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -203,12 +205,12 @@ fn text_of(base64: &str) -> String {
     decoded.unwrap_or_else(|| base64.to_owned())
 }
 
-/// Bytes that only the controller's key opens.
+/// Bytes that are encrypted with the controller's key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Sealed {
-    /// A keyed digest of the bytes and of what they are sealed for: equal bytes have equal digests, and nobody
-    /// without the key can try guesses against it.
+    /// A keyed digest of the plain bytes and their purpose: equal bytes have equal digests, and guesses cannot be
+    /// tested without the key.
     pub checksum: String,
     /// The ciphertext, as base64.
     pub bytes: String,
@@ -220,17 +222,17 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// What is confidential: open on its way to the controller, and sealed from its door on.
+/// A confidential value: open on its way to the controller, and encrypted from the controller's API on.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidential<T> {
-    /// As a charm or a person gave it. The model refuses it.
+    /// The plain value from a charm or an operator. The model refuses it.
     Open(T),
-    /// As it is kept.
+    /// The encrypted value.
     Sealed(Sealed),
 }
 
-/// Never what is in it.
+/// Prints no content.
 impl<T> fmt::Debug for Confidential<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

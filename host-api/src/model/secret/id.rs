@@ -1,4 +1,4 @@
-//! Secrets' ids: random, so that knowing some helps nobody to guess another (CVE-2026-32694).
+//! Ids of secrets: random, so that known ids do not help to guess others (CVE-2026-32694).
 
 use std::{fmt, str::FromStr};
 
@@ -8,13 +8,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ModelUuid;
 
-/// The digits, as xids have them.
+/// The digits of an id, those of xids.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
-/// How many digits an id has: 96 bits in groups of five, the last filled up.
+/// The number of digits: 96 bits in groups of five, with the last group padded.
 const LENGTH: usize = 20;
 
-/// A secret: 12 random bytes, written as 20 digits `0-9a-v`.
+/// The id of a secret: 12 random bytes, written as 20 digits `0-9a-v`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -26,12 +26,12 @@ pub struct SecretId([u8; 12]);
 pub struct SecretIdError(String);
 
 impl SecretId {
-    /// The id of 12 bytes, which the caller drew at random.
+    /// Creates an id from 12 bytes, which the caller drew at random.
     pub fn from_bytes(bytes: [u8; 12]) -> Self {
         Self(bytes)
     }
 
-    /// The `number`th id of a seed that only its drawer knows: as random as the seed.
+    /// Derives the `number`th id from a secret seed. The id is as random as the seed.
     pub fn drawn(seed: &[u8], number: u64) -> Self {
         let digest: [u8; 32] = Sha256::new()
             .chain_update(b"periapt secret id")
@@ -47,21 +47,21 @@ impl SecretId {
         Self(bytes)
     }
 
-    /// The random bytes.
+    /// Returns the random bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// `secret:ID`
+    /// Returns `secret:ID`.
     pub fn uri(&self) -> String {
         format!("secret:{self}")
     }
 }
 
-/// The bare digits.
+/// Writes the bare digits.
 impl fmt::Display for SecretId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // 96 bits, with four more below to fill the last group.
+        // The 96 bits, with four zero bits below to pad the last group.
         let bits = self.0.iter().fold(0_u128, |bits, byte| bits << 8 | u128::from(*byte)) << 4;
         let digit = |place: usize| (bits >> (5 * (LENGTH - 1 - place))) & 31;
         let text: String = (0..LENGTH)
@@ -91,7 +91,7 @@ impl FromStr for SecretId {
             let digit = DIGITS.iter().position(|digit| *digit == letter).ok_or_else(wrong)?;
             bits = bits << 5 | digit as u128;
         }
-        // The four bits that fill the last group are always 0: an id has one spelling.
+        // The four padding bits must be 0, so that an id has one spelling.
         if bits & 15 != 0 {
             return Err(wrong());
         }
@@ -116,12 +116,12 @@ impl From<SecretId> for String {
     }
 }
 
-/// A secret as it is named: `secret:ID`, `secret://MODEL-UUID/ID`, or the bare id.
+/// A reference to a secret: `secret:ID`, `secret://MODEL-UUID/ID`, or the bare id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecretUri {
     /// The secret.
     pub id: SecretId,
-    /// The model, where it is named.
+    /// The model, if the reference names it.
     pub model: Option<ModelUuid>,
 }
 
@@ -143,7 +143,7 @@ impl FromStr for SecretUri {
     }
 }
 
-/// A revision of a secret: rises from 1, and none comes twice.
+/// The number of a secret's revision: rises from 1 and is never reused.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -151,11 +151,11 @@ impl FromStr for SecretUri {
 pub struct SecretRevision(pub u32);
 
 impl SecretRevision {
-    /// Before the first. A hook whose view lacks a secret asks the controller for this revision: the refusal tells a
-    /// secret that the unit may not read from one that does not exist.
+    /// A number before the first revision. A hook whose view lacks a secret asks the controller for this revision.
+    /// The refusal distinguishes a secret that the unit may not read from one that does not exist.
     pub const NONE: Self = Self(0);
 
-    /// The one after it.
+    /// Returns the next number.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))

@@ -1,4 +1,4 @@
-//! When a secret's owner is told to change it.
+//! Rotation policies and expiry times of secrets.
 
 use std::{fmt, str::FromStr};
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Timestamp, duration};
 
-/// How often a secret is to be rotated.
+/// The rotation policy of a secret.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RotatePolicy {
-    /// Not at all.
+    /// No rotation.
     #[default]
     Never,
-    /// Each hour.
+    /// Rotation each hour.
     Hourly,
-    /// Each day.
+    /// Rotation each day.
     Daily,
-    /// Each week.
+    /// Rotation each week.
     Weekly,
-    /// Each month, by the calendar.
+    /// Rotation each month, by the calendar.
     Monthly,
-    /// Each three months.
+    /// Rotation each three months.
     Quarterly,
-    /// Each year.
+    /// Rotation each year.
     Yearly,
 }
 
@@ -38,7 +38,7 @@ impl RotatePolicy {
     const ALL: [Self; 7] =
         [Self::Never, Self::Hourly, Self::Daily, Self::Weekly, Self::Monthly, Self::Quarterly, Self::Yearly];
 
-    /// The name in flags and tables.
+    /// Returns the name in flags and tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -51,7 +51,7 @@ impl RotatePolicy {
         }
     }
 
-    /// When rotation is due next, counted from a time; none: never.
+    /// Returns the time of the next rotation, counted from a time. `None` means never.
     pub fn next(self, from: Timestamp) -> Option<Timestamp> {
         let span: Span = match self {
             Self::Never => return None,
@@ -81,19 +81,19 @@ impl FromStr for RotatePolicy {
     }
 }
 
-/// Why a text says no time at which a secret expires, in Juju's words.
+/// A text that is no expiry time. The messages are Juju's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpireError {
-    /// It is neither a duration nor a time.
+    /// The text is neither a duration nor a time.
     #[error("expire time or duration {0:?} not valid")]
     Invalid(String),
-    /// It is a duration into the past.
+    /// The duration is negative.
     #[error("negative expire duration {0:?} not valid")]
     Negative(String),
 }
 
-/// Reads `--expire`: a duration such as `24h` or `1h30m`, counted from `now` (`0` is now, as in Juju), or a time in RFC 3339, with
-/// or without a zone (then UTC).
+/// Parses `--expire`: a duration such as `24h` or `1h30m`, counted from `now` (`0` is now, as in Juju), or a time in
+/// RFC 3339, with or without a zone (then UTC).
 ///
 /// # Errors
 /// [`ExpireError`]

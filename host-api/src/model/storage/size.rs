@@ -1,14 +1,14 @@
-//! Sizes as people write them: `500M`, `1.5G`, `2T`.
+//! Sizes as operators write them: `500M`, `1.5G`, `2T`.
 
 use super::MAX_SIZE;
 
-/// Why a text is no size.
+/// A text that is no size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// Not a number with a unit.
+    /// The text is no number with a unit.
     #[error("{0:?} is no size: a number with M, G, T or P is expected, such as 512M or 1.5G")]
     Invalid(String),
-    /// Nothing, or more than there can be.
+    /// The size is zero or too large.
     #[error("{0:?} is out of range: at least 1M and at most 1P are possible")]
     Range(String),
 }
@@ -19,7 +19,7 @@ const OF_MEBIBYTES: &[(&str, u32)] = &[("M", 0), ("G", 10), ("T", 20), ("P", 30)
 /// The units of memory and files, as powers of two over a byte.
 const OF_BYTES: &[(&str, u32)] = &[("B", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40), ("P", 50)];
 
-/// Reads a size, in mebibytes, rounded up. Without a unit it is one in mebibytes already.
+/// Parses a size into mebibytes, rounded up. A number without a unit is in mebibytes.
 ///
 /// # Errors
 /// [`SizeError`].
@@ -36,13 +36,13 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
         .ok_or_else(|| SizeError::Range(short()))
 }
 
-/// Reads a size in bytes, rounded up: `100B`, `512K`, `1.5G`. But for `0` a number needs its unit.
+/// Parses a size into bytes, rounded up: `100B`, `512K`, `1.5G`. A number needs a unit, except `0`.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let size = if text == "0" { Some(0) } else { in_units(text, OF_BYTES) };
     size.and_then(|size| u64::try_from(size).ok())
 }
 
-/// A number with one of some units. `GiB` and `GB` say the same as `G`; a byte is `B` alone.
+/// Parses a number with a unit. `GiB` and `GB` mean the same as `G`; the byte is `B` alone.
 fn in_units(text: &str, units: &[(&str, u32)]) -> Option<u128> {
     let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?);
     let bare =
@@ -51,8 +51,8 @@ fn in_units(text: &str, units: &[(&str, u32)]) -> Option<u128> {
     scaled(number, *shift)
 }
 
-/// A number of digits, with a fraction or without, times a power of two; rounded up. What is too large for anything is the
-/// largest.
+/// Multiplies a number, with a fraction or without, by a power of two, and rounds up. Saturates at the largest
+/// number.
 fn scaled(number: &str, shift: u32) -> Option<u128> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -66,7 +66,7 @@ fn scaled(number: &str, shift: u32) -> Option<u128> {
     Some(exact.map_or(u128::MAX, |exact| exact.div_ceil(scale)))
 }
 
-/// A size for people: `512MiB`, `1.5GiB`.
+/// Writes a size for people: `512MiB`, `1.5GiB`.
 #[expect(clippy::cast_precision_loss, reason = "a size has far fewer than 52 bits")]
 pub fn mebibytes(size: u64) -> String {
     match size {

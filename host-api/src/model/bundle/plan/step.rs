@@ -1,4 +1,4 @@
-//! The steps of a plan, and how people read them.
+//! The steps of a plan, and their form for people.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,113 +15,114 @@ use crate::{
     storage::StorageDirectives,
 };
 
-/// One thing to do. Displayed, a line for a person.
+/// One step of a plan. `Display` writes a line for people.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Make an application without units.
+    /// Deploys an application without units.
     Deploy {
-        /// Its name.
+        /// The application's name.
         application: ApplicationName,
-        /// Its charm.
+        /// The digest of its charm.
         charm: Digest,
-        /// Its settings.
+        /// The application's settings.
         options: BTreeMap<String, String>,
-        /// What storage its units get.
+        /// The storage directives for its units.
         storage: StorageDirectives,
         /// The spaces that its endpoints are bound to.
         bindings: Bindings,
-        /// On which agents its units are placed, and the memory of its hooks.
+        /// Constraints on the agents of the units, and on the memory of hooks.
         constraints: Constraints,
-        /// Whether it is trusted.
+        /// True if the application is trusted.
         trust: bool,
         /// The first content of its resources.
         resources: BTreeMap<ResourceName, ResourceUpload>,
     },
-    /// Give an application another charm.
+    /// Refreshes an application to another charm.
     Refresh {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// The new charm.
+        /// The digest of the new charm.
         charm: Digest,
     },
-    /// Give a resource other content.
+    /// Attaches other content to a resource.
     Attach {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// Which.
+        /// The resource.
         resource: ResourceName,
         /// The new content.
         upload: ResourceUpload,
     },
-    /// Change settings.
+    /// Changes settings.
     Configure {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// Those that differ.
+        /// The settings that differ.
         options: BTreeMap<String, String>,
     },
-    /// Trust an application.
+    /// Trusts an application.
     Trust(ApplicationName),
-    /// Bind endpoints to spaces.
+    /// Binds endpoints to spaces.
     Bind {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// Those that differ.
+        /// The bindings that differ.
         bindings: Bindings,
     },
-    /// Say on which agents an application's units are placed, and the memory of its hooks.
+    /// Sets an application's constraints.
     Constrain {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// In place of what was said before.
+        /// The new constraints, which replace the old ones.
         constraints: Constraints,
     },
-    /// Make an application's ports reachable from outside.
+    /// Exposes an application.
     Expose {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// Endpoints, and for whom their ports are; none: all ports are for everybody.
+        /// Exposed endpoints, with the networks that may reach their ports. Empty means that all networks reach all
+        /// ports.
         endpoints: BTreeMap<String, Exposure>,
     },
-    /// Offer endpoints of an application.
+    /// Offers endpoints of an application.
     Offer {
-        /// Which.
+        /// The application.
         application: ApplicationName,
         /// The offer's name.
         offer: ApplicationName,
-        /// Which endpoints.
+        /// The offered endpoints.
         endpoints: BTreeSet<EndpointName>,
     },
-    /// Make an offer of another model known.
+    /// Consumes an offer of another model.
     Consume {
-        /// Its name here.
+        /// The offer's name in this model.
         application: ApplicationName,
-        /// Which.
+        /// The URL of the offer.
         offer: OfferUrl,
     },
-    /// Add units.
+    /// Adds units.
     AddUnits {
-        /// To what.
+        /// The application.
         application: ApplicationName,
-        /// How many, at least 1.
+        /// The number of units, at least 1.
         count: u32,
-        /// Where each of them goes.
+        /// The place of each unit.
         place: UnitPlace,
     },
-    /// Relate two applications.
+    /// Relates two applications.
     Integrate(EndpointSelector, EndpointSelector),
 }
 
-/// Where a unit goes, in terms of what is there when its turn comes.
+/// The place of a unit, in terms of the model as it is when the step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnitPlace {
-    /// On a machine of its own, wherever there is room.
+    /// A machine of its own, on any agent with room.
     New,
-    /// On a new machine of an agent.
+    /// A new machine of an agent.
     Agent(AgentName),
-    /// On a machine that is there.
+    /// An existing machine.
     Machine(MachineId),
-    /// On the machine of an application's unit, counted from 0 in the order of their numbers.
+    /// The machine of an application's unit, by the unit's position in the order of unit numbers, from 0.
     Beside(ApplicationName, usize),
 }
 
@@ -191,7 +192,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// `SPACE ENDPOINT=SPACE`, as `--bind` reads it.
+/// Writes `SPACE ENDPOINT=SPACE`, as `--bind` reads it.
 fn shown_bindings(bindings: &Bindings) -> String {
     let default = bindings.default.iter().map(ToString::to_string);
     let endpoints = bindings.endpoints.iter().map(|(name, space)| format!("{name}={space}"));
