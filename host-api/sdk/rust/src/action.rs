@@ -1,14 +1,14 @@
-//! The action that runs: its parameters, results and messages.
+//! The running action: its parameters, results and messages.
 
 use crate::{ActionEvent, Error, Result, host};
 use std::fmt::Display;
 
-/// A type that an action's parameter can be read as.
+/// A type of an action's parameter.
 pub trait FromParam: Sized {
-    /// What is expected, for the error.
+    /// The expected value, for error messages.
     const EXPECTED: &'static str;
 
-    /// Reads JSON text; `None` where there is no such parameter. The answer is `None` if it is something else.
+    /// Converts JSON text; `None` stands for an absent parameter. Returns `None` if the text is not of this type.
     fn from_json(json: Option<&str>) -> Option<Self>;
 }
 
@@ -53,7 +53,7 @@ impl FromParam for f64 {
     }
 }
 
-/// `None` for a parameter that is absent or null.
+/// Converts an absent parameter or null to `None`.
 impl<T: FromParam> FromParam for Option<T> {
     const EXPECTED: &'static str = T::EXPECTED;
     fn from_json(json: Option<&str>) -> Option<Self> {
@@ -65,7 +65,7 @@ impl<T: FromParam> FromParam for Option<T> {
 }
 
 impl ActionEvent {
-    /// One parameter, or a part of it by its path through objects (`target.dir`); defaults are filled in.
+    /// Returns one parameter, or a part of it by its path through objects (`target.dir`); defaults are filled in.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl ActionEvent {
         })
     }
 
-    /// All parameters as JSON text of an object, for charms that bring a reader of their own.
+    /// Returns all parameters as JSON text of an object, for charms with their own JSON parser.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl ActionEvent {
         host::actions::params().map_err(Error::refused)
     }
 
-    /// Sets a result; a dotted key leads into objects, and a later value stands in place of an earlier one.
+    /// Sets a result. A dotted key leads into objects, and a later value replaces an earlier one.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl ActionEvent {
         host::actions::set_results(&results).map_err(Error::refused)
     }
 
-    /// Tells whoever waits for the action how it goes, at once.
+    /// Sends a progress message at once to the operator who waits for the action.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl ActionEvent {
         host::actions::log(&message.to_string()).map_err(Error::refused)
     }
 
-    /// Says that the action failed, without undoing what it asked for: that takes an `Err` from the handler. The last
+    /// Marks the action as failed, and keeps the hook's effects: only an `Err` from the handler undoes them. The last
     /// message counts.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl ActionEvent {
     }
 }
 
-/// Reads a JSON text.
+/// Parses a JSON string.
 fn text(json: &str) -> Option<String> {
     let mut letters = json.strip_prefix('"')?.strip_suffix('"')?.chars();
     let mut units: Vec<u16> = Vec::new();
@@ -151,7 +151,7 @@ fn text(json: &str) -> Option<String> {
                 _ => return None,
             },
             other => {
-                // Halves of a pair come one after the other.
+                // Surrogate pairs stand in sequence.
                 read.push_str(&String::from_utf16_lossy(&std::mem::take(&mut units)));
                 match other {
                     Some(letter) => read.push(letter),

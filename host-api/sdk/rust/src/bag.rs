@@ -1,4 +1,4 @@
-//! Bags: what units and applications tell each other in a relation.
+//! Bags: the data that units and applications exchange in a relation.
 
 use crate::bindings::periapt::charm::relations as wit;
 use crate::{Context, Error, Relation, Result, host};
@@ -30,7 +30,7 @@ impl Bag {
         Self { relation: relation.clone(), owner: wit::Bag::Application(application.to_owned()) }
     }
 
-    /// One key as any type that can be read from text; `None` if the bag has no such key.
+    /// Returns one key as any type that can be parsed from text, or `None` if the bag has no such key.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Bag {
         }
     }
 
-    /// One key that must be there.
+    /// Returns one key that must exist.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl Bag {
         self.get(key)?.ok_or_else(|| Error::new(format!("{} has no {key}", self.name())))
     }
 
-    /// The whole bag.
+    /// Returns the whole bag.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Bag {
         Ok(pairs.into_iter().collect())
     }
 
-    /// Its relation's number, and whose it is.
+    /// Returns the relation's number and the bag's owner.
     pub(crate) fn parts(&self) -> (u32, wit::Bag) {
         (self.relation.id(), self.owner.clone())
     }
@@ -89,7 +89,7 @@ impl OwnBag {
         Self { bag, which: wit::OwnBag::Application }
     }
 
-    /// Sets one key; seen by others when the hook has succeeded. An empty value removes the key.
+    /// Sets one key. Other units see the value once the hook has succeeded. An empty value removes the key.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl OwnBag {
             .context(self.bag.name())
     }
 
-    /// Removes one key; nothing happens if it is not there.
+    /// Removes one key, if it exists.
     ///
     /// # Errors
     ///

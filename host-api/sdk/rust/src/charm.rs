@@ -1,4 +1,4 @@
-//! The charm itself: a method per event, and the way from the host's call to it.
+//! The charm: a method per event, and the dispatch of the host's call to it.
 
 use crate::error::Ending;
 use crate::{
@@ -9,153 +9,154 @@ use crate::{
 
 /// A charm: one method for each event that it handles.
 ///
-/// It is made anew for each hook. A method that is left out passes its event to [`otherwise`](Self::otherwise), which
-/// reports it as unhandled: a hook then counts as a success, an action as a failure. Charms that look at the whole
-/// picture at every event write `otherwise` alone.
+/// The SDK creates a new charm for each hook. A method that is left out passes its event to
+/// [`otherwise`](Self::otherwise), which reports the event as unhandled: a hook then counts as a success, an action
+/// as a failure. Charms that reconcile their whole state at every event write `otherwise` alone.
 pub trait Charm: Default {
-    /// First of all, once per unit.
+    /// Handles the first event of a unit; once per unit.
     fn install(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::Install)
     }
 
-    /// After the first `config_changed`, and after each reboot of the machine.
+    /// Handles the start, after the first `config_changed` and after each reboot of the machine.
     fn start(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::Start)
     }
 
-    /// The unit is being removed, and its relations are over.
+    /// Handles the removal of the unit, after the end of its relations.
     fn stop(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::Stop)
     }
 
-    /// Last of all.
+    /// Handles the last event of a unit.
     fn remove(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::Remove)
     }
 
-    /// The settings may have changed; also before `start` and after `upgrade_charm`.
+    /// Handles settings that may have changed; also before `start` and after `upgrade_charm`.
     fn config_changed(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::ConfigChanged)
     }
 
-    /// This is another version of the charm than the hook before ran.
+    /// Handles the first hook under another version of the charm.
     fn upgrade_charm(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::UpgradeCharm)
     }
 
-    /// Now and then, to look after the workload.
+    /// Handles the timer of update-status, for checks of the workload.
     fn update_status(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::UpdateStatus)
     }
 
-    /// This unit leads its application now.
+    /// Handles that this unit leads its application now.
     fn leader_elected(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::LeaderElected)
     }
 
-    /// The leader, another unit, changed the leader settings.
+    /// Handles a change of the leader settings by the leader, another unit.
     fn leader_settings_changed(&mut self, unit: &Unit) -> Result {
         self.otherwise(unit, &Event::LeaderSettingsChanged)
     }
 
-    /// This unit entered a relation.
+    /// Handles that this unit entered a relation.
     fn relation_created(&mut self, unit: &Unit, event: &RelationCreated) -> Result {
         self.otherwise(unit, &Event::RelationCreated(event.clone()))
     }
 
-    /// A remote unit came into view; `relation_changed` follows.
+    /// Handles a remote unit that came into view; `relation_changed` follows.
     fn relation_joined(&mut self, unit: &Unit, event: &RelationJoined) -> Result {
         self.otherwise(unit, &Event::RelationJoined(event.clone()))
     }
 
-    /// A bag of the other side may have changed.
+    /// Handles a bag of the other side that may have changed.
     fn relation_changed(&mut self, unit: &Unit, event: &RelationChanged) -> Result {
         self.otherwise(unit, &Event::RelationChanged(event.clone()))
     }
 
-    /// A remote unit went out of view.
+    /// Handles a remote unit that went out of view.
     fn relation_departed(&mut self, unit: &Unit, event: &RelationDeparted) -> Result {
         self.otherwise(unit, &Event::RelationDeparted(event.clone()))
     }
 
-    /// The relation is over for this unit.
+    /// Handles the end of the relation for this unit.
     fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result {
         self.otherwise(unit, &Event::RelationBroken(event.clone()))
     }
 
-    /// In place of joined, changed and departed, for endpoints with `batch: true` in the charm's metadata.
+    /// Handles a batch in place of joined, changed and departed, for endpoints with `batch: true` in the charm's
+    /// metadata.
     fn relation_batch(&mut self, unit: &Unit, event: &RelationBatch) -> Result {
         self.otherwise(unit, &Event::RelationBatch(event.clone()))
     }
 
-    /// Storage can be used.
+    /// Handles storage that is attached.
     fn storage_attached(&mut self, unit: &Unit, event: &StorageEvent) -> Result {
         self.otherwise(unit, &Event::StorageAttached(event.clone()))
     }
 
-    /// Storage is about to go.
+    /// Handles storage that is about to be detached.
     fn storage_detaching(&mut self, unit: &Unit, event: &StorageEvent) -> Result {
         self.otherwise(unit, &Event::StorageDetaching(event.clone()))
     }
 
-    /// A secret that this unit reads has a new revision.
+    /// Handles a new revision of a secret that this unit reads.
     fn secret_changed(&mut self, unit: &Unit, event: &SecretEvent) -> Result {
         self.otherwise(unit, &Event::SecretChanged(event.clone()))
     }
 
-    /// A secret that this unit owns is due for rotation.
+    /// Handles a secret of this unit that is due for rotation.
     fn secret_rotate(&mut self, unit: &Unit, event: &SecretEvent) -> Result {
         self.otherwise(unit, &Event::SecretRotate(event.clone()))
     }
 
-    /// A revision of an own secret has expired.
+    /// Handles a revision of an owned secret that has expired.
     fn secret_expired(&mut self, unit: &Unit, event: &SecretRevisionEvent) -> Result {
         self.otherwise(unit, &Event::SecretExpired(event.clone()))
     }
 
-    /// A revision of an own secret has no reader left.
+    /// Handles a revision of an owned secret that no consumer tracks any more.
     fn secret_remove(&mut self, unit: &Unit, event: &SecretRevisionEvent) -> Result {
         self.otherwise(unit, &Event::SecretRemove(event.clone()))
     }
 
-    /// A workload's container answers.
+    /// Handles a workload container that is ready.
     fn pebble_ready(&mut self, unit: &Unit, event: &WorkloadEvent) -> Result {
         self.otherwise(unit, &Event::PebbleReady(event.clone()))
     }
 
-    /// A workload sent a notice.
+    /// Handles a notice from a workload.
     fn pebble_custom_notice(&mut self, unit: &Unit, event: &WorkloadNoticeEvent) -> Result {
         self.otherwise(unit, &Event::PebbleCustomNotice(event.clone()))
     }
 
-    /// A check of a workload began to fail.
+    /// Handles a check of a workload that began to fail.
     fn pebble_check_failed(&mut self, unit: &Unit, event: &WorkloadCheckEvent) -> Result {
         self.otherwise(unit, &Event::PebbleCheckFailed(event.clone()))
     }
 
-    /// A check of a workload passes again.
+    /// Handles a check of a workload that passes again.
     fn pebble_check_recovered(&mut self, unit: &Unit, event: &WorkloadCheckEvent) -> Result {
         self.otherwise(unit, &Event::PebbleCheckRecovered(event.clone()))
     }
 
-    /// An operator runs an action: `event.name` says which, and the event is the way to its parameters and results.
-    /// One that the charm does not know is passed on to `otherwise`, which says so.
+    /// Handles an action. `event.name` is its name, and the event gives access to its parameters and results. A charm
+    /// passes an unknown action on to `otherwise`, which reports it.
     fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result {
         self.otherwise(unit, &Event::Action(event.clone()))
     }
 
-    /// What somebody sent by a name of their own.
+    /// Handles a custom event.
     fn custom(&mut self, unit: &Unit, event: &CustomEvent) -> Result {
         self.otherwise(unit, &Event::Custom(event.clone()))
     }
 
-    /// Gets every event that has no method of its own.
+    /// Handles every event without a method of its own.
     fn otherwise(&mut self, _unit: &Unit, _event: &Event) -> Result {
         Err(Error::unhandled())
     }
 }
 
-/// Runs a charm for one invocation; what [`export!`](crate::export) makes the component's handler.
+/// Runs a charm for one invocation. [`export!`](crate::export) makes this function the component's handler.
 ///
 /// # Errors
 ///
@@ -164,7 +165,7 @@ pub fn handle<C: Charm>(invocation: Invocation) -> std::result::Result<Outcome, 
     run::<C>(&invocation.event.into(), invocation.attempt)
 }
 
-/// Makes the charm, gives it one event, and says how that ended.
+/// Creates the charm, passes it one event, and returns the outcome.
 pub(crate) fn run<C: Charm>(event: &Event, attempt: u32) -> std::result::Result<Outcome, Failure> {
     let unit = Unit::new(attempt);
     let ended = dispatch(&mut C::default(), &unit, event);
@@ -208,7 +209,7 @@ fn dispatch(charm: &mut impl Charm, unit: &Unit, event: &Event) -> Result {
         Event::PebbleCheckRecovered(event) => charm.pebble_check_recovered(unit, event),
         Event::Action(event) => charm.action(unit, event),
         Event::Custom(event) => charm.custom(unit, event),
-        // Legacy events, which have no method of their own.
+        // Legacy events without methods of their own.
         Event::PreSeriesUpgrade(_)
         | Event::PostSeriesUpgrade(_)
         | Event::CollectMetrics

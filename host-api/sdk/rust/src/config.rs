@@ -1,8 +1,8 @@
-//! The application's settings, typed.
+//! The application's settings, with types.
 
 use crate::{Error, Result, host};
 
-/// One option's value.
+/// The value of one option.
 pub use crate::bindings::periapt::charm::config::Value;
 
 /// The application's settings as they were when the hook began.
@@ -13,7 +13,7 @@ pub struct Config {
 
 /// A charm's settings as a struct of its own.
 ///
-/// See the crate's example. An error here is the operator's to mend, so charms often turn it into a blocked status.
+/// See the crate's example. Operators can correct such errors, so charms often turn them into a blocked status.
 pub trait FromConfig: Sized {
     /// Reads the settings, option by option.
     ///
@@ -23,15 +23,15 @@ pub trait FromConfig: Sized {
     fn from_config(config: &Config) -> Result<Self>;
 }
 
-/// A type that one option can have.
+/// A type of an option.
 pub trait FromOption: Sized {
-    /// What a value must be, as the error says it.
+    /// The expected value, for error messages.
     const EXPECTED: &'static str;
 
-    /// Takes the value, or nothing if it is of another type or out of range.
+    /// Converts a value. Returns `None` if it has another type or is out of range.
     fn from_option(value: Value) -> Option<Self>;
 
-    /// What an option without a value stands for; an error for most types.
+    /// Returns the value of an unset option, or `None` if the option must be set.
     fn unset() -> Option<Self> {
         None
     }
@@ -42,7 +42,7 @@ impl Config {
         Self { _within_a_hook: () }
     }
 
-    /// One option; `Option<T>` for one that may be unset.
+    /// Returns one option. The type `Option<T>` is for options that may be unset.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Config {
             .ok_or_else(|| Error::new(format!("option {key} is {shown}, expected {}", T::EXPECTED)))
     }
 
-    /// Every option that has a value, by name.
+    /// Returns every option that has a value, by name.
     pub fn all(&self) -> Vec<(String, Value)> {
         host::config::get_all()
     }

@@ -1,16 +1,16 @@
-//! Errors that read well in `status`, and `?` from everything.
+//! Errors with messages for `status`, and `?` from every error type.
 
 use crate::{Failure, Refusal, Status};
 use std::fmt::{self, Display};
 
-/// What a handler returns.
+/// The result of a handler.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
-/// Why a hook stops here.
+/// The reason that a hook stops.
 ///
-/// Any [`std::error::Error`] becomes one by `?` and fails the hook: nothing of what the hook asked for happens, and the
-/// operator reads the message in `status`. A [`Status`] becomes one, too, and ends the hook *successfully* with that
-/// status: `let db = unit.relation("db").ok_or(Status::blocked("needs a database"))?`.
+/// Any [`std::error::Error`] converts to one by `?` and fails the hook: the hook has no effects, and the operator
+/// reads the message in `status`. A [`Status`] converts, too, and ends the hook *successfully* with that status: `let
+/// db = unit.relation("db").ok_or(Status::blocked("needs a database"))?`.
 pub struct Error(Box<Kind>);
 
 enum Kind {
@@ -20,7 +20,7 @@ enum Kind {
     Unhandled,
 }
 
-/// How a handler ended, as [`handle`](crate::handle) reports it.
+/// The end of a handler, as [`handle`](crate::handle) reports it.
 pub(crate) enum Ending {
     Unhandled,
     Stopped(Status),
@@ -28,12 +28,12 @@ pub(crate) enum Ending {
 }
 
 impl Error {
-    /// An error with a message of the charm's own.
+    /// Creates an error with a message of the charm's own.
     pub fn new(message: impl Into<String>) -> Self {
         Self(Box::new(Kind::Failed(message.into())))
     }
 
-    /// What the host refused, if that is what this is: for charms that can go on without.
+    /// Returns the host's refusal, if the error is one, for charms that can go on without the call.
     pub fn refusal(&self) -> Option<&Refusal> {
         match &*self.0 {
             Kind::Refused { refusal, .. } => Some(refusal),
@@ -41,12 +41,12 @@ impl Error {
         }
     }
 
-    /// Only the leader may do what was tried.
+    /// Returns true if the host refused the call because this unit does not lead.
     pub fn is_not_leader(&self) -> bool {
         matches!(self.refusal(), Some(Refusal::NotLeader(_)))
     }
 
-    /// The status with which the charm stopped, if it did.
+    /// Returns the status with which the charm stopped, if it did.
     pub fn status(&self) -> Option<&Status> {
         match &*self.0 {
             Kind::Stopped(status) => Some(status),
@@ -122,13 +122,13 @@ impl From<Status> for Error {
     }
 }
 
-/// Says what was being tried when something went wrong.
+/// Adds context to errors: the operation that failed.
 pub trait Context<T> {
     /// Puts `what` before the error's own text.
     ///
     /// # Errors
     ///
-    /// The same error, with more to read; for a `None`, `what` alone.
+    /// The same error with a longer text; for a `None`, `what` alone.
     fn context(self, what: impl Display) -> Result<T>;
 }
 
@@ -144,7 +144,7 @@ impl<T> Context<T> for Option<T> {
     }
 }
 
-/// The host's own words, which are Juju's.
+/// Returns the host's message, which is Juju's.
 fn text(refusal: &Refusal) -> &str {
     match refusal {
         Refusal::InvalidArgument(text)

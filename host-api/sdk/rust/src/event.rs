@@ -1,4 +1,4 @@
-//! What happened: the events of a unit, with handles in place of numbers.
+//! The events of a unit, with handles in place of numbers.
 
 use crate::bindings::periapt::charm::types as wit;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     SeriesUpgradeEvent, StorageEvent, WorkloadCheckEvent, WorkloadEvent, WorkloadNoticeEvent,
 };
 
-/// This unit entered a relation's scope; nobody else is in view yet.
+/// This unit entered a relation's scope; no other unit is in view yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelationCreated {
     /// The relation.
@@ -33,7 +33,7 @@ pub struct RelationChanged {
     pub relation: Relation,
     /// The application at the other end.
     pub app: String,
-    /// The unit whose bag changed; `None` if it was the application's.
+    /// The unit whose bag changed. `None` means the application's bag.
     pub unit: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct RelationDeparted {
     pub app: String,
     /// The unit that went out of view.
     pub unit: String,
-    /// The unit that leaves: this one, if it is this unit that goes.
+    /// The unit that leaves: the remote unit, or this unit itself.
     pub departing: String,
 }
 
@@ -59,10 +59,10 @@ pub struct RelationBroken {
     pub app: String,
 }
 
-/// All that happened in a relation since its last hook, for endpoints that ask for batches in the charm's metadata
-/// (`log: {interface: syslog, batch: true}`), in place of joined, changed and departed. No unit stands in two of the three
-/// lists; together they name at most 256 units, and the next hook names the rest. No changed follows a joined: the
-/// bags of those who joined are there to be read.
+/// All changes in a relation since its last hook, for endpoints that ask for batches in the charm's metadata (`log:
+/// {interface: syslog, batch: true}`), in place of joined, changed and departed. The three lists are disjoint.
+/// Together they name at most 256 units, and the next hook names the rest. No changed event follows a joined unit:
+/// its bag is readable at once.
 ///
 /// ```
 /// # use periapt_sdk::{Charm, RelationBatch, Result, Unit, testing::{Batch, Harness}};
@@ -91,7 +91,7 @@ pub struct RelationBatch {
     pub relation: Relation,
     /// The application at the other end.
     pub app: String,
-    /// Whether the remote application's bag changed.
+    /// True if the remote application's bag changed.
     pub app_changed: bool,
     /// Units that came into view.
     pub joined: Vec<String>,
@@ -102,14 +102,14 @@ pub struct RelationBatch {
 }
 
 impl RelationBatch {
-    /// The units whose bags are new or changed: those that joined, then those that changed.
+    /// Returns the units whose bags are new or changed: those that joined, then those that changed.
     pub fn present(&self) -> impl Iterator<Item = &str> {
         self.joined.iter().chain(&self.changed).map(String::as_str)
     }
 }
 
 impl RelationChanged {
-    /// The bag that changed.
+    /// Returns the bag that changed.
     pub fn bag(&self) -> Bag {
         match &self.unit {
             Some(unit) => self.relation.member_bag(unit),
@@ -157,7 +157,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The hook's full name, such as `db-relation-joined`; an action's or a custom event's own name.
+    /// Returns the hook's full name, such as `db-relation-joined`. An action and a custom event have their own name.
     pub fn hook_name(&self) -> String {
         match self {
             Self::Install => "install".to_owned(),
@@ -194,7 +194,7 @@ impl Event {
         }
     }
 
-    /// The relation that a relation event is about.
+    /// Returns the relation of a relation event.
     pub fn relation(&self) -> Option<&Relation> {
         match self {
             Self::RelationCreated(event) => Some(&event.relation),

@@ -1,4 +1,4 @@
-//! Making a charm the component's handler.
+//! The macro that makes a charm the component's handler.
 
 /// Exports a type that implements [`Charm`](crate::Charm) as this component's handler; once per charm.
 #[macro_export]
@@ -16,7 +16,7 @@ macro_rules! export {
             }
     $crate::bindings::export_bindings!(Exported with_types_in $crate::bindings);
         };
-        // On the host there is nobody to export to; the charm is used all the same, by its tests.
+        // On the host there is no component. This reference keeps the charm in use for its tests.
         #[cfg(not(target_arch = "wasm32"))]
         const _: fn($crate::Invocation) -> ::core::result::Result<$crate::Outcome, $crate::Failure> =
             $crate::handle::<$charm>;

@@ -1,12 +1,12 @@
-//! Events that a charm asks to be told later.
+//! Custom events that a charm schedules.
 
 use crate::bindings::periapt::charm::events as wit;
 use crate::{Bag, Error, Result, Unit, host};
 use std::time::Duration;
 
-/// An event that the charm wants to be told later, once, as [`custom`](crate::Charm::custom): after a time, or when
-/// something is no more as this hook sees it, whichever comes first. This is for what cannot be done yet: say when to look
-/// again, instead of failing the hook.
+/// A custom event that the charm schedules. The unit gets it once, as [`custom`](crate::Charm::custom), after a time
+/// or when a value differs from the one that this hook sees, whichever comes first. A charm that cannot do its work
+/// yet schedules such an event instead of failing the hook.
 ///
 /// ```
 /// # use periapt_sdk::{Charm, Context, CustomEvent, Later, RelationChanged, Result, Unit, testing::Harness};
@@ -38,38 +38,39 @@ use std::time::Duration;
 #[must_use = "it is asked for by `Unit::emit`"]
 pub struct Later(wit::Later);
 
-/// An event that this unit waits for.
+/// A custom event that this unit waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// Its number, by which it is cancelled.
+    /// The event's number, by which the charm cancels it.
     pub id: u64,
-    /// Its name.
+    /// The event's name.
     pub name: String,
-    /// JSON text.
+    /// The event's data, as JSON text.
     pub json: String,
-    /// How long after the hook that asked for it it is told; `None` if no time alone makes it due.
+    /// The delay after the hook that scheduled the event. `None` means that only a condition makes the event due.
     pub after: Option<Duration>,
 }
 
 impl Later {
-    /// An event by a name of the charm's own: lower-case letters, digits and dashes.
+    /// Creates an event with a name of the charm's own: lower-case letters, digits and dashes.
     pub fn new(name: &str) -> Self {
         Self(wit::Later { name: name.to_owned(), json: None, after: None, conditions: Vec::new() })
     }
 
-    /// So long after this hook; a second to a year.
+    /// Makes the event due so long after this hook; a second to a year.
     pub fn after(mut self, time: Duration) -> Self {
         self.0.after = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// When an option has another value.
+    /// Makes the event due when an option has another value.
     pub fn when_config_changes(mut self, option: &str) -> Self {
         self.0.conditions.push(wit::Condition::Config(option.to_owned()));
         self
     }
 
-    /// When a key of a bag that others write has another value, or when the relation is over.
+    /// Makes the event due when a key of another unit's or application's bag has another value, or when the relation
+    /// is over.
     pub fn when_changes(mut self, bag: &Bag, key: &str) -> Self {
         let (relation, bag) = bag.parts();
         let key = key.to_owned();
@@ -77,13 +78,13 @@ impl Later {
         self
     }
 
-    /// When another unit leads the application.
+    /// Makes the event due when another unit leads the application.
     pub fn when_leader_changes(mut self) -> Self {
         self.0.conditions.push(wit::Condition::Leader);
         self
     }
 
-    /// What the event carries, as JSON text of at most 16 KiB; `null` by default.
+    /// Sets the event's data, as JSON text of at most 16 KiB; `null` by default.
     pub fn json(mut self, json: impl Into<String>) -> Self {
         self.0.json = Some(json.into());
         self
@@ -91,17 +92,17 @@ impl Later {
 }
 
 impl Unit {
-    /// Asks for an event when this hook succeeds, and answers its number.
+    /// Schedules an event with this hook's commit, and returns its number.
     ///
     /// # Errors
     ///
-    /// When it has neither a time nor a condition, when its name is a hook's, when a bag may not be read, and when the unit
-    /// waits for 64 events.
+    /// When the event has neither a time nor a condition, when its name is a hook's, when a bag may not be read, or
+    /// when the unit waits for 64 events.
     pub fn emit(&self, later: Later) -> Result<u64> {
         host::events::emit_later(&later.0).map_err(Error::refused)
     }
 
-    /// Takes an event back.
+    /// Cancels an event.
     ///
     /// # Errors
     ///
@@ -110,7 +111,7 @@ impl Unit {
         host::events::cancel(id).map_err(Error::refused)
     }
 
-    /// The events that this unit waits for, by number, as this hook leaves them.
+    /// Returns the events that this unit waits for, by number, this hook's changes included.
     pub fn pending(&self) -> Vec<Pending> {
         let pending = host::events::pending().into_iter();
         pending.map(|event| Pending::new(event.id, event.name, event.json, event.after)).collect()

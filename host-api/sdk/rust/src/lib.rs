@@ -1,9 +1,9 @@
-//! Write Periapt charms in Rust.
+//! The SDK for charms in Rust.
 //!
-//! A charm is a struct with a method per event; [`export!`] makes it the component's handler. What a charm asks
-//! for in a hook (bags, ports, state) happens when the hook succeeds, all of it or nothing; statuses and log lines
-//! are seen at once. Nothing in memory lasts from one hook to the next: keep what must last in the unit's [`State`],
-//! or in a peer relation's bag where others are to see it.
+//! A charm is a struct with a method per event; [`export!`] makes it the component's handler. The effects of a hook
+//! (bags, ports, state) happen when the hook succeeds, all or none; statuses and log lines are visible at once.
+//! Memory does not outlive a hook: keep data in the unit's [`State`], or in a peer relation's bag if other units are
+//! to see it.
 //!
 //! ```
 //! use periapt_sdk::{Charm, Config, FromConfig, RelationJoined, Result, Status, Unit};
@@ -73,7 +73,7 @@ pub mod testing;
 mod tools;
 mod unit;
 
-/// The host's functions: the real ones in a sandbox, the in-memory unit of [`testing`] elsewhere.
+/// The host's functions: imports in a sandbox, the in-memory unit of [`testing`] elsewhere.
 #[cfg(target_arch = "wasm32")]
 use bindings::periapt::charm as host;
 #[cfg(not(target_arch = "wasm32"))]

@@ -2,7 +2,7 @@
 
 use crate::{Level, host};
 
-/// Writes one line; the macros [`info!`](crate::info) and its kin read better.
+/// Writes one line. Prefer the macros, such as [`info!`](crate::info).
 pub fn write_log(level: Level, message: &str) {
     host::log::write(level, message);
 }

@@ -1,4 +1,4 @@
-//! Ports that a unit opens.
+//! Ports of a unit.
 
 use crate::bindings::periapt::charm::ports as wit;
 use crate::{Error, Result};
@@ -13,26 +13,26 @@ pub enum Ports {
     Tcp(u16, u16),
     /// Ports of UDP, both ends included.
     Udp(u16, u16),
-    /// Pings and their kin.
+    /// ICMP, such as pings.
     Icmp,
 }
 
-/// Ports that are open, and for which endpoints.
+/// Open ports, and the endpoints that they are open for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenedPorts {
     /// The ports.
     pub ports: Ports,
-    /// For these endpoints; for all of them if empty.
+    /// The endpoints; empty means all of them.
     pub endpoints: Vec<String>,
 }
 
 impl Ports {
-    /// One TCP port.
+    /// Returns one TCP port.
     pub fn tcp(port: u16) -> Self {
         Self::Tcp(port, port)
     }
 
-    /// One UDP port.
+    /// Returns one UDP port.
     pub fn udp(port: u16) -> Self {
         Self::Udp(port, port)
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Ports {
     }
 }
 
-/// Reads `80`, `53/udp`, `8000-8999/tcp`, `icmp`.
+/// Parses `80`, `53/udp`, `8000-8999/tcp`, `icmp`.
 impl FromStr for Ports {
     type Err = Error;
 

@@ -3,7 +3,7 @@
 use crate::{Bag, Context, Error, OwnBag, Result, host};
 use std::fmt;
 
-/// A relation, seen from this unit's side; cheap to clone.
+/// A relation, from this unit's side; cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Relation {
     id: u32,
@@ -15,17 +15,17 @@ impl Relation {
         Self { id, endpoint: endpoint.into() }
     }
 
-    /// The relation's number in its model.
+    /// Returns the relation's number in its model.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// The endpoint of this unit's side.
+    /// Returns the endpoint of this unit's side.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// The application at the other end; in a peer relation, the unit's own.
+    /// Returns the application at the other end; in a peer relation, the unit's own.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Relation {
         host::relations::remote_application(self.id).map_err(Error::refused).context(self)
     }
 
-    /// The remote units that this unit has been told of, sorted; never this unit itself.
+    /// Returns the remote units in view, sorted; never this unit itself.
     ///
     /// # Errors
     ///
@@ -43,22 +43,23 @@ impl Relation {
         host::relations::members(self.id).map_err(Error::refused).context(self)
     }
 
-    /// This unit's own bag.
+    /// Returns this unit's own bag.
     pub fn unit_bag(&self) -> OwnBag {
         OwnBag::unit(self)
     }
 
-    /// The bag of this unit's application. Only the leader writes it; outside peer relations only the leader reads it.
+    /// Returns the bag of this unit's application. Only the leader writes it. Outside peer relations only the leader
+    /// reads it.
     pub fn app_bag(&self) -> OwnBag {
         OwnBag::application(self)
     }
 
-    /// A remote unit's bag.
+    /// Returns a remote unit's bag.
     pub fn member_bag(&self, unit: &str) -> Bag {
         Bag::of_unit(self, unit)
     }
 
-    /// The bag of the application at the other end.
+    /// Returns the bag of the application at the other end.
     ///
     /// # Errors
     ///

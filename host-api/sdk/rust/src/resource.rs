@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result, host};
 
-/// The file of a resource, as it is for the whole of this hook.
+/// The file of a resource. It does not change during a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     path: PathBuf,
@@ -14,22 +14,23 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Where it is: `std::fs` reads it as any other file.
+    /// Returns the path of the file, for `std::fs`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Rises by one with each content that is attached: kept in the unit's state, it tells whether there is news.
+    /// Returns the revision, which rises by one with each attached content. A charm that keeps it in the unit's state
+    /// detects new content.
     pub fn revision(&self) -> u32 {
         self.revision
     }
 
-    /// Bytes of its content.
+    /// Returns the size of the content, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The SHA-256 of its content, in 64 hex digits.
+    /// Returns the SHA-256 of the content, in 64 hex digits.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }

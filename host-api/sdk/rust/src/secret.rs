@@ -1,26 +1,26 @@
-//! Secrets: content that only those read who were granted it.
+//! Secrets: content for readers with a grant.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::bindings::periapt::charm::secrets as wit;
 use crate::{Context, Error, Relation, Result, host};
 
-/// How often a secret is to be rotated: its owner is told so by a secret-rotate event.
+/// The rotation policy of a secret. Its owner gets a secret-rotate event when rotation is due.
 pub use crate::bindings::periapt::charm::secrets::RotatePolicy as Rotate;
-/// What only the owner of a secret knows of it.
+/// The details of a secret, for its owner only.
 pub use crate::bindings::periapt::charm::secrets::{Access, Details as SecretDetails, Owner};
 
-/// A secret, by its URI: safe to hand on in a bag, as the URI opens nothing for who was not granted it.
+/// A secret, by its URI. The URI may be shared in a bag: only a grant gives access.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Secret {
     uri: String,
 }
 
-/// What a secret holds: values by key. Debug output shows no value.
+/// The content of a secret: values by key. Debug output shows no value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretContent(BTreeMap<String, Vec<u8>>);
 
-/// A secret that is to be made. [`add`](Self::add) makes it, with the hook's commit.
+/// A new secret. [`add`](Self::add) adds it with the hook's commit.
 #[derive(Debug)]
 #[must_use = "`add` makes the secret"]
 pub struct NewSecret {
@@ -29,7 +29,8 @@ pub struct NewSecret {
     said: wit::Metadata,
 }
 
-/// A change of a secret. [`apply`](Self::apply) makes it, with the hook's commit; what is not said stays.
+/// An update of a secret. [`apply`](Self::apply) makes it with the hook's commit. Values that are not set stay
+/// unchanged.
 #[derive(Debug)]
 #[must_use = "`apply` makes the change"]
 pub struct SecretChange {
@@ -39,7 +40,7 @@ pub struct SecretChange {
 }
 
 impl SecretContent {
-    /// One value as text.
+    /// Returns one value as text.
     ///
     /// # Errors
     ///
@@ -49,12 +50,12 @@ impl SecretContent {
         std::str::from_utf8(value).context(format!("{key} of the secret"))
     }
 
-    /// One value.
+    /// Returns one value.
     pub fn bytes(&self, key: &str) -> Option<&[u8]> {
         self.0.get(key).map(Vec::as_slice)
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -82,34 +83,34 @@ impl fmt::Display for Secret {
     }
 }
 
-/// What is said of a new secret and of one that changes.
+/// The setters of new secrets and of updates.
 macro_rules! said {
     () => {
-        /// A value; keys are of lower-case letters, digits and inner dashes, three at least.
+        /// Sets a value. Keys have lower-case letters, digits and inner dashes, three characters at least.
         pub fn value(mut self, key: impl Into<String>, value: impl AsRef<[u8]>) -> Self {
             self.content.0.insert(key.into(), value.as_ref().to_vec());
             self
         }
 
-        /// The owner's name for it, unique among the owner's secrets.
+        /// Sets the owner's label, unique among the owner's secrets.
         pub fn label(mut self, label: impl Into<String>) -> Self {
             self.said.label = Some(label.into());
             self
         }
 
-        /// What it is for, for people.
+        /// Sets the description for people.
         pub fn description(mut self, description: impl Into<String>) -> Self {
             self.said.description = Some(description.into());
             self
         }
 
-        /// How often it is to be rotated.
+        /// Sets the rotation policy.
         pub fn rotate(mut self, rotate: Rotate) -> Self {
             self.said.rotate = Some(rotate);
             self
         }
 
-        /// When its latest revision expires: a duration such as `24h`, or a time in RFC 3339.
+        /// Sets the expiry of the latest revision: a duration such as `24h`, or a time in RFC 3339.
         pub fn expire(mut self, expire: impl Into<String>) -> Self {
             self.said.expire = Some(expire.into());
             self
@@ -124,7 +125,7 @@ impl NewSecret {
         Self { owner, content: SecretContent::default(), said: nothing() }
     }
 
-    /// Makes it. Its content is readable in this hook at once, and there for others when the hook succeeds.
+    /// Adds the secret. This hook can read its content at once, other readers once the hook succeeds.
     ///
     /// # Errors
     ///
@@ -138,12 +139,12 @@ impl NewSecret {
 impl SecretChange {
     said!();
 
-    /// Changes it. Values that differ from the latest make a new revision; there is none without values.
+    /// Applies the update. Values that differ from the latest make a new revision; without values there is none.
     ///
     /// # Errors
     ///
-    /// When a key or the label is refused, or it is the application's and this unit does not lead. That a secret is
-    /// another's fails the hook when it commits.
+    /// When a key or the label is refused, or the secret is the application's and this unit does not lead. If the
+    /// secret has another owner, the hook fails at its commit.
     pub fn apply(self) -> Result {
         let content = (!self.content.0.is_empty()).then(|| self.content.pairs());
         host::secrets::set(&self.uri, content.as_deref(), &self.said).map_err(Error::refused)
@@ -151,17 +152,17 @@ impl SecretChange {
 }
 
 impl Secret {
-    /// One by its URI, as a bag or an option of type `secret` has it.
+    /// Creates a reference from a URI, as a bag or an option of type `secret` has it.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into() }
     }
 
-    /// Its URI.
+    /// Returns the URI.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// The content that this unit tracks: the latest when it first read it, or refreshed.
+    /// Returns the content of the tracked revision: the latest at this unit's first read or refresh.
     ///
     /// # Errors
     ///
@@ -170,7 +171,7 @@ impl Secret {
         self.read(None, wit::RevisionMode::Tracked)
     }
 
-    /// The same, and from now on this unit names it by a label of its own.
+    /// Returns the content like [`get`](Self::get), and sets this unit's own label for the secret.
     ///
     /// # Errors
     ///
@@ -179,7 +180,7 @@ impl Secret {
         self.read(Some(label), wit::RevisionMode::Tracked)
     }
 
-    /// The latest content, just this time.
+    /// Returns the latest content without tracking it.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl Secret {
         self.read(None, wit::RevisionMode::Peek)
     }
 
-    /// The latest content, from now on.
+    /// Returns the latest content, and tracks it from now on.
     ///
     /// # Errors
     ///
@@ -197,7 +198,7 @@ impl Secret {
         self.read(None, wit::RevisionMode::Refresh)
     }
 
-    /// The content that this unit tracks of the secret that it, or its owner, names so.
+    /// Returns the tracked content of the secret with this label of the unit or the owner.
     ///
     /// # Errors
     ///
@@ -207,7 +208,7 @@ impl Secret {
         Ok(content.map_err(Error::refused)?.into())
     }
 
-    /// What its owner knows of it.
+    /// Returns the details of the secret.
     ///
     /// # Errors
     ///
@@ -216,21 +217,21 @@ impl Secret {
         host::secrets::info(Some(&self.uri), None).map_err(Error::refused)
     }
 
-    /// Begins a change of it.
+    /// Begins an update of the secret.
     pub fn change(&self) -> SecretChange {
         SecretChange { uri: self.uri.clone(), content: SecretContent::default(), said: nothing() }
     }
 
-    /// Lets the application at the other end of a relation read it, for as long as the relation is there.
+    /// Grants read access to the application at the other end of a relation, for the life of the relation.
     ///
     /// # Errors
     ///
-    /// When it is not this unit's to grant.
+    /// When this unit may not grant the secret.
     pub fn grant(&self, relation: &Relation) -> Result {
         host::secrets::grant(&self.uri, relation.id(), None).map_err(Error::refused)
     }
 
-    /// Lets one unit at the other end read it.
+    /// Grants read access to one unit at the other end.
     ///
     /// # Errors
     ///
@@ -239,7 +240,7 @@ impl Secret {
         host::secrets::grant(&self.uri, relation.id(), Some(unit)).map_err(Error::refused)
     }
 
-    /// Takes a grant to an application (`mysql`) or a unit (`mysql/0`) back.
+    /// Revokes the grant of an application (`mysql`) or a unit (`mysql/0`).
     ///
     /// # Errors
     ///
@@ -248,7 +249,7 @@ impl Secret {
         host::secrets::revoke(&self.uri, reader).map_err(Error::refused)
     }
 
-    /// Removes it, with all its revisions.
+    /// Removes the secret, with all its revisions.
     ///
     /// # Errors
     ///
@@ -257,7 +258,7 @@ impl Secret {
         host::secrets::remove(&self.uri, None).map_err(Error::refused)
     }
 
-    /// Removes one revision of it: what a secret-remove or secret-expired event is answered with.
+    /// Removes one revision, in answer to a secret-remove or secret-expired event.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! What a charm keeps for its unit.
+//! The stored state of a unit.
 
 use crate::{Error, Result, host};
 use std::collections::BTreeMap;
 
-/// What this unit keeps from one hook to the next: texts by key, written when the hook succeeds and gone with the
-/// unit. Nobody else sees it. A unit has at most 4,096 keys of up to 256 bytes, values of up to 64 KiB, and 2 MiB in
-/// all; a hook that stores more fails when it commits.
+/// The unit's stored state: texts by key. A hook's writes take effect when it succeeds, and the state is removed with
+/// the unit. Only this unit sees it. A unit has at most 4,096 keys of up to 256 bytes, values of up to 64 KiB, and 2
+/// MiB in all; a hook that stores more fails at its commit.
 #[derive(Debug)]
 pub struct State(());
 
@@ -14,21 +14,21 @@ impl State {
         Self(())
     }
 
-    /// What is stored under a key, this hook's writes included.
+    /// Returns the value of a key, this hook's writes included.
     pub fn get(&self, key: &str) -> Option<String> {
         host::state::get(key)
     }
 
-    /// All that is stored.
+    /// Returns all keys and values.
     pub fn all(&self) -> BTreeMap<String, String> {
         host::state::get_all().into_iter().collect()
     }
 
-    /// Stores a value; an empty one is a value.
+    /// Stores a value; an empty value counts as a value.
     ///
     /// # Errors
     ///
-    /// When the hook asks for more than one commit takes.
+    /// When the hook's effects exceed the bound of a commit.
     pub fn set(&self, key: impl Into<String>, value: impl Into<String>) -> Result {
         self.set_all([(key, value)])
     }
@@ -47,7 +47,7 @@ impl State {
         host::state::set(&changes).map_err(Error::refused)
     }
 
-    /// Deletes a key, if it is there.
+    /// Deletes a key, if it exists.
     ///
     /// # Errors
     ///

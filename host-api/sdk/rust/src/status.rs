@@ -1,37 +1,37 @@
-//! What a charm says of its workload.
+//! Statuses of the workload.
 
 use crate::bindings::periapt::charm::status as wit;
 use std::fmt;
 
-/// The word of a status.
+/// The workload status without its message.
 pub use wit::WorkloadStatus as Workload;
 
 /// A workload's status and its message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// The word.
+    /// The status.
     pub workload: Workload,
-    /// What an operator should know, or do.
+    /// The message for the operator.
     pub message: String,
 }
 
 impl Status {
-    /// It works.
+    /// Creates the status of a workload that works.
     pub fn active(message: impl Into<String>) -> Self {
         Self { workload: Workload::Active, message: message.into() }
     }
 
-    /// It waits for an operator; the message says for what.
+    /// Creates the status of a workload that waits for an operator. The message names the needed step.
     pub fn blocked(message: impl Into<String>) -> Self {
         Self { workload: Workload::Blocked, message: message.into() }
     }
 
-    /// It waits for another unit or application.
+    /// Creates the status of a workload that waits for another unit or application.
     pub fn waiting(message: impl Into<String>) -> Self {
         Self { workload: Workload::Waiting, message: message.into() }
     }
 
-    /// It is being worked on.
+    /// Creates the status of a workload that the charm is working on.
     pub fn maintenance(message: impl Into<String>) -> Self {
         Self { workload: Workload::Maintenance, message: message.into() }
     }

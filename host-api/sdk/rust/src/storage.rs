@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result, host};
 
-/// An instance of storage that can be used. What is written there stays, whatever becomes of the hook.
+/// An attached instance of storage. Writes to it stay even if the hook fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
     id: String,
@@ -12,12 +12,12 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// `NAME/NUMBER`.
+    /// Returns the id, `NAME/NUMBER`.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Its directory; the files in it are used by `std::fs` as any other.
+    /// Returns the directory, for `std::fs`.
     pub fn location(&self) -> &Path {
         &self.location
     }

@@ -1,4 +1,4 @@
-//! Testing a charm on the host: a unit in memory answers the charm's calls.
+//! Tests of a charm on the host: an in-memory unit answers the charm's calls.
 //!
 //! ```
 //! use periapt_sdk::testing::Harness;
@@ -18,10 +18,10 @@
 //! assert_eq!(unit.status(), Some(Status::active("")));
 //! ```
 //!
-//! As in the sandbox, what a hook asked for happens when it succeeds and not at all when it fails, a unit that does not
-//! lead may not write its application's bag, and an empty value removes a key. The argv door answers what
-//! [`Harness::tools`] gives it. A test that sets up what cannot be fails, and with [`Harness::declares`] one that sets up what the charm does not
-//! declare.
+//! As in the sandbox, a hook's effects happen if it succeeds and not at all if it fails, only the leader may write
+//! its application's bag, and an empty value removes a key. Hook tools return the results that [`Harness::tools`]
+//! sets. A test that sets up an impossible state fails, and with [`Harness::declares`] also one that sets up a name
+//! that the charm does not declare.
 
 mod batch;
 mod declared;

@@ -1,11 +1,11 @@
-//! Juju's hook tools, for what has no typed function yet and for ported charms.
+//! Juju's hook tools, for calls without a typed function and for ported charms.
 
 use crate::{Error, Result, host};
 
-/// What a hook tool answered.
+/// The output of a hook tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// 0 for success, 1 for a failure while running, 2 for bad arguments.
+    /// The exit code: 0 for success, 1 for a failure while running, 2 for bad arguments.
     pub code: u8,
     /// Standard output.
     pub stdout: String,
@@ -14,7 +14,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Standard output of a tool that succeeded.
+    /// Returns the standard output of a tool that succeeded.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The unit that a hook runs in.
+//! The unit of a hook.
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// The unit that the hook runs in: what it knows, and what it may ask for.
+/// The unit of the hook: access to its data and to the host's calls.
 #[derive(Debug)]
 pub struct Unit {
     attempt: u32,
@@ -18,37 +18,38 @@ impl Unit {
         Self { attempt }
     }
 
-    /// `APPLICATION/NUMBER`.
+    /// Returns the unit's name, `APPLICATION/NUMBER`.
     pub fn name(&self) -> String {
         host::identity::unit_name()
     }
 
-    /// The application's name.
+    /// Returns the application's name.
     pub fn app(&self) -> String {
         host::identity::application_name()
     }
 
-    /// The model's name.
+    /// Returns the model's name.
     pub fn model(&self) -> String {
         host::identity::model_name()
     }
 
-    /// The machine that the unit runs on.
+    /// Returns the machine of the unit.
     pub fn machine(&self) -> String {
         host::identity::machine_id()
     }
 
-    /// A subordinate's principal.
+    /// Returns the principal of a subordinate.
     pub fn principal(&self) -> Option<String> {
         host::identity::principal_unit()
     }
 
-    /// 1 for a hook's first attempt; a lower bound where nothing outside the model depends on it.
+    /// Returns the number of the hook's attempt, from 1: exact for units with storage or outside grants, a lower
+    /// bound for others.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// The address by which other units reach this one.
+    /// Returns the address at which other units reach this unit.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl Unit {
         host::identity::private_address().map_err(Error::refused)
     }
 
-    /// The address by which the world reaches this unit.
+    /// Returns the address at which the outside world reaches this unit.
     ///
     /// # Errors
     ///
@@ -66,35 +67,35 @@ impl Unit {
         host::identity::public_address().map_err(Error::refused)
     }
 
-    /// The settings, as the charm's own type.
+    /// Returns the settings, as the charm's own type.
     ///
     /// # Errors
     ///
-    /// What [`FromConfig::from_config`] returns.
+    /// The error of [`FromConfig::from_config`].
     pub fn config<T: FromConfig>(&self) -> Result<T> {
         T::from_config(&Config::new())
     }
 
-    /// Whether this unit leads its application; a `true` holds for at least 30 seconds.
+    /// Returns true if this unit leads its application. A `true` holds for at least 30 seconds.
     ///
     /// # Errors
     ///
-    /// When it cannot be told now.
+    /// When leadership is unknown at the moment.
     pub fn is_leader(&self) -> Result<bool> {
         host::leadership::is_leader().map_err(Error::refused)
     }
 
-    /// The relations of an endpoint, by number.
+    /// Returns the relations of an endpoint, by number.
     pub fn relations(&self, endpoint: &str) -> Vec<Relation> {
         host::relations::ids(endpoint).into_iter().map(|id| Relation::new(id, endpoint)).collect()
     }
 
-    /// The first relation of an endpoint: the only one of a peer endpoint or of one with `limit: 1`.
+    /// Returns the first relation of an endpoint: the only one of a peer endpoint, or of an endpoint with `limit: 1`.
     pub fn relation(&self, endpoint: &str) -> Option<Relation> {
         self.relations(endpoint).into_iter().next()
     }
 
-    /// The addresses of an endpoint or an extra binding, as operators bound it to a space.
+    /// Returns the addresses of an endpoint or an extra binding, by the space that operators bound it to.
     ///
     /// # Errors
     ///
@@ -103,71 +104,72 @@ impl Unit {
         host::network::get(binding, None).map_err(Error::refused)
     }
 
-    /// Which units the operator wants, here and at the other ends of relations, and how they are: to wait for all of
-    /// them, or for none that will not come.
+    /// Returns the goal state: the units that the operator wants, here and at the other ends of relations, with their
+    /// statuses. A charm uses it to wait for all of them, or to stop waiting.
     pub fn goal_state(&self) -> GoalState {
         host::goal_state::get()
     }
 
-    /// What the charm keeps for this unit from one hook to the next.
+    /// Returns the unit's stored state.
     pub fn state(&self) -> State {
         State::new()
     }
 
-    /// Begins a secret of the application's: only its leader makes one, and all its units read it.
+    /// Begins a new secret of the application: only its leader makes one, and all its units read it.
     pub fn app_secret(&self) -> NewSecret {
         NewSecret::new(Owner::Application)
     }
 
-    /// Begins a secret of this unit's own.
+    /// Begins a new secret of this unit.
     pub fn own_secret(&self) -> NewSecret {
         NewSecret::new(Owner::Unit)
     }
 
-    /// The secret that this unit, or the application that it leads, names so.
+    /// Returns the secret with this label of the unit, or of the application that it leads.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When there is no such secret.
     pub fn secret_labelled(&self, label: &str) -> Result<Secret> {
         let details = host::secrets::info(None, Some(label)).map_err(Error::refused)?;
         Ok(Secret::new(details.uri))
     }
 
-    /// The secrets that this unit looks after: its own, and as leader its application's.
+    /// Returns the secrets that this unit manages: its own, and as leader its application's.
     ///
     /// # Errors
     ///
-    /// When it cannot be told now.
+    /// When leadership is unknown at the moment.
     pub fn secrets(&self) -> Result<Vec<Secret>> {
         secret::all()
     }
 
-    /// The storage of a name that can be used now, by id; what is not there yet, or about to go, is left out.
+    /// Returns the attached instances of a storage, by id. Instances that are being attached or detached are left
+    /// out.
     pub fn storage(&self, name: &str) -> Vec<Storage> {
         let ids = host::storage::list(Some(name));
         ids.iter().filter_map(|id| Storage::find(id).ok()).collect()
     }
 
-    /// Asks for more instances of a storage; each comes with a storage-attached event.
+    /// Adds instances of a storage. Each comes with a storage-attached event.
     ///
     /// # Errors
     ///
-    /// When the charm declares no such storage. That there are too many is told when the hook is committed.
+    /// When the charm declares no such storage. Too many instances fail the hook at its commit.
     pub fn add_storage(&self, name: &str, count: u32) -> Result {
         host::storage::add(name, count).map_err(Error::refused)
     }
 
-    /// The file of a resource that the charm declares; it is fetched first if it is not at hand.
+    /// Returns the file of a resource that the charm declares. The agent fetches it first, if necessary.
     ///
     /// # Errors
     ///
-    /// When the charm declares no such file, nothing was attached yet, or it cannot be fetched now.
+    /// When the charm declares no such file, nothing was attached yet, or the agent cannot fetch it now.
     pub fn resource(&self, name: &str) -> Result<Resource> {
         Resource::find(name)
     }
 
-    /// Says how the workload is. Seen at once, and stays if the hook fails.
+    /// Sets the workload's status. It is visible at once, and stays if the hook fails.
     ///
     /// # Errors
     ///
@@ -176,11 +178,11 @@ impl Unit {
         host::status::set(status.workload, &status.message).map_err(Error::refused)
     }
 
-    /// What this unit last said of its workload; `None` if it never did.
+    /// Returns the unit's last workload status, or `None` if it never set one.
     ///
     /// # Errors
     ///
-    /// When it cannot be told now.
+    /// When the status is unknown at the moment.
     pub fn status(&self) -> Result<Option<Status>> {
         let info = host::status::get().map_err(Error::refused)?;
         let workload = match info.status {
@@ -193,7 +195,7 @@ impl Unit {
         Ok(Some(Status { workload, message: info.message }))
     }
 
-    /// Says how the application as a whole is; leader only.
+    /// Sets the status of the application; leader only.
     ///
     /// # Errors
     ///
@@ -202,7 +204,7 @@ impl Unit {
         host::status::set_application(status.workload, &status.message).map_err(Error::refused)
     }
 
-    /// Tells operators the workload's version.
+    /// Sets the workload's version.
     ///
     /// # Errors
     ///
@@ -239,7 +241,7 @@ impl Unit {
         host::ports::close(ports.into().to_wit(), &[]).map_err(Error::refused)
     }
 
-    /// What is open, this hook's requests included.
+    /// Returns the open ports, this hook's requests included.
     pub fn opened_ports(&self) -> Vec<OpenedPorts> {
         host::ports::opened()
             .into_iter()
@@ -247,7 +249,7 @@ impl Unit {
             .collect()
     }
 
-    /// Closes what is open for all endpoints and not wanted, then opens what is wanted and not open.
+    /// Closes unwanted ports that are open for all endpoints, then opens wanted ports.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a charm's author can rely on, shown by charms of a few lines.
+//! Guarantees for charm authors, shown by charms of a few lines.
 
 use periapt_sdk::testing::Harness;
 use periapt_sdk::{
@@ -44,7 +44,7 @@ fn a_value_that_does_not_parse_names_bag_key_and_value() {
     assert_eq!(unit.unit_bag(&db)["seen"], "81");
 }
 
-/// Does one thing that its `what` option names, at every event.
+/// Does the one thing that its `what` option names, at every event.
 #[derive(Default)]
 struct Agile;
 

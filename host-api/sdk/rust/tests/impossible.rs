@@ -1,5 +1,5 @@
-//! The table of states that cannot be (`runtime/hook/tests/impossible.json`), which `try-hook` and all harnesses read: a
-//! test that sets one up fails, and is told what would be right.
+//! The table of impossible states (`runtime/hook/tests/impossible.json`), which `try-hook` and all harnesses read: a
+//! test that sets one up fails, with a message that says what would be right.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -22,7 +22,7 @@ const TABLE: &str = include_str!("../../../../runtime/hook/tests/impossible.json
 
 #[derive(Deserialize)]
 struct Table {
-    /// Their `charmcraft.yaml`, by name.
+    /// The `charmcraft.yaml` of each charm, by name.
     charms: BTreeMap<String, String>,
     cases: Vec<Case>,
 }
@@ -40,7 +40,7 @@ struct Idle;
 
 impl Charm for Idle {}
 
-/// What a step panics with, if it does.
+/// Returns the message of a step's panic.
 fn told(step: impl FnOnce()) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(step)).err()?;
     let text = panic.downcast_ref::<String>().cloned();
@@ -50,7 +50,7 @@ fn told(step: impl FnOnce()) -> Option<String> {
 fn does(unit: &mut Harness<Idle>, relations: &mut Vec<Relation>, charm: &str, step: &[Value]) {
     let text = |index: usize| step[index].as_str().unwrap();
     let relation = || relations[usize::try_from(step[1].as_u64().unwrap()).unwrap()].clone();
-    // What is set up without a hook.
+    // Steps of the set-up, without a hook.
     let set_up = match text(0) {
         "relate" => {
             relations.push(unit.relate(text(1), text(2)));

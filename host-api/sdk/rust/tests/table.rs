@@ -1,5 +1,5 @@
-//! The harness, asked what the table of hook tools asks of the host (`runtime/hook/tests/typed.json`): a charm's tests are answered
-//! as its hooks will be.
+//! The harness against the table of hook tools (`runtime/hook/tests/typed.json`): a charm's tests get the answers
+//! that its hooks will get.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -26,11 +26,12 @@ use scene::Scene;
 /// The typed half of the table.
 const PUBLISHED: &str = include_str!("../../../../runtime/hook/tests/typed.json");
 
-/// What a harness has no counterpart of: bounds, other units of the machine, what operators do to a relation.
+/// Givens without a counterpart in a harness: bounds, other units of the machine, an operator's changes of a
+/// relation.
 const NOT_IN_A_HARNESS: [&str; 9] =
     ["limit", "opened", "subordinate", "removed", "dying", "suspended", "option", "application", "addresses"];
 
-/// Functions that the SDK has no word for or asks for by a builder of its own, or that answer with a place of the test's own.
+/// Functions that the SDK lacks or offers through a builder, or that return a path of the test's own.
 const NOT_IN_THE_SDK: [&str; 12] = [
     "status.get-application",
     "leadership.get-settings",
@@ -48,9 +49,9 @@ const NOT_IN_THE_SDK: [&str; 12] = [
 
 #[derive(Deserialize)]
 struct Table {
-    /// Ids of secrets by the names that the table has for them.
+    /// The ids of secrets, by their names in the table.
     secrets: BTreeMap<String, String>,
-    /// The id of the first that a hook makes.
+    /// The id of the first secret that a hook makes.
     drawn: String,
     cases: Vec<Case>,
 }
@@ -60,14 +61,14 @@ struct Table {
 struct Case {
     tool: String,
     case: String,
-    /// What is otherwise than in the plain world, in words.
+    /// The differences from the plain world, in words.
     given: Vec<Vec<String>>,
     hook: Vec<String>,
-    /// Tools that were run before it, in the same hook.
+    /// Tools that run before the call, in the same hook.
     before: Vec<String>,
     function: String,
     arguments: Value,
-    /// As the journal writes it.
+    /// The answer, as the journal writes it.
     answer: Value,
 }
 
@@ -90,10 +91,9 @@ fn a_harness_answers_typed_calls_as_the_table_says() {
 fn is_comparable(case: &Case) -> bool {
     let odd =
         |given: &Vec<String>| given.first().is_some_and(|word| NOT_IN_A_HARNESS.contains(&word.as_str()));
-    // What an argv tool did before has no counterpart, and what fails only when it is committed has none either.
-    // The SDK names no third application's bag, and says nothing of one endpoint's ports when it closes them; it
-    // gives each failure a reason, and names each secret. A harness takes an action's parameters by their paths, and
-    // tells batches by an event of their own.
+    // Effects of earlier hook tools, and failures at the commit, have no counterpart in a harness. The SDK does not
+    // name a third application's bag, does not close one endpoint's ports, gives each failure a reason, and names
+    // each secret. A harness takes an action's parameters by their paths, and runs batches as an event of their own.
     let unsaid = [
         "in a batch",
         "who does not exist",

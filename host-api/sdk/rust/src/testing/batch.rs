@@ -1,11 +1,11 @@
-//! What happens in a relation before a batch hook.
+//! Changes in a relation before a batch hook.
 
 use super::harness::{Harness, Outcome, owned};
 use super::state::{Text, apply};
 use crate::{Charm, Event, Relation, RelationBatch};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What happened in a relation since its last hook, for a charm that asks for batches:
+/// The changes in a relation since its last hook, for a charm that asks for batches:
 ///
 /// ```
 /// # use periapt_sdk::testing::Batch;
@@ -20,33 +20,33 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Nothing yet.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A remote unit with its bag came into view.
+    /// Adds a remote unit that came into view, with its bag.
     #[must_use]
     pub fn join(mut self, unit: &str, bag: &[(&str, &str)]) -> Self {
         self.joined.insert(unit.to_owned(), owned(bag).into_iter().collect());
         self
     }
 
-    /// A member's bag changed; an empty value removes its key.
+    /// Adds a change of a member's bag. An empty value removes its key.
     #[must_use]
     pub fn change(mut self, unit: &str, bag: &[(&str, &str)]) -> Self {
         self.changed.insert(unit.to_owned(), owned(bag).into_iter().collect());
         self
     }
 
-    /// A member went out of view; its bag can still be read.
+    /// Adds a member that went out of view. Its bag can still be read.
     #[must_use]
     pub fn depart(mut self, unit: &str) -> Self {
         self.departed.insert(unit.to_owned());
         self
     }
 
-    /// The remote application's bag changed.
+    /// Adds a change of the remote application's bag.
     #[must_use]
     pub fn change_app(mut self, bag: &[(&str, &str)]) -> Self {
         self.app = Some(owned(bag).into_iter().collect());
@@ -55,7 +55,7 @@ impl Batch {
 }
 
 impl<C: Charm> Harness<C> {
-    /// All that a batch holds happens, and is told in one hook.
+    /// Applies all changes of a batch, and runs one hook for them.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl<C: Charm> Harness<C> {
         for unit in batch.joined.keys() {
             self.state().check_remote_unit(relation, unit);
         }
-        // One that joins in it may change and leave in it, too.
+        // A unit that joins in the batch may also change and depart in it.
         let known =
             batch.changed.keys().chain(&batch.departed).filter(|unit| !batch.joined.contains_key(*unit));
         for unit in known {

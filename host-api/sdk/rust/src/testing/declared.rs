@@ -1,21 +1,21 @@
-//! What a charm declares, as far as a harness has to know it: the names of its options, endpoints, storage,
-//! resources and actions.
+//! The parts of a charm's metadata that a harness checks: the names of options, endpoints, storage, resources and
+//! actions.
 
 use std::collections::BTreeSet;
 
-/// Names by what they name; none where the document's style hides them (`provides: {db: mysql}`).
+/// Names by their kind. `None` means that the document's style hides them (`provides: {db: mysql}`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) options: Names,
     pub(crate) endpoints: Names,
-    /// Those of them that are for peers.
+    /// The names of peer endpoints.
     pub(crate) peers: Names,
     pub(crate) storage: Names,
     pub(crate) resources: Names,
     pub(crate) actions: Names,
 }
 
-/// Some names, or nobody knows which.
+/// A set of names. `None` means unknown names.
 pub(crate) type Names = Option<BTreeSet<String>>;
 
 impl Declared {
@@ -33,16 +33,16 @@ impl Declared {
         }
     }
 
-    /// Whether a name is one of some, as far as they are known.
+    /// Returns true if a name is in a set, or if the set is unknown.
     pub(crate) fn has(names: &Names, name: &str) -> bool {
         names.as_ref().is_none_or(|names| names.contains(name))
     }
 }
 
-/// The keys right below a path of keys.
+/// Returns the keys right below a path of keys.
 fn names(text: &str, path: &[&str]) -> Names {
     let mut found = BTreeSet::new();
-    // Keys that lead to the present line, each with its indentation.
+    // The keys above the current line, each with its indentation.
     let mut above: Vec<(usize, &str)> = Vec::new();
     for line in text.lines() {
         let rest = line.trim_start();

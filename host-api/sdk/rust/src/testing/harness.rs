@@ -1,4 +1,4 @@
-//! The harness: a unit that a test sets up, sends events to, and looks at.
+//! The harness: a unit that a test sets up, sends events to, and inspects.
 
 use super::declared::{Declared, Names};
 use super::possible::{application_of, inconsistent};
@@ -11,7 +11,7 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
-/// How a hook ended.
+/// The outcome of a hook.
 pub type Outcome = Result<crate::Outcome, Failure>;
 
 /// A unit in memory that runs the hooks of the charm `C`.
@@ -22,19 +22,19 @@ pub struct Harness<C> {
 }
 
 impl<C: Charm> Harness<C> {
-    /// A unit by its name, without relations or settings, that does not lead.
+    /// Creates a unit by its name, without relations or settings. The unit does not lead.
     ///
     /// # Panics
     ///
-    /// When that is no unit's name. As everything that cannot be fails a test: a remote unit of another application, the
-    /// unit itself among its peers, a change by who has not joined.
+    /// When the text is no unit's name. Every impossible state fails a test: a remote unit of another application,
+    /// the unit itself among its peers, a change of a unit that has not joined.
     pub fn new(unit: &str) -> Self {
         application_of(unit);
         Self { state: Some(State::new(unit)), next_relation: 0, charm: PhantomData }
     }
 
-    /// Says what the charm declares, as the text of its `charmcraft.yaml` (`include_str!`). From then on a test that sets
-    /// up an option, a relation, storage, a resource or an action that is not declared there panics: it would show nothing.
+    /// Sets the charm's metadata, the text of its `charmcraft.yaml` (`include_str!`). From then on, a test panics if
+    /// it sets up an option, a relation, storage, a resource or an action that the charm does not declare.
     pub fn declares(&mut self, charmcraft: &str) -> &mut Self {
         self.state_mut().declared = Declared::read(charmcraft);
         self
@@ -53,7 +53,7 @@ impl<C: Charm> Harness<C> {
         self
     }
 
-    /// The unit's private address; `None` if it is not known.
+    /// Sets the unit's private address. `None` means unknown.
     pub fn address(&mut self, address: Option<&str>) -> &mut Self {
         self.state_mut().address = address.map(str::to_owned);
         self
@@ -66,7 +66,7 @@ impl<C: Charm> Harness<C> {
         self
     }
 
-    /// Answers the argv door.
+    /// Sets the function that answers hook tools.
     pub fn tools(&mut self, mut answer: impl FnMut(&str, &[String]) -> Output + 'static) -> &mut Self {
         self.state_mut().tools = Some(Box::new(move |name, args| {
             let output = answer(name, args);
@@ -79,7 +79,7 @@ impl<C: Charm> Harness<C> {
         self
     }
 
-    /// Adds a relation, without an event; one with the unit's own application is a peer relation.
+    /// Adds a relation, without an event. A relation with the unit's own application is a peer relation.
     pub fn relate(&mut self, endpoint: &str, remote: &str) -> Relation {
         declared("endpoint", endpoint, &self.state().declared.endpoints);
         self.state().check_peers(self.next_relation, endpoint, remote);
@@ -97,14 +97,15 @@ impl<C: Charm> Harness<C> {
         Relation::new(id, endpoint)
     }
 
-    /// Sets the address that the host wrote in the unit's own bag when the relation came; `None`: it wrote none.
+    /// Sets the address that the host wrote into the unit's own bag at the start of the relation. `None` means that
+    /// there is none.
     pub fn relation_address(&mut self, relation: &Relation, address: Option<&str>) -> &mut Self {
         let own = self.state().unit.clone();
         self.write_unit(relation, &own, &[("ingress-address", address.unwrap_or_default())]);
         self
     }
 
-    /// Gives the unit storage, such as `data/0` in a directory of the test's own, without an event.
+    /// Attaches storage, such as `data/0` in a directory of the test's own, without an event.
     pub fn storage(&mut self, id: &str, location: &std::path::Path) -> &mut Self {
         declared("storage", id.split('/').next().unwrap_or(id), &self.state().declared.storage);
         self.state().check_storage(id);
@@ -112,8 +113,8 @@ impl<C: Charm> Harness<C> {
         self
     }
 
-    /// Attaches a file of the test's own as the content of a resource, without an event; again, it is the next revision.
-    /// Its SHA-256 is what the test says: the harness computes none.
+    /// Attaches a file of the test's own as the content of a resource, without an event. Each call makes a new
+    /// revision. The harness does not compute the SHA-256.
     pub fn resource(&mut self, name: &str, file: &std::path::Path, sha256: &str) -> &mut Self {
         declared("resource", name, &self.state().declared.resources);
         let resources = &mut self.state_mut().resources;
@@ -123,33 +124,33 @@ impl<C: Charm> Harness<C> {
         self
     }
 
-    /// How many instances of a storage the charm asked for.
+    /// Returns the number of instances of a storage that the charm added.
     pub fn added_storage(&self, name: &str) -> u32 {
         self.state().durable.added_storage.get(name).copied().unwrap_or(0)
     }
 
-    /// Grants the unit a secret of another application's, without an event.
+    /// Grants the unit a secret of another application, without an event.
     pub fn grant_secret(&mut self, content: &[(&str, &str)]) -> Secret {
         Secret::new(self.state_mut().durable.secrets.grant(bytes(content)))
     }
 
-    /// The other application gives such a secret other content: a new revision, without an event.
+    /// Adds a revision to a secret of another application, without an event.
     pub fn revise_secret(&mut self, secret: &Secret, content: &[(&str, &str)]) {
         self.state_mut().durable.secrets.revise(secret.uri(), bytes(content));
     }
 
-    /// The other application takes its grant back.
+    /// Revokes the unit's access to a secret of another application.
     pub fn revoke_secret(&mut self, secret: &Secret) {
         self.state_mut().durable.secrets.revoke(secret.uri());
     }
 
-    /// The latest revision of a secret, and its content; none if there is no such secret.
+    /// Returns a secret's latest revision and its content, or `None` if the secret does not exist.
     pub fn secret(&self, secret: &Secret) -> Option<(u32, SecretContent)> {
         let kept = self.state().durable.secrets.of(secret.uri())?;
         Some((kept.latest(), kept.revisions.get(&kept.latest())?.clone().into()))
     }
 
-    /// Who may read a secret: applications and units.
+    /// Returns the readers of a secret: applications and units.
     pub fn secret_readers(&self, secret: &Secret) -> Vec<String> {
         let kept = self.state().durable.secrets.of(secret.uri());
         kept.map(|kept| kept.access.keys().cloned().collect()).unwrap_or_default()
@@ -159,11 +160,11 @@ impl<C: Charm> Harness<C> {
     ///
     /// # Errors
     ///
-    /// The charm's failure; what the hook asked for is then undone, save its statuses and its log.
+    /// The charm's failure. The hook's effects are then undone, except statuses and log.
     ///
     /// # Panics
     ///
-    /// When the event is about a relation, storage or a secret that the unit has not: no such event would come.
+    /// When the event's relation, storage or secret does not exist: no such event would come.
     pub fn run(&mut self, event: Event) -> Outcome {
         self.state().check_event(&event);
         let before = self.state().durable.clone();
@@ -181,7 +182,7 @@ impl<C: Charm> Harness<C> {
         outcome
     }
 
-    /// A remote unit with its bag comes into view: `joined`, then `changed`.
+    /// Brings a remote unit with its bag into view: runs `joined`, then `changed`.
     ///
     /// # Errors
     ///
@@ -202,7 +203,7 @@ impl<C: Charm> Harness<C> {
         self.changed(relation, Some(unit))
     }
 
-    /// A remote unit's bag changes.
+    /// Changes a remote unit's bag, and runs `changed`.
     ///
     /// # Errors
     ///
@@ -213,7 +214,7 @@ impl<C: Charm> Harness<C> {
         self.changed(relation, Some(unit))
     }
 
-    /// The remote application's bag changes.
+    /// Changes the remote application's bag, and runs `changed`.
     ///
     /// # Errors
     ///
@@ -226,7 +227,7 @@ impl<C: Charm> Harness<C> {
         self.changed(relation, None)
     }
 
-    /// A remote unit goes out of view.
+    /// Takes a remote unit out of view, and runs `departed`.
     ///
     /// # Errors
     ///
@@ -243,7 +244,7 @@ impl<C: Charm> Harness<C> {
         }))
     }
 
-    /// The relation ends: its members depart, then it is broken.
+    /// Ends the relation: runs `departed` for each member, then `broken`.
     ///
     /// # Errors
     ///
@@ -258,7 +259,7 @@ impl<C: Charm> Harness<C> {
         self.run(Event::RelationBroken(RelationBroken { relation: relation.clone(), app }))
     }
 
-    /// Says which units the operator wants; by default none are.
+    /// Sets the goal state: the units that the operator wants. There are none by default.
     pub fn goal_state(&mut self, goal: GoalState) -> &mut Self {
         self.state_mut().goal = goal;
         self
@@ -276,59 +277,59 @@ impl<C: Charm> Harness<C> {
         self.run(Event::Action(ActionEvent { name: name.to_owned(), id: "1".to_owned() }))
     }
 
-    /// What the last action set, by key.
+    /// Returns the results of the last action, by key.
     pub fn action_results(&self) -> BTreeMap<String, String> {
         self.state().action.as_ref().map(|action| action.results.clone()).unwrap_or_default()
     }
 
-    /// What the last action told while it ran.
+    /// Returns the progress messages of the last action.
     pub fn action_log(&self) -> &[String] {
         self.state().action.as_ref().map(|action| action.log.as_slice()).unwrap_or_default()
     }
 
-    /// What the last action said that it failed with, if it said so.
+    /// Returns the message of the last action's failure, if the charm marked it as failed.
     pub fn action_failure(&self) -> Option<&str> {
         self.state().action.as_ref()?.failed.as_deref()
     }
 
-    /// What the unit last said of its workload.
+    /// Returns the unit's last workload status.
     pub fn status(&self) -> Option<Status> {
         self.state().status.clone()
     }
 
-    /// What the leader last said of the application.
+    /// Returns the application's last status.
     pub fn app_status(&self) -> Option<Status> {
         self.state().application_status.clone()
     }
 
-    /// The workload's version.
+    /// Returns the workload's version.
     pub fn version(&self) -> Option<String> {
         self.state().version.clone()
     }
 
-    /// Ports that are open.
+    /// Returns the open ports.
     pub fn opened_ports(&self) -> Vec<OpenedPorts> {
         self.state().durable.ports.clone()
     }
 
-    /// What the charm keeps for the unit.
+    /// Returns the unit's stored state.
     pub fn stored(&self) -> BTreeMap<String, String> {
         self.state().durable.state.clone()
     }
 
-    /// The lines logged so far.
+    /// Returns the lines logged so far.
     pub fn log(&self) -> &[(Level, String)] {
         &self.state().log
     }
 
-    /// The unit's own bag in a relation.
+    /// Returns the unit's own bag in a relation.
     pub fn unit_bag(&self, relation: &Relation) -> BTreeMap<String, String> {
         let state = self.state();
         let relation = state.durable.relations.get(&relation.id());
         relation.and_then(|relation| relation.units.get(&state.unit)).cloned().unwrap_or_default()
     }
 
-    /// Its application's bag in a relation.
+    /// Returns its application's bag in a relation.
     pub fn app_bag(&self, relation: &Relation) -> BTreeMap<String, String> {
         let state = self.state();
         let relation = state.durable.relations.get(&relation.id());
@@ -372,7 +373,7 @@ impl<C: Charm> Harness<C> {
     }
 }
 
-/// What a test sets up must be declared, as far as that is known.
+/// Fails the test if the charm does not declare a name, as far as its names are known.
 fn declared(what: &str, name: &str, names: &Names) {
     if !Declared::has(names, name) {
         inconsistent(&format!("the charm has no {what} {name:?}"));

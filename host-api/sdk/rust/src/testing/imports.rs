@@ -1,4 +1,4 @@
-//! The host's functions, of the same shape as the generated imports, answered from memory.
+//! The host's functions in memory, with the signatures of the generated imports.
 
 use super::state::{State, apply, current};
 use crate::bindings::periapt::charm as wit;
@@ -38,7 +38,7 @@ pub(crate) mod relations {
     pub(crate) fn members(id: u32) -> Result<Vec<String>, Error> {
         current(|state| {
             let mut members: Vec<String> = state.relation(id)?.members.iter().cloned().collect();
-            // By number, as the host sorts them.
+            // Sorted by number, as by the host.
             members
                 .sort_by_key(|unit| unit.rsplit_once('/').and_then(|(_, number)| number.parse::<u32>().ok()));
             Ok(members)
@@ -68,8 +68,8 @@ pub(crate) mod relations {
         })
     }
 
-    /// Who may read what, as the host decides it: own application's bag only the leader outside peer relations, no
-    /// colleague's there either, and nobody's who is not in the relation.
+    /// Reads a bag by the host's rules: only the leader reads its own application's bag outside peer relations, no
+    /// unit reads a colleague's bag there, and no unit reads bags from outside the relation.
     fn read(state: &mut State, id: u32, bag: &Bag) -> Result<Text, Error> {
         let denied = || Error::PermissionDenied("permission denied".to_owned());
         let (own_unit, own, leader) = (state.unit.clone(), state.application().to_owned(), state.leader);
@@ -93,7 +93,7 @@ pub(crate) mod relations {
         }
     }
 
-    /// The application of a unit's name.
+    /// Returns the application of a unit's name.
     fn unit_of(name: &str) -> Result<&str, Error> {
         let is_name = |text: &str| {
             let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -132,7 +132,7 @@ pub(crate) mod ports {
         })
     }
 
-    /// Refuses a range that is none, and one that shares a port with another of the unit.
+    /// Refuses an invalid range, and a range that shares a port with another open range of the unit.
     fn check(state: &State, verb: &str, ports: &Ports) -> Result<(), Error> {
         if let Some((protocol, first, last)) = bounds(ports).filter(|(_, first, last)| first > last) {
             return Err(Error::InvalidArgument(format!("invalid port range {first}-{last}/{protocol}")));
@@ -220,7 +220,7 @@ pub(crate) mod leadership {
 pub(crate) mod network {
     use super::{Error, current, wit::network as wit};
 
-    /// One interface with the unit's one address, whatever the binding.
+    /// Returns one interface with the unit's one address, for any binding.
     pub(crate) fn get(binding: &str, _relation: Option<u32>) -> Result<wit::NetworkInfo, Error> {
         let unknown = || Error::NotReady(format!("no address is known for binding \"{binding}\""));
         let address = current(|state| state.address.clone()).ok_or_else(unknown)?;
@@ -320,7 +320,7 @@ pub(crate) mod actions {
         current(|state| state.action.as_mut().filter(|action| action.running).map(call).ok_or_else(none))
     }
 
-    /// Results that the host sets itself.
+    /// Results that only the host sets.
     const RESERVED: [&str; 4] = ["stdout", "stdout-encoding", "stderr", "stderr-encoding"];
 
     fn check_key(key: &str) -> Result<(), Error> {

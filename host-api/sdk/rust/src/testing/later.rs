@@ -1,10 +1,10 @@
-//! Events that the charm under test asked to be told later.
+//! Custom events that the charm under test scheduled.
 
 use super::harness::{Harness, Outcome};
 use crate::{Charm, CustomEvent, Event, Pending};
 
 impl<C: Charm> Harness<C> {
-    /// What the charm waits for, by number.
+    /// Returns the pending events, by number.
     pub fn pending(&self) -> Vec<Pending> {
         let events = self.state().durable.events.iter();
         events
@@ -15,8 +15,8 @@ impl<C: Charm> Harness<C> {
             .collect()
     }
 
-    /// The first event of a name that the charm waits for is told, whatever makes it due. If its hook fails, the charm
-    /// still waits for it, as for another attempt.
+    /// Runs the first pending event of a name, with or without its conditions. If its hook fails, the event stays
+    /// pending, as for another attempt.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// # Panics
     ///
-    /// If the charm waits for no event of the name.
+    /// When no event of the name is pending.
     #[expect(clippy::panic, reason = "only tests come here, and this one expects what does not happen")]
     pub fn fire(&mut self, name: &str) -> Outcome {
         let Some(event) = self.pending().into_iter().find(|event| event.name == name) else {

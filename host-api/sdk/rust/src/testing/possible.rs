@@ -1,5 +1,5 @@
-//! What cannot be: a test that sets it up would show nothing, so it fails. `try-hook` and the harnesses of the other
-//! SDKs refuse the same, in the same words (`runtime/hook/tests/impossible.json`).
+//! Impossible states: a test that sets one up would prove nothing, so it fails. `try-hook` and the harnesses of the
+//! other SDKs refuse the same states with the same messages (`runtime/hook/tests/impossible.json`).
 
 use super::state::{RelationState, State};
 use crate::{Event, Relation};
@@ -9,7 +9,7 @@ pub(super) fn inconsistent(says: &str) -> ! {
     panic!("inconsistent: {says}")
 }
 
-/// The application that a unit's name begins with. Anything but a unit's name fails the test.
+/// Returns the application of a unit's name. Any other text fails the test.
 pub(super) fn application_of(unit: &str) -> &str {
     let (application, number) = unit.split_once('/').unwrap_or((unit, ""));
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -24,7 +24,7 @@ pub(super) fn application_of(unit: &str) -> &str {
 }
 
 impl State {
-    /// A principal is a unit of another application.
+    /// Checks that a principal is a unit of another application.
     pub(super) fn check_principal(&self, principal: &str) {
         let own = self.application();
         if application_of(principal) == own {
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// A relation with the unit's own application is one of peers, and no other is.
+    /// Checks that a relation is with the unit's own application exactly if its endpoint is one of peers.
     pub(super) fn check_peers(&self, id: u32, endpoint: &str, remote: &str) {
         let Some(peers) = &self.declared.peers else { return };
         let own = self.application();
@@ -42,7 +42,7 @@ impl State {
             (true, false) => {
                 inconsistent(&format!("relation {id} is of peers: it has no remote application"))
             }
-            // What is declared is unknown, or says nothing of endpoints.
+            // Only metadata with known endpoints refuses the relation.
             (false, true) if self.declared.endpoints.is_some() => inconsistent(&format!(
                 "relation {id} cannot be with {own} itself: {endpoint} is no endpoint of peers; name another application"
             )),
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Each storage has a number, and is there once.
+    /// Checks that each storage has a number and is attached once.
     pub(super) fn check_storage(&self, id: &str) {
         let number = id.split_once('/').map_or("", |(_, number)| number);
         if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -62,14 +62,14 @@ impl State {
         }
     }
 
-    /// Nothing happens in a relation that is over.
+    /// Checks that a relation is not over.
     pub(super) fn check_relation(&self, relation: &Relation) {
         if self.durable.relations.get(&relation.id()).is_some_and(|state| state.broken) {
             inconsistent(&format!("relation {} is over; relate again for another", relation.id()));
         }
     }
 
-    /// A remote unit is one of the remote application, and not the unit itself.
+    /// Checks that a remote unit is one of the remote application, and not the unit itself.
     pub(super) fn check_remote_unit(&self, relation: &Relation, unit: &str) {
         let Some(RelationState { remote, .. }) = self.durable.relations.get(&relation.id()) else { return };
         let (application, id) = (application_of(unit), relation.id());
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// Only who has joined changes what it wrote, and leaves.
+    /// Checks that a unit has joined before it changes or departs.
     pub(super) fn check_member(&self, relation: &Relation, unit: &str) {
         self.check_relation(relation);
         self.check_remote_unit(relation, unit);
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// What an event is about is there.
+    /// Checks that the event's relation, storage or secret exists.
     pub(super) fn check_event(&self, event: &Event) {
         let missing = match event {
             Event::StorageAttached(about) | Event::StorageDetaching(about) => {

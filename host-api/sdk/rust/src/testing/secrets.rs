@@ -1,4 +1,4 @@
-//! Secrets of the unit in memory. What a hook changes is there for it at once, and a revision when it succeeds.
+//! In-memory secrets of the unit. A hook reads its own changes at once; they become revisions when it succeeds.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::bindings::periapt::charm::{
 
 type Pairs = Vec<(String, Vec<u8>)>;
 
-/// All secrets that the unit may know of.
+/// All secrets that the unit may know.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
     by_uri: BTreeMap<String, Kept>,
@@ -20,18 +20,18 @@ pub(crate) struct Secrets {
 /// One secret.
 #[derive(Clone)]
 pub(crate) struct Kept {
-    /// Whose it is; `None`: another application's, which granted it.
+    /// The owner. `None` means another application, which granted the secret.
     owner: Option<Owner>,
-    /// Content by revision.
+    /// The content, by revision.
     pub(crate) revisions: BTreeMap<u32, Pairs>,
-    /// Content that this hook gave it.
+    /// New content from this hook.
     pending: Option<Pairs>,
-    /// Made in this hook.
+    /// True if this hook made the secret.
     fresh: bool,
     said: Metadata,
-    /// By reader.
+    /// The relation of each reader's grant.
     pub(crate) access: BTreeMap<String, u32>,
-    /// Whether this unit may read what is another's.
+    /// True if this unit may read another application's secret.
     granted: bool,
     tracked: Option<u32>,
     /// The consumer's own label.
@@ -39,7 +39,7 @@ pub(crate) struct Kept {
 }
 
 impl Secrets {
-    /// One of another application's, granted to the unit.
+    /// Adds a secret of another application, and grants it to the unit.
     pub(crate) fn grant(&mut self, content: Pairs) -> String {
         self.insert(Kept::new(None, content))
     }
@@ -48,7 +48,7 @@ impl Secrets {
         self.by_uri.get(&full(uri))
     }
 
-    /// Another revision of one that is another's.
+    /// Adds a revision to another application's secret.
     pub(crate) fn revise(&mut self, uri: &str, content: Pairs) {
         if let Some(kept) = self.by_uri.get_mut(&full(uri)) {
             kept.revisions.insert(kept.latest() + 1, content);
@@ -61,7 +61,7 @@ impl Secrets {
         }
     }
 
-    /// The hook succeeded: what it gave is a revision, if it differs.
+    /// Commits the hook's new content as revisions, if it differs from the latest.
     pub(crate) fn commit(&mut self) {
         for kept in self.by_uri.values_mut() {
             kept.fresh = false;
@@ -109,7 +109,7 @@ impl Kept {
     }
 }
 
-/// A secret's URI without a model's, which is this one's.
+/// Returns a secret's URI without the model's UUID.
 fn full(uri: &str) -> String {
     let id = uri.rsplit(['/', ':']).next().unwrap_or(uri);
     format!("secret:{id}")
@@ -149,7 +149,7 @@ fn checked(content: &[(String, Vec<u8>)]) -> Result<Pairs, Error> {
     Ok(sorted.into_iter().collect())
 }
 
-/// A duration (`24h`, `1h30m`) or a time (`2026-03-04`, with or without more of it).
+/// Checks an expiry: a duration (`24h`, `1h30m`) or a time (`2026-03-04`, or with a time of day).
 fn check_expire(said: &Metadata) -> Result<(), Error> {
     let Some(expire) = &said.expire else { return Ok(()) };
     let is_duration = |text: &str| {
@@ -189,7 +189,7 @@ fn lead(state: &State, owner: Option<Owner>) -> Result<(), Error> {
     }
 }
 
-/// One that the unit, or its application, owns.
+/// Returns a secret that the unit or its application owns.
 fn own<'a>(state: &'a mut State, uri: &str) -> Result<(String, &'a mut Kept), Error> {
     let key = parsed(uri)?;
     let owner = state.durable.secrets.by_uri.get(&key).and_then(|kept| kept.owner);
@@ -215,7 +215,8 @@ pub(crate) fn set(uri: &str, content: Option<&[(String, Vec<u8>)]>, said: &Metad
     current(|state| {
         check_expire(said)?;
         let content = content.map(checked).transpose()?;
-        // What is another's is refused by the commit, which a harness has not: it is as if it were not there.
+        // On a host the commit refuses another owner's secret. A harness has no commit, so the secret counts as not
+        // found.
         let (key, owner) = {
             let (key, kept) = own(state, uri)?;
             (key, kept.owner)

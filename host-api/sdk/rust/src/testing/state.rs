@@ -1,4 +1,4 @@
-//! The unit in memory that answers a charm under test.
+//! The in-memory unit that answers a charm under test.
 
 use super::declared::Declared;
 use super::secrets::Secrets;
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 pub(crate) type Text = BTreeMap<String, String>;
 
-/// Answers the argv door.
+/// The function that answers hook tools.
 pub(crate) type Tools = Box<dyn FnMut(&str, &[String]) -> hook_tools::Output>;
 
-/// What a failing hook does not change.
+/// The state that a failed hook leaves unchanged.
 #[derive(Clone, Default)]
 pub(crate) struct Durable {
     pub(crate) relations: BTreeMap<u32, RelationState>,
@@ -30,7 +30,7 @@ pub(crate) struct RelationState {
     pub(crate) endpoint: String,
     pub(crate) remote: String,
     pub(crate) members: BTreeSet<String>,
-    /// A broken relation is left out of an endpoint's relations; its bags can still be read.
+    /// True once the relation is broken. An endpoint's relations leave it out, and its bags can still be read.
     pub(crate) broken: bool,
     pub(crate) units: BTreeMap<String, Text>,
     pub(crate) applications: BTreeMap<String, Text>,
@@ -52,20 +52,20 @@ pub(crate) struct State {
     pub(crate) log: Vec<(log::Level, String)>,
     pub(crate) tools: Option<Tools>,
     pub(crate) action: Option<Action>,
-    /// What the charm declares, if the test says so.
+    /// The charm's metadata, if the test sets it.
     pub(crate) declared: Declared,
-    /// What was open when the hook began.
+    /// The open ports at the start of the hook.
     pub(crate) ports_before: Vec<OpenedPorts>,
 }
 
-/// A resource's content.
+/// The content of a resource.
 pub(crate) struct Attached {
     pub(crate) path: PathBuf,
     pub(crate) revision: u32,
     pub(crate) sha256: String,
 }
 
-/// The action that runs, or the last one that ran.
+/// The running action, or the last one.
 #[derive(Clone, Default)]
 pub(crate) struct Action {
     /// JSON text by path.
@@ -73,7 +73,7 @@ pub(crate) struct Action {
     pub(crate) results: Text,
     pub(crate) log: Vec<String>,
     pub(crate) failed: Option<String>,
-    /// Its calls have no meaning in another hook.
+    /// True while the action runs. Its calls are refused in other hooks.
     pub(crate) running: bool,
 }
 
@@ -130,9 +130,9 @@ impl State {
     }
 }
 
-/// Lets `state` answer the calls that `hook` makes on this thread.
+/// Answers the calls that `hook` makes on this thread from `state`.
 pub(crate) fn with<T>(state: &mut Option<State>, hook: impl FnOnce() -> T) -> T {
-    /// Gives the state back even if the hook panics.
+    /// A guard that returns the state even if the hook panics.
     struct Lent<'a>(&'a mut Option<State>);
     impl Drop for Lent<'_> {
         fn drop(&mut self) {
@@ -144,7 +144,7 @@ pub(crate) fn with<T>(state: &mut Option<State>, hook: impl FnOnce() -> T) -> T 
     hook()
 }
 
-/// The state that answers on this thread.
+/// Calls a function with the state of this thread's hook.
 #[expect(clippy::panic, reason = "only tests come here, and this is how they learn of a missing harness")]
 pub(crate) fn current<T>(call: impl FnOnce(&mut State) -> T) -> T {
     CURRENT.with_borrow_mut(|state| match state {

@@ -1,4 +1,4 @@
-//! The SDK's words by names of functions and with arguments as the journal writes them.
+//! Calls of the SDK, by function names and arguments in the journal's form.
 
 use periapt_sdk::{
     ActionEvent, Bag, Config, Error, Event, FromConfig, FromParam, OwnBag, Ports, Refusal, Relation, Result,
@@ -69,7 +69,7 @@ pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value
 
 fn action(event: &Event, function: &str, arguments: &Value) -> Value {
     let text = arguments[0].as_str().unwrap_or_default();
-    // Outside of an action a charm has no such event; what the calls answer then is asked all the same.
+    // Outside of an action a charm has no such event; the test makes the calls all the same.
     let event = match event {
         Event::Action(event) => event.clone(),
         _ => ActionEvent { name: String::new(), id: String::new() },
@@ -88,7 +88,7 @@ fn action(event: &Event, function: &str, arguments: &Value) -> Value {
     }
 }
 
-/// A parameter as it stands.
+/// A parameter as JSON text.
 struct Json(Option<String>);
 
 impl FromParam for Json {
@@ -99,7 +99,7 @@ impl FromParam for Json {
     }
 }
 
-/// An answer as the journal writes it.
+/// Returns an answer in the journal's form.
 pub(crate) fn told<T: serde::Serialize>(answer: Result<T>) -> Value {
     match answer {
         Ok(value) => json!({"Ok": value}),
@@ -133,7 +133,7 @@ fn option(value: &OptionValue) -> Value {
     }
 }
 
-/// One of the unit's by its number; the event's own may be broken.
+/// Returns a relation of the unit by its number. The event's own relation may be broken.
 pub(crate) fn relation(unit: &Unit, event: &Event, id: u32) -> Relation {
     let all = ["db", "ring"].into_iter().flat_map(|endpoint| unit.relations(endpoint));
     let mut all = all.chain(event.relation().cloned());

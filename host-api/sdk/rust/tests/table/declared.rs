@@ -1,4 +1,5 @@
-//! What a test may set up: what the charm declares, and events about what the unit has.
+//! The names that a test may set up: those that the charm declares, and events about relations, storage and secrets
+//! of the unit.
 
 use periapt_sdk::{Event, RelationCreated, testing::Harness};
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Table, call::call};
 
-/// What the plain world's charm declares.
+/// The metadata of the plain world's charm.
 pub(crate) const CHARM: &str = "
 name: a
 config:
@@ -34,7 +34,7 @@ actions:
 ";
 
 thread_local! {
-    /// What the charm is to ask, and what it was told.
+    /// The call that the charm makes, and its answer.
     static ASKED: RefCell<Option<(String, Value)>> = const { RefCell::new(None) };
     static TOLD: RefCell<Option<Value>> = const { RefCell::new(None) };
 }
@@ -104,7 +104,7 @@ impl Scene {
         self.harness.revoke_secret(&revoked);
         uris.push((theirs.uri().to_owned(), table.secrets["theirs"].clone()));
         uris.push((revoked.uri().to_owned(), table.secrets["revoked"].clone()));
-        // The next that the harness draws.
+        // The next id that the harness draws.
         uris.push((format!("secret:{:020}", uris.len() + 1), table.drawn.clone()));
         self.ids = uris.into_iter().map(|(uri, id)| (uri.replace("secret:", ""), id)).collect();
     }
@@ -130,7 +130,7 @@ impl Scene {
         self.replaced(&TOLD.take().unwrap(), |(harness, table)| (harness, table))
     }
 
-    /// Has happened what the event tells of.
+    /// Sets up the event's relation, and returns the event.
     fn event(&mut self, hook: &[String]) -> Event {
         let hook: Vec<&str> = hook.iter().map(String::as_str).collect();
         let (relation, app) = (self.db.clone(), "b".to_owned());
@@ -160,12 +160,12 @@ impl Scene {
                 self.harness.action("backup", &params).unwrap();
                 Event::Action(ActionEvent { name: "backup".to_owned(), id: "7".to_owned() })
             }
-            // Secrets' and storage's events say nothing that a call would answer.
+            // Events of secrets and storage do not change any answer.
             _ => Event::UpdateStatus,
         }
     }
 
-    /// A value with ids of one side in the place of the other's.
+    /// Replaces the ids of one side by those of the other in a value.
     fn replaced<'a>(
         &'a self,
         value: &Value,
@@ -180,7 +180,7 @@ impl Scene {
     }
 }
 
-/// Asks what it is told to ask.
+/// A charm that makes the call that the test sets.
 #[derive(Default)]
 pub(crate) struct Asker;
 

@@ -1,4 +1,4 @@
-//! The same of secrets.
+//! Calls of secrets.
 
 use periapt_sdk::{Event, Rotate, Secret, Unit};
 use serde_json::{Value, json};
