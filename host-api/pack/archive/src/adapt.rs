@@ -1,4 +1,4 @@
-//! From a core module to a component.
+//! The conversion of core modules to components.
 
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
@@ -8,56 +8,55 @@ use wit_parser::Resolve;
 
 use crate::{ReaderPanicked, guard::guarded, world::WIT};
 
-/// Why a module cannot become a component.
+/// A module that cannot become a component.
 #[derive(Debug, thiserror::Error)]
 pub enum AdaptError {
-    /// Neither a module nor a component.
+    /// The bytes are neither a module nor a component.
     #[error("not a WebAssembly binary")]
     NotWasm,
-    /// A program with `main`, which ends after one run.
+    /// The module is a program with `main`, which ends after one run.
     #[error(
         "the module is a command (it exports `_start`); build a library: `crate-type = [\"cdylib\"]`, `-mexec-model=reactor`"
     )]
     Command,
-    /// A module that no hook can be given to.
+    /// The module has no handler for hooks.
     #[error(
         "the module has no handler: it exports no function `handle` of `periapt:charm/handler`, which a language's SDK does for whoever uses it"
     )]
     NoHandler,
-    /// The encoder's word.
+    /// The encoder refuses the module. Holds its message.
     #[error("the module cannot be made a component: {0}")]
     Encode(String),
-    /// The encoder has a defect.
+    /// The encoder panicked.
     #[error(transparent)]
     Reader(#[from] ReaderPanicked),
 }
 
-/// Whether the bytes are a component already.
+/// Returns true if the bytes are a component.
 fn is_component(bytes: &[u8]) -> bool {
-    // The header's second half: version 13, layer 1 (0: a core module).
+    // The header's second half has version 13 and layer 1; a core module has layer 0.
     bytes.get(4..8) == Some(&[0x0d, 0x00, 0x01, 0x00])
 }
 
-/// Whether a module has the custom section in which bindings leave their world.
+/// Returns true if a module has the custom section in which bindings describe their world.
 fn describes_its_world(bytes: &[u8]) -> bool {
     const SECTION: &[u8] = b"component-type";
-    // The name alone: a module that has it elsewhere says what is missing when it is encoded.
+    // The search for the bare name may find other bytes. The encoder then reports the missing section.
     bytes.windows(SECTION.len()).any(|window| window == SECTION)
 }
 
-/// The function by which a module lends memory to the adapter.
+/// The export by which a module allocates memory for the adapter.
 const ADAPTERS_REALLOC: &[u8] = b"cabi_realloc_adapter";
 
-/// Whether a module lends the adapter memory of its own. Go's must: its runtime takes all memory behind its own for its heap,
-/// also what somebody else has grown.
+/// Returns true if a module allocates the adapter's memory itself. Go modules must: Go's runtime takes all linear
+/// memory behind its own for its heap, including pages that the adapter grew.
 fn lends_memory(bytes: &[u8]) -> bool {
-    // The name alone: a module that has it elsewhere has `cabi_realloc`, or is given memory as if it lent none.
+    // The search for the bare name may find other bytes. The adapter then uses `cabi_realloc`, or grows memory.
     bytes.windows(ADAPTERS_REALLOC.len()).any(|window| window == ADAPTERS_REALLOC)
 }
 
-/// Turns a core module (WASI preview 1 or none) into a component. It was built with a WIT world, whose description it holds; one
-/// that holds none, as linkers know nothing of it that no bindings were generated for, is taken to be of the contract's.
-/// A component passes through unchanged.
+/// Converts a core module (WASI preview 1 or none) to a component. Bindings describe the module's WIT world in a
+/// custom section. A module without one gets the contract's world. A component stays unchanged.
 ///
 /// # Errors
 /// [`AdaptError`]
@@ -80,7 +79,8 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
             .validate(true)
             .module(&module)?
             .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
-            // Else the adapter's stack is not taken from `cabi_realloc`, which may need what is not initialized yet.
+            // Otherwise the adapter's stack comes from memory.grow: `cabi_realloc` may need a runtime that is not
+            // initialized yet.
             .realloc_via_memory_grow(!lends_memory(bytes))
             .encode()
     };

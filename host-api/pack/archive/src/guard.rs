@@ -1,7 +1,7 @@
-//! Others' code that reads strangers' bytes, kept from ending whoever calls it.
+//! A guard that turns panics of third-party readers into errors.
 //!
-//! Readers of zip, YAML and WebAssembly answer errors for what is wrong. Should one of them panic instead, that is a
-//! defect of the reader, and still an answer about the bytes: a refusal.
+//! Readers of zip, YAML and WebAssembly return errors for invalid bytes. A panic is a defect of the reader, and the
+//! guard reports it as a refusal of the bytes.
 
 use std::{
     any::Any,
@@ -13,33 +13,33 @@ use std::{
     },
 };
 
-/// The most characters of a panic's message that are told: it may quote the bytes.
+/// The most characters of a panic's message in an error: it may quote the bytes.
 const TOLD: usize = 200;
 
-/// A reader panicked.
+/// A panic of a reader.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it cannot be read here, because of a defect of the reader: {0}")]
 pub struct ReaderPanicked(String);
 
 thread_local! {
-    /// Whether a panic of this thread is answered as a refusal: it is logged, and not written to standard error.
+    /// True while panics of this thread become refusals. They are logged, and not written to standard error.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl ReaderPanicked {
-    /// The beginning of what the panic said.
+    /// Returns the beginning of the panic's message.
     pub fn reason(&self) -> &str {
         &self.0
     }
 }
 
-/// How many callers wait for work that is divided among threads, whose panics are not written to standard error either.
+/// The number of callers that wait for work on several threads. While there are any, no panic goes to standard error.
 static WITH_WORKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs what reads a stranger's bytes. Of what it leaves behind when it panics nothing is used again.
+/// Runs a reader of untrusted bytes. State that a panic leaves behind is not used again.
 ///
 /// # Errors
-/// It panicked.
+/// [`ReaderPanicked`] if the reader panicked.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReaderPanicked> {
     log_guarded_panics();
     let outer = GUARDED.replace(true);
@@ -48,10 +48,10 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReaderPanicked> 
     result.map_err(|payload| ReaderPanicked(message(&*payload)))
 }
 
-/// The same of work that is divided among threads, as a compiler's is: their panics are told by whoever waits for them.
+/// Runs work that uses several threads, such as a compiler's. The waiting caller reports panics of those threads.
 ///
 /// # Errors
-/// It panicked.
+/// [`ReaderPanicked`] if the work panicked.
 pub fn guarded_with_workers<T>(work: impl FnOnce() -> T) -> Result<T, ReaderPanicked> {
     WITH_WORKERS.fetch_add(1, Ordering::Relaxed);
     let result = guarded(work);
@@ -59,8 +59,8 @@ pub fn guarded_with_workers<T>(work: impl FnOnce() -> T) -> Result<T, ReaderPani
     result
 }
 
-/// Replaces the process's panic hook by one that logs panics of guarded threads, and hands all others to the hook that was
-/// there before.
+/// Replaces the process's panic hook by one that logs panics of guarded threads. All other panics go to the previous
+/// hook.
 fn log_guarded_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,8 +1,8 @@
 //! A charm's archive: a zip named `.charm`, with Juju's own files beside `charm.wasm`.
 //!
-//! [`ArchiveReader`] reads one that a stranger made, [`Archive`] holds one in memory; [`inspect`] says whether it can run
-//! here; [`pack`] makes one; [`adapt`] turns a WASI preview 1 module into a component. Nothing here runs a guest, and no
-//! bytes make these panic: a reader that does so all the same is answered as a refusal.
+//! [`ArchiveReader`] reads an untrusted archive, [`Archive`] holds one in memory, [`inspect`] checks that one can run
+//! here, [`pack`] makes one, and [`adapt`] turns a WASI preview 1 module into a component. These functions run no
+//! guest code and panic on no bytes: a panic of a reader becomes a refusal.
 
 mod adapt;
 mod guard;
@@ -27,44 +27,43 @@ pub use world::{ComponentReport, WorldError, check_component};
 /// The component's name in an archive.
 pub const COMPONENT: &str = "charm.wasm";
 
-/// A charm that was read and can run here.
+/// A charm that was read and passed the checks.
 #[derive(Debug, Clone)]
 pub struct Inspected {
-    /// The archive's digest: the charm's identity.
+    /// The archive's digest, which identifies the charm.
     pub digest: Digest,
-    /// The component's digest: what compiled code is kept under.
+    /// The component's digest, the key of compiled code.
     pub component: Digest,
-    /// What the charm declares.
+    /// The charm's metadata.
     pub meta: CharmMeta,
-    /// What the component imports.
+    /// The component's imports.
     pub report: ComponentReport,
 }
 
-/// Why a charm is refused.
+/// A charm that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
     /// The archive is broken or dangerous.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The metadata is wrong.
+    /// The metadata is invalid.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
     /// There is no component.
     #[error("the archive holds no charm.wasm")]
     NoComponent,
-    /// The component does not fit.
+    /// The component does not match the contract.
     #[error("charm.wasm: {0}")]
     World(#[from] WorldError),
-    /// A reader of it has a defect.
+    /// A reader of the archive panicked.
     #[error("the archive: {0}")]
     Reader(#[from] ReaderPanicked),
 }
 
-/// Reads a whole archive and checks all that can be checked without running it. Of what it unpacks, the metadata and the
-/// component are held, nothing else.
+/// Reads a whole archive and checks it without running it. Only the metadata and the component are kept in memory.
 ///
 /// # Errors
-/// [`InspectError`] says what is wrong and where.
+/// [`InspectError`] names the mistake and its place.
 pub fn inspect(bytes: &[u8]) -> Result<Inspected, InspectError> {
     guard::guarded(|| read_and_check(bytes))?
 }

@@ -1,4 +1,4 @@
-//! Making an archive: the same input always gives the same bytes.
+//! Archives from charm directories: the same input always gives the same bytes.
 
 use std::{
     collections::BTreeMap,
@@ -27,110 +27,112 @@ const FILES: [&str; 10] = [
     "lxd-profile.yaml",
 ];
 
-/// Directories that go in whole: what a charm reads at run time, from `/charm`.
+/// Directories that are packed with all files: a charm reads them at run time, from `/charm`.
 const DIRECTORIES: [&str; 3] = ["files", "templates", "assets"];
 
-/// Why no archive was made.
+/// An archive that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// Not a charm's directory.
+    /// The directory is not a charm's.
     #[error("{} is not a charm: it has neither charmcraft.yaml nor metadata.yaml", .0.display())]
     NotACharm(PathBuf),
-    /// A device, a socket or a pipe where a file is expected.
+    /// A device, a socket or a pipe is in a place for a file.
     #[error("{} is neither a file nor a directory; only these go into an archive", .0.display())]
     NotAFile(PathBuf),
-    /// A name that is not text: an archive's names are.
+    /// A file name is not UTF-8, as an archive's names must be.
     #[error("{} has a name that is not UTF-8; a file of another name goes into an archive", .0.display())]
     NotText(PathBuf),
-    /// A link to something that is not the charm's: whoever packs it would give it away.
+    /// A link leads out of the charm's directory: packing it would publish a foreign file.
     #[error(
         "{} is a link to {}, and leads out of {}; put what it stands for in its place",
         link.display(), target.display(), root.display()
     )]
     LeadsOut {
-        /// The link, or what lies behind one.
+        /// The link, or the path behind one.
         link: PathBuf,
-        /// What it says.
+        /// The target as the link has it.
         target: PathBuf,
-        /// What it may not lead out of.
+        /// The directory that links must stay within.
         root: PathBuf,
     },
-    /// A link to nothing.
+    /// A link has no target.
     #[error("{} is a link to {}, which is not there", link.display(), target.display())]
     DeadLink {
         /// The link.
         link: PathBuf,
-        /// What it says.
+        /// The target as the link has it.
         target: PathBuf,
     },
-    /// A link to a directory that it lies in.
+    /// A link leads to a directory above it.
     #[error("{} is a link to a directory that it lies in; an archive would have no end", .0.display())]
     Endless(PathBuf),
-    /// More files than an archive may have.
+    /// The files are more than an archive may have.
     #[error("{} has more files than go into an archive: {MAX_ENTRIES} at most", .0.display())]
     TooMany(PathBuf),
-    /// Larger files than an archive may have.
+    /// The files are larger than an archive may unpack to.
     #[error("{} is too much: the files of an archive have {MAX_UNPACKED} bytes together at most", .0.display())]
     TooMuch(PathBuf),
     /// The code cannot become a component.
     #[error("{}: {source}", path.display())]
     Adapt {
-        /// The module.
+        /// The path of the module.
         path: PathBuf,
-        /// Why.
+        /// The error of the conversion.
         source: AdaptError,
     },
-    /// The archive would be refused wherever it is deployed.
+    /// The controller would refuse the archive.
     #[error(transparent)]
     Refused(#[from] InspectError),
-    /// The zip cannot be written.
+    /// The zip library cannot write the archive.
     #[error("cannot write the archive: {0}")]
     Zip(#[from] zip::result::ZipError),
-    /// The same, from underneath.
+    /// The zip's bytes cannot be written.
     #[error("cannot write the archive: {0}")]
     Write(#[from] std::io::Error),
-    /// More than an archive may have.
+    /// The archive is too large. Holds its size in bytes.
     #[error("the archive would have {0} bytes; at most {MAX_ARCHIVE} are taken")]
     TooLarge(usize),
 }
 
-/// An archive, and what was seen in it.
+/// An archive with the result of its inspection.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    /// The archive.
+    /// The archive's bytes.
     pub bytes: Vec<u8>,
-    /// As whoever deploys it will see it.
+    /// The inspection, which gives the controller's view.
     pub inspected: Inspected,
 }
 
-/// The files of an archive to be, beside its component.
+/// The files of a new archive, without its component.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
     files: BTreeMap<String, Vec<u8>>,
-    /// How many bytes were read from the charm's directory.
+    /// The bytes that were read from the charm's directory.
     read: u64,
-    /// What links may not lead out of; none is the directory that is added.
+    /// The directory that links must stay within. `None` means the directory that is added.
     root: Option<PathBuf>,
 }
 
 impl Contents {
-    /// What goes in of every charm's directory: its metadata, what says who may use it, and what it reads when it runs.
+    /// Collects the standard files of a charm's directory: its metadata, its licence and icon, and the directories
+    /// that it reads at run time.
     ///
     /// # Errors
-    /// [`PackError::NotACharm`] without metadata, and what cannot be read.
+    /// [`PackError::NotACharm`] without metadata, and errors of reading.
     pub fn of(directory: &Path) -> Result<Self, PackError> {
         Self::of_charm_in(directory, directory)
     }
 
-    /// The same of a charm in a repository: its links may lead to whatever lies in that, except to the files of git.
+    /// Collects the files of a charm in a repository, like [`Contents::of`]. Links may lead to any file of the
+    /// repository, except git's own.
     ///
     /// # Errors
     /// As [`Contents::of`].
@@ -154,7 +156,7 @@ impl Contents {
         Ok(contents)
     }
 
-    /// Adds a directory of a charm's, if it has one of that name, under the same name.
+    /// Adds a directory of the charm under the same name, if it exists.
     ///
     /// # Errors
     /// As [`Contents::add`], and [`PackError::LeadsOut`].
@@ -169,16 +171,17 @@ impl Contents {
         Ok(())
     }
 
-    /// Adds a file, or a directory with all that it holds, under a path of the archive; the empty path is that of the archive
-    /// itself. Links are followed as long as they do not lead out. What Python compiled on the packer's machine stays there.
+    /// Adds a file, or a directory with all its files, under a path of the archive; the empty path is the archive's
+    /// root. Links are followed unless they lead out. Python's compiled caches are left out.
     ///
     /// # Errors
-    /// What is neither a file nor a directory, what leads out or cannot be read, and more than an archive takes.
+    /// Paths that are neither file nor directory, links that lead out, errors of reading, and more than an archive
+    /// may have.
     pub fn add(&mut self, path: &Path, place: &str) -> Result<(), PackError> {
         self.add_below(path, place, &mut Vec::new())
     }
 
-    /// The same of what a charm's author names: a path below the charm's directory, which is there.
+    /// Adds a path that a charm's author names: one that exists below the charm's directory.
     ///
     /// # Errors
     /// As [`Contents::add`].
@@ -188,7 +191,7 @@ impl Contents {
         self.add(&path, place)
     }
 
-    /// `above`: the directories that are being added, by their real paths.
+    /// Adds a path. `above` holds the real paths of the directories that are being added.
     fn add_below(&mut self, path: &Path, place: &str, above: &mut Vec<PathBuf>) -> Result<(), PackError> {
         let failed = |source| PackError::Read { path: path.to_owned(), source };
         let metadata = fs::metadata(path).map_err(failed)?;
@@ -220,8 +223,8 @@ impl Contents {
         Ok(())
     }
 
-    /// Sees that a path does not lead out by a link, neither itself nor by a directory above it; `default` is what it may not
-    /// lead out of where that was not said.
+    /// Checks that a path does not lead out by a link, neither itself nor by a directory above it. `default` is the
+    /// directory to stay within if none was set.
     fn require_within(&self, default: &Path, path: &Path) -> Result<(), PackError> {
         let failed = |source| PackError::Read { path: path.to_owned(), source };
         let root = match &self.root {
@@ -249,10 +252,10 @@ impl Contents {
         }
     }
 
-    /// Reads a file into a path of the archive, as long as all together are no more than an archive takes.
+    /// Reads a file into a path of the archive, within the bounds of an archive.
     ///
     /// # Errors
-    /// What is no file, what cannot be read, and more than an archive takes.
+    /// A path that is no file, errors of reading, and more than an archive may have.
     pub fn take(&mut self, place: String, path: &Path) -> Result<(), PackError> {
         if self.files.len() >= MAX_ENTRIES {
             return Err(PackError::TooMany(path.parent().unwrap_or(path).to_owned()));
@@ -263,27 +266,27 @@ impl Contents {
         Ok(())
     }
 
-    /// Adds a file, or puts it in another's place.
+    /// Adds or replaces a file.
     pub fn insert(&mut self, path: impl Into<String>, content: Vec<u8>) {
         self.files.insert(path.into(), content);
     }
 
-    /// Leaves a file out, if it is there.
+    /// Removes a file, if it exists.
     pub fn remove(&mut self, path: &str) {
         self.files.remove(path);
     }
 
-    /// Leaves out the files whose paths do not meet a condition.
+    /// Keeps the files whose paths meet a condition.
     pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
         self.files.retain(|path, _| wanted(path));
     }
 
-    /// A file's content.
+    /// Returns a file's content.
     pub fn get(&self, path: &str) -> Option<&[u8]> {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    /// All files by path.
+    /// Returns all files by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().map(|(path, content)| (path.as_str(), content.as_slice()))
     }
@@ -291,7 +294,7 @@ impl Contents {
     /// Packs the files with the charm's code: a component, or a WASI preview 1 module that is adapted.
     ///
     /// # Errors
-    /// [`PackError`]; what would be refused at deploy is refused here.
+    /// [`PackError`], also for a charm that the controller would refuse.
     pub fn pack(self, wasm: &Path) -> Result<Packed, PackError> {
         self.pack_code(wasm, &read(wasm, MAX_UNPACKED)?)
     }
@@ -311,13 +314,13 @@ impl Contents {
 /// Packs a charm's directory with its code: a component, or a WASI preview 1 module that is adapted.
 ///
 /// # Errors
-/// [`PackError`]; what would be refused at deploy is refused here.
+/// [`PackError`], also for a charm that the controller would refuse.
 pub fn pack(directory: &Path, wasm: &Path) -> Result<Packed, PackError> {
     Contents::of(directory)?.pack(wasm)
 }
 
-/// The same with code that is at hand, and files that were made with it: they go in beside the directory's, by their
-/// paths in the archive, and in place of those of the same path. `name` is what the code is called where it is wrong.
+/// Packs code from memory, and generated files. The files replace the directory's files of the same path. `name` is
+/// the code's name in errors.
 ///
 /// # Errors
 /// [`PackError`]
@@ -334,7 +337,7 @@ pub fn pack_with(
     contents.pack_code(name, wasm)
 }
 
-/// Reads a file of at most so many bytes. Not what ends never, nor what waits for somebody who writes.
+/// Reads a file of at most so many bytes. Refuses devices and pipes, whose reading may never end.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, PackError> {
     let failed = |source| PackError::Read { path: path.to_owned(), source };
     let metadata = fs::metadata(path).map_err(failed)?;
@@ -345,7 +348,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, PackError> {
         return Err(PackError::TooMuch(path.to_owned()));
     }
     let mut content = Vec::new();
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     let file = fs::File::open(path).map_err(failed)?;
     file.take(most.saturating_add(1)).read_to_end(&mut content).map_err(failed)?;
     match content.len() as u64 > most {
@@ -354,7 +357,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, PackError> {
     }
 }
 
-/// Sorted by path, without times, owners or modes of the machine that packs.
+/// Writes a zip, sorted by path, without times, owners or modes of the packing machine.
 fn zip_of(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, PackError> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -375,7 +378,7 @@ mod tests {
 
     use super::*;
 
-    /// A charm's directory, and beside it what is not the charm's.
+    /// Creates a charm's directory, and foreign files beside it.
     fn charm() -> (tempfile::TempDir, PathBuf) {
         let place = tempfile::tempdir().unwrap();
         let charm = place.path().join("charm");
@@ -413,7 +416,7 @@ mod tests {
                 charm.canonicalize().unwrap().display()
             )
         );
-        // In the repository around the charm it may lie, except among the files of git.
+        // Links may lead to files of the surrounding repository, except git's own.
         let contents = Contents::of_charm_in(place.path(), &charm).unwrap();
         assert_eq!(contents.get("files/own/there/key"), Some(b"secret".as_slice()));
         fs::create_dir(place.path().join(".git")).unwrap();

@@ -1,4 +1,4 @@
-//! Reading an archive that a stranger made.
+//! The reader of untrusted archives.
 
 mod error;
 mod layout;
@@ -16,24 +16,25 @@ pub use reader::{ArchiveReader, CopyError};
 pub use source::Source;
 pub use unpack::UnpackError;
 
-/// The largest archive, in bytes: a Python charm has 9 MB. The command line reads it into memory; the controller keeps an
-/// upload on the disk.
+/// The largest archive, in bytes: a Python charm has 9 MB. The command line reads an archive into memory; the
+/// controller stores an upload on disk.
 pub const MAX_ARCHIVE: usize = 128 << 20;
 
-/// The most that any archive may unpack to, in bytes: a Python charm has 40 MB.
+/// The most bytes that any archive may unpack to: a Python charm has 40 MB.
 pub const MAX_UNPACKED: u64 = 512 << 20;
 
-/// What any archive may unpack to, however small it is, in bytes: a thousand small files.
+/// The bytes that every archive may unpack to, even a small one: a thousand small files.
 pub const ALLOWANCE: u64 = 4 << 20;
 
-/// How many bytes more an archive may unpack to for each byte that it has: charms' code and libraries unpack to 3 or 4,
-/// text to 10. Deflate can make 1,000 of one.
+/// The further bytes that an archive may unpack to, for each of its own bytes: charms' code and libraries unpack to 3
+/// or 4, text to 10. Deflate can make 1,000 of one.
 pub const MAX_RATIO: u64 = 20;
 
 /// The most files and directories: charms have tens, vendored Python libraries a few thousand.
 pub const MAX_ENTRIES: usize = 10_000;
 
-/// An archive's files, in memory, all within bounds. For what is small, or one's own; [`ArchiveReader`] holds none.
+/// All files of an archive, in memory, within the bounds. For small or trusted archives; [`ArchiveReader`] holds no
+/// files.
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
     files: BTreeMap<String, Vec<u8>>,
@@ -43,7 +44,7 @@ impl Archive {
     /// Reads all files of an archive.
     ///
     /// # Errors
-    /// [`ArchiveError`], before anything is unpacked that is more than the bounds.
+    /// [`ArchiveError`]. Bounds are checked before anything is unpacked.
     pub fn read(bytes: &[u8]) -> Result<Self, ArchiveError> {
         let reader = ArchiveReader::open(bytes)?;
         let mut files = BTreeMap::new();
@@ -55,17 +56,17 @@ impl Archive {
         Ok(Self { files })
     }
 
-    /// One file's content.
+    /// Returns one file's content.
     pub fn file(&self, path: &str) -> Option<&[u8]> {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    /// All files, by path; paths are relative, with `/` between parts, and lead nowhere else.
+    /// Returns all files, by path. Paths are relative, with `/` between parts, and never lead out.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().map(|(path, content)| (path.as_str(), content.as_slice()))
     }
 
-    /// The metadata files.
+    /// Returns the metadata files.
     ///
     /// # Errors
     /// [`ArchiveError::NotText`]

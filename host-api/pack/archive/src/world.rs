@@ -1,5 +1,5 @@
-//! Checking a component against the world `periapt:charm/charm`, by structure: what it imports must be offered,
-//! what it exports must be what the agent calls.
+//! The check of a component against the world `periapt:charm/charm`, by structure: its imports must be offered, and
+//! its exports must be those that the agent calls.
 
 mod contract;
 mod decoded;
@@ -11,40 +11,40 @@ use periapt_host_api::imports::{Grant, HANDLER_EXPORT, ImportKind};
 
 use self::{contract::Contract, decoded::Decoded};
 
-/// The contract, as it was released.
+/// The released contract.
 pub(crate) const WIT: &str = include_str!("../../../wit/charm.wit");
 
-/// Why a component does not fit.
+/// A component that does not match the contract.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WorldError {
-    /// Not a component.
+    /// The bytes are no component.
     #[error("not a WebAssembly component: {0}")]
     NotAComponent(String),
-    /// Imports that are not linked here, each with the reason.
+    /// Imports that cannot be linked, each with the reason.
     #[error("imports that cannot be linked: {}", listed(.0, "; "))]
     Imports(Vec<String>),
-    /// A function that is not the contract's.
+    /// A function's signature differs from the contract's.
     #[error("{name} is not what the contract says: expected {expected}, found {found}")]
     Mismatch {
-        /// `INTERFACE FUNCTION`.
+        /// The interface and the function: `INTERFACE FUNCTION`.
         name: String,
         /// The contract's signature.
         expected: String,
-        /// The component's.
+        /// The component's signature.
         found: String,
     },
-    /// The handler is not exported.
+    /// The component does not export the handler. Holds its exports.
     #[error("the component does not export {HANDLER_EXPORT}; its exports: {}", listed(.0, ", "))]
     NoHandler(Vec<String>),
-    /// The contract itself cannot be read: a defect of this program.
+    /// The built-in contract cannot be read: a defect of this program.
     #[error("the built-in contract is broken: {0}")]
     Contract(String),
 }
 
-/// The most names of a stranger's component that an error tells, and the most characters of each.
+/// The most names of an untrusted component in an error, and the most characters of each.
 const TOLD: (usize, usize) = (20, 200);
 
-/// Names of a stranger's component, as many as anybody reads.
+/// Lists names of an untrusted component, within those bounds.
 fn listed(names: &[String], between: &str) -> String {
     let (most, length) = TOLD;
     let mut told: Vec<String> =
@@ -55,17 +55,17 @@ fn listed(names: &[String], between: &str) -> String {
     told.join(between)
 }
 
-/// A text that may quote a stranger's component, as much of it as anybody reads.
+/// Shortens a text that may quote an untrusted component.
 fn told(text: &str) -> String {
     text.chars().take(TOLD.1).collect()
 }
 
-/// What a component that fits imports.
+/// The imports of a component that matches the contract.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ComponentReport {
     /// Interfaces of the contract.
     pub charm: BTreeSet<String>,
-    /// WASI interfaces that are always there, and empty.
+    /// WASI interfaces that are always linked, without any access.
     pub base: BTreeSet<String>,
     /// Abilities that an operator must grant.
     pub grants: BTreeSet<Grant>,
@@ -74,7 +74,7 @@ pub struct ComponentReport {
 /// Checks a component.
 ///
 /// # Errors
-/// [`WorldError`] names each import or function that does not fit.
+/// [`WorldError`] names each import or function that does not match.
 pub fn check_component(bytes: &[u8]) -> Result<ComponentReport, WorldError> {
     let found = Decoded::read(bytes)?;
     let contract = Contract::get()?;
@@ -91,7 +91,7 @@ fn check_imports(found: &Decoded, contract: &Contract) -> Result<ComponentReport
     let mut refused = Vec::new();
     for (name, instance) in &found.imports {
         match (ImportKind::of(name), instance) {
-            // A function that has an interface's name is linked by nobody, whatever the name.
+            // A function cannot be linked in place of an interface, under any name.
             (ImportKind::Refused(reason), _) => refused.push(format!("{name}: {reason}")),
             (_, None) => refused.push(format!("{name}: it is no interface")),
             (ImportKind::Contract, Some(id)) => {

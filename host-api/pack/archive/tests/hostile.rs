@@ -1,5 +1,5 @@
-//! Archives that lie, or that cannot be unpacked: each is refused when it is opened, or at the latest when the file that
-//! lies is read, and what is no lie is taken.
+//! Archives with false claims, or that cannot be unpacked. Each is refused when it is opened, or at the latest when
+//! the file with the false claim is read. Valid archives pass.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -14,7 +14,7 @@ mod raw;
 
 use raw::{Around, Raw, STORED, zip, zip_with};
 
-/// Why an archive is refused, from memory and from a file.
+/// Returns the error of an archive, read from memory and from a file.
 fn refused(archive: &[u8]) -> String {
     let error = Archive::read(archive).unwrap_err().to_string();
     let directory = TempDir::new().unwrap();
@@ -26,14 +26,14 @@ fn refused(archive: &[u8]) -> String {
     error
 }
 
-/// The same of an archive of which nothing is unpacked before it is refused.
+/// Returns the error of an archive that is refused before anything is unpacked.
 fn refused_at_once(archive: &[u8]) -> String {
     let error = ArchiveReader::open(archive).unwrap_err().to_string();
     assert_eq!(refused(archive), error);
     error
 }
 
-/// The files of an archive that is taken, also from a disk.
+/// Returns the files of a valid archive, also read from disk.
 fn taken(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let read = Archive::read(archive).unwrap();
     let files: Vec<_> = read.files().map(|(path, content)| (path.to_owned(), content.to_vec())).collect();
@@ -82,7 +82,7 @@ fn entries_that_share_their_bytes_are_refused() {
         error.ends_with("its bytes are another entry's, too") || error.contains("says otherwise"),
         "{error}"
     );
-    // Also where each has a header of its own, and its data reach over the next.
+    // Each entry has a header of its own, and the outer entry's data overlap the inner entry.
     let inner = zip(&[Raw::stored("inner", b"content")]);
     let mut outer = Raw::stored("outer", b"");
     (outer.central.compressed, outer.central.size) = (20, 20);
@@ -100,7 +100,7 @@ fn a_small_archive_that_unpacks_to_much_is_refused_before_it_is_unpacked() {
         error.starts_with("the archive has ") && error.contains(" and unpacks to 516096000; at most "),
         "{error}"
     );
-    // One that takes room by files and directories alone.
+    // An archive whose size on disk comes from files and directories alone.
     let entries: Vec<_> =
         (0..MAX_ENTRIES / 2).map(|number| Raw::stored(&format!("{number}/f"), b"")).collect();
     assert!(refused_at_once(&zip(&entries)).contains(" and unpacks to 40960000; at most "));
@@ -109,7 +109,7 @@ fn a_small_archive_that_unpacks_to_much_is_refused_before_it_is_unpacked() {
     assert!(
         refused_at_once(&zip(&entries)).ends_with("the archive has more than 10000 files and directories")
     );
-    // And what is as large as any may be, however small it is packed.
+    // The largest content that every archive may have, in any compression.
     let large = vec![0; ALLOWANCE as usize];
     assert_eq!(taken(&zip(&[Raw::deflated("a", &large)])).len(), 1);
 }
@@ -239,7 +239,7 @@ fn a_disk_that_takes_no_more_is_not_the_archives_fault() {
     let error =
         ArchiveReader::open(archive.as_slice()).unwrap().unpack(&directory.path().join("files")).unwrap_err();
     assert!(matches!(&error, UnpackError::Write { .. }), "{error}");
-    // A file that is shorter by now than it was when it was opened.
+    // A file that was truncated after it was opened.
     let path = directory.path().join("a.charm");
     fs::write(&path, &archive).unwrap();
     let reader = ArchiveReader::open(fs::File::open(&path).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What reading an archive takes of memory. Alone in its binary, so that nobody else's is counted.
+//! The memory that reading an archive takes. The only test of its binary, so that no other test's memory counts.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -25,7 +25,7 @@ fn forget_peak() {
     fs::File::options().write(true).open("/proc/self/clear_refs").unwrap().write_all(b"5").unwrap();
 }
 
-/// How much more memory something takes at its peak than there was before it.
+/// Returns the growth of peak memory during some work, in bytes.
 fn grows_by(work: impl FnOnce()) -> u64 {
     forget_peak();
     let before = peak();
@@ -33,7 +33,7 @@ fn grows_by(work: impl FnOnce()) -> u64 {
     peak() - before
 }
 
-/// Bytes that deflate makes ten times smaller.
+/// Returns bytes that deflate makes ten times smaller.
 fn compressible(length: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {
@@ -51,7 +51,7 @@ fn compressible(length: usize) -> Vec<u8> {
 
 #[test]
 fn an_archive_is_read_without_being_held() {
-    // Ten times what may be taken.
+    // Ten times the allowed size.
     let piece = Raw::deflated("", &compressible(8 << 20));
     let mut entries: Vec<_> = (0..40)
         .map(|number| {
@@ -62,7 +62,7 @@ fn an_archive_is_read_without_being_held() {
         })
         .collect();
     entries.push(Raw::stored("charmcraft.yaml", METADATA));
-    // No component: whatever is wrong with it is told after everything was read.
+    // An invalid component: its error comes after everything was read.
     entries.push(Raw::stored("charm.wasm", b"\0asm\x0d\0\x01\0"));
     let archive = zip(&entries);
     drop((entries, piece));

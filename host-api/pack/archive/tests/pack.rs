@@ -18,7 +18,7 @@ use wit_parser::{ManglingAndAbi, Resolve};
 
 const WIT: &str = include_str!("../../../wit/charm.wit");
 
-/// A core module of the right types for a world, that only traps.
+/// Returns a core module of the right types for a world. Its functions trap.
 fn module_for(wit: &str, world: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("test.wit", wit).unwrap();
@@ -128,7 +128,7 @@ fn a_component_without_the_handler_is_refused() {
     assert!(matches!(&error, WorldError::NoHandler(exports) if exports[0].contains("config")), "{error}");
 }
 
-/// A number as the binary format writes it.
+/// Encodes a number as the binary format does (LEB128).
 fn leb(mut number: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number >= 0x80 {
@@ -145,7 +145,8 @@ fn section(id: u8, content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn imports_that_share_a_long_name_are_refused_before_it_is_written_out() {
-    // One group of imports: its module's name, an empty name, the mark of a group, the type of all, and their names.
+    // One group of compact imports: its module's name, an empty name, the mark of a group, the type of all, and their
+    // names.
     let (name, count) = (vec![b'n'; 100_000], 4_000);
     let group =
         [&[1], leb(name.len()).as_slice(), &name, &[0, 0x7e, 0, 0], &leb(count), &vec![0; count]].concat();
@@ -251,7 +252,7 @@ fn what_a_link_leads_to_outside_of_the_charm_is_not_given_away() {
         let error = charm.pack().unwrap_err();
         assert!(matches!(&error, PackError::LeadsOut { link: path, .. } if path.ends_with(link)), "{error}");
     }
-    // Within the charm it is another name of the same.
+    // A link within the charm's directory.
     let charm = Charm::new(&charm_module());
     charm.write("docs/readme.md", b"read me");
     symlink("docs/readme.md", charm.path("README.md")).unwrap();

@@ -23,7 +23,7 @@ const PYTHON: Tool = Tool { program: "python3", purpose: PURPOSE, hint: HINT };
 /// The variable that names a clang.
 const CLANG_VARIABLE: &str = "PERIAPT_CLANG";
 
-/// Where a charm keeps an SDK of its own, with which its tests ran.
+/// The directory of a charm's own SDK, with which its tests ran.
 const OWN_SDK: &str = "sdk";
 
 pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
@@ -38,7 +38,7 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     let module = scratch.join("charm.wasm");
     let mut command = compiler.command();
     command.current_dir(&directory).args(["-Os", "-s", "-std=c11", "-Wall", "-Wextra", "-Isrc"]);
-    // One that brings bindings of its own needs no SDK, and would collide with it.
+    // A charm with bindings of its own needs no SDK, whose bindings would collide with them.
     let is_alone = sources.iter().any(|path| path.to_string_lossy().ends_with("_component_type.o"));
     if !is_alone {
         let sdk = sdk(&directory, scratch)?;
@@ -48,7 +48,7 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
         for part in ["src", "bindings"] {
             sources_in(&sdk, Path::new(part), &mut sources)?;
         }
-        // Where the SDK lies on this machine is nothing of the charm's.
+        // The SDK's path on this machine must not get into the module.
         command.arg(prefix_map(&sdk));
     }
     command.args(&sources).arg("-o").arg(&module);
@@ -61,7 +61,7 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     Ok(Built { wasm, ..Built::default() })
 }
 
-/// What a linker says of a charm without handlers, in words of the charm's.
+/// Replaces the linker's message about a charm without handlers by one about charms.
 fn told(error: BuildError) -> BuildError {
     match error {
         BuildError::Failed { what, output } if output.contains("undefined symbol: periapt_handlers") => {
@@ -75,12 +75,12 @@ fn told(error: BuildError) -> BuildError {
 /// A compiler that can link for wasm32-wasi.
 enum Compiler {
     Clang(OsString),
-    /// The one that PyPI's package `ziglang` brings.
+    /// The compiler of PyPI's package `ziglang`.
     Zig,
 }
 
 impl Compiler {
-    /// The one that a variable names, else the newest clang, else Zig's.
+    /// Finds the compiler that the variable names, or else the newest clang, or else Zig's.
     fn find(workshop: &Workshop, scratch: &Path) -> Result<Self, BuildError> {
         if let Some(named) = workshop.program(CLANG_VARIABLE) {
             return Ok(Self::Clang(named));
@@ -112,14 +112,14 @@ impl Compiler {
         }
     }
 
-    /// Links a module of nothing, which needs the compiler, the linker, the libc and the compiler's runtime.
+    /// Links an empty module, which needs the compiler, the linker, the libc and the compiler's runtime.
     fn can_link(&self, probe: &Path) -> bool {
         let output = self.command().arg(probe).arg("-o").arg(probe.with_extension("wasm")).output();
         output.is_ok_and(|output| output.status.success())
     }
 }
 
-/// All programs `clang` and `clang-N` in a search path, the newest first; one without a number comes last.
+/// Finds all programs `clang` and `clang-N` in a search path, the newest first. `clang` without a number is the last.
 fn clangs(path: &OsStr) -> Vec<OsString> {
     let mut found = Vec::new();
     for directory in std::env::split_paths(path) {
@@ -137,7 +137,7 @@ fn clangs(path: &OsStr) -> Vec<OsString> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The SDK: the charm's own, else this program's.
+/// Returns the charm's own SDK, or else this program's.
 fn sdk(directory: &Path, scratch: &Path) -> Result<PathBuf, BuildError> {
     let own = directory.join(OWN_SDK);
     if own.join("include/periapt.h").exists() {
@@ -155,7 +155,7 @@ fn prefix_map(sdk: &Path) -> OsString {
     argument
 }
 
-/// All `*.c` and `*.o` below a directory of another, by the paths that lead there from it.
+/// Finds all `*.c` and `*.o` files below a directory, with paths relative to `base`.
 fn sources_in(base: &Path, name: &Path, into: &mut Vec<PathBuf>) -> Result<(), BuildError> {
     let directory = base.join(name);
     let mut entries = Vec::new();
@@ -169,7 +169,7 @@ fn sources_in(base: &Path, name: &Path, into: &mut Vec<PathBuf>) -> Result<(), B
         if kind.is_dir() {
             sources_in(base, &path, into)?;
         } else if path.extension().is_some_and(|extension| extension == "c" || extension == "o") {
-            // The charm's own are named as its author names them.
+            // The charm's own files keep the paths that their author knows.
             into.push(if base.join("charmcraft.yaml").exists() { path } else { base.join(path) });
         }
     }

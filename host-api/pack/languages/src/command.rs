@@ -1,4 +1,4 @@
-//! Running the tools of a language.
+//! Calls of a language's tools.
 
 use std::{
     io,
@@ -7,47 +7,48 @@ use std::{
 
 use crate::BuildError;
 
-/// How much of what a failed tool said is shown: its beginning and its end, since some say first what counts and some last.
+/// The lines of a failed tool's output that an error shows: the first and the last, since tools differ in where they
+/// put the cause.
 const FIRST_LINES: usize = 40;
 const LAST_LINES: usize = 20;
 
-/// A tool, and why it is run.
+/// A tool, and the purpose of running it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
-    /// Its name in PATH.
+    /// The program's name in PATH.
     pub(crate) program: &'static str,
-    /// `to pack charms in JavaScript`
+    /// The purpose: `to pack charms in JavaScript`.
     pub(crate) purpose: &'static str,
-    /// How to get it.
+    /// The installation hint.
     pub(crate) hint: &'static str,
 }
 
 impl Tool {
-    /// A call of it.
+    /// Creates a call of the tool.
     pub(crate) fn command(self) -> Command {
         Command::new(self.program)
     }
 
-    /// Runs a call of it to its end.
+    /// Runs a call of the tool to its end.
     pub(crate) fn run(self, command: &mut Command, what: impl Into<String>) -> Result<Said, BuildError> {
         run(command, || self.missing(), what)
     }
 
-    /// That it is not there.
+    /// Returns the error for a missing tool.
     pub(crate) fn missing(self) -> BuildError {
         let Self { program, purpose, hint } = self;
         BuildError::MissingTool { program: program.to_owned(), purpose, hint }
     }
 }
 
-/// What a program said that did what it was asked.
+/// The output of a program that succeeded.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Runs a program to its end; `missing` is what it means that it is not there.
+/// Runs a program to its end. `missing` makes the error for a program that is not installed.
 pub(crate) fn run(
     command: &mut Command,
     missing: impl FnOnce() -> BuildError,
@@ -65,7 +66,7 @@ pub(crate) fn run(
     }
 }
 
-/// The first and the last lines of a text, without control characters that could do something to a terminal.
+/// Returns the first and the last lines of a text, without control characters, which could change a terminal.
 fn shown(text: &str) -> String {
     let mut lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     if lines.len() > FIRST_LINES + LAST_LINES + 1 {

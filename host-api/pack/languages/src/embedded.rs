@@ -1,10 +1,10 @@
-//! Files of this repository that a charm's build needs, wherever the binary is.
+//! Files of this repository that the binary embeds for building charms.
 
 use std::{fs, path::Path};
 
 use crate::BuildError;
 
-/// A file by its path below a directory, and its content.
+/// A file: its path below a directory, and its content.
 pub(crate) type File = (&'static str, &'static [u8]);
 
 /// The contract with charms.
@@ -22,14 +22,14 @@ pub(crate) fn write(directory: &Path, files: &[File]) -> Result<(), BuildError> 
     Ok(())
 }
 
-/// The files of a directory of this repository, by their paths in it.
+/// Embeds files of a directory of this repository, by their paths in it.
 macro_rules! files {
     ($directory:literal: $($name:literal)*) => {
         &[$(($name, include_bytes!(concat!($directory, $name)))),*]
     };
 }
 
-/// The SDK for JavaScript, for charms that have none of their own installed.
+/// The SDK for JavaScript, for charms that have not installed one.
 pub(crate) const JAVASCRIPT_SDK: &[File] = files!("../../../sdk/js/":
     "package.json"
     "src/action.js"
@@ -72,7 +72,7 @@ pub(crate) const C_SDK: &[File] = files!("../../../sdk/c/":
     "src/unit.c"
 );
 
-/// What charms in C are tested with, beside the SDK.
+/// The test harness for charms in C, beside the SDK.
 pub(crate) const C_HARNESS: &[File] = files!("../../../sdk/c/":
     "testing/host.c"
     "testing/host.h"
@@ -83,7 +83,7 @@ pub(crate) const C_HARNESS: &[File] = files!("../../../sdk/c/":
     "testing/periapt_test.h"
 );
 
-/// The SDK for Go, with its harness.
+/// The SDK for Go, with its test harness.
 pub(crate) const GO_SDK: &[File] = files!("../../../sdk/go/":
     "README.md"
     "action.go"
@@ -120,7 +120,7 @@ pub(crate) const GO_SDK: &[File] = files!("../../../sdk/go/":
     "unit.go"
 );
 
-/// What charms in JavaScript are tested and written with, beside the SDK.
+/// The test harness and types for charms in JavaScript, beside the SDK.
 pub(crate) const JAVASCRIPT_HARNESS: &[File] = files!("../../../sdk/js/":
     "README.md"
     "src/host/memory.js"
@@ -174,10 +174,10 @@ pub(crate) const RUST_SDK: &[File] = files!("../../../sdk/rust/":
     "src/unit.rs"
 );
 
-/// What a new charm has in any language.
+/// The files of a new charm in every language.
 pub(crate) const NEW_CHARM: &[File] = files!("../templates/": "charmcraft.yaml");
 
-/// What a new charm has in one language. (Files that would mean something in this repository have other names here.)
+/// The files of a new charm in one language. (Files with a meaning in this repository have other names here.)
 pub(crate) const NEW_IN_C: &[File] =
     files!("../templates/c/": "Makefile" "README.md" "gitignore" "src/charm.c" "tests/charm_test.c");
 pub(crate) const NEW_IN_GO: &[File] =
@@ -198,7 +198,7 @@ pub(crate) const NEW_IN_RUST: &[File] = files!("../templates/rust/": "Cargo.toml
 mod tests {
     use super::*;
 
-    /// All files below a directory of this repository, by their paths in it, but those of a few directories.
+    /// Returns all files below a directory of this repository, by their paths in it, without a few directories.
     fn below(directory: &str, without: &[&str]) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
         let (mut files, mut open) = (Vec::new(), vec![root.clone()]);
@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn the_sdk_for_javascript_depends_on_no_package() {
-        // npm installs the development dependencies of a package in a directory, too: each new charm would fetch them.
+        // npm also installs the development dependencies of a package in a directory: each new charm would fetch
+        // them.
         let (_, manifest) = JAVASCRIPT_SDK.iter().find(|(name, _)| *name == "package.json").unwrap();
         let manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap();
         for field in ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] {

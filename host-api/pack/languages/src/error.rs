@@ -1,66 +1,66 @@
-//! Why a charm could not be built.
+//! Errors of building charms.
 
 use std::{io, path::PathBuf};
 
-/// Why there is no code.
+/// A charm that could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Sources of more than one language.
+    /// The directory has sources of several languages.
     #[error("{} has sources of several languages: {}", directory.display(), marks.join(", "))]
     SeveralLanguages {
         /// The charm's directory.
         directory: PathBuf,
-        /// The files that say so.
+        /// The files that mark the languages.
         marks: Vec<String>,
     },
-    /// A place for a new charm that has something in it.
+    /// The directory for a new charm is not empty.
     #[error("{} is not empty", directory.display())]
     NotEmpty {
-        /// Which.
+        /// The directory.
         directory: PathBuf,
     },
-    /// A program that has to be there.
+    /// A program is missing.
     #[error("{program} is needed {purpose}, and is not there")]
     MissingTool {
-        /// Which.
+        /// The program.
         program: String,
-        /// What for: `to pack charms in JavaScript`.
+        /// The purpose: `to pack charms in JavaScript`.
         purpose: &'static str,
-        /// How to get it.
+        /// The installation hint.
         hint: &'static str,
     },
-    /// A program that is there, and too old.
+    /// A program is too old.
     #[error("{program} is needed {purpose}, in version {wanted} or newer; there is {found}")]
     OldTool {
-        /// Which.
+        /// The program.
         program: String,
-        /// What for.
+        /// The purpose.
         purpose: &'static str,
-        /// The oldest version that does.
+        /// The oldest version that works.
         wanted: &'static str,
-        /// The one that is there.
+        /// The installed version.
         found: String,
     },
-    /// A program did not do what it was asked.
+    /// A program failed.
     #[error("{what} failed\n{output}")]
     Failed {
-        /// What was being done.
+        /// The step that failed.
         what: String,
-        /// The end of what it said.
+        /// The first and last lines of the program's output.
         output: String,
     },
-    /// Files that cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Files {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
 }
 
 impl BuildError {
-    /// What to do about it, where that is known.
+    /// Returns advice for the operator, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::SeveralLanguages { .. } => {
@@ -73,7 +73,7 @@ impl BuildError {
         }
     }
 
-    /// For `map_err` on what is done with a file.
+    /// Returns a function for `map_err` on file operations.
     pub(crate) fn files(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Files { path, source }

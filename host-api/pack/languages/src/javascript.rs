@@ -1,7 +1,7 @@
-//! Charms in JavaScript and TypeScript: one bundle, made a component with an engine of its own.
+//! Charms in JavaScript and TypeScript: one bundle, and a component with its own engine.
 //!
-//! esbuild takes the types away and puts the charm, the SDK and what they import into one file; `componentize-qjs` runs that
-//! file up to its end in QuickJS and keeps the state as a component. Both are npm packages of pinned versions.
+//! esbuild removes types and bundles the charm, the SDK and their imports into one file. `componentize-qjs` runs that
+//! file to its end in QuickJS, and snapshots the state as a component. Both are npm packages of pinned versions.
 
 use std::{fs, path::Path};
 
@@ -25,17 +25,17 @@ const NPM: Tool = Tool {
     hint: "install it beside Node.js: `apt install npm`",
 };
 
-/// The oldest Node.js that both packages take.
+/// The oldest Node.js that both packages support.
 const OLDEST_NODE: (u32, &str) = (18, "18");
 
 /// The packages, each with its version and the hash of its content.
 const PACKAGES: &str = include_str!("../javascript/package.json");
 const LOCK: &str = include_str!("../javascript/package-lock.json");
 
-/// What puts them to work.
+/// The script that runs the packages.
 const BUILD: &str = include_str!("../javascript/build.mjs");
 
-/// The world of a charm in JavaScript: all of the contract, files, and chance.
+/// The world of a charm in JavaScript: the whole contract, files, and random numbers.
 const WORLD: [File; 4] = [
     ("world.wit", include_bytes!("../javascript/world.wit")),
     ("deps/charm.wit", CONTRACT.as_bytes()),
@@ -63,7 +63,7 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     Ok(Built { wasm, ..Built::default() })
 }
 
-/// Fetches the packages. None of their scripts is run.
+/// Fetches the packages, without running their scripts.
 fn fetch(place: &Path, workshop: &Workshop) -> Result<(), BuildError> {
     workshop.report("fetching the tools that pack charms in JavaScript (componentize-qjs, esbuild), once");
     embedded::write(place, &[("package.json", PACKAGES.as_bytes()), ("package-lock.json", LOCK.as_bytes())])?;
@@ -90,7 +90,7 @@ fn check_node() -> Result<(), BuildError> {
             wanted: OLDEST_NODE.1,
             found: found.trim().to_owned(),
         }),
-        // One that counts otherwise says what it cannot do by itself.
+        // An unknown version scheme passes; such a program reports its own errors.
         _ => Ok(()),
     }
 }

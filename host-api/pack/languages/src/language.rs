@@ -1,4 +1,4 @@
-//! Which language a charm is written in.
+//! The programming languages of charms.
 
 use std::{fmt, path::Path};
 
@@ -18,10 +18,10 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 4] = [Self::C, Self::Go, Self::JavaScript, Self::Rust];
 
-    /// The files by which a charm's directory shows its language: any one of them.
+    /// Returns the files that mark a charm's language. Any one of them is enough.
     pub fn marks(self) -> &'static [&'static str] {
         match self {
             Self::C => &["src/charm.c"],
@@ -31,10 +31,10 @@ impl Language {
         }
     }
 
-    /// The language of the charm in a directory, by its files; none if it has sources of no language that is known.
+    /// Returns the language of the charm in a directory, by its files, or `None` without sources of a known language.
     ///
     /// # Errors
-    /// When it has sources of two.
+    /// [`BuildError::SeveralLanguages`] for sources of two.
     pub fn of(directory: &Path) -> Result<Option<Self>, BuildError> {
         let mut found = Vec::new();
         for language in Self::ALL {
@@ -50,7 +50,7 @@ impl Language {
         }
     }
 
-    /// The first of its marks that a directory has.
+    /// Returns the first marking file that a directory has.
     pub(crate) fn mark_in(self, directory: &Path) -> Option<&'static str> {
         self.marks().iter().copied().find(|mark| directory.join(mark).is_file())
     }

@@ -1,8 +1,8 @@
-//! From a charm's sources to its code.
+//! Builders of charms from their sources.
 //!
-//! [`Language::of`] says by its files which language a charm is written in, and [`build`] makes its WebAssembly with that
-//! language's own tools. What has to be fetched lies in a [`Workshop`]: a cache that is filled once, whole or not at all.
-//! [`Template`] makes a new charm. Nothing here knows archives; `periapt-archive` packs what comes out.
+//! [`Language::of`] detects a charm's language by its files, and [`build`] makes its WebAssembly with that language's
+//! own tools. Tools that must be fetched are in a [`Workshop`], a cache with all-or-nothing entries. [`Template`]
+//! creates a new charm. This crate knows no archives; `periapt-archive` packs its results.
 
 mod c;
 mod command;
@@ -22,19 +22,19 @@ pub use language::Language;
 pub use template::Template;
 pub use workshop::{Workshop, cache_directory};
 
-/// What was made of a charm's sources.
+/// The result of building a charm.
 #[derive(Debug, Clone, Default)]
 pub struct Built {
     /// A component, or a core module of WASI preview 1.
     pub wasm: Vec<u8>,
-    /// Files that go into the archive beside those of the charm's directory, by their paths in it.
+    /// Files for the archive, beside those of the charm's directory, by their paths in it.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// Builds the charm in a directory.
 ///
 /// # Errors
-/// [`BuildError`] says which tool is missing, or what the tool said.
+/// [`BuildError`] names the missing tool, or holds the tool's output.
 pub fn build(directory: &Path, language: Language, workshop: &Workshop) -> Result<Built, BuildError> {
     match language {
         Language::C => c::build(directory, workshop),

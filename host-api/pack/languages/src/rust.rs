@@ -21,8 +21,8 @@ const CARGO: Tool = Tool {
     hint: "install Rust: https://rustup.rs, then `rustup target add wasm32-wasip1`",
 };
 
-/// Debian's compiler, with the sources of its standard library, and what links them. rustup's compiler cannot build
-/// them: compiler and sources are of one version, and named outright.
+/// Debian's compiler, with the sources of its standard library and the linker. rustup's compiler cannot build these
+/// sources: compiler and sources must be of one version, so both have fixed paths.
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_STD: &str = "/usr/lib/rustlib/src/rust/library/std";
@@ -46,11 +46,11 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     Ok(Built { wasm, ..Built::default() })
 }
 
-/// A compiler that has the standard library for the target, or can build it.
+/// A toolchain that has the standard library for the target, or can build it.
 enum Toolchain {
-    /// The one in PATH has it, by rustup or from a distribution that ships it.
+    /// The compiler in PATH has the library, from rustup or from a distribution.
     Target,
-    /// Debian's builds it.
+    /// Debian's compiler builds the library.
     Debian { linker: PathBuf },
 }
 
@@ -91,7 +91,7 @@ fn newest_linker(directory: &Path) -> Option<PathBuf> {
     linkers.max().map(|(_, path)| path)
 }
 
-/// A call of Debian's cargo. The flags are those of `tools/guest`, and the directory is the one that it builds in, so that a machine
+/// Creates a call of Debian's cargo. The flags and the target directory are those of `tools/guest`, so that a machine
 /// builds the standard library once.
 fn debian(linker: &Path, workshop: &Workshop) -> Command {
     let mut command = Command::new(DEBIAN_CARGO);
@@ -110,7 +110,7 @@ fn debian(linker: &Path, workshop: &Workshop) -> Command {
     command
 }
 
-/// The module that cargo says it made of the package in a directory.
+/// Returns the module that cargo's messages report for the package in a directory.
 fn module_of(messages: &str, directory: &Path) -> Option<PathBuf> {
     let manifest = fs::canonicalize(directory.join("Cargo.toml")).ok()?;
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -1,4 +1,4 @@
-//! New charms: small ones that pack, pass their tests and come to be active at once.
+//! Templates of new charms, which pack, pass their tests and become active at once.
 
 use std::{fs, io, path::Path};
 
@@ -10,26 +10,26 @@ use crate::{
     },
 };
 
-/// What stands in templates for the charm's name.
+/// The placeholder of the charm's name.
 const NAME: &str = "{name}";
 
-/// A charm to begin with, in one language.
+/// A template of a charm, one per language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Template {
-    /// With the SDK for C, tested by `make test`.
+    /// A charm with the SDK for C, tested by `make test`.
     C,
-    /// With the SDK for Go, tested by `go test`.
+    /// A charm with the SDK for Go, tested by `go test`.
     Go,
-    /// With the SDK for JavaScript, tested by `npm test`.
+    /// A charm with the SDK for JavaScript, tested by `npm test`.
     JavaScript,
-    /// On the `ops` framework, tested by pytest.
+    /// A charm on the `ops` framework, tested by pytest.
     Python,
-    /// With the SDK for Rust, tested by `cargo test`.
+    /// A charm with the SDK for Rust, tested by `cargo test`.
     Rust,
 }
 
 impl Template {
-    /// What makes its charm's files, which the SDK's are in `sdk` of.
+    /// Returns the charm's own files, and the files of the SDK for its directory `sdk`.
     fn parts(self) -> (&'static [File], [&'static [File]; 2]) {
         match self {
             Self::C => (NEW_IN_C, [C_SDK, C_HARNESS]),
@@ -40,7 +40,7 @@ impl Template {
         }
     }
 
-    /// How its charm is tested, in its directory.
+    /// Returns the command that runs the charm's tests.
     pub fn tested_by(self) -> &'static str {
         match self {
             Self::C => "make test",
@@ -51,11 +51,10 @@ impl Template {
         }
     }
 
-    /// Makes a charm of a name, which must be one that charms can have, in a directory that is not there yet or empty. It is
-    /// there whole or not at all.
+    /// Creates a charm in a new or empty directory, all files or none. The name must be valid for charms.
     ///
     /// # Errors
-    /// [`BuildError::NotEmpty`], or what cannot be written.
+    /// [`BuildError::NotEmpty`], or an error of writing.
     pub fn make(self, directory: &Path, name: &str) -> Result<(), BuildError> {
         match fs::read_dir(directory) {
             Ok(mut entries) => {
@@ -77,7 +76,7 @@ impl Template {
         let unfinished = unfinished.keep();
         let moved = fs::rename(&unfinished, &absolute);
         if moved.is_err() {
-            // What is wrong is said below.
+            // The error below is the one that counts.
             let _ = fs::remove_dir_all(&unfinished);
         }
         moved.map_err(BuildError::files(directory))?;
@@ -101,7 +100,7 @@ impl Template {
     }
 }
 
-/// What a template's file is called in a charm.
+/// Returns the name of a template's file in a charm.
 fn named(path: &str) -> &str {
     match path {
         "gitignore" => ".gitignore",
@@ -109,7 +108,7 @@ fn named(path: &str) -> &str {
     }
 }
 
-/// A temporary directory is its owner's alone; a charm is like any other directory.
+/// Opens the permissions of a charm's directory: those of a temporary directory are for its owner alone.
 fn open_to_others(directory: &Path) -> Result<(), BuildError> {
     use std::os::unix::fs::PermissionsExt as _;
     let permissions = fs::Permissions::from_mode(0o755);

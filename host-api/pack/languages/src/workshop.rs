@@ -1,4 +1,4 @@
-//! The cache of what building charms needs: tools that are fetched on first use.
+//! The cache of fetched tools for building charms.
 //!
 //! ```text
 //! tools/NAME-KEY/     one set of tools, complete; KEY is of all that went into it
@@ -16,17 +16,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::BuildError;
 
-/// The variable that says where everything lies that can be made again; our scripts use the same.
+/// The variable with the path of the cache; this repository's scripts use the same.
 const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
 
-/// Where tools lie, and who is told what is being done.
+/// The cache of tools, the environment, and the receiver of progress messages.
 pub struct Workshop {
     cache: PathBuf,
     variables: Box<Variables>,
     report: Box<dyn Fn(&str)>,
 }
 
-/// Reads a variable of the environment.
+/// A function that reads a variable of the environment.
 type Variables = dyn Fn(&str) -> Option<OsString>;
 
 impl fmt::Debug for Workshop {
@@ -35,8 +35,8 @@ impl fmt::Debug for Workshop {
     }
 }
 
-/// Where this user's tools keep what can be made again: `$PERIAPT_CACHE`, else `periapt` in the user's cache directory;
-/// none if neither that nor the user's home is known. An empty variable counts as one that is not set.
+/// Returns the user's cache directory: `$PERIAPT_CACHE`, or else `periapt` in the user's cache directory. Returns
+/// `None` if neither that nor the user's home is known. An empty variable counts as unset.
 pub fn cache_directory(variables: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let directory = |name: &str| variables(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     directory(CACHE_VARIABLE)
@@ -45,30 +45,30 @@ pub fn cache_directory(variables: impl Fn(&str) -> Option<OsString>) -> Option<P
 }
 
 impl Workshop {
-    /// In the [`cache_directory`], if there is one. `variables` reads a variable of the environment; `report` is told what
-    /// begins, as in `fetching esbuild`.
+    /// Creates a workshop in the [`cache_directory`], if there is one. `variables` reads a variable of the
+    /// environment. `report` gets the name of each step, such as `fetching esbuild`.
     pub fn new(
         variables: impl Fn(&str) -> Option<OsString> + 'static,
         report: impl Fn(&str) + 'static,
     ) -> Option<Self> {
         let cache = cache_directory(&variables)?;
-        // Tools are run in other directories than this one.
+        // Tools run in other directories.
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         Some(Self { cache, variables: Box::new(variables), report: Box::new(report) })
     }
 
-    /// The cache itself.
+    /// Returns the path of the cache.
     pub(crate) fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// A variable of the environment; none if it is empty.
+    /// Returns a variable of the environment, or `None` if it is empty.
     pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         (self.variables)(name).filter(|value| !value.is_empty())
     }
 
-    /// A program that a variable names. A path is this process', and not that of the directory that the program is run in,
-    /// which may be a stranger's.
+    /// Returns the program that a variable names. A path is relative to this process's directory, and not to the
+    /// directory in which the program runs, which may be untrusted.
     pub(crate) fn program(&self, variable: &str) -> Option<OsString> {
         let named = self.variable(variable)?;
         match named.as_encoded_bytes().contains(&b'/') {
@@ -77,13 +77,13 @@ impl Workshop {
         }
     }
 
-    /// Tells what begins.
+    /// Reports the beginning of a step.
     pub(crate) fn report(&self, what: &str) {
         (self.report)(what);
     }
 
-    /// A set of tools by its name and all that goes into it, made if it is not there: `make` fills a directory, which gets
-    /// its name only when that has succeeded. Whoever comes meanwhile waits, and finds it made.
+    /// Returns a set of tools by its name and inputs, and makes a missing one. `make` fills a directory, which gets
+    /// its final name only on success. Concurrent callers wait on a lock, and then find the set.
     pub(crate) fn tools(
         &self,
         name: &str,
@@ -98,12 +98,12 @@ impl Workshop {
         fs::create_dir_all(&all).map_err(BuildError::files(&all))?;
         let lock = all.join(format!("{name}.lock"));
         let held = File::create(&lock).map_err(BuildError::files(&lock))?;
-        // Ends with the file's last handle, even if this process is killed.
+        // The lock ends with the file's last handle, even if this process is killed.
         held.lock().map_err(BuildError::files(&lock))?;
         if place.is_dir() {
             return Ok(place);
         }
-        // One that somebody left unfinished is made anew: nobody else is at it, since the lock is held.
+        // An unfinished set is made anew. The lock excludes other makers.
         let unfinished = all.join(format!("{name}.unfinished"));
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).map_err(BuildError::files(&unfinished))?;
@@ -112,14 +112,14 @@ impl Workshop {
         let made = make(&unfinished)
             .and_then(|()| fs::rename(&unfinished, &place).map_err(BuildError::files(&place)));
         if made.is_err() {
-            // What is wrong is said by the error; the next attempt begins by removing this again.
+            // The error describes the failure. The next attempt begins with the same removal.
             let _ = fs::remove_dir_all(&unfinished);
         }
         made.map(|()| place)
     }
 }
 
-/// What tells sets of tools of one name apart.
+/// Returns the key that distinguishes sets of tools of one name.
 fn key(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

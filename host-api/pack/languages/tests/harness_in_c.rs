@@ -1,5 +1,5 @@
-//! The harness for C, asked what the table of hook tools asks of the host (`runtime/hook/tests/typed.json`): a charm's tests are
-//! answered as its hooks will be.
+//! The harness for C against the table of hook tools (`runtime/hook/tests/typed.json`): a charm's tests get the
+//! answers that its hooks will get.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 
 const TABLE: &str = include_str!("../../../../runtime/hook/tests/typed.json");
 
-/// What a harness has no counterpart of: bounds, other units of the machine, what operators do to applications.
+/// Givens without a counterpart in a harness: bounds, other units of the machine, an operator's changes of
+/// applications.
 const NOT_IN_A_HARNESS: [&str; 6] = ["limit", "opened", "subordinate", "option", "application", "addresses"];
 
-/// Reasons by their numbers, as `periapt_reason` has them.
+/// Refusal reasons in the order of `periapt_reason`.
 const REASONS: [&str; 14] = [
     "invalid-argument",
     "not-found",
@@ -57,10 +58,10 @@ fn a_harness_answers_what_the_sdk_has_words_for_as_the_table_says() {
     assert!(wrong.is_empty(), "{} of {compared} differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// States that cannot be, which `try-hook` and all harnesses refuse in the same words.
+/// Impossible states, which `try-hook` and all harnesses refuse with the same messages.
 const IMPOSSIBLE: &str = include_str!("../../../../runtime/hook/tests/impossible.json");
 
-/// What the harness has words for: it has no storage and no principal, and tells no batches.
+/// The steps that the harness supports: it has no storage, no principal and no batches.
 const STEPS: [&str; 6] = ["relate", "join", "change", "change-app", "depart", "end"];
 
 #[test]
@@ -84,7 +85,7 @@ fn a_test_of_what_cannot_be_ends_with_what_would_be_right() {
             String::from_utf8_lossy(&output.stdout).lines().count(),
             String::from_utf8_lossy(&output.stderr).into_owned(),
         );
-        // Each step that is done has a line.
+        // The driver writes a line for each step that succeeds.
         let expected = match case["says"].as_str() {
             Some(says) => (steps.len() - 1, format!("inconsistent: {says}\n")),
             None => (steps.len(), String::new()),
@@ -97,7 +98,7 @@ fn a_test_of_what_cannot_be_ends_with_what_would_be_right() {
     assert!(wrong.is_empty(), "{} of {tried} differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The SDK, its harness and the driver, by this machine's compiler.
+/// Compiles the SDK, its harness and the driver with this machine's compiler.
 fn compiled(scratch: &Path, name: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/harness_in_c");
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/c");
@@ -119,11 +120,12 @@ fn compiled(scratch: &Path, name: &str) -> PathBuf {
     driver
 }
 
-/// A case's call as words for the driver; none, if the SDK or its harness has no word for it.
+/// Translates a case's call into arguments of the driver. Returns `None` if the SDK or its harness does not support
+/// the call.
 fn said(case: &Value) -> Option<Vec<String>> {
     let odd = |given: &Value| NOT_IN_A_HARNESS.contains(&given[0].as_str().unwrap());
     let name = case["case"].as_str().unwrap();
-    // It names no units that came in a batch, and no secret of its own.
+    // The harness names no units of a batch, and no secret of its own.
     let is_told = !["in a batch", "own label", "first reading", "was revoked", "one is named"]
         .iter()
         .any(|part| name.contains(part));
@@ -145,7 +147,7 @@ fn said(case: &Value) -> Option<Vec<String>> {
             let (kind, owner) = with[1].as_object().unwrap().iter().next().unwrap();
             vec![function.into(), text(&with[0]), kind.clone(), text(owner), text(&with[2])]
         }
-        // A whole bag has no word: one key of it answers, or refuses, alike.
+        // The driver reads one key in place of a whole bag: the answer or the refusal is alike.
         "relations.get" => {
             let (kind, owner) = with[1].as_object().unwrap().iter().next().unwrap();
             let key = case["answer"]["Ok"].as_object().map_or("x", |bag| bag.keys().next().unwrap());
@@ -201,13 +203,13 @@ fn ask(driver: &Path, case: &Value, theirs: &str, words: &[String]) -> String {
     said.trim_end_matches('\n').to_owned()
 }
 
-/// Whether what the driver was told is a case's answer.
+/// Returns true if the driver's answer is the case's.
 fn is(told: &str, answer: &Value) -> bool {
     let (kind, rest) = told.split_once(' ').unwrap_or((told, ""));
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     if let Some(refused) = answer.get("Err") {
         let (reason, text) = refused.as_object().unwrap().iter().next().unwrap();
-        // What was being done stands in front.
+        // The answer begins with the failed operation.
         let (number, message) = rest.split_once(' ').unwrap_or_default();
         let number: usize = number.parse().unwrap_or(usize::MAX);
         return kind == "refused"
@@ -219,9 +221,9 @@ fn is(told: &str, answer: &Value) -> bool {
     match (kind, value) {
         ("" | "nothing", Value::Null) => true,
         ("text", Value::Object(bag)) => bag.values().next().is_some_and(|value| plain(value) == rest),
-        // Content of a secret.
+        // The content of a secret.
         ("text", Value::Array(pairs)) => plain(&pairs[0][1]) == rest,
-        // A parameter as it stands.
+        // A parameter as JSON text.
         ("text", value) => {
             plain(value) == rest || serde_json::from_str(rest).is_ok_and(|json: Value| json == *value)
         }

@@ -1,4 +1,4 @@
-//! Uploads as strangers make them; see `../target.rs`.
+//! Untrusted uploads; see `../target.rs`.
 
 #![no_main]
 

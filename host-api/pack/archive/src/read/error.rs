@@ -1,4 +1,4 @@
-//! Why an archive is refused.
+//! The errors of reading archives.
 
 use std::io;
 
@@ -6,92 +6,92 @@ use rawzip::ErrorKind;
 
 use super::{ALLOWANCE, MAX_ARCHIVE, MAX_ENTRIES, MAX_RATIO, MAX_UNPACKED};
 
-/// Why an archive is refused.
+/// An archive that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// More bytes than are read.
+    /// The archive is too large. Holds its size in bytes.
     #[error("the archive has {0} bytes; at most {MAX_ARCHIVE} are taken")]
     TooLarge(u64),
-    /// Not a zip, or one that programs could read in different ways.
+    /// The bytes are no zip, or one that programs could read in different ways.
     #[error("not a charm archive: {0}")]
     NotAZip(#[from] NotAZip),
-    /// Too many entries.
+    /// The archive has too many entries.
     #[error("the archive has {0} entries; at most {MAX_ENTRIES} are taken")]
     TooManyEntries(u64),
-    /// It unpacks to too much.
+    /// The archive unpacks to too many bytes.
     #[error(
         "the archive has {length} bytes, and unpacks to {unpacked}; at most {most} are taken: {ALLOWANCE} and \
          {MAX_RATIO} for each of its own, but no more than {MAX_UNPACKED}"
     )]
     TooMuchUnpacked {
-        /// Its own size.
+        /// The size of the archive, in bytes.
         length: u64,
-        /// What its files and directories take on a disk.
+        /// The size of its files and directories on disk, in bytes.
         unpacked: u64,
-        /// What they may take.
+        /// The largest size on disk that is allowed, in bytes.
         most: u64,
     },
-    /// An entry that cannot be unpacked below a directory, or that is not what it says.
+    /// An entry cannot be unpacked below a directory, or contradicts its headers.
     #[error("entry {path:?}: {reason}")]
     BadEntry {
-        /// Its path, shortened.
+        /// The path of the entry, shortened.
         path: String,
-        /// What is wrong.
+        /// The mistake.
         reason: &'static str,
     },
     /// An entry's content cannot be unpacked.
     #[error("entry {path:?} is broken: {reason}")]
     Broken {
-        /// The path, shortened.
+        /// The path of the entry, shortened.
         path: String,
-        /// Why.
+        /// The error of the decoder.
         reason: String,
     },
-    /// A metadata file is not text.
+    /// A metadata file is not UTF-8.
     #[error("{0} is not UTF-8 text")]
     NotText(&'static str),
-    /// A metadata file is larger than any that is read.
+    /// A metadata file is too large. Holds its size in bytes.
     #[error("{0} has {1} bytes; at most 1048576 are read")]
     LongText(&'static str, u64),
-    /// The archive's own file cannot be read: not the archive's fault.
+    /// The archive's own file cannot be read: an error of the host.
     #[error("cannot read the archive: {0}")]
     Unreadable(#[source] io::Error),
 }
 
-/// Why something is not one zip that everybody reads alike.
+/// A zip that is malformed or ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAZip {
-    /// There is no directory at its end.
+    /// The zip has no central directory at its end.
     #[error("it has no zip directory at its end; it is no zip, or was cut off")]
     NoDirectory,
-    /// The directory is cut off, or points behind the end.
+    /// The central directory is cut off, or points behind the end.
     #[error("it is cut off")]
     CutOff,
-    /// Something else than a header stands where one should.
+    /// Other bytes stand in the place of a header.
     #[error("a header is not where the directory says")]
     NoHeader,
-    /// What was unpacked has another checksum than the headers say.
+    /// The unpacked bytes have another checksum than the headers say.
     #[error("its checksum is wrong")]
     Checksum,
-    /// What was unpacked is longer or shorter than the headers say.
+    /// The unpacked bytes are longer or shorter than the headers say.
     #[error("its size is wrong")]
     Size,
-    /// A header that is longer than any of a charm's.
+    /// A header is longer than any of a charm's.
     #[error("a header has more than 65536 bytes")]
     LongHeader,
-    /// Something stands before the first entry.
+    /// Bytes stand before the first entry. Holds their number.
     #[error("{0} bytes before its first entry belong to no entry")]
     Before(u64),
-    /// Something stands behind the end.
+    /// Bytes stand behind the end.
     #[error("something follows behind its end")]
     After,
-    /// The directory has other entries than announced.
+    /// The central directory has more or fewer entries than announced.
     #[error("its directory has more or fewer entries than it says")]
     Count,
-    /// Something stands between the directory and its end.
+    /// Bytes stand between the central directory and its end.
     #[error("something stands between its directory and its end (records of ZIP64 are not taken)")]
     Hidden,
-    /// Anything else.
+    /// Any other error of the zip library.
     #[error("{0}")]
     Other(String),
 }
@@ -129,7 +129,7 @@ impl ArchiveError {
     }
 }
 
-/// As much of a path as an error shows.
+/// Shortens a path for an error.
 fn shortened(path: &str) -> String {
     periapt_host_api::excerpt::shortened(path).into_owned()
 }

@@ -1,21 +1,21 @@
-//! How an archive's bytes are divided: each belongs to one entry, or to the directory at the end, and what an entry says
-//! of itself is what the directory says. So no two programs that read it can see different files.
+//! The layout of a zip: each byte belongs to one entry or to the central directory, and an entry's own header agrees
+//! with the central directory. So no two programs can see different files in it.
 
 use rawzip::{ZipArchive, ZipEntry, ZipFileHeaderRecord};
 
 use super::{ArchiveError, NotAZip, Source, reader::Entry};
 
-/// The fixed part of an entry in the directory, in bytes.
+/// The fixed part of an entry in the central directory, in bytes.
 const DIRECTORY_RECORD: u64 = 46;
 
-/// How many bytes may follow an entry's data if its sizes stand behind them: with a signature, or without.
+/// The sizes of a data descriptor (CRC and sizes behind an entry's data) in bytes: with a signature, or without.
 const DESCRIPTOR: [u64; 2] = [16, 12];
 
-/// What a header says of an entry's data, wherever it stands: CRC, and bytes before and after unpacking.
+/// The claims of a header about an entry's data: CRC, and bytes before and after unpacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Claims(u32, u64, u64);
 
-/// How many bytes an entry of the directory has.
+/// Counts the bytes of an entry of the central directory.
 pub(super) fn record_bytes(record: &ZipFileHeaderRecord<'_>) -> u64 {
     let variable = record.file_path().as_bytes().len()
         + record.extra_fields().remaining_bytes().len()
@@ -23,7 +23,8 @@ pub(super) fn record_bytes(record: &ZipFileHeaderRecord<'_>) -> u64 {
     DIRECTORY_RECORD + variable as u64
 }
 
-/// Checks the entries' own headers, and that their bytes follow each other from the archive's first to its directory.
+/// Checks the entries' own headers, and that their bytes follow each other without gaps from the archive's first byte
+/// to its central directory.
 pub(super) fn check(
     zip: &ZipArchive<Source<'_>>,
     entries: &[Entry],
@@ -62,7 +63,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What the directory says.
+/// Returns the claims of the central directory.
 fn claims(entry: &Entry) -> Claims {
     Claims(entry.crc, entry.place.compressed_size_hint(), entry.size)
 }
@@ -74,7 +75,7 @@ fn check_header(
 ) -> Result<(), ArchiveError> {
     let header = local.local_header(buffer).map_err(|error| entry.broken(&error))?;
     let says = Claims(header.crc32(), header.compressed_size_hint(), header.uncompressed_size_hint());
-    // Where they stand behind the data, they may be left out here.
+    // With a data descriptor, the entry's own header may leave the claims out.
     let left_out = entry.has_descriptor && says == Claims(0, 0, 0);
     let same = header.file_path().as_bytes() == entry.name.as_bytes()
         && header.compression_method() == entry.method

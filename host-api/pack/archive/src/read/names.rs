@@ -1,28 +1,28 @@
-//! The one rule for the names in an archive: what it allows can be written below any directory, each name to a place of
-//! its own.
+//! The rule for names in an archive: valid names can be unpacked below any directory, each to a path of its own.
 
 use std::collections::BTreeSet;
 
 use super::MAX_ENTRIES;
 
-/// The longest path, in bytes: file systems take 4,095, with the directory below which it is unpacked.
+/// The longest path, in bytes: file systems take 4,095, with the target directory.
 const MAX_PATH: usize = 512;
 
-/// The longest part of a path between two `/`, in bytes: what Linux' file systems take.
+/// The longest part of a path between two `/`, in bytes: the limit of Linux file systems.
 const MAX_PART: usize = 255;
 
-/// The names of an archive that were seen so far.
+/// The names of the archive's entries so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     files: BTreeSet<String>,
-    /// Directories, also those that only a file's path names.
+    /// All directories, including those that only a file's path names.
     directories: BTreeSet<String>,
-    /// Directories that have an entry of their own.
+    /// Directories with an entry of their own.
     listed: BTreeSet<String>,
 }
 
 impl Names {
-    /// Adds the name of an entry; one that ends with `/` is a directory's. The error is what is wrong with it.
+    /// Adds the name of an entry. A name that ends with `/` is a directory's. The error says which rule the name
+    /// breaks.
     pub(super) fn add(&mut self, name: &str) -> Result<(), &'static str> {
         let directory = name.strip_suffix('/');
         let path = directory.unwrap_or(name);
@@ -48,7 +48,7 @@ impl Names {
         self.count()
     }
 
-    /// How many directories unpacking makes.
+    /// Counts the directories that unpacking makes.
     pub(super) fn directories(&self) -> usize {
         self.directories.len()
     }
@@ -60,7 +60,8 @@ impl Names {
         self.count()
     }
 
-    /// One entry may name 255 directories, so entries alone are no bound.
+    /// Checks the number of files and directories. One entry may name 255 directories, so a bound on entries is not
+    /// enough.
     fn count(&self) -> Result<(), &'static str> {
         match self.files.len() + self.directories.len() > MAX_ENTRIES {
             true => Err("the archive has more than 10000 files and directories"),
@@ -69,7 +70,7 @@ impl Names {
     }
 }
 
-/// Whether a path is a relative one that leads nowhere else, and that every file system of Linux takes.
+/// Checks that a path is relative, never leads out, and is valid in every Linux file system.
 fn check(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
         return Err("it has no name");
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn names_that_differ_are_as_many_files() {
         let mut names = Names::default();
-        // In case, and in Unicode's normal form: Linux tells them apart.
+        // Names that differ in case, or in Unicode's normal form: Linux tells them apart.
         for name in ["a/b", "a/", "A/b", "a/c/d", "\u{e4}", "a\u{308}", &"n".repeat(255), "...", "..a"] {
             names.add(name).unwrap();
         }

@@ -1,4 +1,4 @@
-//! An archive that is read piece by piece: its directory is checked at once, its files are unpacked one after the other.
+//! A reader of archives in pieces: it checks the central directory at once, and unpacks files one after the other.
 
 use std::{
     collections::BTreeMap,
@@ -17,56 +17,56 @@ use super::{
     names::Names,
 };
 
-/// How much is unpacked at a time.
+/// The bytes that are unpacked at a time.
 const PIECE: usize = 64 << 10;
 
-/// What a file or a directory takes on a disk at least, in bytes.
+/// The least bytes of a file or a directory on disk.
 const BLOCK: u64 = 4096;
 
-/// The kind of a file, in its mode: all of it, and the kinds that are told apart.
+/// The mask of a file's kind in its mode, and the kinds that matter here.
 const KIND: u32 = 0o170_000;
 const FILE: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
-/// An archive whose directory was read, and is within bounds. None of its files is held.
+/// An archive whose central directory was read and is within the bounds. No file is in memory.
 #[derive(Debug)]
 pub struct ArchiveReader<'a> {
     zip: ZipArchive<Source<'a>>,
     files: BTreeMap<String, Entry>,
 }
 
-/// An entry as the directory has it.
+/// An entry as the central directory has it.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) method: CompressionMethod,
     pub(super) has_descriptor: bool,
     pub(super) crc: u32,
-    /// How many bytes it unpacks to; true, once it was unpacked.
+    /// The bytes that the entry claims to unpack to. Unpacking verifies the claim.
     pub(super) size: u64,
-    /// Where it begins in the archive.
+    /// The offset of the entry in the archive.
     pub(super) start: u64,
     pub(super) place: ZipArchiveEntryWayfinder,
 }
 
-/// Why a file was not copied.
+/// A file that was not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The archive is to blame.
+    /// The archive is invalid.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// What is written to is.
+    /// The writer failed.
     #[error("{0}")]
     Write(#[source] io::Error),
 }
 
 impl<'a> ArchiveReader<'a> {
-    /// Reads and checks the directory of an archive in memory, or in a file.
+    /// Reads and checks the central directory of an archive in memory, or in a file.
     ///
     /// # Errors
-    /// [`ArchiveError`]: what is no archive, what cannot be unpacked below a directory, and what unpacks to much more
-    /// than it has. Nothing is unpacked before.
+    /// [`ArchiveError`] for bytes that are no archive, names that cannot be unpacked below a directory, and archives
+    /// that unpack to too many bytes. Nothing is unpacked before.
     pub fn open(source: impl Into<Source<'a>>) -> Result<Self, ArchiveError> {
         let source = source.into();
         let length = source.length().map_err(ArchiveError::Unreadable)?;
@@ -88,20 +88,21 @@ impl<'a> ArchiveReader<'a> {
         Ok(Self { zip, files })
     }
 
-    /// The paths of all files, in order; they are relative, with `/` between parts, and lead nowhere else.
+    /// Returns the paths of all files, in order. They are relative, with `/` between parts, and never lead out.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// How many bytes a file unpacks to; none if there is no such file.
+    /// Returns the bytes that a file unpacks to, or `None` if there is no such file.
     pub fn size(&self, path: &str) -> Option<u64> {
         self.files.get(path).map(|entry| entry.size)
     }
 
-    /// Unpacks a file into a writer. It is what its size and checksum say, or this fails, at the latest at its end.
+    /// Unpacks a file into a writer. A content that does not match its size and checksum is an error, at the latest
+    /// at its end.
     ///
     /// # Errors
-    /// [`CopyError`]; what was written is worth nothing then.
+    /// [`CopyError`]; discard the written bytes then.
     pub fn copy(&self, path: &str, writer: &mut impl Write) -> Result<(), CopyError> {
         let missing = || ArchiveError::BadEntry { path: path.to_owned(), reason: "there is no such file" };
         let entry = self.files.get(path).ok_or_else(missing)?;
@@ -112,7 +113,7 @@ impl<'a> ArchiveReader<'a> {
         }
     }
 
-    /// Unpacks a file into memory; none if there is no such file.
+    /// Unpacks a file into memory. Returns `None` if there is no such file.
     ///
     /// # Errors
     /// [`ArchiveError`]
@@ -120,7 +121,7 @@ impl<'a> ArchiveReader<'a> {
         if self.size(path).is_none() {
             return Ok(None);
         }
-        // It grows as bytes come: what is announced and does not come takes no memory.
+        // The buffer grows with the bytes that arrive, so a false size takes no memory.
         let mut content = Vec::new();
         match self.copy(path, &mut content) {
             Ok(()) => Ok(Some(content)),
@@ -129,7 +130,7 @@ impl<'a> ArchiveReader<'a> {
         }
     }
 
-    /// Unpacks all files but one, and drops what they hold: an archive that passes can be unpacked.
+    /// Unpacks all files but one, and discards their content. An archive that passes can be unpacked.
     ///
     /// # Errors
     /// [`ArchiveError`]
@@ -144,7 +145,7 @@ impl<'a> ArchiveReader<'a> {
         Ok(())
     }
 
-    /// The metadata files.
+    /// Returns the metadata files.
     ///
     /// # Errors
     /// [`ArchiveError::NotText`], [`ArchiveError::LongText`], and those of [`ArchiveReader::read`].
@@ -156,7 +157,7 @@ impl<'a> ArchiveReader<'a> {
     }
 }
 
-/// All entries, and how many directories they make.
+/// Returns all entries, and the number of directories that they make.
 fn directory(zip: &ZipArchive<Source<'_>>, buffer: &mut [u8]) -> Result<(Vec<Entry>, usize), ArchiveError> {
     let announced = zip.entries_hint();
     if announced > MAX_ENTRIES as u64 {
@@ -182,7 +183,7 @@ fn directory(zip: &ZipArchive<Source<'_>>, buffer: &mut [u8]) -> Result<(Vec<Ent
     }
 }
 
-/// A small archive that fills disks and memory is no charm: what it unpacks to is bounded by what it has itself.
+/// Checks the unpacked size against the archive's own size, so that a small archive cannot fill disk or memory.
 fn check_size(length: u64, entries: &[Entry], directories: usize) -> Result<(), ArchiveError> {
     let most = ALLOWANCE.saturating_add(length.saturating_mul(MAX_RATIO)).min(MAX_UNPACKED);
     let on_disk = |entry: &Entry| entry.size.div_ceil(BLOCK).max(1).saturating_mul(BLOCK);
@@ -205,7 +206,7 @@ impl Entry {
         }
         let directory = name.ends_with('/');
         match kind(record) {
-            // It is the name that says whether it is a directory; not every program writes a mode beside it.
+            // The name decides if the entry is a directory; not every program writes a mode.
             0 | FILE => {}
             DIRECTORY if directory => {}
             LINK => return Err(bad("links are not taken")),
@@ -245,7 +246,7 @@ impl Entry {
         ArchiveError::broken(&self.name, NotAZip::of(error).to_string())
     }
 
-    /// Copies what a decoder gives. It ends with an error behind the size that the entry has.
+    /// Copies the output of a decoder. The decoder fails behind the entry's size.
     fn copy(&self, decoder: &mut impl Read, writer: &mut impl Write) -> Result<(), CopyError> {
         let mut buffer = vec![0; PIECE];
         loop {
@@ -253,7 +254,7 @@ impl Entry {
                 Ok(0) => return Ok(()),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The archive's file itself.
+                // An error of the archive's file itself.
                 Err(error) if error.raw_os_error().is_some() => {
                     return Err(ArchiveError::Unreadable(error).into());
                 }
@@ -264,7 +265,7 @@ impl Entry {
     }
 }
 
-/// The kind of a file in the mode that Unix' programs write; 0: none is there.
+/// Returns the kind of a file from the mode that Unix programs write; 0 means that there is none.
 fn kind(record: &ZipFileHeaderRecord<'_>) -> u32 {
     match record.version_made_by().creator_system() {
         CreatorSystem::UNIX | CreatorSystem::MACOS => record.external_attributes() >> 16 & KIND,
@@ -272,7 +273,7 @@ fn kind(record: &ZipFileHeaderRecord<'_>) -> u32 {
     }
 }
 
-/// What a decoder says, in words of ours where the library has none for people.
+/// Describes a decoder's error in our own words if the library has none for people.
 fn of_decoder(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rawzip::Error>()) {
         Some(error) => NotAZip::of(error).to_string(),

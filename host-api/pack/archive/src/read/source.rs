@@ -1,4 +1,4 @@
-//! Where an archive's bytes are.
+//! Sources of an archive's bytes.
 
 use std::{fs::File, io, os::unix::fs::FileExt as _};
 
@@ -7,14 +7,14 @@ use rawzip::ReaderAt;
 /// An archive in memory, or in a file that is read piece by piece.
 #[derive(Debug)]
 pub enum Source<'a> {
-    /// All of it.
+    /// The whole archive in memory.
     Bytes(&'a [u8]),
-    /// A file.
+    /// An open file.
     File(File),
 }
 
 impl Source<'_> {
-    /// How many bytes it has.
+    /// Returns the size of the archive, in bytes.
     pub(super) fn length(&self) -> io::Result<u64> {
         match self {
             Self::Bytes(bytes) => Ok(bytes.len() as u64),

@@ -1,4 +1,4 @@
-//! Writing an archive's files to a disk, one after the other.
+//! Unpacking an archive's files to disk, one after the other.
 
 use std::{
     fs::{self, File},
@@ -9,34 +9,34 @@ use std::{
 
 use super::{ArchiveError, ArchiveReader, CopyError};
 
-/// Why an archive was not unpacked.
+/// An archive that was not unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// The archive is to blame.
+    /// The archive is invalid.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// This host is.
+    /// A file cannot be written on this host.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// What could not be written.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
 }
 
 impl ArchiveReader<'_> {
-    /// Unpacks all files, read-only, below a directory, which is made.
+    /// Creates a directory, and unpacks all files below it, read-only.
     ///
     /// # Errors
-    /// [`UnpackError`]; what was written stays.
+    /// [`UnpackError`]. Files that were written stay.
     pub fn unpack(&self, directory: &Path) -> Result<(), UnpackError> {
         let mut folders = fs::DirBuilder::new();
         folders.recursive(true).mode(0o755);
         let make = |path: &Path| folders.create(path).map_err(|source| failed(path, source));
         make(directory)?;
         for path in self.paths() {
-            // It leads nowhere else, and no other file's is the same: that was checked when the archive was opened.
+            // The path never leads out and is unique: [`ArchiveReader::open`] checked it.
             let target = directory.join(path);
             if let Some(parent) = target.parent() {
                 make(parent)?;

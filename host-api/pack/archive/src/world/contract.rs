@@ -1,4 +1,4 @@
-//! The contract's interfaces, as a component's are read.
+//! The interfaces of the contract, in the form in which a component's are read.
 
 use std::{collections::BTreeMap, fmt, sync::OnceLock};
 
@@ -11,19 +11,19 @@ use wit_parser::Resolve;
 
 use super::{WIT, WorldError, decoded::Decoded, signature::Signature, told};
 
-/// By interface: each function's signature, with all types written out.
+/// The functions of each interface, with signatures that write out all types.
 pub(super) struct Contract {
     interfaces: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Contract {
-    /// The contract of this program.
+    /// Returns this program's contract.
     pub(super) fn get() -> Result<&'static Self, WorldError> {
         static CONTRACT: OnceLock<Result<Contract, WorldError>> = OnceLock::new();
         CONTRACT.get_or_init(Self::read).as_ref().map_err(Clone::clone)
     }
 
-    /// Reads it through its binary form, so that both sides of a comparison are written by the same code.
+    /// Reads the contract through its binary form, so that the same code writes both sides of a comparison.
     fn read() -> Result<Self, WorldError> {
         let unreadable = |error: &dyn fmt::Display| WorldError::Contract(format!("{error:#}"));
         let mut resolve = Resolve::default();
@@ -32,7 +32,7 @@ impl Contract {
         let Decoded { types, exports, .. } = Decoded::read(&binary).map_err(|error| unreadable(&error))?;
         let mut interfaces = BTreeMap::new();
         for name in exports.keys() {
-            // Each is a component's type that exports the one interface, or a world.
+            // Each export is a component type that exports the one interface, or a world.
             let Some(ComponentEntityType::Type { created: ComponentAnyTypeId::Component(id), .. }) =
                 types.component_item_for_export(name).map(|item| item.ty)
             else {
@@ -48,7 +48,8 @@ impl Contract {
         Ok(Self { interfaces })
     }
 
-    /// Each function that a component names must be the contract's; it may leave functions out.
+    /// Checks that each function of a component's import equals the contract's. The component may leave functions
+    /// out.
     pub(super) fn check(
         &self,
         found: &Types,
@@ -59,7 +60,7 @@ impl Contract {
             return Err(WorldError::Contract(format!("{name} is offered and not described")));
         };
         let mut count = 0_usize;
-        // One by one, and no further than the first that differs: a stranger's may be very many.
+        // The check ends at the first difference, as an untrusted component may have very many functions.
         for (function, signature) in functions(found, id) {
             count += 1;
             let wanted = expected.get(&function).map_or("nothing of that name", String::as_str);
@@ -79,7 +80,7 @@ impl Contract {
     }
 }
 
-/// An interface's functions by name, with what writes their signatures.
+/// Returns an interface's functions by name, each with a function that writes its signature.
 fn functions(
     types: &Types,
     id: ComponentInstanceTypeId,

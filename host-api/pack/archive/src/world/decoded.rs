@@ -1,7 +1,7 @@
 //! A component's imports and exports with their types, as the engine's own validator reads them.
 //!
-//! The validator is written for strangers' bytes: it bounds the depth and the size of types, and answers an error for
-//! whatever a component may hold. A decoder to WIT is not: it takes for granted that a component was made of WIT.
+//! The validator is made for untrusted bytes: it bounds the depth and the size of types, and returns an error for any
+//! invalid component. A decoder to WIT does not: it assumes that a component was made from WIT.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{WorldError, told};
 /// The items of a component by name; instances with their type.
 pub(super) type Items = BTreeMap<String, Option<ComponentInstanceTypeId>>;
 
-/// What a component shows to whoever makes an instance of it.
+/// The items that a component shows to its host.
 pub(super) struct Decoded {
     pub(super) types: Types,
     pub(super) imports: Items,
@@ -24,10 +24,11 @@ pub(super) struct Decoded {
 }
 
 impl Decoded {
-    /// Reads a component. Bodies of functions are not looked at: the compiler does that.
+    /// Reads a component. The compiler validates the bodies of functions later.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, WorldError> {
         let unreadable = |error: BinaryReaderError| WorldError::NotAComponent(told(&error.to_string()));
-        // The engine refuses imports that name their module once for many of them. Here each would be written out.
+        // The engine refuses compact imports, which name their module once for many imports. Here each import would
+        // be written out.
         let features = WasmFeatures::all().difference(WasmFeatures::COMPACT_IMPORTS);
         let (mut parser, mut validator) = (Parser::new(0), Validator::new_with_features(features));
         parser.set_features(features);

@@ -1,18 +1,18 @@
-//! Functions' types, written out.
+//! Signatures of functions, with all types written out.
 
 use wasmparser::{
     component_types::{ComponentDefinedType, ComponentFuncType, ComponentValType},
     types::Types,
 };
 
-/// The most bytes of a signature: twice the longest of the contract's. What is longer is none of the contract's, and a
-/// stranger's, with all types written out, could be longer than any memory.
+/// The most bytes of a signature: twice the longest of the contract's. An untrusted signature, with all types written
+/// out, could be longer than any memory.
 pub(super) const LONGEST: usize = 8 << 10;
 
-/// A function's signature, being written: each type with all that it is made of. Types are compared by structure, so
-/// names of types do not count, names of fields and cases do.
+/// A function's signature during writing, with all parts of each type. Types are compared by structure: names of
+/// types do not count, names of fields and cases do.
 ///
-/// Each type that is entered writes something, so the bound on the text bounds the recursion, too.
+/// Each type writes something, so the bound on the text also bounds the recursion.
 pub(super) struct Signature<'a> {
     types: &'a Types,
     text: String,
@@ -39,7 +39,7 @@ impl<'a> Signature<'a> {
         self.text.len() >= LONGEST
     }
 
-    /// As much of it as there is room for.
+    /// Appends as much of a text as the bound allows.
     fn push(&mut self, text: &str) {
         let room = LONGEST.saturating_sub(self.text.len());
         self.text.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
@@ -114,7 +114,7 @@ impl<'a> Signature<'a> {
             }
             ComponentDefinedType::Own(_) => self.push("own<resource>"),
             ComponentDefinedType::Borrow(_) => self.push("borrow<resource>"),
-            // None of these stands in the contract; each is told apart from all that does.
+            // The contract has none of these types. Each has a name that differs from all of the contract's.
             ComponentDefinedType::Map { .. } => self.push("map"),
             ComponentDefinedType::FixedLengthList { .. } => self.push("fixed-length list"),
             ComponentDefinedType::Future { .. } => self.push("future"),

@@ -1,25 +1,25 @@
-//! What is made of bytes that were right, for tests that generate uploads.
+//! Changes of valid bytes, for tests that generate uploads.
 
 use proptest::{prelude::*, sample::Index};
 
 /// One change of some bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// Bits of one byte are turned over.
+    /// Flips bits of one byte.
     Flip(Index, u8),
-    /// Bytes are put in the place of others.
+    /// Overwrites bytes.
     Write(Index, Vec<u8>),
-    /// Bytes are put in between.
+    /// Inserts bytes.
     Insert(Index, Vec<u8>),
-    /// Some bytes are left out.
+    /// Removes bytes.
     Cut(Index, usize),
-    /// Some bytes come again, elsewhere.
+    /// Repeats bytes elsewhere.
     Repeat(Index, usize, Index),
-    /// The rest is missing.
+    /// Removes the rest.
     End(Index),
 }
 
-/// Numbers as formats write the largest and the smallest, and bytes that mean something.
+/// Returns the largest and smallest numbers of the formats, and bytes with a meaning in them.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(vec![0xff, 0xff, 0xff, 0xff, 0x0f]),
@@ -31,7 +31,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A few changes.
+/// Returns a few changes.
 pub(crate) fn changes() -> impl Strategy<Value = Vec<Change>> {
     let at = || any::<Index>();
     let change = prop_oneof![
@@ -45,7 +45,7 @@ pub(crate) fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 1..8)
 }
 
-/// The bytes, changed.
+/// Applies changes to bytes.
 pub(crate) fn changed(original: &[u8], changes: &[Change]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for change in changes {

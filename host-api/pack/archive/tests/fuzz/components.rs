@@ -1,8 +1,8 @@
-//! Components as no compiler makes them: any kind of item under any kind of name.
+//! Components that no compiler makes: any kind of item under any kind of name.
 
 use proptest::{prelude::*, sample::select};
 
-/// Names of every kind that the binary format knows, and of what the contract and WASI have.
+/// Names of every kind in the binary format, and names of the contract and of WASI.
 const NAMES: &[&str] = &[
     "f",
     "a-b",
@@ -28,7 +28,7 @@ const NAMES: &[&str] = &[
     "wasi:http/types@0.2.0",
 ];
 
-/// What there is to be imported and exported.
+/// Kinds of imports and exports.
 const KINDS: &[&str] = &[
     "(func)",
     r#"(func (param "x" u8) (result string))"#,
@@ -48,7 +48,7 @@ const KINDS: &[&str] = &[
     r#"(core module (import "" "" (func)))"#,
 ];
 
-/// A component in text. Some are not valid.
+/// Returns a component in text form. Some are invalid.
 pub(crate) fn component() -> impl Strategy<Value = String> {
     let import = (select(NAMES), select(KINDS)).prop_map(|(name, kind)| format!("(import {name:?} {kind})"));
     let exported = select(vec!["func", "instance", "component", "type", "core module", "value"]);

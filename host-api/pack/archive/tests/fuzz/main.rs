@@ -1,5 +1,5 @@
-//! The door for strangers' charms: whatever the bytes are, they are a charm or refused. Nothing panics, also not behind
-//! the guard that would make a refusal of it.
+//! Properties of the reader of untrusted charms: any bytes are a charm or refused. Nothing panics, not even behind
+//! the guard that would turn a panic into a refusal.
 //!
 //! `fuzz/` beside this directory holds the same target for longer runs with coverage.
 
@@ -19,7 +19,7 @@ use changes::{changed, changes};
 use components::component;
 use target::read;
 
-/// What is changed, each by the name of its file.
+/// The seeds of the changes, by file name.
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/read");
     let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();

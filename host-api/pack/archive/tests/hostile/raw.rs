@@ -1,4 +1,4 @@
-//! Zips whose every byte a test decides: what no library writes.
+//! Zips whose every byte a test decides; no library writes such.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
@@ -9,10 +9,10 @@ use flate2::{Compression, Crc, write::DeflateEncoder};
 pub(crate) const STORED: u16 = 0;
 pub(crate) const DEFLATED: u16 = 8;
 
-/// The flag of sizes that stand behind the data.
+/// The flag of a data descriptor, which holds the sizes behind the data.
 pub(crate) const DESCRIPTOR: u16 = 1 << 3;
 
-/// What both headers of an entry say.
+/// The fields of both headers of an entry.
 #[derive(Clone)]
 pub(crate) struct Header {
     pub(crate) name: Vec<u8>,
@@ -23,17 +23,17 @@ pub(crate) struct Header {
     pub(crate) size: u32,
 }
 
-/// An entry: its own header, its data, and what the directory says.
+/// An entry: its own header, its data, and its record in the central directory.
 #[derive(Clone)]
 pub(crate) struct Raw {
     pub(crate) local: Header,
     pub(crate) central: Header,
-    /// The mode of Unix; 0: none.
+    /// The Unix mode; 0 means none.
     pub(crate) mode: u32,
     pub(crate) data: Vec<u8>,
-    /// What follows the data.
+    /// The bytes behind the data.
     pub(crate) after: Vec<u8>,
-    /// Whether it has no bytes of its own, but those of the entry before it.
+    /// True if the entry has no bytes of its own and shares those of the entry before it.
     pub(crate) shares: bool,
 }
 
@@ -62,12 +62,12 @@ impl Raw {
         Self { local: header.clone(), central: header, mode: 0, data, after: Vec::new(), shares: false }
     }
 
-    /// With its sizes behind its data, as programs write that cannot go back.
+    /// Moves the sizes into a data descriptor, as programs without seeking do.
     pub(crate) fn streamed(self) -> Self {
         self.described(b"PK\x07\x08")
     }
 
-    /// The same without the signature before the sizes, which the format does not ask for.
+    /// Moves the sizes into a data descriptor without a signature, which the format allows.
     pub(crate) fn streamed_unsigned(self) -> Self {
         self.described(b"")
     }
@@ -81,14 +81,14 @@ impl Raw {
     }
 }
 
-/// What an archive has beside its entries.
+/// The bytes of an archive beside its entries.
 #[derive(Clone, Default)]
 pub(crate) struct Around {
     pub(crate) before: Vec<u8>,
     pub(crate) between: Vec<u8>,
     pub(crate) behind: Vec<u8>,
     pub(crate) comment: Vec<u8>,
-    /// Added to the number of entries.
+    /// A number to add to the number of entries.
     pub(crate) more: u16,
 }
 

@@ -1,12 +1,12 @@
-//! {name}: says what it is told to.
+//! {name}: sets its greeting as its status.
 
 use periapt_sdk::{ActionEvent, Charm, Config, Error, FromConfig, Result, Status, Unit};
 
-/// The charm; made anew for each hook.
+/// The charm; created anew for each hook.
 #[derive(Default)]
 struct Greeter;
 
-/// What the operator set.
+/// The operator's settings.
 struct Settings {
     greeting: String,
 }

@@ -1,4 +1,4 @@
-//! The charm against a unit in memory.
+//! Tests of the charm against an in-memory unit.
 
 use super::Greeter;
 use periapt_sdk::testing::Harness;
