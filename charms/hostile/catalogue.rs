@@ -2,15 +2,15 @@
 //! (`#[macro_use] #[path = ...]`) and hand a macro to each list, which expands to a function call per name: a name
 //! without a guest or without a host test does not compile.
 
-/// Hands the names of all modes of the charm `hostile` to a macro.
+/// Passes the names of all modes of the charm `hostile` to a macro.
 macro_rules! hostile_modes {
     ($with:ident) => {
         $with! {
-            // Never come back.
+            // Guests that never return.
             endless_loop
             sleep
             block_read
-            // Take all there is.
+            // Guests that exhaust resources.
             memory_bomb
             recursion
             large_frames
@@ -26,14 +26,14 @@ macro_rules! hostile_modes {
             storage_listings
             storage_nothing
             storage_sync
-            // Say too much.
+            // Guests that write too much.
             log_flood
             stdout_flood
             stderr_flood
             status_flood
             host_call_flood
             tool_flood
-            // Say it in one piece.
+            // Guests that write too much in one call.
             oversized_value
             oversized_effects
             oversized_key
@@ -41,29 +41,29 @@ macro_rules! hostile_modes {
             oversized_log_line
             oversized_status
             oversized_failure
-            // End badly.
+            // Guests that end abnormally.
             trap
             panics
             exit
-            // Break the contract between guest and host.
+            // Guests that break the contract with the host.
             bad_utf8
             bad_pointer
-            // Look where nothing should be.
+            // Guests that look for a way out.
             wander
             storage_wander
         }
     };
 }
 
-/// Hands all core modules in text form to a macro, as `name: "file"`.
+/// Passes all core modules in text form to a macro, as `name: "file"`.
 macro_rules! hostile_modules {
     ($with:ident) => {
         $with! {
-            // Ends a process whose engine was built without its `gc` feature.
+            // A module that ends a process whose engine was built without its `gc` feature.
             typed_call_indirect: "typed-call-indirect.wat"
-            // Asks for more memory than a hook may have, before it runs.
+            // A module that declares more memory than a hook may have.
             huge_memory: "huge-memory.wat"
-            // Likewise for a table, whose elements cost the host more than the guest.
+            // A module that declares a huge table, whose elements cost the host more than the guest.
             huge_table: "huge-table.wat"
         }
     };

@@ -1,4 +1,4 @@
-//! What each unit has told, one entry for each in the unit's state.
+//! One entry for each reporting unit, in the aggregator's stored state.
 
 use periapt_sdk::{Error, Relation, Result, State, Unit};
 use sha2::{Digest, Sha256};
@@ -6,16 +6,16 @@ use std::fmt::Write;
 
 pub(crate) struct Books(State);
 
-/// What all have told together.
+/// Sums over all entries.
 pub(crate) struct Sums {
     pub(crate) units: u64,
     pub(crate) lines: u64,
     pub(crate) missed: u64,
-    /// SHA-256 of the entries, in hex.
+    /// The SHA-256 of the entries, in hex.
     pub(crate) digest: String,
 }
 
-/// What stands before the key of an entry.
+/// The prefix of an entry's key.
 const ENTRY: &str = "told-";
 
 impl Books {
@@ -23,10 +23,10 @@ impl Books {
         Self(unit.state())
     }
 
-    /// Enters what a unit says now: `COUNT MISSED PRINCIPAL`, and a digest of its lines.
+    /// Stores a unit's present report: `COUNT MISSED PRINCIPAL`, and a digest of its lines.
     pub(crate) fn enter(&self, relation: &Relation, member: &str) -> Result {
         let bag = relation.member_bag(member);
-        // What others write is no reason to fail: a number that is none counts as nothing.
+        // Another unit's bad data must not fail the hook: a text that is no number counts as 0.
         let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         let (count, missed) = (number(bag.get("count")?), number(bag.get("missed")?));
         let principal = bag.get::<String>("principal")?.unwrap_or_else(|| member.to_owned());
@@ -34,26 +34,26 @@ impl Books {
         self.0.set(key(relation, member), format!("{count} {missed} {principal} {lines}"))
     }
 
-    /// Strikes out a unit that has gone.
+    /// Deletes the entry of a unit that has left.
     pub(crate) fn strike(&self, relation: &Relation, member: &str) -> Result {
         self.0.delete(&key(relation, member))
     }
 
-    /// Strikes out all units of a relation.
+    /// Deletes the entries of all units of a relation.
     pub(crate) fn forget(&self, relation: &Relation) -> Result {
         let prefix = key(relation, "");
         let entries = self.0.all().into_keys().filter(|key| key.starts_with(&prefix));
         entries.collect::<Vec<_>>().iter().try_for_each(|key| self.0.delete(key))
     }
 
-    /// Counts a batch that told of so many units.
+    /// Counts a batch that named so many units.
     pub(crate) fn count_batch(&self, told: usize) -> Result {
         let (batches, largest) = self.batches()?;
         let largest = largest.max(told.try_into()?);
         self.0.set_all([("batches", (batches + 1).to_string()), ("largest", largest.to_string())])
     }
 
-    /// How many batches there were, and how many units the largest told of.
+    /// Returns the number of batches, and the number of units in the largest.
     pub(crate) fn batches(&self) -> Result<(u64, u64)> {
         let number = |key| self.0.get(key).map_or(Ok(0), |text| text.parse());
         Ok((number("batches")?, number("largest")?))

@@ -1,4 +1,4 @@
-//! Gathers what many units publish, in batches: one hook for all that has changed since the last.
+//! Aggregates the reports of many units in batches: one hook for all changes since the last.
 
 mod books;
 
@@ -44,7 +44,7 @@ impl Charm for Aggregator {
     }
 }
 
-/// Says what has been gathered: to operators, and, if this unit leads, to those who told it.
+/// Publishes the sums: to operators by the status, and from the leader to the reporting units.
 fn publish(unit: &Unit) -> Result {
     let books = Books::of(unit);
     let sums = books.sums()?;
@@ -73,7 +73,7 @@ fn publish(unit: &Unit) -> Result {
     )))
 }
 
-/// Shows the newest lines of each principal, as they stand in the bags now.
+/// Shows the newest lines of each principal, from the present bags.
 fn tail(unit: &Unit, event: &ActionEvent) -> Result {
     let most: u32 = event.param("lines")?;
     for relation in unit.relations("logs") {
@@ -91,7 +91,7 @@ fn tail(unit: &Unit, event: &ActionEvent) -> Result {
     Ok(())
 }
 
-/// A result's key for a name that others chose.
+/// Makes a result's key from a name that other units chose.
 fn key(name: &str) -> String {
     let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     let key: String = letters.collect();

@@ -1,4 +1,4 @@
-//! The charm against a unit in memory.
+//! Tests of the charm against an in-memory unit.
 
 use super::Aggregator;
 use periapt_sdk::testing::{Batch, Harness};
@@ -11,7 +11,7 @@ fn aggregator() -> (Harness<Aggregator>, Relation) {
     (unit, logs)
 }
 
-/// So many units that come into view together, each with as many lines as its number.
+/// Returns a batch in which so many units join, each with as many lines as its number.
 fn crowd(units: u32) -> Batch {
     (0..units).fold(Batch::new(), |batch, number| {
         let (count, principal) = (number.to_string(), format!("blog/{number}"));

@@ -6,12 +6,12 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
-/// What a file is called until all of it is there.
+/// The name of a file during its writing.
 const PARTIAL: &str = "partial";
 
 pub(crate) struct Directory(PathBuf);
 
-/// What a file's name says of a backup. Older ones come first.
+/// A backup, as its file name describes it. Sorts by age, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) id: u64,
@@ -30,12 +30,12 @@ impl Entry {
 }
 
 impl Directory {
-    /// The unit's, if it can be used now.
+    /// Returns the unit's storage, if it is attached.
     pub(crate) fn of(unit: &Unit) -> Option<Self> {
         unit.storage("data").into_iter().next().map(|storage| Self(storage.location().to_owned()))
     }
 
-    /// All backups, the newest last.
+    /// Returns all backups, the newest last.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for file in fs::read_dir(&self.0).context("reading the storage")? {
@@ -50,33 +50,33 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// When it is not there, or damaged.
+    /// When the file does not exist or is damaged.
     pub(crate) fn read(&self, entry: &Entry) -> Result<Snapshot> {
         let what = format!("backup {}", entry.id);
         let text = fs::read_to_string(self.0.join(entry.file())).context(&what)?;
         Snapshot::from_text(&text).context(what)
     }
 
-    /// Writes a backup, whole or not at all, and says how many bytes it takes.
+    /// Writes a backup, whole or not at all, and returns its size in bytes.
     pub(crate) fn write(&self, snapshot: &Snapshot) -> Result<usize> {
         let text = snapshot.to_text();
         let partial = self.0.join(PARTIAL);
         let written = File::create(&partial).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
-            // What has its name is there after a power cut, too.
+            // A file with its final name must survive a power cut.
             file.sync_all()
         });
         let entry = Entry { id: snapshot.id, source: snapshot.source.clone() };
         let ended = written.and_then(|()| fs::rename(&partial, self.0.join(entry.file())));
         if ended.is_err() {
-            // Room for the next one; the error that counts is the first.
+            // This frees the space for the next backup. The first error is the one that counts.
             let _ = fs::remove_file(&partial);
         }
         ended.context(format!("writing backup {}", snapshot.id))?;
         Ok(text.len())
     }
 
-    /// Removes a backup, if it is there.
+    /// Removes a backup, if it exists.
     pub(crate) fn remove(&self, entry: &Entry) -> Result {
         match fs::remove_file(self.0.join(entry.file())) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -87,7 +87,7 @@ impl Directory {
     }
 }
 
-/// Which backups go if so many of each source stay: the oldest.
+/// Returns the oldest backups, so that the given number of each source stays.
 pub(crate) fn superfluous(entries: &[Entry], keep: usize) -> Vec<Entry> {
     let newer = |entry: &Entry| {
         entries.iter().filter(|other| other.source == entry.source && other.id > entry.id).count()

@@ -1,5 +1,4 @@
-//! Backups: what applications publish to be kept lies in files of the unit's storage, and is given back when an operator
-//! says so.
+//! Backups of data that applications publish: files in the unit's storage, which an operator can restore.
 
 mod directory;
 mod settings;
@@ -40,7 +39,7 @@ impl Charm for Backup {
     }
 }
 
-/// Says how many backups there are, and of which application the newest is.
+/// Sets the status: the number of backups, and the source of the newest.
 fn report(unit: &Unit) -> Result {
     let directory = Directory::of(unit).ok_or(Status::waiting("for storage"))?;
     let sources = unit.relations("sources");

@@ -2,11 +2,11 @@
 
 use periapt_sdk::{Config, Error, FromConfig, Result};
 
-/// The most backups of a source that can be asked for: each is a file, and a disk has room for so many.
+/// The largest number of backups per source: each is a file, and a disk has room for so many.
 const MOST: u32 = 1_000;
 
 pub(crate) struct Settings {
-    /// How many backups of each source stay; `None` for all.
+    /// The number of backups of each source to keep. `None` means all.
     pub(crate) keep: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! One backup, and the text that it is written as.
+//! A backup and its text form.
 
 use periapt_sdk::{Context, Error, Result};
 use serde_json::{Value, json};
@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::SystemTime;
 
-/// What a source had published, by key.
+/// The published data of a source, by key.
 pub(crate) type Content = BTreeMap<String, String>;
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Snapshot {
     pub(crate) id: u64,
-    /// The application that it is of.
+    /// The application that the backup is of.
     pub(crate) source: String,
-    /// When it was made, as RFC 3339.
+    /// The time of the backup, in RFC 3339.
     pub(crate) made: String,
-    /// Why it was made.
+    /// The reason of the backup.
     pub(crate) note: String,
-    /// SHA-256 of the content, in hex.
+    /// The SHA-256 of the content, in hex.
     pub(crate) sha256: String,
     pub(crate) content: Content,
 }
@@ -38,11 +38,11 @@ impl Snapshot {
         document.to_string()
     }
 
-    /// Reads what [`to_text`](Self::to_text) wrote.
+    /// Reads the text of [`to_text`](Self::to_text).
     ///
     /// # Errors
     ///
-    /// When it is damaged.
+    /// When the text is damaged.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         let mut document: Value = serde_json::from_str(text).context("it is damaged")?;
         let content = document.get_mut("content").map(Value::take).unwrap_or_default();

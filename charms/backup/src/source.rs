@@ -1,12 +1,12 @@
-//! What applications publish to be kept, and how they are given it back. The README says which keys there are.
+//! Sources: applications that publish data for backups and take restored data. The README lists the keys.
 
 use crate::snapshot::Content;
 use periapt_sdk::{Context, Error, Relation, Result, Unit};
 
-/// What stands before the keys of content, on both sides.
+/// The prefix of the keys of content, on both sides.
 const CONTENT: &str = "content.";
 
-/// The relation with a source, or with the only one.
+/// Finds the relation with a source, or the only relation.
 pub(crate) fn find(unit: &Unit, name: Option<&str>) -> Result<Relation> {
     let mut sources = Vec::new();
     for relation in unit.relations("sources") {
@@ -25,11 +25,11 @@ pub(crate) fn find(unit: &Unit, name: Option<&str>) -> Result<Relation> {
     }
 }
 
-/// All that a source has published.
+/// Returns all published data of a source.
 ///
 /// # Errors
 ///
-/// When it has not published anything yet.
+/// When the source has not published anything yet.
 pub(crate) fn content(relation: &Relation) -> Result<Content> {
     let bag = relation.remote_app_bag()?;
     if bag.get::<u64>("entries")?.is_none() {
@@ -38,7 +38,7 @@ pub(crate) fn content(relation: &Relation) -> Result<Content> {
     Ok(strip(bag.all()?))
 }
 
-/// Gives content to a source, by way of this unit's bag. `request` is new each time.
+/// Restores content to a source through this unit's bag. `request` is new each time.
 pub(crate) fn give(relation: &Relation, request: &str, content: &Content) -> Result {
     clear(relation)?;
     let bag = relation.unit_bag();
@@ -46,7 +46,7 @@ pub(crate) fn give(relation: &Relation, request: &str, content: &Content) -> Res
     bag.set("restore", request)
 }
 
-/// The backup that a source has been given and has not taken yet.
+/// Returns the backup that a source has not taken back yet.
 pub(crate) fn pending(unit: &Unit, relation: &Relation) -> Result<Option<String>> {
     if relation.unit_bag().get::<String>("restore")?.is_none() {
         return Ok(None);
@@ -54,12 +54,12 @@ pub(crate) fn pending(unit: &Unit, relation: &Relation) -> Result<Option<String>
     Ok(unit.state().get(&given(relation)))
 }
 
-/// Notes which backup a source was given.
+/// Stores the id of the backup that is being restored to a source.
 pub(crate) fn note(unit: &Unit, relation: &Relation, id: u64) -> Result {
     unit.state().set(given(relation), id.to_string())
 }
 
-/// If a source has taken what it was given, clears the bag and answers which backup that was.
+/// Clears the bag once a source has taken the restored content, and returns the backup's id.
 pub(crate) fn confirm(unit: &Unit, relation: &Relation) -> Result<Option<String>> {
     let request: Option<String> = relation.unit_bag().get("restore")?;
     let key = format!("restored.{}", unit.name().replace('/', "-"));

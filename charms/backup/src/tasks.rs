@@ -1,4 +1,4 @@
-//! The actions. Each says what it does while it does it; what it has written stays if it is cancelled, and is whole.
+//! The actions. Each logs its progress. A cancelled action keeps the whole files that it has written.
 
 use crate::directory::{Directory, Entry, superfluous};
 use crate::settings::Settings;
@@ -6,7 +6,7 @@ use crate::snapshot::Snapshot;
 use crate::source;
 use periapt_sdk::{ActionEvent, Context, Result, Unit};
 
-/// How many backups are listed if nobody says how many.
+/// The default number of listed backups.
 const NEWEST: usize = 20;
 
 pub(crate) fn create(unit: &Unit, event: &ActionEvent) -> Result {
@@ -56,7 +56,7 @@ pub(crate) fn restore(unit: &Unit, event: &ActionEvent) -> Result {
     event.log(format_args!("reading backup {id}"))?;
     let snapshot = directory.read(&entry)?;
     let relation = source::find(unit, Some(&snapshot.source))?;
-    // An action's number is never used again, so the same backup twice makes two requests.
+    // The number of an action is never reused, so a second restore of a backup makes a second request.
     source::give(&relation, &event.id, &snapshot.content)?;
     source::note(unit, &relation, id)?;
     event.log(format_args!("giving it to {}", snapshot.source))?;
@@ -77,10 +77,10 @@ fn directory(unit: &Unit) -> Result<Directory> {
     Directory::of(unit).context("there is no storage yet")
 }
 
-/// One more than any before, of backups that are gone, too.
+/// Returns an id above all earlier ones, including those of removed backups.
 fn next_id(unit: &Unit, directory: &Directory) -> Result<u64> {
     let last = unit.state().get("last-id").and_then(|text| text.parse().ok()).unwrap_or(0);
-    // A file may be there whose action was cut short before it was committed.
+    // A file may come from an action that was cut short before its commit.
     let newest = directory.entries()?.last().map_or(0, |entry| entry.id);
     Ok(last.max(newest) + 1)
 }

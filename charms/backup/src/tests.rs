@@ -1,4 +1,4 @@
-//! The charm against a unit in memory, with a directory of the test's own as its storage.
+//! Tests of the charm against an in-memory unit, with a directory of the test's own as its storage.
 
 use super::Backup;
 use periapt_sdk::testing::Harness;
@@ -6,7 +6,7 @@ use periapt_sdk::{Event, Relation, Status};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-/// A directory that goes with its test.
+/// A directory that is removed with its test.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -34,7 +34,7 @@ const CATS: &[(&str, &str)] = &[("content.post-1", "Cats"), ("entries", "1")];
 const DOGS: &[(&str, &str)] =
     &[("content.post-1", "Dogs"), ("content.post-2", "More dogs"), ("entries", "2")];
 
-/// A unit with storage and one source that has published cats.
+/// Returns a unit with storage and one source that has published posts about cats.
 fn backup(disk: &Path) -> (Harness<Backup>, Relation) {
     let mut unit = Harness::new("backup/0");
     unit.config("keep", 7).storage("data/0", disk);
@@ -44,7 +44,7 @@ fn backup(disk: &Path) -> (Harness<Backup>, Relation) {
     (unit, blog)
 }
 
-/// What the last action set of the backup that it was about.
+/// Returns the last action's result about a backup.
 fn result(unit: &Harness<Backup>, key: &str) -> String {
     unit.action_results()[&format!("backup.{key}")].clone()
 }
@@ -80,7 +80,7 @@ fn what_is_restored_is_what_was_there() {
     assert!(!given.contains_key("content.post-2"));
     assert_eq!(unit.status(), Some(Status::maintenance("giving backup 1 to blog")));
 
-    // The source has taken it, and says so in the same hook.
+    // The source takes the content and confirms it in the same hook.
     unit.change_app(&blog, CATS).unwrap();
     let taken = &[("restored.backup-0", "1"), ("content.post-2", ""), ("entries", "1")];
     unit.change_app(&blog, taken).unwrap();
@@ -96,7 +96,7 @@ fn an_action_that_was_cut_short_leaves_nothing_that_counts() {
     let disk = Disk::new("cut");
     let (mut unit, _) = backup(&disk.0);
     fs::write(disk.0.join("partial"), "{\"id\": 1, \"sou").unwrap();
-    // This one wrote its file, and was stopped before it was committed.
+    // An action that wrote its file and was stopped before its commit.
     unit.action("create", &[]).unwrap();
     fs::rename(disk.0.join("1.blog.json"), disk.0.join("5.blog.json")).unwrap();
     unit.action("create", &[]).unwrap();

@@ -1,13 +1,13 @@
-//! A charm whose hooks do a known amount of work, to be compared with the same work done elsewhere.
+//! A charm whose hooks do a known amount of work, for comparison with the same work elsewhere.
 
 use periapt_sdk::{Charm, Error, RelationChanged, RelationJoined, Result, Unit};
 
 periapt_sdk::export!(Bench);
 
-/// How often the joined hook asks.
+/// The number of calls in the joined hook.
 const CALLS: usize = 1_000;
 
-/// What the other unit tells, as `hook.sh` beside this knows it, too.
+/// The keys of the other unit's bag; `hook.sh` in this charm has the same.
 const KEYS: [&str; 9] =
     ["address", "database", "password", "port", "replicas", "role", "user", "version", "zone"];
 

@@ -1,4 +1,4 @@
-//! The measured hooks do their work, and say so when they cannot.
+//! The measured hooks do their work, and fail if they cannot.
 
 use super::{Bench, KEYS};
 use periapt_sdk::testing::Harness;

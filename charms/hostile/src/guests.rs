@@ -1,4 +1,4 @@
-//! The guests, one function each. They take the unit and return only if the sandbox let them.
+//! The guests, one function each. They take the unit, and return only if the sandbox lets them.
 
 mod abi;
 mod endings;

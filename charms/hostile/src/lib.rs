@@ -1,4 +1,4 @@
-//! A charm that does what no charm should: the mode in its settings says what.
+//! A charm that attacks its sandbox. The option `mode` selects the attack.
 
 #[macro_use]
 #[path = "../catalogue.rs"]

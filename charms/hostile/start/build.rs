@@ -1,7 +1,7 @@
 //! Makes the constructors the module's start function.
 //!
-//! Linkers keep `_initialize` to themselves in a `cdylib`, and then the bindings run the constructors at the first call. Where the
-//! C library's reactor object is linked, it need only be exported; elsewhere the charm brings one of its own.
+//! Linkers do not export `_initialize` from a `cdylib`, and then the bindings run the constructors at the first call.
+//! With the C library's reactor object, exporting it is enough; otherwise the charm has an `_initialize` of its own.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CARGO_ENCODED_RUSTFLAGS");

@@ -12,7 +12,7 @@ periapt_sdk::export!(LogShipper);
 struct LogShipper;
 
 struct Settings {
-    /// How many lines are shipped in full.
+    /// The number of lines that are shipped in full.
     lines: usize,
 }
 
@@ -56,7 +56,7 @@ fn ship(unit: &Unit, log: &Log, principal: &str, aggregator: &Relation) -> Resul
     unit.set_status(&Status::active(message))
 }
 
-/// Where the principal is, as it says in a relation that the two share; empty if it does not say.
+/// Returns the principal's address from a relation that both share; empty if there is none.
 fn address(unit: &Unit, principal: &str) -> Result<String> {
     for endpoint in ["logs", "host"] {
         for bag in bags(unit, endpoint, principal)? {
@@ -68,7 +68,7 @@ fn address(unit: &Unit, principal: &str) -> Result<String> {
     Ok(String::new())
 }
 
-/// The principal's bags in the relations of an endpoint in which it has come into view.
+/// Returns the principal's bags in the relations of an endpoint in which it is in view.
 fn bags(unit: &Unit, endpoint: &str, principal: &str) -> Result<Vec<Bag>> {
     let mut bags = Vec::new();
     for relation in unit.relations(endpoint) {

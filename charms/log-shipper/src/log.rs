@@ -1,14 +1,14 @@
-//! What has been read of the principal's log so far; kept in the unit's state.
+//! The principal's log as far as it was read, in the unit's stored state.
 
 use periapt_sdk::{Bag, Result, Unit};
 
 #[derive(Default)]
 pub(crate) struct Log {
-    /// The number of the last line that was read, and so how many there were.
+    /// The number of the last line that was read, and so the number of lines so far.
     pub(crate) count: u64,
-    /// How many of them were gone before they were read.
+    /// The number of lines that were gone before they were read.
     pub(crate) missed: u64,
-    /// The newest.
+    /// The newest lines.
     pub(crate) lines: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Log {
         ])
     }
 
-    /// Reads what the principal has written since, and keeps so many of the newest lines.
+    /// Reads the principal's new lines, and keeps so many of the newest.
     pub(crate) fn read(&mut self, bag: &Bag, keep: usize) -> Result {
         let (last, log): (Option<u64>, Option<String>) = (bag.get("log-last")?, bag.get("log")?);
         let (Some(last), Some(log)) = (last, log) else { return Ok(()) };

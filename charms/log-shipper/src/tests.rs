@@ -1,10 +1,10 @@
-//! The charm against a unit in memory, beside `blog/1`.
+//! Tests of the charm against an in-memory unit, beside `blog/1`.
 
 use super::LogShipper;
 use periapt_sdk::testing::Harness;
 use periapt_sdk::{Event, Relation, Status};
 
-/// A unit whose principal has told it of its log; the relation with the principal.
+/// Returns a unit whose principal has published its log, and the relation with the principal.
 fn shipper(lines: i64) -> (Harness<LogShipper>, Relation) {
     let mut unit = Harness::new("log-shipper/3");
     unit.config("lines", lines).principal("blog/1");
@@ -29,7 +29,7 @@ fn what_the_principal_logs_is_shipped_in_the_second_relation() {
     unit.change(&logs, "blog/1", &[("log-last", "3"), ("log", "one\ntwo\nthree")]).unwrap();
     let bag = unit.unit_bag(&aggregator);
     assert_eq!((bag["count"].as_str(), bag["lines"].as_str()), ("3", "two\nthree"));
-    // Told again, nothing is counted again.
+    // A repeated event counts nothing again.
     unit.run(Event::UpdateStatus).unwrap();
     assert_eq!(unit.unit_bag(&aggregator), bag);
 }

@@ -1,15 +1,15 @@
 //! One account per related application.
 //!
-//! The passwords lie in the application bag of the peer relation: made once, read by every later hook and every later
-//! leader. A relation's number is never reused, so it names the account for good.
+//! The passwords are in the application bag of the peer relation: generated once, and readable by every later hook
+//! and every later leader. A relation's number is never reused, so it identifies the account for ever.
 
 use crate::{PORT, password, replication, settings::Settings};
 use periapt_sdk::{Relation, Result, Unit, info};
 
-/// The longest name that a MySQL database may have.
+/// The longest name of a MySQL database.
 const MAX_NAME: usize = 64;
 
-/// Makes the relation's account if there is none, and gives it over; leader only.
+/// Creates the relation's account if there is none, and publishes it; leader only.
 pub(crate) fn offer(unit: &Unit, peers: &Relation, relation: &Relation, settings: &Settings) -> Result {
     let app = relation.remote_app()?;
     let recorded = peers.app_bag().get(&key(relation))?;
@@ -33,7 +33,7 @@ pub(crate) fn offer(unit: &Unit, peers: &Relation, relation: &Relation, settings
     ])
 }
 
-/// Takes the relation's account back; false if there was none. Leader only.
+/// Drops the relation's account. Returns false if there was none. Leader only.
 pub(crate) fn drop(unit: &Unit, relation: &Relation) -> Result<bool> {
     let Some(peers) = unit.relation("replicas") else { return Ok(false) };
     if peers.app_bag().get::<String>(&key(relation))?.is_none() {
@@ -43,7 +43,7 @@ pub(crate) fn drop(unit: &Unit, relation: &Relation) -> Result<bool> {
     Ok(true)
 }
 
-/// How many accounts there are.
+/// Counts the accounts.
 pub(crate) fn count(peers: &Relation) -> Result<usize> {
     Ok(peers.app_bag().all()?.keys().filter(|key| key.starts_with("password-")).count())
 }
@@ -52,7 +52,7 @@ fn key(relation: &Relation) -> String {
     format!("password-{}", relation.id())
 }
 
-/// `APPLICATION_RELATION`, cut in the application's part if it is too long.
+/// Returns `APPLICATION_RELATION`. If it is too long, the application's part is shortened.
 fn database(app: &str, relation: &Relation) -> String {
     let suffix = format!("_{}", relation.id());
     let room = MAX_NAME.saturating_sub(suffix.len());

@@ -62,8 +62,8 @@ impl Charm for Mysql {
     }
 
     fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result {
-        // A unit that is going leaves every relation. The relation goes on without it, and the next leader needs the
-        // account.
+        // A unit that is being removed leaves every relation. The relation goes on without the unit, and the next
+        // leader needs the account.
         let ended = event.relation.endpoint() == "db" && !is_going(unit);
         if ended && unit.is_leader()? && accounts::drop(unit, &event.relation)? {
             info!("dropped the account of {} ({})", event.app, event.relation);
@@ -76,7 +76,7 @@ impl Charm for Mysql {
     }
 }
 
-/// Brings everything that others see of this unit in line with what is now.
+/// Brings all published data of this unit in line with the present state.
 fn converge(unit: &Unit) -> Result {
     let settings: Settings = unit.config().map_err(|error| Status::blocked(error.to_string()))?;
     if let Some(peers) = unit.relation("replicas") {
@@ -90,13 +90,13 @@ fn converge(unit: &Unit) -> Result {
     report(unit)
 }
 
-/// Whether this unit is being removed.
+/// Returns true if this unit is being removed.
 fn is_going(unit: &Unit) -> bool {
     let name = unit.name();
     unit.goal_state().units.iter().any(|(other, goal)| *other == name && goal.status == "dying")
 }
 
-/// Says how this unit is, as its application's size and primary now are.
+/// Sets this unit's status, from the application's size and primary.
 fn report(unit: &Unit) -> Result {
     let Some(peers) = unit.relation("replicas") else {
         return unit.set_status(&Status::waiting("for the peer relation"));

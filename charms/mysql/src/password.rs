@@ -1,11 +1,11 @@
-//! Passwords.
+//! Generation of passwords.
 
 use periapt_sdk::{Context, Result};
 
-/// 64 characters, so that six random bits choose one without bias.
+/// The 64 characters of passwords, so that six random bits choose one without bias.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A password that nobody can guess: 32 characters of 6 bits each.
+/// Generates a random password: 32 characters of 6 bits each.
 pub(crate) fn generate() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("no random bytes for a password")?;

@@ -1,4 +1,4 @@
-//! Who is the primary, and what units tell each other about it.
+//! Replication: the choice of the primary, and its announcement among the units.
 
 use periapt_sdk::{Relation, Result, Unit};
 
@@ -12,12 +12,13 @@ pub(crate) fn announce(unit: &Unit, peers: &Relation) -> Result {
     peers.unit_bag().set_all([("role", role), ("host", &host(unit, peers)?)])
 }
 
-/// The unit that takes writes, once a leader has said so.
+/// Returns the primary, the unit that takes writes, once a leader has announced it.
 pub(crate) fn primary(peers: &Relation) -> Result<Option<String>> {
     peers.app_bag().get("primary")
 }
 
-/// Where the units of a relation reach this one: the address in its bag, or the unit's name until there is one.
+/// Returns the address at which the units of a relation reach this unit: the one in its bag, or the unit's name until
+/// there is one.
 pub(crate) fn host(unit: &Unit, relation: &Relation) -> Result<String> {
     let ingress = relation.unit_bag().get("ingress-address")?;
     Ok(ingress.or_else(|| unit.address().ok()).unwrap_or_else(|| unit.name()))

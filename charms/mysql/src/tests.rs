@@ -1,4 +1,4 @@
-//! The charm against a unit in memory.
+//! Tests of the charm against an in-memory unit.
 
 use super::Mysql;
 use periapt_sdk::testing::Harness;
@@ -38,7 +38,7 @@ fn a_password_outlives_hooks_and_leaders() {
     unit.run(Event::ConfigChanged).unwrap();
     assert_eq!(unit.app_bag(&db)["password"], made);
 
-    // Another unit that takes over finds it in the peers' bag.
+    // A later leader finds the account in the peers' bag.
     let (mut heir, heirs_peers) = mysql(false);
     let recorded = unit.app_bag(&peers);
     let handed: Vec<_> = recorded.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();

@@ -1,8 +1,8 @@
-//! What a unit keeps of its own hooks: one that is run twice and committed once stands there once.
+//! Counts of a unit's own hooks. A hook that runs twice and commits once counts once.
 
 use periapt_sdk::{Event, Result, Unit};
 
-/// The most entries of a ledger: the newest, so that the bag stays small however long the unit lives.
+/// The most entries of a ledger. The newest are kept, so that the bag stays small.
 const ENTRIES: usize = 200;
 
 /// Counts this hook in the unit's own bag.
@@ -14,8 +14,8 @@ pub(crate) fn count(unit: &Unit) -> Result {
 
 /// Counts this hook in the unit's own bag of the relation `tally`, and enters it in the ledger that its peers see.
 ///
-/// Hooks in which a peer's entry is noticed are counted and not entered: units that answered each entry by an
-/// entry of their own would never come to rest. For the same reason nobody should see the tally.
+/// Hooks about a peer's ledger are counted and not entered: units that answered each entry with an entry would never
+/// settle. For the same reason no unit should see the tally.
 pub(crate) fn enter(unit: &Unit, event: &Event) -> Result {
     let Some(tally) = unit.relation("tally") else { return Ok(()) };
     let hooks = tally.unit_bag().get::<u64>("hooks")?.unwrap_or_default() + 1;

@@ -1,8 +1,8 @@
-//! What an event is about, as one line.
+//! Descriptions of events, as one line each.
 
 use periapt_sdk::{Event, Relation};
 
-/// `event NAME`, then what the event carries.
+/// Returns `event NAME`, followed by the event's data.
 pub(crate) fn line(event: &Event) -> String {
     let name = event.hook_name();
     let mut line = format!("event {name}");

@@ -16,7 +16,7 @@ periapt_sdk::export!(Probe);
 #[derive(Default)]
 struct Probe;
 
-/// Handles nothing.
+/// A charm without handlers.
 #[derive(Default)]
 struct Silent;
 
@@ -38,13 +38,13 @@ impl FromConfig for Settings {
     }
 }
 
-/// The script of a test that has no say in the charm's options.
+/// Reads the script of a test that cannot set the charm's options.
 fn beside_the_charm() -> String {
     std::fs::read_to_string("/charm/script").unwrap_or_default()
 }
 
 impl Charm for Probe {
-    /// The typed door: `greet` reads its parameters and answers; all other actions do as the script says.
+    /// Handles `greet` through typed calls. All other actions run the script.
     fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result {
         if event.name != "greet" {
             return self.otherwise(unit, &Event::Action(event.clone()));

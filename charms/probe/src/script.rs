@@ -1,4 +1,4 @@
-//! The script: what to do in which hook.
+//! The script: a list of actions for hooks.
 
 use periapt_sdk::{Context, Error, Result};
 
@@ -42,7 +42,7 @@ pub(crate) enum Action {
     OpenToken,
 }
 
-/// A status word.
+/// A workload status.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Word {
     Active,
@@ -51,7 +51,7 @@ pub(crate) enum Word {
     Maintenance,
 }
 
-/// Reads a script; the error names the line.
+/// Parses a script. The error names the line.
 pub(crate) fn parse(script: &str) -> Result<Vec<Step>> {
     let lines = script.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let steps = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -120,7 +120,7 @@ fn status(text: &str) -> Result<(Word, String)> {
     Ok((word, message.to_owned()))
 }
 
-/// Splits at blanks; quotes of either kind keep blanks together and may hold nothing.
+/// Splits a text at blanks. Quotes of either kind keep blanks together, and may be empty.
 fn words(text: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

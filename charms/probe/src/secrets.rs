@@ -1,12 +1,12 @@
-//! Secrets through the typed door. Content is written backwards wherever it is no secret: a test looks for it where it
-//! must not be.
+//! Secrets through typed calls. Outside of a secret, content is written backwards, because tests search for the
+//! content in places where it must not be.
 
 use periapt_sdk::{Config, Context, Event, FromConfig, Result, Secret, SecretContent, Unit, info};
 
-/// What the probe names its own secret.
+/// The probe's label for its own secret.
 pub(crate) const LABEL: &str = "shared";
 
-/// Where others find its URI.
+/// The key of the secret's URI in the bag.
 const KEY: &str = "secret";
 
 struct Token(Option<String>);
@@ -17,7 +17,7 @@ impl FromConfig for Token {
     }
 }
 
-/// Makes a secret, grants it, and tells the other end.
+/// Adds a secret, grants it, and publishes its URI.
 pub(crate) fn share(unit: &Unit, event: &Event, key: &str, value: &str) -> Result {
     let relation = event.relation().context("share belongs to a relation's hook")?;
     let secret = unit.app_secret().label(LABEL).value(key, backwards(value)).add()?;
@@ -25,18 +25,18 @@ pub(crate) fn share(unit: &Unit, event: &Event, key: &str, value: &str) -> Resul
     relation.app_bag().set(KEY, &secret)
 }
 
-/// Another revision.
+/// Adds a revision.
 pub(crate) fn revise(unit: &Unit, key: &str, value: &str) -> Result {
     unit.secret_labelled(LABEL)?.change().value(key, backwards(value)).apply()
 }
 
-/// Removes the revision that the event is about.
+/// Removes the revision of the event.
 pub(crate) fn prune(event: &Event) -> Result {
     let (Event::SecretExpired(about) | Event::SecretRemove(about)) = event else { return Ok(()) };
     Secret::new(about.uri.as_str()).remove_revision(about.revision)
 }
 
-/// Reads what the event is about, or what the other end shares.
+/// Reads the event's secret, or the secret that the other end shares.
 pub(crate) fn open(event: &Event) -> Result {
     let uri = match (event, event.relation()) {
         (Event::SecretChanged(about), _) => Some(about.uri.clone()),

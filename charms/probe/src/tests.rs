@@ -1,4 +1,4 @@
-//! The probe does what its script says, and nothing in other hooks.
+//! Tests that the probe runs its script, and does nothing in other hooks.
 
 use super::Probe;
 use periapt_sdk::testing::Harness;

@@ -1,4 +1,5 @@
-//! The certificate authority: a key, its certificate, and what it signs. ECDSA on P-256, in Rust alone.
+//! The certificate authority: a key, its certificate, and the certificates that it signs. ECDSA on P-256, in pure
+//! Rust.
 
 use crate::request::Request;
 use p256::ecdsa::{DerSignature, SigningKey};
@@ -19,14 +20,14 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef};
 use x509_cert::time::Validity;
 
-/// How long an authority's own certificate is valid: longer than any that it signs, ten years.
+/// The validity of an authority's own certificate: ten years, longer than that of any certificate that it signs.
 const LIFETIME: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 
-/// How long before now a certificate begins, for those whose clocks are behind.
+/// The time by which a certificate's validity begins early, for hosts whose clocks are behind.
 const SKEW: Duration = Duration::from_secs(300);
 
 pub(crate) struct Authority {
-    /// As PEM: to read it costs as much as to sign, and most hooks sign nothing.
+    /// The key as PEM. Parsing it costs as much as a signature, and most hooks sign nothing.
     private_key: String,
     certificate: Certificate,
 }
@@ -35,12 +36,12 @@ pub(crate) struct Authority {
 pub(crate) struct Issued {
     pub(crate) private_key: String,
     pub(crate) certificate: String,
-    /// The beginning of its serial number, by which people tell one from another.
+    /// The beginning of the serial number, by which people distinguish certificates.
     pub(crate) serial: String,
 }
 
 impl Authority {
-    /// A new one, by a name of letters, digits and dashes.
+    /// Generates an authority with a name of letters, digits and dashes.
     pub(crate) fn generate(name: &str) -> Result<Self> {
         let key = SigningKey::try_generate().context("no random bytes for a key")?;
         let profile = Root(common_name(name)?);
@@ -48,7 +49,7 @@ impl Authority {
         Ok(Self { private_key: pem_of_key(&key)?, certificate })
     }
 
-    /// The one that [`parts`](Self::parts) were taken from.
+    /// Creates the authority from its [`parts`](Self::parts).
     pub(crate) fn from_parts(private_key: &str, certificate: &str) -> Result<Self> {
         let certificate =
             Certificate::from_pem(certificate).context("reading the authority's certificate")?;
@@ -68,7 +69,7 @@ impl Authority {
         short_serial(&self.certificate)
     }
 
-    /// Makes a key and a certificate for what was asked.
+    /// Generates a key, and signs a certificate for a request.
     pub(crate) fn issue(&self, request: &Request, lifetime: Duration) -> Result<Issued> {
         let key = SigningKey::try_generate().context("no random bytes for a key")?;
         let names = request.general_names()?;
@@ -89,7 +90,7 @@ impl Authority {
     }
 }
 
-/// What an authority's own certificate says.
+/// The profile of an authority's own certificate.
 struct Root(Name);
 
 impl BuilderProfile for Root {
@@ -109,7 +110,7 @@ impl BuilderProfile for Root {
     ) -> builder::Result<Vec<Extension>> {
         let name = to_sign.subject();
         let mut extensions = Vec::new();
-        // It signs certificates of servers, and no other authority.
+        // The authority signs certificates of servers, and no other authority.
         let constraints = BasicConstraints { ca: true, path_len_constraint: Some(0) };
         extensions.push(constraints.to_extension(name, &extensions)?);
         let usage = KeyUsage(KeyUsages::KeyCertSign | KeyUsages::CRLSign);
@@ -119,7 +120,7 @@ impl BuilderProfile for Root {
     }
 }
 
-/// A certificate of `subject`'s public key, signed by `signer`.
+/// Signs a certificate of `subject`'s public key with `signer`.
 fn sign(
     profile: impl BuilderProfile,
     signer: &SigningKey,
@@ -129,7 +130,7 @@ fn sign(
 ) -> Result<Certificate> {
     let mut serial = [0; 16];
     getrandom::fill(&mut serial).context("no random bytes for a serial number")?;
-    // A serial number is positive, and does not begin with a zero that would make it shorter.
+    // A serial number is positive, and does not begin with a zero, which would shorten it.
     serial[0] = serial[0] & 0x3f | 0x40;
     let now = SystemTime::now();
     let (begin, end) = (now.checked_sub(SKEW).unwrap_or(now), now.checked_add(lifetime));
@@ -143,7 +144,7 @@ fn sign(
     Ok(builder.build::<_, DerSignature>(signer)?)
 }
 
-/// A name of one part. Its text holds nothing that would begin another.
+/// Returns a name of one part. The text has no character that would begin another part.
 fn common_name(text: &str) -> Result<Name> {
     format!("CN={text}").parse().context(format!("the name {text}"))
 }

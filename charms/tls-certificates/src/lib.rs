@@ -1,5 +1,5 @@
-//! A certificate authority: the leader makes keys and certificates for the units that ask, keeps its own key and theirs in
-//! secrets, and replaces all of them in time.
+//! A certificate authority. The leader generates keys and certificates for the units that request them, keeps its own
+//! key and theirs in secrets, and replaces all of them in time.
 
 mod authority;
 mod request;
@@ -30,14 +30,14 @@ impl Charm for TlsCertificates {
     }
 
     fn relation_departed(&mut self, unit: &Unit, event: &RelationDeparted) -> Result {
-        // If it is this unit that goes, who asked is still there, and another unit will lead.
+        // If this unit is the one that leaves, the requesting unit stays, and another unit will lead.
         if unit.is_leader()? && event.departing != unit.name() {
             Served::of(&event.relation, &event.unit).clear()?;
         }
         converge(unit, Renew::Missing).map(drop)
     }
 
-    /// The authority's secret alone is rotated.
+    /// Rotates the authority; no other secret is rotated.
     fn secret_rotate(&mut self, unit: &Unit, _: &SecretEvent) -> Result {
         rotate(unit).map(drop)
     }
@@ -82,7 +82,7 @@ impl Charm for TlsCertificates {
     }
 }
 
-/// A new authority, and with it new certificates for all.
+/// Creates a new authority, and with it new certificates for all units.
 fn rotate(unit: &Unit) -> Result<Vec<(String, String)>> {
     let authority = Authority::generate(&name(unit))?;
     vault::replace_authority(unit, &authority)?;
@@ -90,8 +90,8 @@ fn rotate(unit: &Unit) -> Result<Vec<(String, String)>> {
     converge(unit, Renew::All)
 }
 
-/// Makes what is missing, and what is to be renewed; answers the units that have a new certificate, with its serial
-/// number. Only the leader does anything.
+/// Creates missing certificates, and those to renew; leader only. Returns the units with a new certificate, and its
+/// serial number.
 fn converge(unit: &Unit, renew: Renew<'_>) -> Result<Vec<(String, String)>> {
     let settings = settings(unit)?;
     if !unit.is_leader()? {
@@ -133,12 +133,12 @@ fn settings(unit: &Unit) -> Result<Settings> {
     unit.config().map_err(|error| Status::blocked(error.to_string()).into())
 }
 
-/// What the authority is called in certificates.
+/// Returns the authority's name in certificates.
 fn name(unit: &Unit) -> String {
     format!("{}-{}", unit.model(), unit.app())
 }
 
-/// How many revisions of keys were removed since nobody reads them any more.
+/// Returns the number of key revisions that were removed because no unit reads them any more.
 fn removed(unit: &Unit) -> usize {
     unit.state().get("removed").and_then(|text| text.parse().ok()).unwrap_or(0)
 }

@@ -1,26 +1,26 @@
-//! What is asked of the authority, in the bag of the unit that asks.
+//! A request for a certificate, in the bag of the requesting unit.
 
 use periapt_sdk::{Bag, Context, Error, Result};
 use std::net::IpAddr;
 use x509_cert::der::asn1::Ia5String;
 use x509_cert::ext::pkix::name::{GeneralName, GeneralNames};
 
-/// The longest name that a certificate can be for.
+/// The longest name in a certificate, in bytes.
 const LONGEST: usize = 64;
 
-/// The most names that one certificate is for.
+/// The most names in one certificate.
 const MOST: usize = 32;
 
-/// A server's names, each a DNS name or an IP address; the first is the one that it is known by.
+/// A server's names, each a DNS name or an IP address. The first is the common name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request(Vec<String>);
 
 impl Request {
-    /// What a unit asks for; `None` if it asks for nothing.
+    /// Reads a unit's request. Returns `None` if there is none.
     ///
     /// # Errors
     ///
-    /// When it asks for what no certificate is made for. The text is for that unit's operator.
+    /// When the request is invalid. The text is for the requesting unit's operator.
     pub(crate) fn of(bag: &Bag) -> Result<Option<Self>> {
         let Some(common_name) = bag.get::<String>("common_name")? else { return Ok(None) };
         let sans: Vec<String> = match bag.get::<String>("sans")? {
@@ -56,7 +56,7 @@ impl Request {
         self.0.first().map_or("", String::as_str)
     }
 
-    /// The names as an operator reads them.
+    /// Returns the names as text.
     pub(crate) fn text(&self) -> String {
         self.0.join(",")
     }
@@ -73,7 +73,8 @@ fn general_name(name: &str) -> Result<GeneralName> {
     }
 }
 
-/// What others ask for goes into what we sign: nothing that could end a name and begin another part of it.
+/// Checks a requested name, which becomes part of a signed certificate: no character may end it and begin another
+/// part.
 fn is_name(text: &str) -> bool {
     let label = |label: &str| {
         !label.is_empty()

@@ -1,4 +1,5 @@
-//! What one unit that asks is given: its certificate in the application's bag, its key in a secret that it alone reads.
+//! The results for one requesting unit: its certificate in the application's bag, and its key in a secret that only
+//! this unit reads.
 
 use crate::authority::Authority;
 use crate::request::Request;
@@ -6,26 +7,26 @@ use crate::settings::Settings;
 use crate::vault;
 use periapt_sdk::{Relation, Result, Unit};
 
-/// Which certificates are made anew although they are there.
+/// The existing certificates to renew.
 #[derive(Clone, Copy)]
 pub(crate) enum Renew<'a> {
-    /// None.
+    /// No existing certificate.
     Missing,
-    /// That of a unit.
+    /// The certificate of a unit.
     Unit(&'a str),
-    /// That whose key is in a secret, by its URI.
+    /// The certificate whose key is in the secret with this URI.
     Key(&'a str),
-    /// All of them.
+    /// All certificates.
     All,
 }
 
-/// A unit that asks, in one relation.
+/// A requesting unit, in one relation.
 pub(crate) struct Served<'a> {
     relation: &'a Relation,
     unit: &'a str,
 }
 
-/// What the bag holds of a unit; each key begins with the unit's name.
+/// The parts of a unit's results in the bag; each key begins with the unit's name.
 const PARTS: [&str; 5] = ["cert", "key-secret", "names", "serial", "error"];
 
 impl<'a> Served<'a> {
@@ -37,7 +38,7 @@ impl<'a> Served<'a> {
         Ok(self.part("cert")?.is_some())
     }
 
-    /// Gives the unit what it asks for now; answers the serial number of its certificate if that is a new one.
+    /// Fulfils the unit's present request. Returns the serial number of a new certificate.
     pub(crate) fn serve(
         &self,
         unit: &Unit,
@@ -48,7 +49,7 @@ impl<'a> Served<'a> {
         let request = match Request::of(&self.relation.member_bag(self.unit)) {
             Ok(Some(request)) => request,
             Ok(None) => return self.clear().map(|()| None),
-            // Another's mistake is not this unit's error: who asked is told.
+            // An invalid request is the requesting unit's error: the bag reports it.
             Err(error) => {
                 self.clear()?;
                 self.relation.app_bag().set(&self.key("error"), error)?;
@@ -86,7 +87,7 @@ impl<'a> Served<'a> {
         Ok(Some(issued.serial))
     }
 
-    /// Takes back what the unit has been given.
+    /// Removes the unit's certificate and key.
     pub(crate) fn clear(&self) -> Result {
         if let Some(uri) = self.part("key-secret")? {
             vault::remove_key(&uri)?;
@@ -98,7 +99,7 @@ impl<'a> Served<'a> {
         self.relation.app_bag().get(&self.key(part))
     }
 
-    /// As charms of this interface have always written it: `blog_0.server.cert`.
+    /// Returns the key in the form of this interface: `blog_0.server.cert`.
     fn key(&self, part: &str) -> String {
         format!("{}.server.{part}", self.unit.replace('/', "_"))
     }

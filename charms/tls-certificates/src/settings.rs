@@ -4,19 +4,19 @@ use periapt_sdk::{Config, Context, Error, FromConfig, Result, Rotate};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How short and how long a certificate may be valid: seconds are for those who want to see one change, and an authority
-/// is not valid for more than ten years.
+/// The bounds of a certificate's validity. Seconds are for trying out renewals, and an authority is valid for ten
+/// years at most.
 const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_secs(825 * 24 * 3_600);
 
 pub(crate) struct Settings {
-    /// How long a certificate is valid.
+    /// The validity of a certificate.
     pub(crate) lifetime: Duration,
-    /// How often there is a new authority.
+    /// The rotation policy of the authority.
     pub(crate) rotation: Rotate,
 }
 
 impl Settings {
-    /// How long after it was made a certificate is replaced: while a third of its life is left.
+    /// Returns the age at which a certificate is replaced: two thirds of its validity.
     pub(crate) fn renew_after(&self) -> Duration {
         self.lifetime * 2 / 3
     }

@@ -1,10 +1,10 @@
-//! The charm against a unit in memory.
+//! Tests of the charm against an in-memory unit.
 
 use super::TlsCertificates;
 use periapt_sdk::testing::Harness;
 use periapt_sdk::{Event, Relation, Secret, SecretEvent, SecretRevisionEvent, Status, Workload};
 
-/// A leader whom `blog/0` has asked for a certificate.
+/// Returns a leader with a request of `blog/0`.
 fn serving() -> (Harness<TlsCertificates>, Relation) {
     let mut unit = authority("90d");
     let blog = unit.relate("certificates", "blog");
@@ -82,7 +82,7 @@ fn a_new_authority_signs_everything_anew() {
     let after = unit.app_bag(&blog);
     assert_ne!(after["ca"], before["ca"]);
     assert_ne!(after["blog_0.server.cert"], before["blog_0.server.cert"]);
-    // It is the same one at the next hook.
+    // The next hook keeps the certificate.
     unit.run(Event::UpdateStatus).unwrap();
     assert_eq!(unit.app_bag(&blog), after);
 }

@@ -1,5 +1,5 @@
-//! The secrets: the authority's own key, and one for each unit that is served. All are the application's, so only its leader
-//! changes them, and the next leader finds them.
+//! The secrets: the authority's own key, and a key for each requesting unit. The application owns all of them, so
+//! only its leader changes them, and the next leader finds them.
 
 use crate::authority::{Authority, Issued};
 use periapt_sdk::{Refusal, Relation, Result, Rotate, Secret, Unit};
@@ -13,10 +13,10 @@ const PRIVATE_KEY: &str = "private-key";
 
 const CERTIFICATE: &str = "certificate";
 
-/// The authority, if there is one.
+/// Returns the authority, if there is one.
 pub(crate) fn authority(unit: &Unit) -> Result<Option<Authority>> {
     let Some(secret) = authoritys(unit)? else { return Ok(None) };
-    // Who reads an old revision keeps it from being removed.
+    // Tracking an old revision would keep it from being removed.
     let content = secret.refresh()?;
     Authority::from_parts(content.text(PRIVATE_KEY)?, content.text(CERTIFICATE)?).map(Some)
 }
@@ -27,7 +27,7 @@ pub(crate) fn add_authority(unit: &Unit, authority: &Authority, rotation: Rotate
     new.label(AUTHORITY).description("the authority's key").rotate(rotation).add().map(drop)
 }
 
-/// Puts a new authority in the place of the present one.
+/// Replaces the present authority.
 pub(crate) fn replace_authority(unit: &Unit, authority: &Authority) -> Result {
     let Issued { private_key, certificate, .. } = authority.parts()?;
     match authoritys(unit)? {
@@ -38,7 +38,7 @@ pub(crate) fn replace_authority(unit: &Unit, authority: &Authority) -> Result {
     }
 }
 
-/// Says how often there is to be a new authority.
+/// Sets the authority's rotation policy.
 pub(crate) fn set_rotation(unit: &Unit, rotation: Rotate) -> Result {
     match authoritys(unit)? {
         Some(secret) => secret.change().rotate(rotation).apply(),
@@ -46,7 +46,7 @@ pub(crate) fn set_rotation(unit: &Unit, rotation: Rotate) -> Result {
     }
 }
 
-/// Keeps a key for one unit, which alone may read it; answers the secret's URI.
+/// Adds a key that only one unit may read, and returns the secret's URI.
 pub(crate) fn add_key(
     unit: &Unit,
     relation: &Relation,
@@ -75,12 +75,12 @@ pub(crate) fn remove_revision(uri: &str, revision: u32) -> Result {
     Secret::new(uri).remove_revision(revision)
 }
 
-/// Whether two texts name the same secret; one of them may name its model, too.
+/// Returns true if two texts name the same secret. One of them may include its model.
 pub(crate) fn is_same(one: Option<&str>, other: &str) -> bool {
     one.is_some_and(|one| one.rsplit(['/', ':']).next() == other.rsplit(['/', ':']).next())
 }
 
-/// The authority's secret, by its label.
+/// Returns the authority's secret, by its label.
 fn authoritys(unit: &Unit) -> Result<Option<Secret>> {
     match unit.secret_labelled(AUTHORITY) {
         Err(error) if matches!(error.refusal(), Some(Refusal::NotFound(_))) => Ok(None),
@@ -88,7 +88,7 @@ fn authoritys(unit: &Unit) -> Result<Option<Secret>> {
     }
 }
 
-/// As an expiry is written.
+/// Writes a duration as an expiry.
 fn seconds(duration: Duration) -> String {
     format!("{}s", duration.as_secs())
 }

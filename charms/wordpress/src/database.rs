@@ -1,4 +1,4 @@
-//! The account that the database gives over the relation.
+//! The account that the database publishes in the relation.
 
 use periapt_sdk::{Relation, Result};
 
@@ -12,7 +12,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// The account, once all of it is in the remote application's bag.
+    /// Returns the account, once the remote application's bag has all of it.
     pub(crate) fn given_by(relation: &Relation) -> Result<Option<Self>> {
         let bag = relation.remote_app_bag()?;
         let (Some(host), Some(port), Some(name), Some(user), Some(password)) = (

@@ -1,11 +1,11 @@
-//! What a unit did, line by line: in Periapt's log, and in its own bag for whoever ships logs (`charms/log-shipper`).
+//! A unit's log, line by line: in Periapt's log, and in its own bag for charms that ship logs (`charms/log-shipper`).
 
 use periapt_sdk::{Result, Unit, info};
 
-/// How many lines are kept for a reader that is behind.
+/// The number of lines that are kept for a slow reader.
 const KEPT: usize = 20;
 
-/// The longest line, in characters; the rest is cut off.
+/// The longest line, in characters. The rest is dropped.
 const LONGEST: usize = 200;
 
 /// Writes a line.
@@ -22,7 +22,7 @@ pub(crate) fn tell(unit: &Unit, line: &str) -> Result {
     publish(unit)
 }
 
-/// Puts the newest lines, and the number of the last of them, into the bags of those that read them.
+/// Publishes the newest lines, and the number of the last of them, in the bags of the log relations.
 pub(crate) fn publish(unit: &Unit) -> Result {
     let (Some(last), Some(log)) = (unit.state().get("log-last"), unit.state().get("log")) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A blog: it looks at everything it needs at each event, and serves once all of it is there.
+//! A blog: it checks all that it needs at each event, and serves once everything is there.
 
 mod database;
 mod journal;
@@ -56,7 +56,7 @@ impl Charm for Wordpress {
     }
 }
 
-/// Serves if everything is there; else closes the port and says what is missing.
+/// Serves if everything is there. Otherwise closes the port and sets a status that names the missing part.
 fn converge(unit: &Unit) -> Result {
     journal::publish(unit)?;
     if unit.is_leader()? {
@@ -73,7 +73,7 @@ fn converge(unit: &Unit) -> Result {
     }
 }
 
-/// Everything that the site needs, or the status that says what it waits for.
+/// Returns everything that the site needs, or the status that names the missing part.
 fn gather(unit: &Unit) -> Result<(Site, Option<Tls>, Relation)> {
     let settings: Settings = unit.config().map_err(|error| Status::blocked(error.to_string()))?;
     let db = unit.relation("db").ok_or(Status::blocked("needs a database: integrate with mysql"))?;
@@ -106,7 +106,7 @@ fn serve(unit: &Unit, site: &Site, tls: Option<&Tls>, peers: &Relation) -> Resul
     unit.set_status(&Status::active(message))
 }
 
-/// Sends nobody here any more.
+/// Withdraws this unit from the load balancers and closes its ports.
 fn withdraw(unit: &Unit) -> Result {
     unit.set_ports([])?;
     for website in unit.relations("website") {
@@ -115,7 +115,7 @@ fn withdraw(unit: &Unit) -> Result {
     Ok(())
 }
 
-/// The address in the relation's bag, or the unit's name until there is one.
+/// Returns the address in the relation's bag, or the unit's name until there is one.
 fn hostname(unit: &Unit, website: &Relation) -> Result<String> {
     let ingress = website.unit_bag().get("ingress-address")?;
     Ok(ingress.or_else(|| unit.address().ok()).unwrap_or_else(|| unit.name()))

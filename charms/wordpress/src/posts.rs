@@ -1,6 +1,6 @@
-//! The posts: what stands in the application bag of the peers, `post-ID` each, so that all units serve the same.
+//! The posts: keys `post-ID` in the application bag of the peer relation, so that all units serve the same.
 //!
-//! The leader publishes them to whoever backs them up, and takes back what it is given (`charms/backup` says how).
+//! The leader publishes them to backup charms, and takes restored posts back (see `charms/backup`).
 
 use crate::journal;
 use periapt_sdk::{ActionEvent, Context, Error, OwnBag, Relation, Result, Unit};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const POST: &str = "post-";
 
-/// What stands before the keys of content, to and from a backup.
+/// The prefix of the keys of content, to and from a backup.
 const CONTENT: &str = "content.";
 
 pub(crate) fn publish(unit: &Unit, event: &ActionEvent) -> Result {
@@ -39,7 +39,7 @@ pub(crate) fn list(unit: &Unit, event: &ActionEvent) -> Result {
     event.set_all(posts.iter().map(|(key, post)| (format!("posts.{key}"), post.lines().next().unwrap_or(""))))
 }
 
-/// Publishes the posts to those that back them up, after taking what they give back. Leader only.
+/// Takes restored posts back, then publishes the posts to the backup charms. Leader only.
 pub(crate) fn mirror(unit: &Unit) -> Result {
     let Some(peers) = unit.relation("loadbalancer") else { return Ok(()) };
     let backups = unit.relations("content");
@@ -57,7 +57,7 @@ pub(crate) fn mirror(unit: &Unit) -> Result {
     Ok(())
 }
 
-/// Takes what a backup unit gives, once for each of its requests.
+/// Takes the posts that a backup unit restores, once for each of its requests.
 fn take(unit: &Unit, posts: &OwnBag, relation: &Relation, member: &str) -> Result {
     let given = relation.member_bag(member);
     let request: Option<String> = given.get("restore")?;
@@ -76,7 +76,7 @@ fn take(unit: &Unit, posts: &OwnBag, relation: &Relation, member: &str) -> Resul
     journal::tell(unit, &format!("took posts back from {member}"))
 }
 
-/// Makes the keys of a bag that begin with `prefix` these, and no others.
+/// Replaces the keys of a bag that begin with `prefix`.
 fn replace(bag: &OwnBag, prefix: &str, wanted: BTreeMap<String, String>) -> Result {
     let gone = bag.all()?.into_keys().filter(|key| key.starts_with(prefix) && !wanted.contains_key(key));
     let gone: Vec<_> = gone.map(|key| (key, String::new())).collect();
@@ -89,7 +89,7 @@ fn all(bag: &OwnBag) -> Result<BTreeMap<String, String>> {
     Ok(posts)
 }
 
-/// The peers' application bag, which only the leader writes.
+/// Returns the application bag of the peer relation, which only the leader writes.
 fn leaders_bag(unit: &Unit) -> Result<OwnBag> {
     if !unit.is_leader()? {
         return Err(Error::new(format!("only the leader does this: run it on {}/leader", unit.app())));

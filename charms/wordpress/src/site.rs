@@ -12,7 +12,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// `wp-config.php`, the same in every unit of the application.
+    /// Renders `wp-config.php`, which is the same in every unit of the application.
     pub(crate) fn render(&self) -> String {
         let Self { settings, database, salt } = self;
         let constants = [
@@ -32,13 +32,14 @@ impl Site {
         file + "require_once __DIR__ . '/wp-settings.php';\n"
     }
 
-    /// SHA-256 of the rendered file, in hex: it tells whether two units serve the same without telling secrets.
+    /// Returns the SHA-256 of the rendered file, in hex: it shows if two units serve the same, without revealing
+    /// secrets.
     pub(crate) fn digest(&self) -> String {
         hex(&Sha256::digest(self.render()))
     }
 }
 
-/// What signs the visitors' cookies, the same in every unit; the leader makes it, once.
+/// Returns the salt that signs the visitors' cookies, the same in every unit. The leader generates it once.
 pub(crate) fn salt(unit: &Unit, peers: &Relation) -> Result<Option<String>> {
     let made = peers.app_bag().get("auth-salt")?;
     if made.is_some() || !unit.is_leader()? {
@@ -51,7 +52,7 @@ pub(crate) fn salt(unit: &Unit, peers: &Relation) -> Result<Option<String>> {
     Ok(Some(salt))
 }
 
-/// A PHP string in single quotes, in which only `\` and `'` mean anything.
+/// Returns a PHP string in single quotes, in which only `\` and `'` are special.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

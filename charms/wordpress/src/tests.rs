@@ -1,4 +1,4 @@
-//! The charm against a unit in memory.
+//! Tests of the charm against an in-memory unit.
 
 use super::Wordpress;
 use periapt_sdk::testing::Harness;
@@ -12,7 +12,7 @@ const ACCOUNT: &[(&str, &str)] = &[
     ("password", "secret"),
 ];
 
-/// A unit that leads and has a database: its peer relation, and that of the database.
+/// Returns a leader with a database, its peer relation, and the database's relation.
 fn serving() -> (Harness<Wordpress>, Relation, Relation) {
     let (mut unit, peers) = installed();
     let db = unit.relate("db", "mysql");
@@ -151,7 +151,7 @@ fn what_a_backup_gives_back_takes_the_place_of_the_posts_once() {
     assert_eq!(unit.app_bag(&content)["restored.backup-0"], "7");
     assert_eq!(unit.app_bag(&content)["content.post-4"], "Old\n");
 
-    // The same request is not carried out again, and is forgotten with the backup unit's bag.
+    // The request is not applied twice, and is forgotten with the backup unit's bag.
     unit.action("publish", &[("title", "\"Newer\"")]).unwrap();
     unit.change(&content, "backup/0", &[]).unwrap();
     assert!(unit.app_bag(&peers).contains_key("post-5"));

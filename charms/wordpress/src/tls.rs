@@ -1,22 +1,22 @@
-//! The certificate that a unit asks an authority for, and the key that comes with it in a secret.
+//! The unit's certificate from an authority, and its key in a secret.
 
 use crate::journal;
 use periapt_sdk::{Relation, Result, Secret, Status, Unit};
 
-/// The port that the site is served on for those who want to know whom they talk to.
+/// The port of the site with TLS.
 pub(crate) const PORT: u16 = 443;
 
-/// A certificate that has been given, with its key.
+/// An issued certificate with its key.
 pub(crate) struct Tls {
-    /// The beginning of its serial number.
+    /// The beginning of the serial number.
     pub(crate) serial: String,
 }
 
-/// Asks for a certificate where there is an authority, and answers the one that was given; `None` without an authority.
+/// Requests a certificate if there is an authority, and returns the issued one. Returns `None` without an authority.
 ///
 /// # Errors
 ///
-/// The status that says what is waited for.
+/// The status that names the missing part.
 pub(crate) fn converge(unit: &Unit) -> Result<Option<Tls>> {
     let Some(relation) = unit.relation("certificates") else { return Ok(None) };
     ask(unit, &relation)?;
@@ -32,7 +32,7 @@ pub(crate) fn converge(unit: &Unit) -> Result<Option<Tls>> {
     ) else {
         return Err(Status::waiting("for a certificate").into());
     };
-    // A new certificate comes with a new key: the newest revision, from now on.
+    // A new certificate comes with a new key, so the unit tracks the newest revision.
     let content = Secret::new(uri).refresh()?;
     let private_key = content.text("private-key")?;
     let tls = Tls { serial };
@@ -44,7 +44,7 @@ pub(crate) fn converge(unit: &Unit) -> Result<Option<Tls>> {
     Ok(Some(tls))
 }
 
-/// The unit's name, and the address that others reach it by.
+/// Requests a certificate for the unit's name and its address.
 fn ask(unit: &Unit, relation: &Relation) -> Result {
     let address: Option<String> = relation.unit_bag().get("ingress-address")?;
     let sans = address.map_or_else(|| "[]".to_owned(), |address| format!("[\"{address}\"]"));

@@ -1,31 +1,31 @@
-//! Guests that end badly.
+//! Guests that end abnormally.
 
 use periapt_sdk::{Result, Unit};
 
-/// An unreachable instruction, without a word.
+/// Executes an unreachable instruction, without a message.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn trap(_: &Unit) -> Result {
     std::arch::wasm32::unreachable()
 }
 
-/// Natively there is no trap to show.
+/// Returns at once: native code has no trap to show.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn trap(_: &Unit) -> Result {
     Ok(())
 }
 
-/// The message must reach the charm's author.
+/// Panics with a message, which must reach the charm's author.
 #[expect(clippy::panic, reason = "this is the attack")]
 pub(crate) fn panics(_: &Unit) -> Result {
     panic!("the author should read this");
 }
 
-/// Leaving through WASI's door is no success, even with code 0.
+/// Exits through WASI. That is a failure, even with code 0.
 pub(crate) fn exit(_: &Unit) -> Result {
     std::process::exit(0)
 }
 
-/// Small frames: the engine's stack ends first.
+/// Recurses with small frames: the engine's stack overflows first.
 pub(crate) fn recursion(_: &Unit) -> Result {
     #[expect(unconditional_recursion, reason = "this is the attack")]
     fn deeper(level: u64) -> u64 {
@@ -35,7 +35,7 @@ pub(crate) fn recursion(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Large frames: the stack that the compiler keeps in the guest's memory ends first.
+/// Recurses with large frames: the compiler's stack in the guest's memory overflows first.
 pub(crate) fn large_frames(_: &Unit) -> Result {
     #[expect(unconditional_recursion, reason = "this is the attack")]
     fn deeper(level: [u64; 512]) -> u64 {
@@ -46,7 +46,7 @@ pub(crate) fn large_frames(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Takes pages and dirties them until there are none.
+/// Allocates and writes pages until the allocation fails.
 pub(crate) fn memory_bomb(_: &Unit) -> Result {
     let mut taken = Vec::new();
     loop {

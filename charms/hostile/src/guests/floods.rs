@@ -1,11 +1,11 @@
-//! Guests that say too much, a little at a time.
+//! Guests that write too much, a little at a time.
 
 use periapt_sdk::{Config, FromConfig, Result, Status, Unit, info, tool};
 
-/// One line; long enough that a megabyte is soon full.
+/// A line, long enough to fill a megabyte soon.
 const LINE: &str = "all work and no play makes jack a dull boy, all work and no play makes jack a dull boy";
 
-/// Lines past the log's bound; ends by itself, because a flooded log is no failure.
+/// Writes lines past the log's bound. The hook succeeds, because a flooded log is no failure.
 pub(crate) fn log_flood(_: &Unit) -> Result {
     for number in 0..100_000 {
         info!("{number} {LINE}");
@@ -13,7 +13,7 @@ pub(crate) fn log_flood(_: &Unit) -> Result {
     Ok(())
 }
 
-/// As `log_flood`, through standard output.
+/// Writes as `log_flood`, to standard output.
 pub(crate) fn stdout_flood(_: &Unit) -> Result {
     for number in 0..100_000 {
         println!("{number} {LINE}");
@@ -21,7 +21,7 @@ pub(crate) fn stdout_flood(_: &Unit) -> Result {
     Ok(())
 }
 
-/// As `log_flood`, through standard error.
+/// Writes as `log_flood`, to standard error.
 pub(crate) fn stderr_flood(_: &Unit) -> Result {
     for number in 0..100_000 {
         eprintln!("{number} {LINE}");
@@ -29,7 +29,7 @@ pub(crate) fn stderr_flood(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Statuses leave a hook at once, so each costs the host something.
+/// Sets statuses without end. Statuses leave a hook at once, so each costs the host work.
 pub(crate) fn status_flood(unit: &Unit) -> Result {
     for number in 0_u64.. {
         unit.set_status(&Status::active(format!("{number}")))?;
@@ -37,7 +37,7 @@ pub(crate) fn status_flood(unit: &Unit) -> Result {
     Ok(())
 }
 
-/// Cheap calls without end: must end at the bound of calls, or of CPU.
+/// Makes cheap calls without end. The bound of calls or of CPU time must end the hook.
 pub(crate) fn host_call_flood(unit: &Unit) -> Result {
     struct Nothing;
     impl FromConfig for Nothing {
@@ -50,7 +50,7 @@ pub(crate) fn host_call_flood(unit: &Unit) -> Result {
     }
 }
 
-/// As `host_call_flood`, through the argv door, whose every call parses text.
+/// Calls hook tools without end. Each call parses text.
 pub(crate) fn tool_flood(_: &Unit) -> Result {
     loop {
         std::hint::black_box(tool("config-get", ["--format=json", "--all"]));

@@ -1,17 +1,17 @@
-//! Guests that go for the storage that the test's unit has, of 64 blocks and 32 files, at `/srv/data`.
+//! Guests that attack the storage of the test's unit, of 64 blocks and 32 files, at `/srv/data`.
 
 use periapt_sdk::{Context, Error, Result, Unit};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-/// Where the storage is; the guest writes nowhere else.
+/// The storage's directory. The guest writes nowhere else.
 const PLACE: &str = "/srv/data";
 
-/// More than the storage holds, in bytes.
+/// A size above that of the storage, in bytes.
 const TOO_MUCH: u64 = 1 << 20;
 
-/// Writes until the host says no.
+/// Writes until the host refuses.
 pub(crate) fn storage_flood(_: &Unit) -> Result {
     let mut file = File::create(format!("{PLACE}/flood")).context("creating a file")?;
     let block = vec![0x5a_u8; 4096];
@@ -23,7 +23,7 @@ pub(crate) fn storage_flood(_: &Unit) -> Result {
     Err(Error::new("escaped: wrote more than the storage holds"))
 }
 
-/// Asks for holes, by a length and by writing far behind the end.
+/// Makes sparse files, by a length and by writes far behind the end.
 pub(crate) fn storage_sparse(_: &Unit) -> Result {
     let mut file = File::create(format!("{PLACE}/sparse")).context("creating a file")?;
     for length in [TOO_MUCH, 1 << 40, i64::MAX as u64, u64::MAX] {
@@ -40,20 +40,20 @@ pub(crate) fn storage_sparse(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Many files that hold nothing, and names that are changed and taken back meanwhile.
+/// Creates many empty files, and renames them meanwhile.
 pub(crate) fn storage_files(_: &Unit) -> Result {
     for number in 0..10_000 {
         let name = format!("{PLACE}/{number}");
         if File::create(&name).is_err() {
             return Ok(());
         }
-        // Moving a file onto another frees one; moving it elsewhere frees nothing.
+        // A rename onto another file frees one; a rename to a new name frees nothing.
         fs::rename(&name, format!("{PLACE}/{number}-moved")).context("renaming")?;
     }
     Err(Error::new("escaped: made 10000 files"))
 }
 
-/// A directory in a directory in a directory.
+/// Creates nested directories.
 pub(crate) fn storage_deep(_: &Unit) -> Result {
     let mut here = PathBuf::from(PLACE);
     for _ in 0..10_000 {
@@ -65,7 +65,7 @@ pub(crate) fn storage_deep(_: &Unit) -> Result {
     Err(Error::new("escaped: made 10000 directories"))
 }
 
-/// Files without a name, which stay as long as they are open: they count, too.
+/// Keeps deleted files open. They must count, as they exist as long as they are open.
 pub(crate) fn storage_unnamed(_: &Unit) -> Result {
     let name = format!("{PLACE}/unnamed");
     let mut held = Vec::new();
@@ -80,8 +80,7 @@ pub(crate) fn storage_unnamed(_: &Unit) -> Result {
     Err(Error::new("escaped: holds 10000 files without a name"))
 }
 
-/// Has a file brought to the disk again and again: nothing for the hook to compute, and a wait each for all who share the
-/// disk.
+/// Syncs a file to disk again and again. The hook uses no CPU, but delays all users of the disk.
 pub(crate) fn storage_sync(_: &Unit) -> Result {
     let file = File::create(format!("{PLACE}/sync")).context("creating a file")?;
     loop {
@@ -89,12 +88,12 @@ pub(crate) fn storage_sync(_: &Unit) -> Result {
     }
 }
 
-/// How many listings of a thousand long names no hook of 8 MiB may hold.
+/// A number of listings of a thousand long names that no hook of 8 MiB may hold.
 #[cfg(target_arch = "wasm32")]
 const TOO_MANY_LISTINGS: usize = 40;
 
-/// Lists one large directory again and again and keeps all listings, which lie in the host's memory. When they are
-/// closed, there must be room again.
+/// Lists one large directory again and again and keeps all listings, which take the host's memory. Closing them must
+/// free the memory.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn storage_listings(_: &Unit) -> Result {
     for number in 0..1_000 {
@@ -115,7 +114,7 @@ pub(crate) fn storage_listings(_: &Unit) -> Result {
     }
 }
 
-/// Writes nothing, far behind the end: no byte is there, so none may be counted.
+/// Writes zero bytes far behind the end. They must not count as size.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn storage_nothing(_: &Unit) -> Result {
     use wasip2::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
@@ -128,26 +127,26 @@ pub(crate) fn storage_nothing(_: &Unit) -> Result {
     Ok(())
 }
 
-/// The storage by WASI's own handle.
+/// Returns WASI's descriptor of the storage.
 #[cfg(target_arch = "wasm32")]
 fn storage() -> Result<wasip2::filesystem::types::Descriptor> {
     let found = wasip2::filesystem::preopens::get_directories().into_iter().find(|(_, path)| path == PLACE);
     found.map(|(directory, _)| directory).ok_or_else(|| Error::new(format!("no {PLACE}")))
 }
 
-/// Natively there are no handles to hold.
+/// Returns at once: native code has no WASI handles.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn storage_listings(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Natively there is nobody to ask.
+/// Returns at once: native code has no WASI host.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn storage_nothing(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Looks for a way out: by names, and by links that are there or that it makes.
+/// Looks for a way out by names, by existing links, and by links that it makes.
 pub(crate) fn storage_wander(_: &Unit) -> Result {
     for path in ["..", "../secret", "../../etc/passwd", "link-to-secret", "link-out/secret", "./../secret"] {
         let path = format!("{PLACE}/{path}");

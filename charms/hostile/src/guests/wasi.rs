@@ -1,10 +1,10 @@
-//! Guests that go for what WASI gives: files, handles, randomness.
+//! Guests that attack WASI's functions: files, handles, random numbers.
 
 use periapt_sdk::{Context, Error, Result, Unit};
 use std::fs::File;
 use std::io::Write;
 
-/// Writes to `/tmp` until the host says no, which must be long before a gigabyte.
+/// Writes to `/tmp` until the host refuses, which must be long before a gigabyte.
 pub(crate) fn tmp_flood(_: &Unit) -> Result {
     let block = vec![0x5a_u8; 1 << 20];
     let mut file = File::create("/tmp/flood").context("creating /tmp/flood")?;
@@ -16,7 +16,7 @@ pub(crate) fn tmp_flood(_: &Unit) -> Result {
     Err(Error::new("escaped: wrote a gigabyte to /tmp"))
 }
 
-/// Many files that hold nothing, which cost the host all the same.
+/// Creates many empty files, which cost the host memory.
 pub(crate) fn tmp_files(_: &Unit) -> Result {
     File::create("/tmp/first").context("creating /tmp/first")?;
     for number in 0..100_000 {
@@ -27,7 +27,7 @@ pub(crate) fn tmp_files(_: &Unit) -> Result {
     Err(Error::new("escaped: made 100000 files in /tmp"))
 }
 
-/// Keeps a timer per turn: must end at the bound of handles.
+/// Keeps a timer per turn. The bound of handles must end the hook.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn handles(_: &Unit) -> Result {
     for _ in 0..10_000_000 {
@@ -36,26 +36,26 @@ pub(crate) fn handles(_: &Unit) -> Result {
     Err(Error::new("escaped: holds ten million handles"))
 }
 
-/// Asks for more random bytes at once than the host should ever make.
+/// Requests more random bytes at once than the host should ever make.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn random_flood(_: &Unit) -> Result {
     let bytes = wasip2::random::random::get_random_bytes(1 << 40);
     Err(Error::new(format!("escaped: got {} random bytes", bytes.len())))
 }
 
-/// Natively there are no handles to take.
+/// Returns at once: native code has no WASI handles.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn handles(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Natively there is nobody to ask.
+/// Returns at once: native code has no WASI host.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn random_flood(_: &Unit) -> Result {
     Ok(())
 }
 
-/// Looks for the host's files, by the front door and by way of what is given, and at the host's environment.
+/// Looks for the host's files, by absolute and relative paths, and for the host's environment.
 pub(crate) fn wander(_: &Unit) -> Result {
     for path in [
         "/etc/passwd",

@@ -1,4 +1,4 @@
-//! A charm whose module loops in its constructors: it never gets as far as a hook.
+//! A charm whose module loops in its constructors, so that no hook ever begins.
 
 use periapt_sdk::{Charm, Unit};
 
@@ -20,13 +20,13 @@ extern "C" fn spin() {
     }
 }
 
-/// Run by the reactor object's `_initialize`.
+/// A constructor that the reactor object's `_initialize` runs.
 #[cfg(all(target_arch = "wasm32", reactor_object))]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = spin;
 
-/// The start function itself, where there is no other.
+/// The start function, if there is no reactor object.
 #[cfg(all(target_arch = "wasm32", not(reactor_object)))]
 #[unsafe(export_name = "_initialize")]
 extern "C" fn initialize() {
