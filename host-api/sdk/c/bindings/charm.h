@@ -22,7 +22,7 @@ typedef struct {
   charm_string_t f1;
 } charm_tuple2_string_string_t;
 
-// Why a call was refused. The text says what was wrong, in the words of Juju's hook tools.
+// The reason that the host refuses a call. The text is that of Juju's hook tools.
 typedef struct periapt_charm_types_error_t {
   uint8_t tag;
   union {
@@ -43,36 +43,36 @@ typedef struct periapt_charm_types_error_t {
   } val;
 } periapt_charm_types_error_t;
 
-// The arguments make no sense (a hook tool would exit with 2).
+// The arguments are invalid (a hook tool would exit with 2).
 #define PERIAPT_CHARM_TYPES_ERROR_INVALID_ARGUMENT 0
-// The thing named does not exist, or is not this unit's.
+// The named entity does not exist, or is not this unit's.
 #define PERIAPT_CHARM_TYPES_ERROR_NOT_FOUND 1
-// The thing exists and this unit may not touch it.
+// The entity exists, and this unit may not access it.
 #define PERIAPT_CHARM_TYPES_ERROR_PERMISSION_DENIED 2
-// Only the leader of the application may do this.
+// The call is for the leader of the application only.
 #define PERIAPT_CHARM_TYPES_ERROR_NOT_LEADER 3
-// It collides with something that is there (an overlapping port range, a label in use).
+// The call collides with existing state (an overlapping port range, a label in use).
 #define PERIAPT_CHARM_TYPES_ERROR_CONFLICT 4
-// The thing to be made is there already.
+// The new entity exists already.
 #define PERIAPT_CHARM_TYPES_ERROR_ALREADY_EXISTS 5
-// A bound of the sandbox, the charm or the model would be exceeded.
+// The call would exceed a bound of the sandbox, the charm or the model.
 #define PERIAPT_CHARM_TYPES_ERROR_LIMIT_EXCEEDED 6
-// The charm declares this ability, and the operator has not granted it or took it back.
+// The charm declares this ability, and the operator has not granted it or has revoked it.
 #define PERIAPT_CHARM_TYPES_ERROR_NOT_GRANTED 7
-// It exists and cannot be used yet (storage that is not provisioned, no address known).
+// The entity exists and cannot be used yet (storage that is not provisioned, no address known).
 #define PERIAPT_CHARM_TYPES_ERROR_NOT_READY 8
-// It cannot be answered now; the same call may succeed later.
+// The host cannot answer now; the same call may succeed later.
 #define PERIAPT_CHARM_TYPES_ERROR_TRY_AGAIN 9
-// This call has no meaning in the present hook (an action's tool outside an action).
+// The call is invalid in the present hook (an action's tool outside an action).
 #define PERIAPT_CHARM_TYPES_ERROR_WRONG_CONTEXT 10
-// Known to Juju, not offered in the sandbox.
+// Juju has the call, and the sandbox does not support it.
 #define PERIAPT_CHARM_TYPES_ERROR_NOT_SUPPORTED 11
-// Anything else that went wrong while running.
+// Any other failure during the call.
 #define PERIAPT_CHARM_TYPES_ERROR_FAILED 12
-// A code that this version has no name for, and its text.
+// A code that this version has no case for, and its text.
 #define PERIAPT_CHARM_TYPES_ERROR_OTHER 13
 
-// A relation event that is about no unit.
+// A relation event without a remote unit.
 typedef struct periapt_charm_types_relation_event_t {
   charm_string_t   endpoint;
   periapt_charm_types_relation_id_t   relation;
@@ -92,7 +92,7 @@ typedef struct {
   charm_string_t val;
 } charm_option_string_t;
 
-// A bag changed: a remote unit's, or the remote application's if there is no unit.
+// A bag changed: that of a remote unit, or the remote application's if there is no unit.
 typedef struct periapt_charm_types_relation_changed_event_t {
   charm_string_t   endpoint;
   periapt_charm_types_relation_id_t   relation;
@@ -100,7 +100,8 @@ typedef struct periapt_charm_types_relation_changed_event_t {
   charm_option_string_t   remote_unit;
 } periapt_charm_types_relation_changed_event_t;
 
-// A remote unit went out of view. `departing-unit` is who leaves: this unit, if it is the one.
+// A remote unit went out of view. `departing-unit` is the unit that leaves: the remote unit, or this unit
+// itself.
 typedef struct periapt_charm_types_relation_departed_event_t {
   charm_string_t   endpoint;
   periapt_charm_types_relation_id_t   relation;
@@ -114,7 +115,7 @@ typedef struct {
   size_t len;
 } charm_list_string_t;
 
-// All that happened among a relation's members since the last hook, for charms that ask for batches.
+// All changes in a relation since the last hook, for charms that ask for batches.
 typedef struct periapt_charm_types_relation_batch_event_t {
   charm_string_t   endpoint;
   periapt_charm_types_relation_id_t   relation;
@@ -131,7 +132,7 @@ typedef uint8_t periapt_charm_types_storage_kind_t;
 #define PERIAPT_CHARM_TYPES_STORAGE_KIND_FILESYSTEM 1
 
 typedef struct periapt_charm_types_storage_event_t {
-  // `NAME/NUMBER`.
+  // The id, `NAME/NUMBER`.
   charm_string_t   id;
   charm_string_t   name;
   periapt_charm_types_storage_kind_t   kind;
@@ -167,7 +168,7 @@ typedef struct periapt_charm_types_workload_check_event_t {
 
 typedef struct periapt_charm_types_action_event_t {
   charm_string_t   name;
-  // A number, as text.
+  // The task's number, as text.
   charm_string_t   id;
 } periapt_charm_types_action_event_t;
 
@@ -182,11 +183,11 @@ typedef struct periapt_charm_types_meter_status_event_t {
 
 typedef struct periapt_charm_types_custom_event_t {
   charm_string_t   name;
-  // What the sender gave, as JSON text.
+  // The event's data, as JSON text.
   charm_string_t   json;
 } periapt_charm_types_custom_event_t;
 
-// What happened.
+// An event of the unit.
 typedef struct periapt_charm_types_event_t {
   uint8_t tag;
   union {
@@ -259,9 +260,9 @@ typedef uint8_t periapt_charm_types_outcome_t;
 // The charm has no handler for this event: a hook then counts as a success, an action as a failure.
 #define PERIAPT_CHARM_TYPES_OUTCOME_UNHANDLED 1
 
-// The hook failed: nothing that it asked for happens, and the unit goes into error.
+// A failed hook: it has no effects, and the unit goes into error.
 typedef struct periapt_charm_types_failure_t {
-  // As a process would exit; not 0.
+  // The exit code, as of a process; not 0.
   int32_t   code;
   charm_string_t   message;
 } periapt_charm_types_failure_t;
@@ -333,7 +334,7 @@ typedef periapt_charm_types_error_t periapt_charm_relations_error_t;
 
 typedef periapt_charm_types_relation_id_t periapt_charm_relations_relation_id_t;
 
-// Whose bag is read.
+// The owner of a bag to read.
 typedef struct periapt_charm_relations_bag_t {
   uint8_t tag;
   union {
@@ -345,11 +346,11 @@ typedef struct periapt_charm_relations_bag_t {
 #define PERIAPT_CHARM_RELATIONS_BAG_UNIT 0
 #define PERIAPT_CHARM_RELATIONS_BAG_APPLICATION 1
 
-// Which of its own bags this unit writes.
+// A bag that this unit writes.
 typedef uint8_t periapt_charm_relations_own_bag_t;
 
 #define PERIAPT_CHARM_RELATIONS_OWN_BAG_UNIT 0
-// Leader only.
+// The application's bag; leader only.
 #define PERIAPT_CHARM_RELATIONS_OWN_BAG_APPLICATION 1
 
 typedef struct {
@@ -404,12 +405,12 @@ typedef periapt_charm_relations_bag_t periapt_charm_events_bag_t;
 
 typedef struct periapt_charm_events_relation_key_t {
   periapt_charm_events_relation_id_t   relation;
-  // One that others write, and that this unit may read.
+  // The bag of another unit or application, which this unit may read.
   periapt_charm_events_bag_t   bag;
   charm_string_t   key;
 } periapt_charm_events_relation_key_t;
 
-// What is to be other than this hook sees it.
+// A value whose change makes an event due.
 typedef struct periapt_charm_events_condition_t {
   uint8_t tag;
   union {
@@ -420,9 +421,9 @@ typedef struct periapt_charm_events_condition_t {
 
 // The value of an option.
 #define PERIAPT_CHARM_EVENTS_CONDITION_CONFIG 0
-// The value of a key of a bag; also when the relation is over.
+// The value of a key of a bag; the end of the relation counts as a change.
 #define PERIAPT_CHARM_EVENTS_CONDITION_RELATION 1
-// Who leads the application.
+// The leader of the application.
 #define PERIAPT_CHARM_EVENTS_CONDITION_LEADER 2
 
 typedef struct {
@@ -436,13 +437,13 @@ typedef struct {
 } periapt_charm_events_list_condition_t;
 
 typedef struct periapt_charm_events_later_t {
-  // A name of the charm's own: lower-case letters, digits and dashes, at most 64.
+  // The name, of the charm's own: lower-case letters, digits and dashes, at most 64.
   charm_string_t   name;
-  // JSON text, at most 16,384 bytes; none: `null`.
+  // The data: JSON text, at most 16,384 bytes; none means `null`.
   charm_option_string_t   json;
-  // How long after this hook's commit, in milliseconds: a second to a year.
+  // The delay after this hook's commit, in milliseconds: a second to a year.
   charm_option_u64_t   after;
-  // At most 8.
+  // The conditions, at most 8.
   periapt_charm_events_list_condition_t   conditions;
 } periapt_charm_events_later_t;
 
@@ -495,7 +496,7 @@ typedef struct periapt_charm_ports_ports_t {
 
 typedef struct periapt_charm_ports_opened_ports_t {
   periapt_charm_ports_ports_t   ports;
-  // Empty: all endpoints.
+  // The endpoints; empty means all of them.
   charm_list_string_t   endpoints;
 } periapt_charm_ports_opened_ports_t;
 
@@ -513,7 +514,7 @@ typedef struct {
 
 typedef periapt_charm_types_error_t periapt_charm_status_error_t;
 
-// What a charm may say of its workload.
+// A workload status that a charm can set.
 typedef uint8_t periapt_charm_status_workload_status_t;
 
 #define PERIAPT_CHARM_STATUS_WORKLOAD_STATUS_MAINTENANCE 0
@@ -521,7 +522,7 @@ typedef uint8_t periapt_charm_status_workload_status_t;
 #define PERIAPT_CHARM_STATUS_WORKLOAD_STATUS_WAITING 2
 #define PERIAPT_CHARM_STATUS_WORKLOAD_STATUS_ACTIVE 3
 
-// What may be read.
+// A status that a charm can read.
 typedef uint8_t periapt_charm_status_status_t;
 
 #define PERIAPT_CHARM_STATUS_STATUS_MAINTENANCE 0
@@ -535,7 +536,7 @@ typedef uint8_t periapt_charm_status_status_t;
 typedef struct periapt_charm_status_status_info_t {
   periapt_charm_status_status_t   status;
   charm_string_t   message;
-  // JSON text of an object.
+  // Additional data: JSON text of an object.
   charm_string_t   data;
 } periapt_charm_status_status_info_t;
 
@@ -614,7 +615,7 @@ typedef struct {
 typedef struct periapt_charm_goal_state_goal_status_t {
   // A unit's workload status, a relation's state (joining, joined, suspended), or dying.
   charm_string_t   status;
-  // Since when, in UTC, as `2006-01-02 15:04:05Z`.
+  // The time of the last change, in UTC, as `2006-01-02 15:04:05Z`.
   charm_string_t   since;
 } periapt_charm_goal_state_goal_status_t;
 
@@ -631,9 +632,9 @@ typedef struct {
 typedef struct periapt_charm_goal_state_goal_relation_t {
   // The endpoint of this unit's side.
   charm_string_t   endpoint;
-  // The applications at the other ends, and how the relations with them are.
+  // The applications at the other ends, with the statuses of the relations.
   periapt_charm_goal_state_list_tuple2_string_goal_status_t   applications;
-  // Their units.
+  // The units of those applications.
   periapt_charm_goal_state_list_tuple2_string_goal_status_t   units;
 } periapt_charm_goal_state_goal_relation_t;
 
@@ -643,9 +644,9 @@ typedef struct {
 } periapt_charm_goal_state_list_goal_relation_t;
 
 typedef struct periapt_charm_goal_state_goal_state_t {
-  // The own application's, this unit included.
+  // The units of the own application, this unit included.
   periapt_charm_goal_state_list_tuple2_string_goal_status_t   units;
-  // Without peer relations, whose units are among the above.
+  // The relations. Peer relations are left out: their units are among the above.
   periapt_charm_goal_state_list_goal_relation_t   relations;
 } periapt_charm_goal_state_goal_state_t;
 
@@ -655,7 +656,7 @@ typedef periapt_charm_types_storage_kind_t periapt_charm_storage_storage_kind_t;
 
 typedef struct periapt_charm_storage_storage_info_t {
   periapt_charm_storage_storage_kind_t   kind;
-  // Where the directory is found.
+  // The path of the directory.
   charm_string_t   location;
 } periapt_charm_storage_storage_info_t;
 
@@ -680,7 +681,7 @@ typedef periapt_charm_types_relation_id_t periapt_charm_network_relation_id_t;
 
 typedef struct periapt_charm_network_interface_address_t {
   charm_string_t   address;
-  // The subnet that it is in.
+  // The subnet of the address.
   charm_string_t   cidr;
 } periapt_charm_network_interface_address_t;
 
@@ -690,9 +691,9 @@ typedef struct {
 } periapt_charm_network_list_interface_address_t;
 
 typedef struct periapt_charm_network_network_interface_t {
-  // Empty if it is not known.
+  // The name; empty if unknown.
   charm_string_t   name;
-  // Empty if it is not known.
+  // The MAC address; empty if unknown.
   charm_string_t   mac;
   periapt_charm_network_list_interface_address_t   addresses;
 } periapt_charm_network_network_interface_t;
@@ -703,11 +704,11 @@ typedef struct {
 } periapt_charm_network_list_network_interface_t;
 
 typedef struct periapt_charm_network_network_info_t {
-  // The interface with the preferred address first.
+  // The interfaces, the one with the preferred address first.
   periapt_charm_network_list_network_interface_t   bind_addresses;
-  // Where others reach this unit, the preferred first.
+  // The addresses at which others reach this unit, the preferred first.
   charm_list_string_t   ingress_addresses;
-  // Where this unit's traffic comes from.
+  // The source subnets of this unit's traffic.
   charm_list_string_t   egress_subnets;
 } periapt_charm_network_network_info_t;
 
@@ -764,9 +765,9 @@ typedef periapt_charm_types_relation_id_t periapt_charm_secrets_relation_id_t;
 
 typedef uint8_t periapt_charm_secrets_owner_t;
 
-// The application's: only its leader manages it, and all its units read it.
+// The application: only its leader manages the secret, and all its units read it.
 #define PERIAPT_CHARM_SECRETS_OWNER_APPLICATION 0
-// This unit's.
+// This unit.
 #define PERIAPT_CHARM_SECRETS_OWNER_UNIT 1
 
 typedef uint8_t periapt_charm_secrets_rotate_policy_t;
@@ -784,28 +785,28 @@ typedef struct {
   periapt_charm_secrets_rotate_policy_t val;
 } periapt_charm_secrets_option_rotate_policy_t;
 
-// What is said of a secret beside its content; what is none stays, or has its default.
+// The metadata of a secret. A field that is none stays unchanged, or has its default in a new secret.
 typedef struct periapt_charm_secrets_metadata_t {
-  // Unique among the owner's secrets.
+  // The owner's label, unique among the owner's secrets.
   charm_option_string_t   label;
   charm_option_string_t   description;
   periapt_charm_secrets_option_rotate_policy_t   rotate;
-  // A duration such as `24h`, or a time in RFC 3339.
+  // The expiry: a duration such as `24h`, or a time in RFC 3339.
   charm_option_string_t   expire;
 } periapt_charm_secrets_metadata_t;
 
-// Which revision is read.
+// The revision to read.
 typedef uint8_t periapt_charm_secrets_revision_mode_t;
 
-// The one that this unit tracks: the latest of its first reading or last refresh.
+// The tracked revision: the latest at this unit's first read or last refresh.
 #define PERIAPT_CHARM_SECRETS_REVISION_MODE_TRACKED 0
-// The latest, just this time.
+// The latest revision, without tracking it.
 #define PERIAPT_CHARM_SECRETS_REVISION_MODE_PEEK 1
-// The latest, from now on.
+// The latest revision, tracked from now on.
 #define PERIAPT_CHARM_SECRETS_REVISION_MODE_REFRESH 2
 
 typedef struct periapt_charm_secrets_access_t {
-  // `mysql` or `mysql/0`.
+  // The reader, `mysql` or `mysql/0`.
   charm_string_t   reader;
   periapt_charm_secrets_relation_id_t   relation;
 } periapt_charm_secrets_access_t;
@@ -815,7 +816,7 @@ typedef struct {
   size_t len;
 } periapt_charm_secrets_list_access_t;
 
-// What only the owner knows.
+// The details of a secret, for its owner only.
 typedef struct periapt_charm_secrets_details_t {
   charm_string_t   uri;
   uint32_t   revision;
@@ -823,9 +824,9 @@ typedef struct periapt_charm_secrets_details_t {
   periapt_charm_secrets_owner_t   owner;
   charm_string_t   description;
   periapt_charm_secrets_rotate_policy_t   rotation;
-  // When rotation is due next, in RFC 3339.
+  // The time of the next rotation, in RFC 3339.
   charm_option_string_t   rotates;
-  // When the latest revision expires, in RFC 3339.
+  // The time at which the latest revision expires, in RFC 3339.
   charm_option_string_t   expiry;
   periapt_charm_secrets_list_access_t   access;
 } periapt_charm_secrets_details_t;
@@ -892,11 +893,11 @@ typedef struct {
 typedef periapt_charm_types_error_t periapt_charm_resources_error_t;
 
 typedef struct periapt_charm_resources_resource_file_t {
-  // Where the file is found for the rest of the hook, read-only: `/resources/NAME/FILENAME`.
+  // The path of the file for the rest of the hook, read-only: `/resources/NAME/FILENAME`.
   charm_string_t   path;
-  // Rises by one with each content that is attached.
+  // The revision; rises by one with each attached content.
   uint32_t   revision;
-  // In bytes.
+  // The size, in bytes.
   uint64_t   size;
   // The SHA-256 of the content, in 64 hex digits.
   charm_string_t   sha256;
@@ -913,7 +914,7 @@ typedef struct {
 typedef periapt_charm_types_error_t periapt_charm_pebble_error_t;
 
 typedef struct periapt_charm_pebble_request_t {
-  // `GET`, `POST`.
+  // The HTTP method: `GET`, `POST`.
   charm_string_t   method;
   // Path and query, such as `/v1/services?names=web`.
   charm_string_t   target;
@@ -957,119 +958,120 @@ typedef struct {
 } exports_periapt_charm_handler_result_outcome_failure_t;
 
 // Imported Functions from `periapt:charm/actions@0.1.0`
-// All parameters, with the defaults of what was not given: JSON text of an object.
+// Returns all parameters, with defaults filled in: JSON text of an object.
 extern bool periapt_charm_actions_params(charm_string_t *ret, periapt_charm_actions_error_t *err);
-// One parameter, or a part of it, by its path through objects (`a.b.c`), as JSON text; none: there is no such.
+// Returns one parameter, or a part of it, by its path through objects (`a.b.c`), as JSON text; none if it is
+// absent.
 extern bool periapt_charm_actions_param(charm_string_t *path, charm_option_string_t *ret, periapt_charm_actions_error_t *err);
-// Sets results, all or nothing: a key is a path (`a.b.c`), and a later value stands in place of an earlier one.
+// Sets results, all or none. A key is a path (`a.b.c`), and a later value replaces an earlier one.
 extern bool periapt_charm_actions_set_results(charm_list_tuple2_string_string_t *results, periapt_charm_actions_error_t *err);
-// A message for whoever waits for the action; sent at once.
+// Sends a progress message at once to the operator who waits for the action.
 extern bool periapt_charm_actions_log(charm_string_t *message, periapt_charm_actions_error_t *err);
-// Says that the action failed. The handler goes on, and what it asked for happens if it returns ok; the last
-// message counts.
+// Marks the action as failed. The handler goes on, and its effects happen if it returns ok. The last message
+// counts.
 extern bool periapt_charm_actions_fail(charm_string_t *maybe_message, periapt_charm_actions_error_t *err);
 
 // Imported Functions from `periapt:charm/config@0.1.0`
-// One option's value; none if it is unset and has no default, or is unknown.
+// Returns an option's value; none if it is unset and has no default, or is unknown.
 extern bool periapt_charm_config_get(charm_string_t *key, periapt_charm_config_value_t *ret);
-// All options that have a value.
+// Returns all options that have a value.
 extern void periapt_charm_config_get_all(periapt_charm_config_list_tuple2_string_value_t *ret);
 
 // Imported Functions from `periapt:charm/relations@0.1.0`
-// The relations of an endpoint; none for an unknown endpoint.
+// Returns the relations of an endpoint; none for an unknown endpoint.
 extern void periapt_charm_relations_ids(charm_string_t *endpoint, periapt_charm_relations_list_relation_id_t *ret);
-// The endpoint of this unit's side.
+// Returns the endpoint of this unit's side.
 extern bool periapt_charm_relations_endpoint(periapt_charm_relations_relation_id_t relation, charm_string_t *ret, periapt_charm_relations_error_t *err);
-// The application at the other end (in a peer relation, the unit's own).
+// Returns the application at the other end (in a peer relation, the unit's own).
 extern bool periapt_charm_relations_remote_application(periapt_charm_relations_relation_id_t relation, charm_string_t *ret, periapt_charm_relations_error_t *err);
-// The remote units that this unit has been told of, sorted.
+// Returns the remote units in view, sorted.
 extern bool periapt_charm_relations_members(periapt_charm_relations_relation_id_t relation, charm_list_string_t *ret, periapt_charm_relations_error_t *err);
-// A whole bag, sorted by key.
+// Returns a whole bag, sorted by key.
 extern bool periapt_charm_relations_get(periapt_charm_relations_relation_id_t relation, periapt_charm_relations_bag_t *bag, charm_list_tuple2_string_string_t *ret, periapt_charm_relations_error_t *err);
-// One key of a bag.
+// Returns one key of a bag.
 extern bool periapt_charm_relations_get_value(periapt_charm_relations_relation_id_t relation, periapt_charm_relations_bag_t *bag, charm_string_t *key, charm_option_string_t *ret, periapt_charm_relations_error_t *err);
-// Writes to an own bag, all or nothing; an empty value deletes its key.
+// Writes to an own bag, all keys or none; an empty value deletes its key.
 extern bool periapt_charm_relations_set(periapt_charm_relations_relation_id_t relation, periapt_charm_relations_own_bag_t bag, charm_list_tuple2_string_string_t *changes, periapt_charm_relations_error_t *err);
 
 // Imported Functions from `periapt:charm/events@0.1.0`
-// Asks for an event, which is told after its time or when one of its conditions holds, whichever is first; answers
-// its number. A unit waits for at most 64.
+// Schedules an event, which is due after its delay or when one of its conditions holds, whichever is first.
+// Returns its number. A unit may have 64 pending events.
 extern bool periapt_charm_events_emit_later(periapt_charm_events_later_t *later, uint64_t *ret, periapt_charm_events_error_t *err);
-// Takes an event back.
+// Cancels an event.
 extern bool periapt_charm_events_cancel(uint64_t id, periapt_charm_events_error_t *err);
-// What this unit waits for, by number, with what this hook asked for and took back; without the event that is
-// told now.
+// Returns the pending events of this unit, by number, with this hook's changes and without the event that is
+// being handled.
 extern void periapt_charm_events_pending(periapt_charm_events_list_pending_event_t *ret);
 
 // Imported Functions from `periapt:charm/ports@0.1.0`
-// Opens for some endpoints, or for all if none is named.
+// Opens ports for some endpoints, or for all if none is named.
 extern bool periapt_charm_ports_open(periapt_charm_ports_ports_t *ports, charm_list_string_t *endpoints, periapt_charm_ports_error_t *err);
 extern bool periapt_charm_ports_close(periapt_charm_ports_ports_t *ports, charm_list_string_t *endpoints, periapt_charm_ports_error_t *err);
-// What is open, this hook's requests included.
+// Returns the open ports, this hook's requests included.
 extern void periapt_charm_ports_opened(periapt_charm_ports_list_opened_ports_t *ret);
 
 // Imported Functions from `periapt:charm/status@0.1.0`
-// Takes effect at once and stays if the hook fails.
+// Sets the workload's status, at once. The status stays if the hook fails.
 extern bool periapt_charm_status_set(periapt_charm_status_workload_status_t status, charm_string_t *message, periapt_charm_status_error_t *err);
 extern bool periapt_charm_status_get(periapt_charm_status_status_info_t *ret, periapt_charm_status_error_t *err);
-// Leader only.
+// Sets the application's status; leader only.
 extern bool periapt_charm_status_set_application(periapt_charm_status_workload_status_t status, charm_string_t *message, periapt_charm_status_error_t *err);
-// Leader only.
+// Returns the statuses of the application and its units; leader only.
 extern bool periapt_charm_status_get_application(periapt_charm_status_application_status_t *ret, periapt_charm_status_error_t *err);
-// The version of the workload, for operators to see.
+// Sets the version of the workload, for operators.
 extern bool periapt_charm_status_set_application_version(charm_string_t *version, periapt_charm_status_error_t *err);
 
 // Imported Functions from `periapt:charm/leadership@0.1.0`
-// True is guaranteed for 30 seconds from the answer.
+// Returns true if this unit leads. True is guaranteed for 30 seconds from the answer.
 extern bool periapt_charm_leadership_is_leader(bool *ret, periapt_charm_leadership_error_t *err);
-// Leader settings (legacy: an application's bag in a peer relation does the same).
+// Returns the leader settings (legacy: an application's bag in a peer relation does the same).
 extern bool periapt_charm_leadership_get_settings(charm_list_tuple2_string_string_t *ret, periapt_charm_leadership_error_t *err);
-// Leader only; an empty value deletes its key.
+// Writes to the leader settings; leader only. An empty value deletes its key.
 extern bool periapt_charm_leadership_set_settings(charm_list_tuple2_string_string_t *changes, periapt_charm_leadership_error_t *err);
 
 // Imported Functions from `periapt:charm/state@0.1.0`
-// What was stored under a key, this hook's writes included.
+// Returns the value of a key, this hook's writes included.
 extern bool periapt_charm_state_get(charm_string_t *key, charm_string_t *ret);
-// All that was stored, sorted by key.
+// Returns all keys and values, sorted by key.
 extern void periapt_charm_state_get_all(charm_list_tuple2_string_string_t *ret);
-// Stores values, all or none; an empty value is a value. What is too much for a unit (a key of more than
-// 256 bytes, a value of more than 65,536, 2 MiB or 4,096 keys in all) fails the hook when it commits.
+// Stores values, all or none; an empty value counts as a value. State beyond the bounds of a unit (a key of more
+// than 256 bytes, a value of more than 65,536, 2 MiB or 4,096 keys in all) fails the hook at its commit.
 extern bool periapt_charm_state_set(charm_list_tuple2_string_string_t *changes, periapt_charm_state_error_t *err);
-// Deletes a key, if it is there.
+// Deletes a key, if it exists.
 extern bool periapt_charm_state_delete(charm_string_t *key, periapt_charm_state_error_t *err);
 
 // Imported Functions from `periapt:charm/goal-state@0.1.0`
 extern void periapt_charm_goal_state_get(periapt_charm_goal_state_goal_state_t *ret);
 
 // Imported Functions from `periapt:charm/storage@0.1.0`
-// The ids of what the unit has, of one storage or of all; what is not there yet or about to go included.
+// Returns the ids of the unit's instances, of one storage or of all, including those being attached or detached.
 extern void periapt_charm_storage_list(charm_string_t *maybe_name, charm_list_string_t *ret);
-// One instance, by its id.
+// Returns one instance, by its id.
 extern bool periapt_charm_storage_get(charm_string_t *id, periapt_charm_storage_storage_info_t *ret, periapt_charm_storage_error_t *err);
-// Asks for more instances of a storage; they come with hooks of their own.
+// Adds instances of a storage; each comes with a hook of its own.
 extern bool periapt_charm_storage_add(charm_string_t *name, uint32_t count, periapt_charm_storage_error_t *err);
 
 // Imported Functions from `periapt:charm/network@0.1.0`
-// Of an endpoint or an extra binding; a relation, if one is given, must be of that endpoint.
+// Returns the network info of an endpoint or an extra binding. A given relation must be of that endpoint.
 extern bool periapt_charm_network_get(charm_string_t *binding, periapt_charm_network_relation_id_t *maybe_relation, periapt_charm_network_network_info_t *ret, periapt_charm_network_error_t *err);
 
 // Imported Functions from `periapt:charm/identity@0.1.0`
-// `APPLICATION/NUMBER`.
+// Returns `APPLICATION/NUMBER`.
 extern void periapt_charm_identity_unit_name(charm_string_t *ret);
 extern void periapt_charm_identity_application_name(charm_string_t *ret);
-// A subordinate's principal.
+// Returns the principal of a subordinate.
 extern bool periapt_charm_identity_principal_unit(charm_string_t *ret);
 extern void periapt_charm_identity_model_name(charm_string_t *ret);
 extern void periapt_charm_identity_model_uuid(charm_string_t *ret);
 extern void periapt_charm_identity_machine_id(charm_string_t *ret);
 extern void periapt_charm_identity_availability_zone(charm_string_t *ret);
-// Periapt's version.
+// Returns Periapt's version.
 extern void periapt_charm_identity_version(charm_string_t *ret);
 extern bool periapt_charm_identity_private_address(charm_string_t *ret, periapt_charm_identity_error_t *err);
 extern bool periapt_charm_identity_public_address(charm_string_t *ret, periapt_charm_identity_error_t *err);
 
 // Imported Functions from `periapt:charm/log@0.1.0`
-// One line in the unit's log; sent at once.
+// Writes one line to the unit's log; sent at once.
 extern void periapt_charm_log_write(periapt_charm_log_level_t level, charm_string_t *message);
 
 // Imported Functions from `periapt:charm/hook-tools@0.1.0`
@@ -1077,31 +1079,32 @@ extern void periapt_charm_log_write(periapt_charm_log_level_t level, charm_strin
 extern void periapt_charm_hook_tools_run(charm_string_t *name, charm_list_string_t *args, charm_list_u8_t *maybe_stdin_, periapt_charm_hook_tools_output_t *ret);
 
 // Imported Functions from `periapt:charm/secrets@0.1.0`
-// Makes a secret; its URI is known at once.
+// Adds a secret, and returns its URI.
 extern bool periapt_charm_secrets_add(periapt_charm_secrets_owner_t owner, charm_list_tuple2_string_list_u8_t *content, periapt_charm_secrets_metadata_t *metadata, charm_string_t *ret, periapt_charm_secrets_error_t *err);
-// Changes a secret; content that differs makes a new revision.
+// Updates a secret; content that differs makes a new revision.
 extern bool periapt_charm_secrets_set(charm_string_t *uri, charm_list_tuple2_string_list_u8_t *maybe_content, periapt_charm_secrets_metadata_t *metadata, periapt_charm_secrets_error_t *err);
-// Content by URI or by label; with both, the label becomes this unit's own for it.
+// Returns content by URI or by label; with both, the label becomes this unit's own for the secret.
 extern bool periapt_charm_secrets_get(charm_string_t *maybe_uri, charm_string_t *maybe_label, periapt_charm_secrets_revision_mode_t mode, charm_list_tuple2_string_list_u8_t *ret, periapt_charm_secrets_error_t *err);
-// What the owner knows of a secret, by URI or by label.
+// Returns the details of a secret, by URI or by label.
 extern bool periapt_charm_secrets_info(charm_string_t *maybe_uri, charm_string_t *maybe_label, periapt_charm_secrets_details_t *ret, periapt_charm_secrets_error_t *err);
-// The URIs of the secrets that this unit looks after.
+// Returns the URIs of the secrets that this unit manages.
 extern bool periapt_charm_secrets_ids(charm_list_string_t *ret, periapt_charm_secrets_error_t *err);
-// Lets the application at the other end of a relation, or one unit of it, read; for as long as the relation is there.
+// Grants read access to the application at the other end of a relation, or to one unit of it, for the relation's
+// life.
 extern bool periapt_charm_secrets_grant(charm_string_t *uri, periapt_charm_secrets_relation_id_t relation, charm_string_t *maybe_unit, periapt_charm_secrets_error_t *err);
-// Takes a grant to an application (`mysql`) or to a unit (`mysql/0`) back.
+// Revokes the grant of an application (`mysql`) or of a unit (`mysql/0`).
 extern bool periapt_charm_secrets_revoke(charm_string_t *uri, charm_string_t *reader, periapt_charm_secrets_error_t *err);
 // Removes a secret, or one revision of it.
 extern bool periapt_charm_secrets_remove(charm_string_t *uri, uint32_t *maybe_revision, periapt_charm_secrets_error_t *err);
 
 // Imported Functions from `periapt:charm/resources@0.1.0`
-// The file of a resource, which is fetched first if it is not at hand. All of one hook see one revision.
+// Returns the file of a resource. The agent fetches it first, if necessary. A hook sees one revision throughout.
 extern bool periapt_charm_resources_get(charm_string_t *name, periapt_charm_resources_resource_file_t *ret, periapt_charm_resources_error_t *err);
 
 // Imported Functions from `periapt:charm/pebble@0.1.0`
-// Whether the Pebble of a container listens. Not ready: nobody does.
+// Checks that the Pebble of a container listens. Not-ready means that it does not.
 extern bool periapt_charm_pebble_connect(charm_string_t *container, periapt_charm_pebble_error_t *err);
-// Makes a request and waits for its response, whatever its status.
+// Sends a request and returns its response, with any status.
 extern bool periapt_charm_pebble_exchange(charm_string_t *container, periapt_charm_pebble_request_t *request, periapt_charm_pebble_response_t *ret, periapt_charm_pebble_error_t *err);
 
 // Exported Functions from `periapt:charm/handler@0.1.0`

@@ -8,7 +8,7 @@
 #[allow(dead_code, clippy::all)]
 pub mod periapt {
     pub mod charm {
-        /// Words that several interfaces share.
+        /// Types that several interfaces share.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod types {
             #[used]
@@ -17,36 +17,36 @@ pub mod periapt {
             use super::super::super::_rt;
             /// A relation's number in its model; never reused.
             pub type RelationId = u32;
-            /// Why a call was refused. The text says what was wrong, in the words of Juju's hook tools.
+            /// The reason that the host refuses a call. The text is that of Juju's hook tools.
             #[derive(Clone, PartialEq)]
             pub enum Error {
-                /// The arguments make no sense (a hook tool would exit with 2).
+                /// The arguments are invalid (a hook tool would exit with 2).
                 InvalidArgument(_rt::String),
-                /// The thing named does not exist, or is not this unit's.
+                /// The named entity does not exist, or is not this unit's.
                 NotFound(_rt::String),
-                /// The thing exists and this unit may not touch it.
+                /// The entity exists, and this unit may not access it.
                 PermissionDenied(_rt::String),
-                /// Only the leader of the application may do this.
+                /// The call is for the leader of the application only.
                 NotLeader(_rt::String),
-                /// It collides with something that is there (an overlapping port range, a label in use).
+                /// The call collides with existing state (an overlapping port range, a label in use).
                 Conflict(_rt::String),
-                /// The thing to be made is there already.
+                /// The new entity exists already.
                 AlreadyExists(_rt::String),
-                /// A bound of the sandbox, the charm or the model would be exceeded.
+                /// The call would exceed a bound of the sandbox, the charm or the model.
                 LimitExceeded(_rt::String),
-                /// The charm declares this ability, and the operator has not granted it or took it back.
+                /// The charm declares this ability, and the operator has not granted it or has revoked it.
                 NotGranted(_rt::String),
-                /// It exists and cannot be used yet (storage that is not provisioned, no address known).
+                /// The entity exists and cannot be used yet (storage that is not provisioned, no address known).
                 NotReady(_rt::String),
-                /// It cannot be answered now; the same call may succeed later.
+                /// The host cannot answer now; the same call may succeed later.
                 TryAgain(_rt::String),
-                /// This call has no meaning in the present hook (an action's tool outside an action).
+                /// The call is invalid in the present hook (an action's tool outside an action).
                 WrongContext(_rt::String),
-                /// Known to Juju, not offered in the sandbox.
+                /// Juju has the call, and the sandbox does not support it.
                 NotSupported(_rt::String),
-                /// Anything else that went wrong while running.
+                /// Any other failure during the call.
                 Failed(_rt::String),
-                /// A code that this version has no name for, and its text.
+                /// A code that this version has no case for, and its text.
                 Other((_rt::String, _rt::String)),
             }
             impl ::core::fmt::Debug for Error {
@@ -109,7 +109,7 @@ pub mod periapt {
                 }
             }
             impl ::core::error::Error for Error {}
-            /// A relation event that is about no unit.
+            /// A relation event without a remote unit.
             #[derive(Clone, PartialEq)]
             pub struct RelationEvent {
                 pub endpoint: _rt::String,
@@ -149,7 +149,7 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// A bag changed: a remote unit's, or the remote application's if there is no unit.
+            /// A bag changed: that of a remote unit, or the remote application's if there is no unit.
             #[derive(Clone, PartialEq)]
             pub struct RelationChangedEvent {
                 pub endpoint: _rt::String,
@@ -170,7 +170,8 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// A remote unit went out of view. `departing-unit` is who leaves: this unit, if it is the one.
+            /// A remote unit went out of view. `departing-unit` is the unit that leaves: the remote unit, or this unit
+            /// itself.
             #[derive(Clone, PartialEq)]
             pub struct RelationDepartedEvent {
                 pub endpoint: _rt::String,
@@ -193,7 +194,7 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// All that happened among a relation's members since the last hook, for charms that ask for batches.
+            /// All changes in a relation since the last hook, for charms that ask for batches.
             #[derive(Clone, PartialEq)]
             pub struct RelationBatchEvent {
                 pub endpoint: _rt::String,
@@ -256,7 +257,7 @@ pub mod periapt {
             }
             #[derive(Clone, PartialEq)]
             pub struct StorageEvent {
-                /// `NAME/NUMBER`.
+                /// The id, `NAME/NUMBER`.
                 pub id: _rt::String,
                 pub name: _rt::String,
                 pub kind: StorageKind,
@@ -362,7 +363,7 @@ pub mod periapt {
             #[derive(Clone, PartialEq)]
             pub struct ActionEvent {
                 pub name: _rt::String,
-                /// A number, as text.
+                /// The task's number, as text.
                 pub id: _rt::String,
             }
             impl ::core::fmt::Debug for ActionEvent {
@@ -409,7 +410,7 @@ pub mod periapt {
             #[derive(Clone, PartialEq)]
             pub struct CustomEvent {
                 pub name: _rt::String,
-                /// What the sender gave, as JSON text.
+                /// The event's data, as JSON text.
                 pub json: _rt::String,
             }
             impl ::core::fmt::Debug for CustomEvent {
@@ -423,7 +424,7 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// What happened.
+            /// An event of the unit.
             #[derive(Clone, PartialEq)]
             pub enum Event {
                 Install,
@@ -605,10 +606,10 @@ pub mod periapt {
                     }
                 }
             }
-            /// The hook failed: nothing that it asked for happens, and the unit goes into error.
+            /// A failed hook: it has no effects, and the unit goes into error.
             #[derive(Clone, PartialEq)]
             pub struct Failure {
-                /// As a process would exit; not 0.
+                /// The exit code, as of a process; not 0.
                 pub code: i32,
                 pub message: _rt::String,
             }
@@ -633,7 +634,7 @@ pub mod periapt {
             }
             impl ::core::error::Error for Failure {}
         }
-        /// The action that runs. In any other hook each call is refused.
+        /// The running action. In any other hook each call is refused.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod actions {
             #[used]
@@ -642,7 +643,7 @@ pub mod periapt {
             use super::super::super::_rt;
             pub type Error = super::super::super::periapt::charm::types::Error;
             #[allow(unused_unsafe, clippy::all)]
-            /// All parameters, with the defaults of what was not given: JSON text of an object.
+            /// Returns all parameters, with defaults filled in: JSON text of an object.
             #[allow(async_fn_in_trait)]
             pub fn params() -> ::core::result::Result<_rt::String, Error> {
                 unsafe {
@@ -972,7 +973,8 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// One parameter, or a part of it, by its path through objects (`a.b.c`), as JSON text; none: there is no such.
+            /// Returns one parameter, or a part of it, by its path through objects (`a.b.c`), as JSON text; none if it is
+            /// absent.
             #[allow(async_fn_in_trait)]
             pub fn param(
                 path: &str,
@@ -1319,7 +1321,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Sets results, all or nothing: a key is a path (`a.b.c`), and a later value stands in place of an earlier one.
+            /// Sets results, all or none. A key is a path (`a.b.c`), and a later value replaces an earlier one.
             #[allow(async_fn_in_trait)]
             pub fn set_results(
                 results: &[(_rt::String, _rt::String)],
@@ -1668,7 +1670,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// A message for whoever waits for the action; sent at once.
+            /// Sends a progress message at once to the operator who waits for the action.
             #[allow(async_fn_in_trait)]
             pub fn log(message: &str) -> ::core::result::Result<(), Error> {
                 unsafe {
@@ -1987,8 +1989,8 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Says that the action failed. The handler goes on, and what it asked for happens if it returns ok; the last
-            /// message counts.
+            /// Marks the action as failed. The handler goes on, and its effects happen if it returns ok. The last message
+            /// counts.
             #[allow(async_fn_in_trait)]
             pub fn fail(
                 message: ::core::option::Option<&str>,
@@ -2359,7 +2361,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// One option's value; none if it is unset and has no default, or is unknown.
+            /// Returns an option's value; none if it is unset and has no default, or is unknown.
             #[allow(async_fn_in_trait)]
             pub fn get(key: &str) -> ::core::option::Option<Value> {
                 unsafe {
@@ -2460,7 +2462,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// All options that have a value.
+            /// Returns all options that have a value.
             #[allow(async_fn_in_trait)]
             pub fn get_all() -> _rt::Vec<(_rt::String, Value)> {
                 unsafe {
@@ -2599,7 +2601,7 @@ pub mod periapt {
             use super::super::super::_rt;
             pub type Error = super::super::super::periapt::charm::types::Error;
             pub type RelationId = super::super::super::periapt::charm::types::RelationId;
-            /// Whose bag is read.
+            /// The owner of a bag to read.
             #[derive(Clone, PartialEq)]
             pub enum Bag {
                 Unit(_rt::String),
@@ -2618,12 +2620,12 @@ pub mod periapt {
                     }
                 }
             }
-            /// Which of its own bags this unit writes.
+            /// A bag that this unit writes.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum OwnBag {
                 Unit,
-                /// Leader only.
+                /// The application's bag; leader only.
                 Application,
             }
             impl ::core::fmt::Debug for OwnBag {
@@ -2653,7 +2655,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The relations of an endpoint; none for an unknown endpoint.
+            /// Returns the relations of an endpoint; none for an unknown endpoint.
             #[allow(async_fn_in_trait)]
             pub fn ids(endpoint: &str) -> _rt::Vec<RelationId> {
                 unsafe {
@@ -2695,7 +2697,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The endpoint of this unit's side.
+            /// Returns the endpoint of this unit's side.
             #[allow(async_fn_in_trait)]
             pub fn endpoint(
                 relation: RelationId,
@@ -3027,7 +3029,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The application at the other end (in a peer relation, the unit's own).
+            /// Returns the application at the other end (in a peer relation, the unit's own).
             #[allow(async_fn_in_trait)]
             pub fn remote_application(
                 relation: RelationId,
@@ -3359,7 +3361,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The remote units that this unit has been told of, sorted.
+            /// Returns the remote units in view, sorted.
             #[allow(async_fn_in_trait)]
             pub fn members(
                 relation: RelationId,
@@ -3711,7 +3713,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// A whole bag, sorted by key.
+            /// Returns a whole bag, sorted by key.
             #[allow(async_fn_in_trait)]
             pub fn get(
                 relation: RelationId,
@@ -4102,7 +4104,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// One key of a bag.
+            /// Returns one key of a bag.
             #[allow(async_fn_in_trait)]
             pub fn get_value(
                 relation: RelationId,
@@ -4489,7 +4491,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Writes to an own bag, all or nothing; an empty value deletes its key.
+            /// Writes to an own bag, all keys or none; an empty value deletes its key.
             #[allow(async_fn_in_trait)]
             pub fn set(
                 relation: RelationId,
@@ -4852,8 +4854,8 @@ pub mod periapt {
                 }
             }
         }
-        /// Events that this unit asks to be told later, once each: as `custom`, after all ordinary hooks. They are part of the
-        /// hook's commit, are kept over restarts and moves, and are gone with the unit.
+        /// Custom events that this unit schedules. Each is told once, as `custom`, after all ordinary hooks. They are part of
+        /// the hook's commit, survive restarts and moves, and are removed with the unit.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod events {
             #[used]
@@ -4866,7 +4868,7 @@ pub mod periapt {
             #[derive(Clone, PartialEq)]
             pub struct RelationKey {
                 pub relation: RelationId,
-                /// One that others write, and that this unit may read.
+                /// The bag of another unit or application, which this unit may read.
                 pub bag: Bag,
                 pub key: _rt::String,
             }
@@ -4882,14 +4884,14 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// What is to be other than this hook sees it.
+            /// A value whose change makes an event due.
             #[derive(Clone, PartialEq)]
             pub enum Condition {
                 /// The value of an option.
                 Config(_rt::String),
-                /// The value of a key of a bag; also when the relation is over.
+                /// The value of a key of a bag; the end of the relation counts as a change.
                 Relation(RelationKey),
-                /// Who leads the application.
+                /// The leader of the application.
                 Leader,
             }
             impl ::core::fmt::Debug for Condition {
@@ -4910,13 +4912,13 @@ pub mod periapt {
             }
             #[derive(Clone, PartialEq)]
             pub struct Later {
-                /// A name of the charm's own: lower-case letters, digits and dashes, at most 64.
+                /// The name, of the charm's own: lower-case letters, digits and dashes, at most 64.
                 pub name: _rt::String,
-                /// JSON text, at most 16,384 bytes; none: `null`.
+                /// The data: JSON text, at most 16,384 bytes; none means `null`.
                 pub json: ::core::option::Option<_rt::String>,
-                /// How long after this hook's commit, in milliseconds: a second to a year.
+                /// The delay after this hook's commit, in milliseconds: a second to a year.
                 pub after: ::core::option::Option<u64>,
-                /// At most 8.
+                /// The conditions, at most 8.
                 pub conditions: _rt::Vec<Condition>,
             }
             impl ::core::fmt::Debug for Later {
@@ -4955,8 +4957,8 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Asks for an event, which is told after its time or when one of its conditions holds, whichever is first; answers
-            /// its number. A unit waits for at most 64.
+            /// Schedules an event, which is due after its delay or when one of its conditions holds, whichever is first.
+            /// Returns its number. A unit may have 64 pending events.
             #[allow(async_fn_in_trait)]
             pub fn emit_later(later: &Later) -> ::core::result::Result<u64, Error> {
                 unsafe {
@@ -5409,7 +5411,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Takes an event back.
+            /// Cancels an event.
             #[allow(async_fn_in_trait)]
             pub fn cancel(id: u64) -> ::core::result::Result<(), Error> {
                 unsafe {
@@ -5725,8 +5727,8 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// What this unit waits for, by number, with what this hook asked for and took back; without the event that is
-            /// told now.
+            /// Returns the pending events of this unit, by number, with this hook's changes and without the event that is
+            /// being handled.
             #[allow(async_fn_in_trait)]
             pub fn pending() -> _rt::Vec<PendingEvent> {
                 unsafe {
@@ -5982,7 +5984,7 @@ pub mod periapt {
             #[derive(Clone, PartialEq)]
             pub struct OpenedPorts {
                 pub ports: Ports,
-                /// Empty: all endpoints.
+                /// The endpoints; empty means all of them.
                 pub endpoints: _rt::Vec<_rt::String>,
             }
             impl ::core::fmt::Debug for OpenedPorts {
@@ -5997,7 +5999,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Opens for some endpoints, or for all if none is named.
+            /// Opens ports for some endpoints, or for all if none is named.
             #[allow(async_fn_in_trait)]
             pub fn open(
                 ports: Ports,
@@ -6726,7 +6728,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// What is open, this hook's requests included.
+            /// Returns the open ports, this hook's requests included.
             #[allow(async_fn_in_trait)]
             pub fn opened() -> _rt::Vec<OpenedPorts> {
                 unsafe {
@@ -6847,7 +6849,7 @@ pub mod periapt {
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
             pub type Error = super::super::super::periapt::charm::types::Error;
-            /// What a charm may say of its workload.
+            /// A workload status that a charm can set.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum WorkloadStatus {
@@ -6892,7 +6894,7 @@ pub mod periapt {
                     }
                 }
             }
-            /// What may be read.
+            /// A status that a charm can read.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Status {
@@ -6946,7 +6948,7 @@ pub mod periapt {
             pub struct StatusInfo {
                 pub status: Status,
                 pub message: _rt::String,
-                /// JSON text of an object.
+                /// Additional data: JSON text of an object.
                 pub data: _rt::String,
             }
             impl ::core::fmt::Debug for StatusInfo {
@@ -6978,7 +6980,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Takes effect at once and stays if the hook fails.
+            /// Sets the workload's status, at once. The status stays if the hook fails.
             #[allow(async_fn_in_trait)]
             pub fn set(
                 status: WorkloadStatus,
@@ -7653,7 +7655,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Leader only.
+            /// Sets the application's status; leader only.
             #[allow(async_fn_in_trait)]
             pub fn set_application(
                 status: WorkloadStatus,
@@ -7980,7 +7982,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Leader only.
+            /// Returns the statuses of the application and its units; leader only.
             #[allow(async_fn_in_trait)]
             pub fn get_application() -> ::core::result::Result<
                 ApplicationStatus,
@@ -8403,7 +8405,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The version of the workload, for operators to see.
+            /// Sets the version of the workload, for operators.
             #[allow(async_fn_in_trait)]
             pub fn set_application_version(
                 version: &str,
@@ -8732,7 +8734,7 @@ pub mod periapt {
             use super::super::super::_rt;
             pub type Error = super::super::super::periapt::charm::types::Error;
             #[allow(unused_unsafe, clippy::all)]
-            /// True is guaranteed for 30 seconds from the answer.
+            /// Returns true if this unit leads. True is guaranteed for 30 seconds from the answer.
             #[allow(async_fn_in_trait)]
             pub fn is_leader() -> ::core::result::Result<bool, Error> {
                 unsafe {
@@ -9053,7 +9055,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Leader settings (legacy: an application's bag in a peer relation does the same).
+            /// Returns the leader settings (legacy: an application's bag in a peer relation does the same).
             #[allow(async_fn_in_trait)]
             pub fn get_settings() -> ::core::result::Result<
                 _rt::Vec<(_rt::String, _rt::String)>,
@@ -9418,7 +9420,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Leader only; an empty value deletes its key.
+            /// Writes to the leader settings; leader only. An empty value deletes its key.
             #[allow(async_fn_in_trait)]
             pub fn set_settings(
                 changes: &[(_rt::String, _rt::String)],
@@ -9767,7 +9769,7 @@ pub mod periapt {
                 }
             }
         }
-        /// What the charm keeps for its unit from one hook to the next: part of the hook's commit, gone with the unit.
+        /// The stored state of this unit: part of the hook's commit, and removed with the unit.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod state {
             #[used]
@@ -9776,7 +9778,7 @@ pub mod periapt {
             use super::super::super::_rt;
             pub type Error = super::super::super::periapt::charm::types::Error;
             #[allow(unused_unsafe, clippy::all)]
-            /// What was stored under a key, this hook's writes included.
+            /// Returns the value of a key, this hook's writes included.
             #[allow(async_fn_in_trait)]
             pub fn get(key: &str) -> ::core::option::Option<_rt::String> {
                 unsafe {
@@ -9833,7 +9835,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// All that was stored, sorted by key.
+            /// Returns all keys and values, sorted by key.
             #[allow(async_fn_in_trait)]
             pub fn get_all() -> _rt::Vec<(_rt::String, _rt::String)> {
                 unsafe {
@@ -9899,8 +9901,8 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Stores values, all or none; an empty value is a value. What is too much for a unit (a key of more than
-            /// 256 bytes, a value of more than 65,536, 2 MiB or 4,096 keys in all) fails the hook when it commits.
+            /// Stores values, all or none; an empty value counts as a value. State beyond the bounds of a unit (a key of more
+            /// than 256 bytes, a value of more than 65,536, 2 MiB or 4,096 keys in all) fails the hook at its commit.
             #[allow(async_fn_in_trait)]
             pub fn set(
                 changes: &[(_rt::String, _rt::String)],
@@ -10249,7 +10251,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Deletes a key, if it is there.
+            /// Deletes a key, if it exists.
             #[allow(async_fn_in_trait)]
             pub fn delete(key: &str) -> ::core::result::Result<(), Error> {
                 unsafe {
@@ -10568,7 +10570,7 @@ pub mod periapt {
                 }
             }
         }
-        /// Which units the operator wants, here and at the other ends of relations, and how they are.
+        /// The units that the operator wants, here and at the other ends of relations, with their statuses.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod goal_state {
             #[used]
@@ -10579,7 +10581,7 @@ pub mod periapt {
             pub struct GoalStatus {
                 /// A unit's workload status, a relation's state (joining, joined, suspended), or dying.
                 pub status: _rt::String,
-                /// Since when, in UTC, as `2006-01-02 15:04:05Z`.
+                /// The time of the last change, in UTC, as `2006-01-02 15:04:05Z`.
                 pub since: _rt::String,
             }
             impl ::core::fmt::Debug for GoalStatus {
@@ -10597,9 +10599,9 @@ pub mod periapt {
             pub struct GoalRelation {
                 /// The endpoint of this unit's side.
                 pub endpoint: _rt::String,
-                /// The applications at the other ends, and how the relations with them are.
+                /// The applications at the other ends, with the statuses of the relations.
                 pub applications: _rt::Vec<(_rt::String, GoalStatus)>,
-                /// Their units.
+                /// The units of those applications.
                 pub units: _rt::Vec<(_rt::String, GoalStatus)>,
             }
             impl ::core::fmt::Debug for GoalRelation {
@@ -10616,9 +10618,9 @@ pub mod periapt {
             }
             #[derive(Clone, PartialEq)]
             pub struct GoalState {
-                /// The own application's, this unit included.
+                /// The units of the own application, this unit included.
                 pub units: _rt::Vec<(_rt::String, GoalStatus)>,
-                /// Without peer relations, whose units are among the above.
+                /// The relations. Peer relations are left out: their units are among the above.
                 pub relations: _rt::Vec<GoalRelation>,
             }
             impl ::core::fmt::Debug for GoalState {
@@ -10879,8 +10881,8 @@ pub mod periapt {
                 }
             }
         }
-        /// Storage of this unit: directories that outlive its hooks and its charm's upgrades, open at their locations.
-        /// What is written there is not undone when a hook fails.
+        /// Storage of this unit: directories that outlive its hooks and its charm's upgrades, open at their locations. Writes
+        /// stay even if the hook fails.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod storage {
             #[used]
@@ -10892,7 +10894,7 @@ pub mod periapt {
             #[derive(Clone, PartialEq)]
             pub struct StorageInfo {
                 pub kind: StorageKind,
-                /// Where the directory is found.
+                /// The path of the directory.
                 pub location: _rt::String,
             }
             impl ::core::fmt::Debug for StorageInfo {
@@ -10907,7 +10909,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The ids of what the unit has, of one storage or of all; what is not there yet or about to go included.
+            /// Returns the ids of the unit's instances, of one storage or of all, including those being attached or detached.
             #[allow(async_fn_in_trait)]
             pub fn list(name: ::core::option::Option<&str>) -> _rt::Vec<_rt::String> {
                 unsafe {
@@ -10979,7 +10981,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// One instance, by its id.
+            /// Returns one instance, by its id.
             #[allow(async_fn_in_trait)]
             pub fn get(id: &str) -> ::core::result::Result<StorageInfo, Error> {
                 unsafe {
@@ -11320,7 +11322,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Asks for more instances of a storage; they come with hooks of their own.
+            /// Adds instances of a storage; each comes with a hook of its own.
             #[allow(async_fn_in_trait)]
             pub fn add(name: &str, count: u32) -> ::core::result::Result<(), Error> {
                 unsafe {
@@ -11644,7 +11646,7 @@ pub mod periapt {
                 }
             }
         }
-        /// The addresses that this unit has, as its endpoints are bound to spaces.
+        /// The addresses of this unit, by the spaces that its endpoints are bound to.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod network {
             #[used]
@@ -11656,7 +11658,7 @@ pub mod periapt {
             #[derive(Clone, PartialEq)]
             pub struct InterfaceAddress {
                 pub address: _rt::String,
-                /// The subnet that it is in.
+                /// The subnet of the address.
                 pub cidr: _rt::String,
             }
             impl ::core::fmt::Debug for InterfaceAddress {
@@ -11672,9 +11674,9 @@ pub mod periapt {
             }
             #[derive(Clone, PartialEq)]
             pub struct NetworkInterface {
-                /// Empty if it is not known.
+                /// The name; empty if unknown.
                 pub name: _rt::String,
-                /// Empty if it is not known.
+                /// The MAC address; empty if unknown.
                 pub mac: _rt::String,
                 pub addresses: _rt::Vec<InterfaceAddress>,
             }
@@ -11692,11 +11694,11 @@ pub mod periapt {
             }
             #[derive(Clone, PartialEq)]
             pub struct NetworkInfo {
-                /// The interface with the preferred address first.
+                /// The interfaces, the one with the preferred address first.
                 pub bind_addresses: _rt::Vec<NetworkInterface>,
-                /// Where others reach this unit, the preferred first.
+                /// The addresses at which others reach this unit, the preferred first.
                 pub ingress_addresses: _rt::Vec<_rt::String>,
-                /// Where this unit's traffic comes from.
+                /// The source subnets of this unit's traffic.
                 pub egress_subnets: _rt::Vec<_rt::String>,
             }
             impl ::core::fmt::Debug for NetworkInfo {
@@ -11712,7 +11714,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Of an endpoint or an extra binding; a relation, if one is given, must be of that endpoint.
+            /// Returns the network info of an endpoint or an extra binding. A given relation must be of that endpoint.
             #[allow(async_fn_in_trait)]
             pub fn get(
                 binding: &str,
@@ -12209,7 +12211,7 @@ pub mod periapt {
                 }
             }
         }
-        /// Who and where this unit is.
+        /// The identity and the place of this unit.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod identity {
             #[used]
@@ -12218,7 +12220,7 @@ pub mod periapt {
             use super::super::super::_rt;
             pub type Error = super::super::super::periapt::charm::types::Error;
             #[allow(unused_unsafe, clippy::all)]
-            /// `APPLICATION/NUMBER`.
+            /// Returns `APPLICATION/NUMBER`.
             #[allow(async_fn_in_trait)]
             pub fn unit_name() -> _rt::String {
                 unsafe {
@@ -12293,7 +12295,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// A subordinate's principal.
+            /// Returns the principal of a subordinate.
             #[allow(async_fn_in_trait)]
             pub fn principal_unit() -> ::core::option::Option<_rt::String> {
                 unsafe {
@@ -12495,7 +12497,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Periapt's version.
+            /// Returns Periapt's version.
             #[allow(async_fn_in_trait)]
             pub fn version() -> _rt::String {
                 unsafe {
@@ -13236,7 +13238,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// One line in the unit's log; sent at once.
+            /// Writes one line to the unit's log; sent at once.
             #[allow(async_fn_in_trait)]
             pub fn write(level: Level, message: &str) -> () {
                 unsafe {
@@ -13257,7 +13259,7 @@ pub mod periapt {
                 }
             }
         }
-        /// Juju's hook tools, argv in and text out: a second door to everything above.
+        /// Juju's hook tools: the calls of the other interfaces as command lines with text output.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod hook_tools {
             #[used]
@@ -13402,7 +13404,7 @@ pub mod periapt {
                 }
             }
         }
-        /// Secrets: made, changed, granted and removed with the hook's commit; read as they were granted.
+        /// Secrets: added, updated, granted and removed with the hook's commit, and read by grant.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod secrets {
             #[used]
@@ -13414,9 +13416,9 @@ pub mod periapt {
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Owner {
-                /// The application's: only its leader manages it, and all its units read it.
+                /// The application: only its leader manages the secret, and all its units read it.
                 Application,
-                /// This unit's.
+                /// This unit.
                 Unit,
             }
             impl ::core::fmt::Debug for Owner {
@@ -13504,14 +13506,14 @@ pub mod periapt {
                     }
                 }
             }
-            /// What is said of a secret beside its content; what is none stays, or has its default.
+            /// The metadata of a secret. A field that is none stays unchanged, or has its default in a new secret.
             #[derive(Clone, PartialEq)]
             pub struct Metadata {
-                /// Unique among the owner's secrets.
+                /// The owner's label, unique among the owner's secrets.
                 pub label: ::core::option::Option<_rt::String>,
                 pub description: ::core::option::Option<_rt::String>,
                 pub rotate: ::core::option::Option<RotatePolicy>,
-                /// A duration such as `24h`, or a time in RFC 3339.
+                /// The expiry: a duration such as `24h`, or a time in RFC 3339.
                 pub expire: ::core::option::Option<_rt::String>,
             }
             impl ::core::fmt::Debug for Metadata {
@@ -13527,15 +13529,15 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// Which revision is read.
+            /// The revision to read.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum RevisionMode {
-                /// The one that this unit tracks: the latest of its first reading or last refresh.
+                /// The tracked revision: the latest at this unit's first read or last refresh.
                 Tracked,
-                /// The latest, just this time.
+                /// The latest revision, without tracking it.
                 Peek,
-                /// The latest, from now on.
+                /// The latest revision, tracked from now on.
                 Refresh,
             }
             impl ::core::fmt::Debug for RevisionMode {
@@ -13572,7 +13574,7 @@ pub mod periapt {
             }
             #[derive(Clone, PartialEq)]
             pub struct Access {
-                /// `mysql` or `mysql/0`.
+                /// The reader, `mysql` or `mysql/0`.
                 pub reader: _rt::String,
                 pub relation: RelationId,
             }
@@ -13587,7 +13589,7 @@ pub mod periapt {
                         .finish()
                 }
             }
-            /// What only the owner knows.
+            /// The details of a secret, for its owner only.
             #[derive(Clone, PartialEq)]
             pub struct Details {
                 pub uri: _rt::String,
@@ -13596,9 +13598,9 @@ pub mod periapt {
                 pub owner: Owner,
                 pub description: _rt::String,
                 pub rotation: RotatePolicy,
-                /// When rotation is due next, in RFC 3339.
+                /// The time of the next rotation, in RFC 3339.
                 pub rotates: ::core::option::Option<_rt::String>,
-                /// When the latest revision expires, in RFC 3339.
+                /// The time at which the latest revision expires, in RFC 3339.
                 pub expiry: ::core::option::Option<_rt::String>,
                 pub access: _rt::Vec<Access>,
             }
@@ -13621,7 +13623,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Makes a secret; its URI is known at once.
+            /// Adds a secret, and returns its URI.
             #[allow(async_fn_in_trait)]
             pub fn add(
                 owner: Owner,
@@ -14071,7 +14073,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Changes a secret; content that differs makes a new revision.
+            /// Updates a secret; content that differs makes a new revision.
             #[allow(async_fn_in_trait)]
             pub fn set(
                 uri: &str,
@@ -14526,7 +14528,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Content by URI or by label; with both, the label becomes this unit's own for it.
+            /// Returns content by URI or by label; with both, the label becomes this unit's own for the secret.
             #[allow(async_fn_in_trait)]
             pub fn get(
                 uri: ::core::option::Option<&str>,
@@ -14937,7 +14939,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// What the owner knows of a secret, by URI or by label.
+            /// Returns the details of a secret, by URI or by label.
             #[allow(async_fn_in_trait)]
             pub fn info(
                 uri: ::core::option::Option<&str>,
@@ -15463,7 +15465,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The URIs of the secrets that this unit looks after.
+            /// Returns the URIs of the secrets that this unit manages.
             #[allow(async_fn_in_trait)]
             pub fn ids() -> ::core::result::Result<_rt::Vec<_rt::String>, Error> {
                 unsafe {
@@ -15813,7 +15815,8 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Lets the application at the other end of a relation, or one unit of it, read; for as long as the relation is there.
+            /// Grants read access to the application at the other end of a relation, or to one unit of it, for the relation's
+            /// life.
             #[allow(async_fn_in_trait)]
             pub fn grant(
                 uri: &str,
@@ -16169,7 +16172,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Takes a grant to an application (`mysql`) or to a unit (`mysql/0`) back.
+            /// Revokes the grant of an application (`mysql`) or of a unit (`mysql/0`).
             #[allow(async_fn_in_trait)]
             pub fn revoke(uri: &str, reader: &str) -> ::core::result::Result<(), Error> {
                 unsafe {
@@ -16845,11 +16848,11 @@ pub mod periapt {
             pub type Error = super::super::super::periapt::charm::types::Error;
             #[derive(Clone, PartialEq)]
             pub struct ResourceFile {
-                /// Where the file is found for the rest of the hook, read-only: `/resources/NAME/FILENAME`.
+                /// The path of the file for the rest of the hook, read-only: `/resources/NAME/FILENAME`.
                 pub path: _rt::String,
-                /// Rises by one with each content that is attached.
+                /// The revision; rises by one with each attached content.
                 pub revision: u32,
-                /// In bytes.
+                /// The size, in bytes.
                 pub size: u64,
                 /// The SHA-256 of the content, in 64 hex digits.
                 pub sha256: _rt::String,
@@ -16868,7 +16871,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The file of a resource, which is fetched first if it is not at hand. All of one hook see one revision.
+            /// Returns the file of a resource. The agent fetches it first, if necessary. A hook sees one revision throughout.
             #[allow(async_fn_in_trait)]
             pub fn get(name: &str) -> ::core::result::Result<ResourceFile, Error> {
                 unsafe {
@@ -17219,7 +17222,7 @@ pub mod periapt {
                 }
             }
         }
-        /// The Pebble of each container that the charm declares: one exchange of its HTTP API at a time.
+        /// The Pebble of each container that the charm declares; each call is one exchange of its HTTP API.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod pebble {
             #[used]
@@ -17229,7 +17232,7 @@ pub mod periapt {
             pub type Error = super::super::super::periapt::charm::types::Error;
             #[derive(Clone, PartialEq)]
             pub struct Request {
-                /// `GET`, `POST`.
+                /// The HTTP method: `GET`, `POST`.
                 pub method: _rt::String,
                 /// Path and query, such as `/v1/services?names=web`.
                 pub target: _rt::String,
@@ -17268,7 +17271,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Whether the Pebble of a container listens. Not ready: nobody does.
+            /// Checks that the Pebble of a container listens. Not-ready means that it does not.
             #[allow(async_fn_in_trait)]
             pub fn connect(container: &str) -> ::core::result::Result<(), Error> {
                 unsafe {
@@ -17587,7 +17590,7 @@ pub mod periapt {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Makes a request and waits for its response, whatever its status.
+            /// Sends a request and returns its response, with any status.
             #[allow(async_fn_in_trait)]
             pub fn exchange(
                 container: &str,
@@ -18060,7 +18063,7 @@ pub mod periapt {
 pub mod exports {
     pub mod periapt {
         pub mod charm {
-            /// What a charm exports.
+            /// The export of a charm.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod handler {
                 #[used]
