@@ -1,5 +1,5 @@
 #!/bin/sh
-# `peer-relation-changed` of the bench charm, as a hook is written where each tool is a process.
+# `peer-relation-changed` of the bench charm, as a shell hook in which each tool is a process.
 set -eu
 for key in address database password port replicas role user version zone; do
   value=$(relation-get "$key" "$JUJU_REMOTE_UNIT")

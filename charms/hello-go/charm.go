@@ -1,4 +1,4 @@
-// A charm that greets: it answers whoever relates to it, and tells what it hears.
+// A charm that greets each related unit, and reports the greetings that it gets.
 package main
 
 import "periapt"
@@ -14,14 +14,14 @@ var handlers = periapt.Handlers{
 
 func init() { periapt.Handle(handlers) }
 
-// A hook calls a handler; there is nothing else to run.
+// The agent calls a handler for each hook; main has nothing to do.
 func main() {}
 
 func install(unit *periapt.Unit, _ periapt.Event) error {
 	return unit.SetStatus(periapt.Maintenance, "learning to speak")
 }
 
-// configure opens the port that is wanted, and greets every relation anew.
+// configure opens the configured port, and greets every relation again.
 func configure(unit *periapt.Unit, _ periapt.Event) error {
 	words, err := greeting(unit)
 	if err != nil || words == "" {
@@ -51,7 +51,7 @@ func answer(unit *periapt.Unit, event periapt.Event) error {
 	return event.Relation.UnitBag().Set("greeting", words)
 }
 
-// hear says what another charm's unit greeted this one with.
+// hear reports the greeting of another charm's unit.
 func hear(unit *periapt.Unit, event periapt.Event) error {
 	remote, err := event.RemoteBag()
 	if err != nil {
@@ -65,7 +65,7 @@ func hear(unit *periapt.Unit, event periapt.Event) error {
 	return unit.SetStatus(periapt.Active, "heard from %s: %s", event.Unit, heard)
 }
 
-// greet greets whom an operator names, and counts how often it did.
+// greet greets the person that the operator names, and counts the greetings.
 func greet(unit *periapt.Unit, _ periapt.Event) error {
 	action := unit.Action()
 	var whom string

@@ -8,7 +8,7 @@ import (
 	"periapt/periapttest"
 )
 
-// started is a unit that says "Hello" on port 7777.
+// started returns a unit that says "Hello" on port 7777.
 func started(t *testing.T) *periapttest.Unit {
 	t.Helper()
 	unit := periapttest.New("hello-go/0", handlers)

@@ -7,7 +7,7 @@ import (
 	"periapt"
 )
 
-// greeting is what the operator wants to be said; empty if there is nothing: the unit is then blocked.
+// greeting returns the operator's greeting; if it is empty, the unit is blocked.
 func greeting(unit *periapt.Unit) (string, error) {
 	words, err := unit.ConfigText("greeting", "Hello")
 	if err != nil || words != "" {
@@ -16,7 +16,7 @@ func greeting(unit *periapt.Unit) (string, error) {
 	return "", unit.SetStatus(periapt.Blocked, "option greeting is empty, expected something to say")
 }
 
-// greetingFor is the same for one unit of a relation, by the name that it gives.
+// greetingFor returns the greeting for one unit of a relation, by the name in its bag.
 func greetingFor(unit *periapt.Unit, event periapt.Event) (string, error) {
 	remote, err := event.RemoteBag()
 	if err != nil {
@@ -44,7 +44,7 @@ func openPort(unit *periapt.Unit) (int64, error) {
 	return port, unit.SetPorts(fmt.Sprintf("%d/tcp", port))
 }
 
-// countGreeting counts one more, over all hooks of this unit.
+// countGreeting counts one greeting, over all hooks of this unit.
 func countGreeting(unit *periapt.Unit) (int, error) {
 	before, _ := unit.State().Get("greetings")
 	times, err := strconv.Atoi(before)

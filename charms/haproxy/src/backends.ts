@@ -1,8 +1,8 @@
-// Who visitors can be sent to.
+// The backends of the load balancer.
 
 import type { Unit } from "@periapt/charm";
 
-/** A unit of another application, and where it answers. */
+/** A unit of another application, and the address at which it serves. */
 export interface Backend {
   unit: string;
   hostname: string;
@@ -10,7 +10,7 @@ export interface Backend {
   drained: boolean;
 }
 
-/** All units that have said where they answer, in a fixed order. */
+/** Returns all units that have published an address, in a fixed order. */
 export function backendsOf(unit: Unit): Backend[] {
   return unit.relations("backends").flatMap((relation) =>
     relation.units.flatMap((name) => {
@@ -22,7 +22,7 @@ export function backendsOf(unit: Unit): Backend[] {
   );
 }
 
-/** What another charm says is not to be trusted: it ends up in a configuration. */
+/** Checks data of another charm, which is untrusted and becomes part of a configuration. */
 function portOf(unit: string, text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw new Error(`${unit} has port "${text}", expected 1 to 65535`);

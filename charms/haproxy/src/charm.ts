@@ -1,4 +1,4 @@
-// A load balancer: what each event changes, `reconcile` sees.
+// A load balancer: `reconcile` runs at each event.
 
 import { type Action, Status, type Unit, active, blocked, on, waiting } from "@periapt/charm";
 import { type Backend, backendsOf } from "./backends.ts";
@@ -44,7 +44,7 @@ on("show-config-action", (unit, action) => {
   action.setResults({ config: render(settings, backendsOf(unit)) });
 });
 
-/** Makes ports, bags and status what they have to be; answers who is served. */
+/** Brings ports, bags and status in line; returns the backends that serve. */
 function reconcile(unit: Unit): Backend[] {
   const settings = settingsOf(unit);
   const backends = backendsOf(unit);

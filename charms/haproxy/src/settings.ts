@@ -1,4 +1,4 @@
-// What the operator set.
+// The operator's settings.
 
 import { type Unit, blocked } from "@periapt/charm";
 
@@ -9,7 +9,7 @@ export interface Settings {
 
 const BALANCES = ["roundrobin", "leastconn", "source"];
 
-/** The options; what makes no sense blocks the unit, and says what would. */
+/** Returns the options. An invalid value blocks the unit, with a message that says which values are valid. */
 export function settingsOf(unit: Unit): Settings {
   const { port, balance } = unit.config as { port: number; balance: string };
   if (port < 1 || port > 65535) throw blocked(`option port is ${port}, expected 1 to 65535`);

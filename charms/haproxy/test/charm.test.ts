@@ -1,11 +1,11 @@
-// The charm against a unit in memory.
+// Tests of the charm against an in-memory unit.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Harness, HookFailed } from "@periapt/charm/testing";
 import "../src/charm.ts";
 
-/** A started unit with two backends. */
+/** Returns a started unit with two backends. */
 function serving() {
   const unit = started();
   const backends = unit.relate("backends", "wordpress");

@@ -1,4 +1,4 @@
-// A charm that greets: it answers whoever relates to it, and tells what it hears.
+// A charm that greets each related unit, and reports the greetings that it gets.
 
 #include <inttypes.h>
 #include <periapt.h>
@@ -10,7 +10,7 @@ static void install(const periapt_event *event) {
   periapt_status(PERIAPT_MAINTENANCE, "learning to speak");
 }
 
-// Opens the port that is wanted, and greets every relation anew.
+// Opens the configured port, and greets every relation again.
 static void configure(const periapt_event *event) {
   (void)event;
   int64_t port = periapt_config_integer("port", 7777);
@@ -22,14 +22,14 @@ static void configure(const periapt_event *event) {
   periapt_status(PERIAPT_ACTIVE, "says \"%s\" on port %" PRId64, words, port);
 }
 
-// Answers one unit in this unit's bag of the relation.
+// Greets one unit in this unit's bag of the relation.
 static void answer(const periapt_event *event) {
   if (event->unit == NULL) return;
   const char *words = greeting_for(event->relation, event->unit);
   if (words != NULL) periapt_set(event->relation, "greeting", "%s", words);
 }
 
-// Says what another charm's unit greeted this one with.
+// Reports the greeting of another charm's unit.
 static void hear(const periapt_event *event) {
   const char *heard = event->unit == NULL ? NULL : periapt_get(event->relation, event->unit, "greeting");
   if (heard == NULL) return;
@@ -38,7 +38,7 @@ static void hear(const periapt_event *event) {
   periapt_status(PERIAPT_ACTIVE, "%s", message);
 }
 
-// Greets whom an operator names, and counts how often it did.
+// Greets the person that the operator names, and counts the greetings.
 static void greet(const periapt_event *event) {
   (void)event;
   const char *whom = periapt_param_text("whom");

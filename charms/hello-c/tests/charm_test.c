@@ -1,4 +1,4 @@
-// The charm against a unit in memory: `make test`.
+// Tests of the charm against an in-memory unit: `make test`.
 
 #include <periapt_test.h>
 #include <stddef.h>

@@ -35,7 +35,7 @@ class AccountsCharm(ops.CharmBase):
         if not self.unit.is_leader():
             return
         if not self.config["open"] or self._length() is None:
-            # Whoever asked waits until the operator has put it right.
+            # The requirer waits until the operator has corrected the option.
             event.defer()
             return
         name = self.accounts.give(event.relation, self._password())

@@ -47,7 +47,7 @@ class ProbeCharm(ops.CharmBase):
                 if answer is not None:
                     logger.info("%s: %s", word, json.dumps(answer, sort_keys=True, default=str))
 
-    # What it sees.
+    # Steps that read.
 
     def do_config(self, _: ops.EventBase) -> typing.Any:
         return {key: value for key, value in self.config.items() if key != "script"}
@@ -94,7 +94,7 @@ class ProbeCharm(ops.CharmBase):
             told.append(entity.name if entity else None)
         return told
 
-    # What it asks for.
+    # Steps that write.
 
     def do_write(self, _: ops.EventBase, endpoint: str, whose: str, key: str, value: str) -> None:
         for relation in self.model.relations[endpoint]:
@@ -165,7 +165,7 @@ class ProbeCharm(ops.CharmBase):
     def do_secret_remove(self, _: ops.EventBase, label: str) -> None:
         self.model.get_secret(label=label).remove_all_revisions()
 
-    # Of actions.
+    # Steps of actions.
 
     def do_params(self, event: ops.ActionEvent) -> typing.Any:
         return {key: value for key, value in event.params.items() if key != "steps"}
@@ -180,7 +180,7 @@ class ProbeCharm(ops.CharmBase):
         event.fail(message)
 
 
-#: What the agent writes into a unit's settings by itself.
+#: Keys that the agent writes into a unit's settings by itself.
 ADDRESSES = ("egress-subnets", "ingress-address", "private-address")
 
 
@@ -189,5 +189,5 @@ class Failed(Exception):
 
 
 if __name__ == "__main__":
-    # In a process of its own the framework would keep its notes in a file.
+    # In a process of its own the framework would keep its state in a file.
     ops.main(ProbeCharm, use_juju_for_storage=True)

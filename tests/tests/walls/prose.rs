@@ -16,7 +16,6 @@ const REMAINING: &[&str] = &[
     "controller/model",
     "controller/server",
     "host-api/pack",
-    "host-api/sdk",
     "host-api/src",
     "runtime/agent",
     "runtime/helper",

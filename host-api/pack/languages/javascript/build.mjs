@@ -1,10 +1,10 @@
-// Makes the component of a charm in JavaScript or TypeScript; run by `periapt pack`.
+// Builds the component of a charm in JavaScript or TypeScript; run by `periapt pack`.
 //
 // usage: node build.mjs TOOLS SCRATCH CHARM ENTRY
 //
 // TOOLS has the packages, SCRATCH the SDK (sdk/) and the world (wit/), CHARM is the charm's directory, ENTRY its main file in
-// it. Leaves SCRATCH/charm.wasm. What is made is kept in TOOLS/built: the engine takes the time and chance of its start along, so
-// that the same program made once more would be other bytes.
+// it. Writes SCRATCH/charm.wasm, and keeps it in TOOLS/built: the engine's snapshot holds the time and the random numbers
+// of its start, so another build of the same program would have other bytes.
 import { createHash } from "node:crypto";
 import {
   copyFileSync,
@@ -58,7 +58,7 @@ async function bundle(sdkDirectory) {
   const module = (path) => JSON.stringify(path.split(sep).join("/"));
   try {
     return await esbuild.build({
-      // First the SDK's own surroundings (console, chance), which the charm may use when it is loaded.
+      // First the SDK's globals (console, random numbers), which the charm may use while it loads.
       stdin: {
         contents: [
           `import ${module(join(sdkDirectory, "src/host/globals.js"))};`,
@@ -76,7 +76,7 @@ async function bundle(sdkDirectory) {
       bundle: true,
       format: "esm",
       target: "es2023",
-      // What a package has for browsers needs least of what is not there.
+      // A package's build for browsers needs the fewest APIs that QuickJS lacks.
       mainFields: ["module", "main"],
       conditions: ["periapt"],
       alias: { "@periapt/charm": sdkDirectory },
@@ -130,7 +130,7 @@ function lines(map) {
 }
 
 const sdkDirectory = sdk();
-// Where the SDK lies on this machine is nothing of the charm's.
+// The SDK's path on this machine must not get into the bundle.
 const elsewhere = relative(charm, sdkDirectory).split(sep).join("/");
 const { outputFiles } = await bundle(sdkDirectory);
 const [map, code] = ["charm.js.map", "charm.js"].map((name) => outputFiles.find(({ path }) => path.endsWith(name)).text);
@@ -191,7 +191,7 @@ const built = join(tools, "built");
 mkdirSync(built, { recursive: true });
 const kept = join(built, `${key(program)}.wasm`);
 if (!existsSync(kept)) {
-  // Under another name until it is whole.
+  // A temporary name until the file is complete.
   const unfinished = join(built, `${process.pid}.unfinished`);
   writeFileSync(unfinished, await component(program));
   renameSync(unfinished, kept);

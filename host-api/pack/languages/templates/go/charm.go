@@ -1,4 +1,4 @@
-// {name}: says what it is told to.
+// {name}: sets its greeting as its status.
 package main
 
 import "periapt"
@@ -10,10 +10,10 @@ var handlers = periapt.Handlers{
 
 func init() { periapt.Handle(handlers) }
 
-// A hook calls a handler; there is nothing else to run.
+// The agent calls a handler for each hook; main has nothing to do.
 func main() {}
 
-// greeting is what is to be said; empty if there is nothing: the unit is then blocked.
+// greeting returns the greeting; if it is empty, the unit is blocked.
 func greeting(unit *periapt.Unit) (string, error) {
 	words, err := unit.ConfigText("greeting", "")
 	if err != nil || words != "" {

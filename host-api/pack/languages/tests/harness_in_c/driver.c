@@ -1,8 +1,8 @@
-// A charm that asks one thing, in the plain world of the table of hook tools: compiled with the SDK for C and its harness.
+// A charm that makes one call, in the plain world of the table of hook tools: compiled with the SDK for C and its harness.
 //
 //   driver LEADS HOOK UNIT MEMBERS SECRET FUNCTION [ARGUMENT]...
 //
-// prints what it was told: one line, which begins with its kind.
+// prints the answer: one line, which begins with its kind.
 
 #include <periapt.h>
 #include <periapt_test.h>
@@ -92,7 +92,7 @@ static void before(const char *function, char **with) {
   asked.now = true;
   asked.function = function;
   asked.with = with;
-  // What it prints is nobody's.
+  // Its output is of no interest.
   pt_run("update-status");
   asked.now = false;
 }

@@ -1,4 +1,4 @@
-// Does with a harness what the table of states that cannot be says, step by step; prints a line for each that is done.
+// Runs the steps of a case in the table of impossible states, with a harness; prints a line for each step that succeeds.
 //
 //   steps [relate ENDPOINT APP | join RELATION UNIT | change RELATION UNIT | change-app RELATION | depart RELATION UNIT | end RELATION]...
 

@@ -1,8 +1,8 @@
-// {name}: says what it is told to.
+// {name}: sets its greeting as its status.
 
 #include <periapt.h>
 
-// What is to be said; NULL after a failure, or if there is nothing: the unit is then blocked.
+// Returns the greeting; NULL after a failure, or if it is empty: the unit is then blocked.
 static const char *greeting(void) {
   const char *words = periapt_config_text("greeting", "");
   if (words == NULL || *words != '\0') return words;

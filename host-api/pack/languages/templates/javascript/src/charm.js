@@ -1,4 +1,4 @@
-// {name}: says what it is told to.
+// {name}: sets its greeting as its status.
 // @ts-check
 
 import { active, blocked, on } from "@periapt/charm";

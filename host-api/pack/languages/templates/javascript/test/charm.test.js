@@ -1,4 +1,4 @@
-// The charm against a unit in memory: `npm test`.
+// Tests of the charm against an in-memory unit: `npm test`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
