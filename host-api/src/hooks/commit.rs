@@ -102,7 +102,7 @@ pub struct Transitions {
     /// Revisions that had an expired hook (S-9).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub expired: BTreeSet<SecretKey>,
-    /// The custom event that the charm was told of.
+    /// The custom event that the charm has handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_event: Option<EventId>,
     /// The charm that the unit runs from now on.

@@ -26,7 +26,7 @@ extern "C" fn spin() {
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = spin;
 
-/// The start function, if there is no reactor object.
+/// Runs as the start function, if there is no reactor object.
 #[cfg(all(target_arch = "wasm32", not(reactor_object)))]
 #[unsafe(export_name = "_initialize")]
 extern "C" fn initialize() {

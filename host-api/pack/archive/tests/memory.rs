@@ -14,7 +14,7 @@ use raw::{Raw, zip};
 
 const METADATA: &[u8] = b"name: c\nsummary: s\ndescription: d\n";
 
-/// The most memory that this process has had since [`forget_peak`], in bytes.
+/// Returns the most memory that this process has had since [`forget_peak`], in bytes.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
