@@ -1,33 +1,35 @@
-//! The running action: its parameters, its results, its messages (`hook-model.md` 5.10).
+//! The running action: its parameters, results and messages (`hook-model.md` 5.10).
 
 use periapt_host_api::{TaskId, action::Parameters, commit::EarlyEffect, event::Event, view::View};
 use serde_json::{Map, Value};
 
 use crate::{CallError, CallTime, Limits, OutputStream, run::HookRun};
 
-/// What an action that gives no reason fails with.
+/// The failure message of an action whose charm gives none.
 const NO_REASON: &str = "action failed without reason given, check action for errors";
 
 /// Results that the host sets itself.
 const RESERVED: [&str; 4] = ["stdout", "stdout-encoding", "stderr", "stderr-encoding"];
 
-/// How deep a result's key may lead: results are walked again by whoever shows them.
+/// The most parts that a result's key may have. It bounds the recursion of programs that print
+/// results.
 const MAX_DEPTH: usize = 32;
 
-/// What an action leaves behind, beside what every hook does. It is sent in every case (C-8).
+/// The outcome of an action, beside the effects that every hook has. It is committed in every case
+/// (C-8).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActionGathered {
-    /// What it set.
+    /// The results that the charm set.
     pub values: Map<String, Value>,
-    /// What it failed with, if it said that it did; the last counts.
+    /// The failure message, if the charm failed the action. The last one counts.
     pub failed: Option<String>,
-    /// What it wrote to its standard output, cut at [`Limits::output_bytes`].
+    /// The handler's standard output, cut at [`Limits::output_bytes`].
     pub stdout: String,
-    /// What it wrote to its standard error, cut so, too.
+    /// The handler's standard error, cut at the same bound.
     pub stderr: String,
 }
 
-/// The action of a run.
+/// The state of the action that a run executes.
 #[derive(Debug)]
 pub(crate) struct RunningAction {
     task: TaskId,
@@ -39,7 +41,7 @@ pub(crate) struct RunningAction {
     stderr: Captured,
 }
 
-/// The beginning of a stream.
+/// The first bytes of an output stream.
 #[derive(Debug, Default)]
 struct Captured {
     bytes: Vec<u8>,
@@ -64,7 +66,8 @@ impl Captured {
 }
 
 impl RunningAction {
-    /// The action of an event; none for other events, and for a task that the view does not show.
+    /// Returns the action of an event. None for other events, and for a task that the view does not
+    /// hold.
     pub(crate) fn of(event: &Event, view: &View) -> Option<Self> {
         let task = view.tasks.get(&event.task()?)?;
         Some(Self {
@@ -100,12 +103,12 @@ impl HookRun {
         self.action.as_mut().ok_or_else(|| CallError::WrongContext("not running an action".to_owned()))
     }
 
-    /// All parameters.
+    /// Returns all parameters.
     pub(crate) fn action_parameters(&mut self) -> Result<&Parameters, CallError> {
         Ok(&self.action()?.parameters)
     }
 
-    /// One parameter, or a part of it.
+    /// Returns one parameter, or a part of it.
     pub(crate) fn action_parameter(&mut self, path: &str) -> Result<Option<&Value>, CallError> {
         let mut object = Some(self.action_parameters()?);
         let mut value = None;
@@ -116,7 +119,7 @@ impl HookRun {
         Ok(value)
     }
 
-    /// Sets results, all or nothing.
+    /// Sets results, all or none.
     pub(crate) fn set_action_results(&mut self, results: &[(String, String)]) -> Result<(), CallError> {
         self.check_call(results.iter().map(|(key, value)| key.len() + value.len()).sum())?;
         for (key, _) in results {
@@ -139,7 +142,7 @@ impl HookRun {
         Ok(())
     }
 
-    /// A message, at once.
+    /// Sends a message of the action, which leaves the hook at once.
     pub(crate) fn log_action(&mut self, now: CallTime, message: &str) -> Result<(), CallError> {
         let (line, messages) = (self.limits.log_line_bytes, self.limits.task_messages);
         let action = self.action()?;
@@ -162,7 +165,7 @@ impl HookRun {
         Ok(())
     }
 
-    /// Says that the action failed; the handler goes on.
+    /// Marks the action as failed. The handler goes on.
     pub(crate) fn fail_action(&mut self, message: Option<&str>) -> Result<(), CallError> {
         let limit = self.limits.message_bytes;
         let message = message.unwrap_or(NO_REASON);
@@ -172,7 +175,7 @@ impl HookRun {
     }
 }
 
-/// Each part of a key is of lower-case letters, digits and inner dashes.
+/// Checks that each part of a key consists of lower-case letters, digits and inner dashes.
 pub(crate) fn check_key(key: &str) -> Result<(), CallError> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |part: &str| {
@@ -196,7 +199,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Puts a value at a path; what stood in its way is replaced.
+/// Puts a value at a path, and replaces any value that is no object on the way.
 fn put(values: &mut Map<String, Value>, path: &[&str], value: &str) {
     match path {
         [] => {}

@@ -1,5 +1,5 @@
-//! Who may read and write which bag (`hook-model.md` 2.7). It is decided here for each unit, because the units of
-//! one runner share one snapshot.
+//! Access rules of relation bags (`hook-model.md` 2.7). They apply per unit, because all units of one runner
+//! share one snapshot.
 
 use periapt_host_api::{
     ApplicationName, RelationId, UnitName,
@@ -12,35 +12,35 @@ use crate::{
     snapshot::Snapshot,
 };
 
-/// Whose bag is read, as the charm names it.
+/// The owner of a bag that a charm reads, as the charm names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bag {
-    /// A unit's.
+    /// A unit's bag.
     Unit(String),
-    /// An application's.
+    /// An application's bag.
     Application(String),
 }
 
-/// Which of its own bags a unit writes.
+/// The own bag that a unit writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnBag {
-    /// The unit's.
+    /// The unit's bag.
     Unit,
-    /// Its application's; leader only.
+    /// The application's bag; leader only.
     Application,
 }
 
-/// A bag that may be read.
+/// A bag that the unit may read.
 struct Readable {
     owner: BagOwner,
-    /// Where this hook's own writes to it stand.
+    /// The target of this hook's own writes to the bag.
     written: Option<Target>,
 }
 
 impl HookRun {
-    /// A whole bag.
+    /// Returns a whole bag.
     pub(crate) fn bag(&mut self, now: CallTime, relation: RelationId, bag: &Bag) -> Result<Settings, Halt> {
         let bag = self.readable(now, relation, bag)?;
         let stored = self.stored(relation, bag.owner);
@@ -50,7 +50,7 @@ impl HookRun {
         })
     }
 
-    /// One value of a bag.
+    /// Returns one value of a bag.
     pub(crate) fn bag_value(
         &mut self,
         now: CallTime,
@@ -136,13 +136,13 @@ impl HookRun {
         }
     }
 
-    /// Outside peer relations only the leader reads its application's own bag.
+    /// Refuses a unit that does not lead: outside peer relations only the leader reads its application's own bag.
     fn leader_reads_own_application(&mut self, now: CallTime, relation: RelationId) -> Result<(), Halt> {
         if self.leader_term(now)?.is_none() {
             return Err(CallError::denied().into());
         }
         let owner = BagOwner::Application(self.snapshot.unit.application().clone());
-        // The bag comes into view with leadership: a snapshot from before would show an empty one.
+        // The controller shows the bag to the leader alone: a snapshot from before the election has none.
         if !self.snapshot.leads() && self.stored(relation, owner).is_none() {
             let text = format!("the application's settings in relation {relation} have not arrived yet");
             return Err(CallError::TryAgain(text).into());
@@ -155,7 +155,7 @@ impl HookRun {
     }
 }
 
-/// A bag as the snapshot has it.
+/// Returns a bag as the snapshot has it.
 fn stored(snapshot: &Snapshot, relation: RelationId, owner: BagOwner) -> Option<&Settings> {
     snapshot.view.bags.get(&BagKey { relation, owner }).map(|bag| &bag.settings)
 }

@@ -1,4 +1,4 @@
-//! A hook run from its inputs to what it gathered.
+//! A hook run, from its inputs to its gathered effects.
 
 use periapt_host_api::{
     LeaderTerm, ResourceName, Timestamp, UnitName,
@@ -16,33 +16,33 @@ use crate::{
     snapshot::Snapshot,
 };
 
-/// What a hook run starts from.
+/// The inputs of a hook run.
 #[derive(Debug, Clone)]
 pub struct HookInputs {
-    /// The one snapshot that all reads are answered from.
+    /// The one snapshot that answers all reads.
     pub view: View,
     /// The unit.
     pub unit: UnitName,
-    /// What the charm is told.
+    /// The event that the charm handles.
     pub event: Event,
-    /// 1 for the first attempt.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
-    /// The unit's leadership as the runner knows it.
+    /// The unit's leadership, as the runner knows it.
     pub lease: LeaseState,
-    /// 32 hex digits, drawn by the shell: the secret part of `JUJU_CONTEXT_ID`.
+    /// 32 hex digits, drawn by the host: the secret part of `JUJU_CONTEXT_ID`.
     pub context_id: String,
-    /// Fresh randomness, for the ids of secrets that the hook makes; nobody else may know it.
+    /// Fresh randomness for the ids of secrets that the hook makes. The host must keep it secret.
     pub ids: IdSeed,
     /// `HOST:PORT` of each controller, for charms that show them; may be empty.
     pub api_addresses: Vec<String>,
-    /// How much the hook may ask for.
+    /// The bounds of the run.
     pub limits: Limits,
 }
 
 /// One hook run as the charm sees it.
 ///
-/// Its methods are the typed door and [`Self::run_tool`] is the argv door; both record what they answer. Calls
-/// are made one at a time (T-5): each takes `&mut self`.
+/// Its methods are the typed interface, and [`Self::run_tool`] is the argv interface. Both record their answers. Each
+/// call takes `&mut self`, so calls are made one at a time (T-5).
 #[derive(Debug)]
 pub struct HookContext {
     pub(crate) run: HookRun,
@@ -52,30 +52,31 @@ pub struct HookContext {
     attempt: u32,
 }
 
-/// What a hook run leaves behind. Of a failed one the shell drops effects and term, and keeps the rest.
+/// The outcome of a hook run. Of a failed one the host drops effects and term, and keeps the rest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gathered {
-    /// What is to be committed if the handler returned ok.
+    /// The effects to commit if the handler returned ok.
     pub effects: HookEffects,
-    /// The leadership that leader-only effects rest on; none if there are none.
+    /// The leadership term that leader-only effects rest on; none if there are no such effects.
     pub leader_term: Option<LeaderTerm>,
-    /// Whether the charm set its unit's status in this hook.
+    /// True if the charm set its unit's status in this hook.
     pub status_set: bool,
-    /// What an action left beside; none for hooks.
+    /// The action's outcome; none for hooks.
     pub action: Option<ActionGathered>,
-    /// Early effects that were not drained yet, in order.
+    /// Early effects that the host has not drained, in order.
     pub early: Vec<(Timestamp, EarlyEffect)>,
-    /// The host calls.
+    /// The recorded host calls.
     pub calls: RecordedCalls,
-    /// Bytes of log that the hook wrote, those past the budget included.
+    /// Bytes of log that the hook wrote, with those past the budget.
     pub log_bytes: u64,
 }
 
 impl HookContext {
-    /// A run that is about to start.
+    /// Starts a run.
     ///
     /// # Errors
-    /// [`ContextError`]: the snapshot lacks the unit or something of its, or the context's id is none.
+    /// [`ContextError`]: the snapshot lacks the unit or an entry that the unit needs, or the context's id is
+    /// malformed.
     pub fn new(inputs: HookInputs) -> Result<Self, ContextError> {
         let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if inputs.context_id.len() != 32 || !inputs.context_id.bytes().all(hex) {
@@ -98,74 +99,74 @@ impl HookContext {
         })
     }
 
-    /// What the charm is told.
+    /// Returns the event that the charm handles.
     pub fn event(&self) -> &Event {
         &self.run.event
     }
 
-    /// 1 for the first attempt.
+    /// Returns the number of this attempt, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub fn unit(&self) -> &UnitName {
         &self.run.snapshot.unit
     }
 
-    /// The snapshot.
+    /// Returns the snapshot.
     pub fn view(&self) -> &View {
         &self.run.snapshot.view
     }
 
-    /// Tells what came of the renewal that an [`Answer::NeedsLease`](crate::Answer::NeedsLease) asked for,
-    /// whether it succeeded or not. The same call, made again, is then decided.
+    /// Takes the result of the renewal that an [`Answer::NeedsLease`](crate::Answer::NeedsLease) requested, success
+    /// or failure. The host then repeats the call, which is decided by it.
     pub fn lease_renewed(&mut self, state: LeaseState) {
         self.run.leadership.renewed(state);
     }
 
-    /// Tells what came of the content that an [`Answer::NeedsSecret`](crate::Answer::NeedsSecret) asked for. The
-    /// same call, made again, is then decided.
+    /// Takes the content, or the error, for an [`Answer::NeedsSecret`](crate::Answer::NeedsSecret). The host then
+    /// repeats the call, which is decided by it.
     pub fn secret_fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>) {
         self.run.secrets.fetched(key, content, self.run.limits.fetched_bytes);
     }
 
-    /// Tells what came of the request that an [`Answer::NeedsFile`](crate::Answer::NeedsFile) made: a file's content,
-    /// or nothing of one that was written. The same call, made again, is then decided.
+    /// Takes the result of the request in an [`Answer::NeedsFile`](crate::Answer::NeedsFile): the content of a file
+    /// that was read, no bytes for one that was written. The host then repeats the call, which is decided by it.
     pub fn file_answered(&mut self, request: FileRequest, answer: Result<Vec<u8>, FileError>) {
         self.run.files.answered(request, answer);
     }
 
-    /// The file that hooks find of a resource, by the charm that the unit runs; none if there is no such file.
+    /// Returns the name of a resource's file, by the charm that the unit runs. None if the resource has no file.
     pub fn resource_filename(&self, name: &ResourceName) -> Option<&str> {
         self.run.snapshot.meta().resources.get(name)?.filename()
     }
 
-    /// Whether the charm that the unit runs declares files that operators attach.
+    /// Returns true if the charm that the unit runs declares file resources.
     pub fn has_resources(&self) -> bool {
         self.run.snapshot.meta().resources.values().any(|meta| meta.filename().is_some())
     }
 
-    /// Tells what came of the content that an [`Answer::NeedsResource`](crate::Answer::NeedsResource) asked for:
-    /// whether the hook finds it at its place now. The same call, made again, is then decided.
+    /// Takes the result of an [`Answer::NeedsResource`](crate::Answer::NeedsResource): ok if the file is in its place
+    /// now. The host then repeats the call, which is decided by it.
     pub fn resource_fetched(&mut self, key: ResourceKey, result: Result<(), CallError>) {
         self.recorder.record("resources.fetched", &(&key.name,), &(&key.digest, &result));
         self.run.resources.fetched(key, result);
     }
 
-    /// Takes what the handler wrote to a stream: one line, or several that belong together.
+    /// Logs output of the handler: one line, or several that belong together.
     pub fn output_line(&mut self, now: CallTime, stream: OutputStream, text: &str) {
         self.run.log_output(now, stream, text);
     }
 
-    /// Takes what an action's handler wrote to a stream, as it was written: it is part of the results (E-2).
+    /// Captures raw output of an action's handler, which becomes part of the results (E-2).
     pub fn capture_output(&mut self, stream: OutputStream, bytes: &[u8]) {
         if let Some(action) = &mut self.run.action {
             action.capture(stream, bytes, &self.run.limits);
         }
     }
 
-    /// What left the hook early since the last drain: statuses, the version, log lines.
+    /// Takes the early effects since the last drain: statuses, the version, log lines.
     pub fn drain_early(&mut self) -> Vec<(Timestamp, EarlyEffect)> {
         self.run.early.drain()
     }

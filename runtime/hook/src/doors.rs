@@ -1,4 +1,4 @@
-//! The typed door: what the sandbox's host functions call, by the interfaces of the contract.
+//! The typed interface: the functions behind the sandbox's host functions, by the interfaces of the contract.
 
 use periapt_host_api::{
     ApplicationName, EndpointName, EventId, RelationId, StorageId, StorageName, UnitName,
@@ -36,7 +36,8 @@ impl HookContext {
         answer
     }
 
-    /// A call that may rest on leadership. It is recorded when it is answered, not when it has to be made again.
+    /// Makes a call that may need leadership. It is recorded when it is answered, not when the host must repeat
+    /// it.
     fn leader_call<A: Serialize, T: Serialize>(
         &mut self,
         function: &str,
@@ -53,12 +54,12 @@ impl HookContext {
 
 /// `config`
 impl HookContext {
-    /// One option's value; none if it is unset and has no default, or is unknown.
+    /// Returns one option's value. None if it is unset without a default, or unknown.
     pub fn config_get(&mut self, key: &str) -> Option<OptionValue> {
         self.call("config.get", (key,), |run| run.config_value(key).cloned())
     }
 
-    /// All options that have a value, sorted.
+    /// Returns all options that have a value, sorted.
     pub fn config_get_all(&mut self) -> Vec<(String, OptionValue)> {
         self.call("config.get-all", (), |run| {
             let set = run.config_options().filter_map(|(key, value)| Some((key.to_owned(), value?.clone())));
@@ -69,17 +70,17 @@ impl HookContext {
 
 /// `relations`
 impl HookContext {
-    /// The relations of an endpoint, by number; none for an unknown endpoint.
+    /// Returns the relations of an endpoint, by number. None for an unknown endpoint.
     pub fn relation_ids(&mut self, endpoint: &str) -> Vec<RelationId> {
         self.call("relations.ids", (endpoint,), |run| run.relation_ids(endpoint))
     }
 
-    /// The endpoint of this unit's side.
+    /// Returns the endpoint on this unit's side.
     pub fn relation_endpoint(&mut self, relation: RelationId) -> Result<EndpointName, CallError> {
         self.call("relations.endpoint", (relation,), |run| Ok(run.relation(relation)?.endpoint.clone()))
     }
 
-    /// The application at the other end; in a peer relation the unit's own.
+    /// Returns the application at the other end; in a peer relation the unit's own.
     pub fn relation_remote_application(
         &mut self,
         relation: RelationId,
@@ -89,14 +90,14 @@ impl HookContext {
         })
     }
 
-    /// The remote units that this unit has been told of, sorted.
+    /// Returns the remote units that this unit has been told of, sorted.
     pub fn relation_members(&mut self, relation: RelationId) -> Result<Vec<UnitName>, CallError> {
         self.call("relations.members", (relation,), |run| {
             Ok(run.members(run.relation(relation)?).into_iter().collect())
         })
     }
 
-    /// A whole bag.
+    /// Returns a whole bag.
     pub fn relation_get(
         &mut self,
         now: CallTime,
@@ -106,7 +107,7 @@ impl HookContext {
         self.leader_call("relations.get", (relation, bag), |run| run.bag(now, relation, bag))
     }
 
-    /// One key of a bag.
+    /// Returns one value of a bag.
     pub fn relation_get_value(
         &mut self,
         now: CallTime,
@@ -119,7 +120,7 @@ impl HookContext {
         })
     }
 
-    /// Writes to an own bag, all or nothing; an empty value deletes its key, and of a key that is given twice the
+    /// Writes to an own bag, all or nothing. An empty value deletes its key. Of a key that is given twice the
     /// last value counts.
     pub fn relation_set(
         &mut self,
@@ -137,17 +138,17 @@ impl HookContext {
 
 /// `ports`
 impl HookContext {
-    /// Opens for some endpoints, or for all if none is named.
+    /// Opens ports for some endpoints, or for all if none is named.
     pub fn open_ports(&mut self, ports: Ports, endpoints: &[String]) -> Result<(), CallError> {
         self.call("ports.open", (ports, endpoints), |run| run.open_ports(ports.range()?, endpoints))
     }
 
-    /// Closes for some endpoints, or for all if none is named.
+    /// Closes ports for some endpoints, or for all if none is named.
     pub fn close_ports(&mut self, ports: Ports, endpoints: &[String]) -> Result<(), CallError> {
         self.call("ports.close", (ports, endpoints), |run| run.close_ports(ports.range()?, endpoints))
     }
 
-    /// What is open, this hook's requests included.
+    /// Returns the unit's open ports, with this hook's requests.
     pub fn opened_ports(&mut self) -> Vec<OpenedPorts> {
         self.call("ports.opened", (), |run| run.opened_ports())
     }
@@ -155,17 +156,17 @@ impl HookContext {
 
 /// `status`
 impl HookContext {
-    /// Sets the unit's status, at once.
+    /// Sets the unit's status. It leaves the hook at once.
     pub fn status_set(&mut self, now: CallTime, status: CharmStatus, message: &str) -> Result<(), CallError> {
         self.call("status.set", (status, message), |run| run.set_unit_status(now, status, message))
     }
 
-    /// The unit's status.
+    /// Returns the unit's status.
     pub fn status_get(&mut self) -> StatusInfo<WorkloadStatus> {
         self.call("status.get", (), |run| run.unit_status())
     }
 
-    /// Sets the application's status, at once; leader only.
+    /// Sets the application's status, which leaves the hook at once; leader only.
     pub fn status_set_application(
         &mut self,
         now: CallTime,
@@ -177,12 +178,12 @@ impl HookContext {
         })
     }
 
-    /// The application's status and its units'; leader only.
+    /// Returns the status of the application and of each unit; leader only.
     pub fn status_get_application(&mut self, now: CallTime) -> Answer<Result<ApplicationStatus, CallError>> {
         self.leader_call("status.get-application", (), |run| run.application_status(now))
     }
 
-    /// Tells the version of the workload, at once.
+    /// Sets the workload's version, which leaves the hook at once.
     pub fn set_application_version(&mut self, now: CallTime, version: &str) -> Result<(), CallError> {
         self.call("status.set-application-version", (version,), |run| {
             run.set_application_version(now, version)
@@ -192,12 +193,12 @@ impl HookContext {
 
 /// `leadership`
 impl HookContext {
-    /// Whether the unit is leader, and stays so for 30 seconds from the answer.
+    /// Returns true if the unit is leader, and stays so for 30 seconds from the answer.
     pub fn is_leader(&mut self, now: CallTime) -> Answer<Result<bool, CallError>> {
         self.leader_call("leadership.is-leader", (), |run| run.is_leader(now))
     }
 
-    /// The leader settings.
+    /// Returns the leader settings.
     pub fn leader_get(&mut self) -> Settings {
         self.call("leadership.get-settings", (), |run| run.leader_settings())
     }
@@ -217,17 +218,17 @@ impl HookContext {
 
 /// `state`
 impl HookContext {
-    /// What the charm stored under a key.
+    /// Returns the value that the charm stored under a key.
     pub fn state_get(&mut self, key: &str) -> Option<String> {
         self.call("state.get", (key,), |run| run.state_value(key))
     }
 
-    /// All that the charm stored, sorted.
+    /// Returns all that the charm stored, sorted.
     pub fn state_get_all(&mut self) -> Settings {
         self.call("state.get-all", (), |run| run.state())
     }
 
-    /// Stores values, all or none; of a key that is given twice the last value counts.
+    /// Stores values, all or none. Of a key that is given twice the last value counts.
     pub fn state_set(&mut self, changes: &[(String, String)]) -> Result<(), CallError> {
         self.call("state.set", (changes,), |run| {
             run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
@@ -235,7 +236,7 @@ impl HookContext {
         })
     }
 
-    /// Deletes a key, if it is there.
+    /// Deletes a key, if it is present.
     pub fn state_delete(&mut self, key: &str) -> Result<(), CallError> {
         self.call("state.delete", (key,), |run| run.delete_state(key))
     }
@@ -243,7 +244,7 @@ impl HookContext {
 
 /// `network`
 impl HookContext {
-    /// The addresses of a binding.
+    /// Returns the addresses of a binding.
     pub fn network_get(
         &mut self,
         binding: &str,
@@ -255,7 +256,7 @@ impl HookContext {
 
 /// `goal-state`
 impl HookContext {
-    /// Which units are wanted, here and at the other ends, and how they are.
+    /// Returns the units that the operator wants, here and at the other ends, with their statuses.
     pub fn goal_state(&mut self) -> GoalState {
         self.call("goal-state.get", (), |run| run.goal_state())
     }
@@ -263,27 +264,27 @@ impl HookContext {
 
 /// `actions`
 impl HookContext {
-    /// All parameters of the action.
+    /// Returns all parameters of the action.
     pub fn action_params(&mut self) -> Result<Parameters, CallError> {
         self.call("actions.params", (), |run| run.action_parameters().cloned())
     }
 
-    /// One parameter, or a part of it, by its path through objects.
+    /// Returns one parameter, or a part of it, by its path through objects.
     pub fn action_param(&mut self, path: &str) -> Result<Option<Value>, CallError> {
         self.call("actions.param", (path,), |run| run.action_parameter(path).map(Option::<&Value>::cloned))
     }
 
-    /// Sets results, all or nothing; a key is a path through objects.
+    /// Sets results, all or none. A key is a path through objects.
     pub fn action_set(&mut self, results: &[(String, String)]) -> Result<(), CallError> {
         self.call("actions.set-results", (results,), |run| run.set_action_results(results))
     }
 
-    /// A message for whoever waits for the action, at once.
+    /// Sends a message to the operators that follow the action. It leaves the hook at once.
     pub fn action_log(&mut self, now: CallTime, message: &str) -> Result<(), CallError> {
         self.call("actions.log", (message,), |run| run.log_action(now, message))
     }
 
-    /// Says that the action failed; the last message counts.
+    /// Marks the action as failed. The last message counts.
     pub fn action_fail(&mut self, message: Option<&str>) -> Result<(), CallError> {
         self.call("actions.fail", (message,), |run| run.fail_action(message))
     }
@@ -291,17 +292,17 @@ impl HookContext {
 
 /// `storage`
 impl HookContext {
-    /// What the unit has, of one storage or of all.
+    /// Returns the unit's instances, of one storage or of all.
     pub fn storage_list(&mut self, name: Option<&str>) -> Vec<StorageId> {
         self.call("storage.list", (name,), |run| run.storage_ids(name))
     }
 
-    /// One instance, by its id.
+    /// Returns one instance, by its id.
     pub fn storage_get(&mut self, id: &str) -> Result<StorageInfo, CallError> {
         self.call("storage.get", (id,), |run| run.storage_info(run.find_storage(id)?))
     }
 
-    /// Asks for more instances of a storage.
+    /// Requests more instances of a storage.
     pub fn storage_add(&mut self, name: &str, count: u32) -> Result<(), CallError> {
         self.call("storage.add", (name, count), |run| {
             let name = StorageName::new(name).map_err(|error| CallError::invalid(error.to_string()))?;
@@ -312,7 +313,7 @@ impl HookContext {
 
 /// `resources`
 impl HookContext {
-    /// The file of a resource.
+    /// Returns the file of a resource.
     pub fn resource_get(&mut self, name: &str) -> Answer<Result<ResourceFile, CallError>> {
         self.leader_call("resources.get", (name,), |run| run.resource(name))
     }
@@ -320,12 +321,12 @@ impl HookContext {
 
 /// `pebble`
 impl HookContext {
-    /// Whether the Pebble of a container listens.
+    /// Refuses the connection: no container has a running Pebble.
     pub fn pebble_connect(&mut self, container: &str) -> Result<(), CallError> {
         self.call("pebble.connect", (container,), |_| Err(pebble::nobody_listens(container)))
     }
 
-    /// Why a request to the Pebble of a container is not answered.
+    /// Returns the error that answers a request to the Pebble of a container.
     pub fn pebble_exchange(&mut self, container: &str, method: &str, target: &str) -> CallError {
         self.call("pebble.exchange", (container, method, target), |_| pebble::nobody_listens(container))
     }
@@ -333,7 +334,7 @@ impl HookContext {
 
 /// `events`
 impl HookContext {
-    /// Asks for an event to be told later, and answers its number.
+    /// Requests a later event, and returns its number.
     pub fn emit_later(&mut self, now: CallTime, later: &Later) -> Answer<Result<EventId, CallError>> {
         self.leader_call("events.emit-later", (later,), |run| {
             run.check_call(later.name.len() + later.data.as_ref().map_or(0, String::len))?;
@@ -341,12 +342,12 @@ impl HookContext {
         })
     }
 
-    /// Takes an event back.
+    /// Cancels a later event.
     pub fn cancel_event(&mut self, id: EventId) -> Result<(), CallError> {
         self.call("events.cancel", (id,), |run| run.cancel_event(id))
     }
 
-    /// What the unit waits for, by number.
+    /// Returns the unit's pending events, by number.
     pub fn pending_events(&mut self) -> Vec<(EventId, PendingEvent)> {
         self.call("events.pending", (), |run| {
             run.pending_events().into_iter().map(|(id, event)| (id, event.clone())).collect()
@@ -356,47 +357,47 @@ impl HookContext {
 
 /// `identity` and `log`
 impl HookContext {
-    /// A subordinate's principal.
+    /// Returns a subordinate's principal.
     pub fn principal_unit(&mut self) -> Option<UnitName> {
         self.call("identity.principal-unit", (), |run| run.snapshot.own().principal.clone())
     }
 
-    /// The model's name.
+    /// Returns the model's name.
     pub fn model_name(&mut self) -> String {
         self.call("identity.model-name", (), |run| run.snapshot.model().name.to_string())
     }
 
-    /// The model's UUID.
+    /// Returns the model's UUID.
     pub fn model_uuid(&mut self) -> String {
         self.call("identity.model-uuid", (), |run| run.snapshot.model().uuid.to_string())
     }
 
-    /// The machine's number.
+    /// Returns the machine's number.
     pub fn machine_id(&mut self) -> String {
         self.call("identity.machine-id", (), |run| run.snapshot.machine().id.to_string())
     }
 
-    /// The machine's zone; may be empty.
+    /// Returns the machine's zone; may be empty.
     pub fn availability_zone(&mut self) -> String {
         self.call("identity.availability-zone", (), |run| run.snapshot.machine().availability_zone.clone())
     }
 
-    /// Periapt's version.
+    /// Returns Periapt's version.
     pub fn version(&mut self) -> &'static str {
         self.call("identity.version", (), |_| env!("CARGO_PKG_VERSION"))
     }
 
-    /// The unit's address in its network.
+    /// Returns the unit's address in its network.
     pub fn private_address(&mut self) -> Result<String, CallError> {
         self.call("identity.private-address", (), |run| Ok(run.private_address()?.to_owned()))
     }
 
-    /// The unit's address for the world.
+    /// Returns the unit's public address.
     pub fn public_address(&mut self) -> Result<String, CallError> {
         self.call("identity.public-address", (), |run| Ok(run.public_address()?.to_owned()))
     }
 
-    /// One line in the unit's log, at once.
+    /// Writes one line to the unit's log, at once.
     pub fn log(&mut self, now: CallTime, level: LogLevel, message: &str) {
         self.call("log.write", (level, message), |run| run.log(now, level, message));
     }

@@ -1,4 +1,4 @@
-//! What leaves the hook at once, in order: handed to the shell as it is made.
+//! Early effects: effects that leave the hook at once, in order.
 
 use std::mem;
 
@@ -6,10 +6,10 @@ use periapt_host_api::{Timestamp, commit::EarlyEffect, logs::LogLevel};
 
 use crate::Limits;
 
-/// What a line costs beside its text: its time, level and module are kept with it.
+/// Bytes that a log line costs beside its text: the store keeps its time, level and module with it.
 const LINE_BYTES: usize = 64;
 
-/// Early effects that the shell has not taken yet. Their number is bounded by what may be made in one hook.
+/// Early effects that the host has not taken yet. [`Limits`](crate::Limits) bounds their number.
 #[derive(Debug)]
 pub(crate) struct Early {
     items: Vec<(Timestamp, EarlyEffect)>,
@@ -20,7 +20,7 @@ pub(crate) struct Early {
     dropped: Option<Dropped>,
 }
 
-/// Log lines past the budget.
+/// Counts of log lines past the budget.
 #[derive(Debug)]
 struct Dropped {
     lines: u64,
@@ -44,7 +44,8 @@ impl Early {
         self.items.push((at, effect));
     }
 
-    /// Logs one line, or counts it as dropped. After the first dropped line all are: a log with holes misleads.
+    /// Logs one line, or counts it as dropped. After the first dropped line all are dropped: a log with holes
+    /// misleads.
     pub(crate) fn log(&mut self, at: Timestamp, level: LogLevel, module: &str, message: &str) {
         let price = message.len() + LINE_BYTES;
         if self.dropped.is_none() && price <= self.log_left {
@@ -65,7 +66,7 @@ impl Early {
         dropped.last = at;
     }
 
-    /// Takes from the log's budget what a message of an action costs: false if that is used up.
+    /// Takes the cost of an action's message from the log's budget. False if the budget is used up.
     pub(crate) fn pay_message(&mut self, message: &str) -> bool {
         let left = self.log_left.checked_sub(message.len() + LINE_BYTES);
         self.log_left = left.unwrap_or(self.log_left);
@@ -76,7 +77,8 @@ impl Early {
         mem::take(&mut self.items)
     }
 
-    /// What is left, with a last line that says how much was dropped; and the bytes of log that the hook wrote.
+    /// Returns the remaining effects, with a last line that counts the dropped ones, and the bytes of log that
+    /// the hook wrote.
     pub(crate) fn finish(mut self) -> (Vec<(Timestamp, EarlyEffect)>, u64) {
         let mut written = self.logged;
         if let Some(dropped) = self.dropped.take() {

@@ -1,4 +1,4 @@
-//! What the charm asked for so far: deferred, visible to itself at once, and never more than a commit takes.
+//! Deferred effects: what the charm asked for so far. The charm reads them back at once; a commit's bounds hold.
 
 use std::collections::BTreeMap;
 
@@ -23,28 +23,28 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Leader settings stand in their application, which counts for itself ([`Limits::of_hook`]).
+    /// Returns true for bags. Leader settings count with their application ([`Limits::of_hook`]).
     fn stands_in_a_bag(self) -> bool {
         matches!(self, Self::UnitBag(_) | Self::ApplicationBag(_))
     }
 }
 
-/// What the encoding of a bag costs beside its entries: its relation's number and the names of its parts.
+/// Bytes of a bag's encoding beside its entries: its relation's number and the names of its parts.
 const BAG_BYTES: usize = 64;
 
-/// What a request for storage takes in a commit at most: its name, a number, and the words around them.
+/// The most bytes of a storage request in a commit: its name, a number, and the words around them.
 const STORAGE_BYTES: usize = MAX_NAME_LENGTH + 32;
 
-/// What the number and the times of an event take in a commit, with the words around them.
+/// Bytes of an event's number and times in a commit, with the words around them.
 const EVENT_BYTES: usize = 200;
 
-/// What a number in a list takes.
+/// The most bytes of a number in a list.
 const EVENT_ID_BYTES: usize = 21;
 
-/// What a condition takes beside its key: names of a relation and of the bag's owner, and a digest.
+/// The most bytes of a condition beside its key: names of a relation and of the bag's owner, and a digest.
 const CONDITION_BYTES: usize = MAX_NAME_LENGTH + 160;
 
-/// Deferred effects, with what they would take in a commit.
+/// Deferred effects, with their size in a commit.
 #[derive(Debug)]
 pub(crate) struct Effects {
     bags: BTreeMap<RelationId, BagChanges>,
@@ -54,14 +54,14 @@ pub(crate) struct Effects {
     ports: PortTable,
     add_storage: BTreeMap<StorageName, u32>,
     events: EventChanges,
-    /// How many numbers of events this hook has taken.
+    /// The count of event numbers that this hook has taken.
     event_numbers: u64,
     leader_term: Option<LeaderTerm>,
-    /// Bytes and keys taken.
+    /// The bytes and keys of all effects so far.
     taken: Size,
 }
 
-/// What something takes in a commit.
+/// The size of an effect in a commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Size {
     bytes: usize,
@@ -84,7 +84,7 @@ impl Effects {
         }
     }
 
-    /// What was written to a target so far; an empty value deletes its key.
+    /// Returns this hook's writes to a target. An empty value deletes its key.
     pub(crate) fn written(&self, target: Target) -> Option<&Settings> {
         match target {
             Target::UnitBag(relation) => self.bags.get(&relation).map(|changes| &changes.unit),
@@ -93,7 +93,7 @@ impl Effects {
         }
     }
 
-    /// Settings as the writer sees them: as they were, with what it wrote, without what it deleted.
+    /// Returns settings as the writer sees them: those before the hook, with its writes, without its deletions.
     pub(crate) fn merged(&self, base: Option<&Settings>, target: Target) -> Settings {
         let mut settings = base.cloned().unwrap_or_default();
         for (key, value) in self.written(target).into_iter().flatten() {
@@ -105,14 +105,14 @@ impl Effects {
         settings
     }
 
-    /// One value as the writer sees it.
+    /// Returns one value as the writer sees it.
     pub(crate) fn merged_value(&self, base: Option<&Settings>, target: Target, key: &str) -> Option<String> {
         let written = self.written(target).and_then(|written| written.get(key));
         let value = written.or_else(|| base.and_then(|base| base.get(key)));
         value.filter(|value| !value.is_empty()).cloned()
     }
 
-    /// Writes to a target, which held `base` before the hook: all or nothing.
+    /// Writes to a target, which held `base` before the hook, all or nothing.
     pub(crate) fn write(
         &mut self,
         target: Target,
@@ -129,7 +129,7 @@ impl Effects {
         let mut after = self.taken;
         if !changes.is_empty() && before.is_none_or(Settings::is_empty) {
             after.keys += 1;
-            // A bag is written as a whole.
+            // The first write counts the whole bag, because a commit writes it as a whole.
             let present = kept.into_iter().flatten().map(|(key, value)| entry_bytes(key, value));
             after.bytes += BAG_BYTES + present.sum::<usize>();
         }
@@ -151,7 +151,7 @@ impl Effects {
         Ok(())
     }
 
-    /// What was written to the unit's state so far; none under a key: it was deleted.
+    /// Returns this hook's writes to the unit's state. None under a key: the hook deleted it.
     pub(crate) fn state(&self) -> &BTreeMap<String, Option<String>> {
         &self.state
     }
@@ -176,7 +176,7 @@ impl Effects {
         Ok(())
     }
 
-    /// Refuses what would make the whole of a bag too large for the controller.
+    /// Refuses a write that would make a bag, or the leader settings, too large for the controller.
     fn check_whole(
         &self,
         target: Target,
@@ -185,7 +185,7 @@ impl Effects {
         limits: &Limits,
     ) -> Result<(), CallError> {
         let written = self.written(target);
-        // Each key counts once, with its newest value; one that is deleted counts for nothing.
+        // Each key counts once, with its newest value. A deleted key counts for nothing.
         let older =
             base.into_iter().flatten().filter(|(key, _)| written.is_none_or(|map| !map.contains_key(*key)));
         let kept = older.chain(written.into_iter().flatten()).filter(|(key, _)| !changes.contains_key(*key));
@@ -200,18 +200,18 @@ impl Effects {
         Ok(())
     }
 
-    /// The unit's ports with this hook's requests.
+    /// Returns the unit's ports with this hook's requests.
     pub(crate) fn ports(&self) -> &PortTable {
         &self.ports
     }
 
-    /// The unit's ports before this hook.
+    /// Returns the unit's ports before this hook.
     pub(crate) fn base_ports(&self) -> &PortTable {
         &self.base_ports
     }
 
-    /// Puts changed ports in place. `bytes` is what the change adds at most; it is not given back when a later
-    /// request cancels this one, which bounds a guest that opens and closes without end.
+    /// Replaces the unit's ports. `bytes` is the most that the change adds to a commit. A later request that cancels
+    /// this one does not give it back, which bounds a guest that opens and closes without end.
     pub(crate) fn set_ports(
         &mut self,
         ports: PortTable,
@@ -231,7 +231,7 @@ impl Effects {
         Ok(())
     }
 
-    /// Asks for more storage; requests for one storage add up.
+    /// Requests more storage. Requests for one storage add up.
     pub(crate) fn add_storage(
         &mut self,
         requests: &[(StorageName, u32)],
@@ -243,20 +243,20 @@ impl Effects {
             *known = known.saturating_add(*count);
         }
         let mut after = self.taken;
-        // Names of the charm's own storage, each once.
+        // Storage names are the charm's own, and each counts once.
         after.bytes += (asked.len() - self.add_storage.len()) * STORAGE_BYTES;
         self.take(after, limits)?;
         self.add_storage = asked;
         Ok(())
     }
 
-    /// Events that were asked for and taken back so far.
+    /// Returns the events that this hook requested and cancelled so far.
     pub(crate) fn events(&self) -> &EventChanges {
         &self.events
     }
 
-    /// Asks for an event. The unit's events are one entity; what is taken back leaves its bytes taken, which bounds a guest
-    /// that asks and takes back without end.
+    /// Requests an event. All events of a unit are one entity. A cancelled one does not give its bytes back, which
+    /// bounds a guest that requests and cancels without end.
     pub(crate) fn emit(
         &mut self,
         first: u64,
@@ -270,7 +270,7 @@ impl Effects {
         Ok(id)
     }
 
-    /// Takes an event back.
+    /// Cancels an event.
     pub(crate) fn cancel_event(&mut self, id: EventId, limits: &Limits) -> Result<(), CallError> {
         if self.events.emit.remove(&id).is_some() {
             return Ok(());
@@ -307,8 +307,8 @@ impl Effects {
         Ok(())
     }
 
-    /// Takes room for something whose content is kept elsewhere. It is not given back, which bounds a guest that
-    /// makes and unmakes without end.
+    /// Charges an effect whose content is kept elsewhere. The charge is not given back, which bounds a guest that makes
+    /// and removes without end.
     pub(crate) fn charge(&mut self, bytes: usize, keys: usize, limits: &Limits) -> Result<(), CallError> {
         let after = Size {
             bytes: self.taken.bytes.saturating_add(bytes),
@@ -347,7 +347,7 @@ fn check_entry(key: &str, value: &str, limits: &Limits) -> Result<(), CallError>
     Ok(())
 }
 
-/// What an event takes in a commit at most: its texts, its times, and the words around each condition.
+/// Returns the most bytes of an event in a commit: its texts, its times, and the words around each condition.
 fn event_bytes(event: &PendingEvent) -> usize {
     let condition = |condition: &Condition| match condition {
         Condition::Config { option, .. } => CONDITION_BYTES + json_text_bytes(option),
@@ -358,7 +358,7 @@ fn event_bytes(event: &PendingEvent) -> usize {
     EVENT_BYTES + json_text_bytes(&event.name) + json_text_bytes(&event.data) + conditions
 }
 
-/// What `"key":"value",` takes as JSON.
+/// Returns the bytes of `"key":"value",` as JSON.
 fn entry_bytes(key: &str, value: &str) -> usize {
     json_text_bytes(key) + json_text_bytes(value) + 2
 }

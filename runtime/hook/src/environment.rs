@@ -1,15 +1,15 @@
-//! The variables that a hook sees (`hook-model.md` 4.2). There is no socket, no tools directory and no proxy in a
-//! sandbox, so the variables about them are absent or empty.
+//! The environment variables of a hook (`hook-model.md` 4.2). A sandbox has no socket, no tools directory and no
+//! proxy, so the variables for them are absent or empty.
 
 use periapt_host_api::{JUJU_VERSION, event::Event, storage::StorageKind};
 
 use crate::HookContext;
 
-/// Where the charm's own files lie.
+/// The directory of the charm's own files.
 const CHARM_DIR: &str = "/charm";
 
 impl HookContext {
-    /// All variables of the hook, and nothing of the host's.
+    /// Returns all variables of the hook, and none of the host's.
     pub fn environment(&self) -> Vec<(String, String)> {
         let snapshot = &self.run.snapshot;
         let (model, machine, own) = (snapshot.model(), snapshot.machine(), snapshot.own());
@@ -55,7 +55,7 @@ impl HookContext {
     }
 }
 
-/// The hook's name as a charm that goes by names knows it: a batch is a relation-changed that is about no unit.
+/// Returns the hook's name for charms that dispatch on names. A batch is a relation-changed without a unit.
 fn told_name(event: &Event) -> String {
     match event {
         Event::RelationBatch { relation, .. } => format!("{}-relation-changed", relation.endpoint),
@@ -103,7 +103,7 @@ fn secret_variables(event: &Event) -> Vec<(String, String)> {
 }
 
 impl HookContext {
-    /// Those of the relation that the run is about: the event's, or the one that a script is about.
+    /// Returns the variables of the run's relation: the event's, or the one that a script names.
     fn relation_variables(&self) -> Vec<(String, String)> {
         let Some(context) = self.run.hook_relation() else { return Vec::new() };
         let remote_unit = self.run.hook_remote_unit().map(ToString::to_string).unwrap_or_default();

@@ -1,55 +1,55 @@
-//! Why a call was refused.
+//! Errors of host calls.
 
 use serde::Serialize;
 
-/// A refused call. The variants are those of the contract (`charm.wit`); the texts are what Juju's hook tools
-/// say, without the `ERROR ` in front, because charms match on them.
+/// A refused call. The variants are those of the contract (`charm.wit`). The texts are those of Juju's hook
+/// tools, without the leading `ERROR `, because charms match on them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallError {
-    /// The arguments make no sense; the only kind that a hook tool tells by exit code 2.
+    /// The arguments are invalid; the only kind for which a hook tool exits with code 2.
     #[error("{0}")]
     InvalidArgument(String),
-    /// The thing named does not exist, or is not this unit's.
+    /// The named thing does not exist, or does not belong to this unit.
     #[error("{0}")]
     NotFound(String),
-    /// The thing exists, and this unit may not touch it.
+    /// The thing exists, and this unit may not use it.
     #[error("{0}")]
     PermissionDenied(String),
-    /// Only the leader of the application may do this.
+    /// The call is for the leader of the application alone.
     #[error("{0}")]
     NotLeader(String),
-    /// It collides with something that is there.
+    /// The request conflicts with existing state.
     #[error("{0}")]
     Conflict(String),
-    /// The thing to be made is there already.
+    /// The thing to make exists already.
     #[error("{0}")]
     AlreadyExists(String),
-    /// A bound of the sandbox would be exceeded; the text names it with its number.
+    /// The call would exceed a bound of the sandbox; the text names the bound with its number.
     #[error("{0}")]
     LimitExceeded(String),
-    /// The charm declares this ability, and the operator has not granted it.
+    /// The charm declares this capability, and the operator has not granted it.
     #[error("{0}")]
     NotGranted(String),
-    /// It exists and cannot be used yet.
+    /// The thing exists and is not ready for use.
     #[error("{0}")]
     NotReady(String),
-    /// It cannot be answered now; the same call may succeed later.
+    /// The host cannot answer now; the same call may succeed later.
     #[error("{0}")]
     TryAgain(String),
     /// The call has no meaning in the present hook.
     #[error("{0}")]
     WrongContext(String),
-    /// Known to Juju, not offered in the sandbox.
+    /// The call is Juju's, and the sandbox does not support it.
     #[error("{0}")]
     NotSupported(String),
-    /// Anything else that went wrong while running.
+    /// Any other error at run time.
     #[error("{0}")]
     Failed(String),
 }
 
 impl CallError {
-    /// What a hook tool that ends with this error exits with (T-1).
+    /// Returns the exit code of a hook tool that ends with this error (T-1).
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::InvalidArgument(_) => 2,
@@ -62,7 +62,7 @@ impl CallError {
     }
 
     pub(crate) fn denied() -> Self {
-        // It does not tell whether the thing exists.
+        // The text does not tell whether the thing exists.
         Self::PermissionDenied("permission denied".to_owned())
     }
 }

@@ -1,4 +1,5 @@
-//! Events that the charm asks to be told later (decision 0017): numbered at the call, kept when the hook succeeds.
+//! Later events (decision 0017): events that a charm schedules for itself. The call numbers them; the hook's
+//! commit keeps them.
 
 use std::collections::BTreeMap;
 
@@ -14,41 +15,41 @@ use serde::Serialize;
 
 use crate::{Bag, CallError, CallTime, lease::Halt, run::HookRun};
 
-/// What makes an event due, as the charm asks for it: that something is not as this hook sees it.
+/// A condition that makes an event due: its subject changes from the state that this hook sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
     /// An option's value.
     Config(String),
-    /// One key of a bag that others write.
+    /// One value of a bag that the unit does not write.
     Relation {
         /// The relation.
         relation: RelationId,
-        /// Whose bag.
+        /// The bag's owner.
         bag: Bag,
         /// The key.
         key: String,
     },
-    /// Who leads the application.
+    /// The application's leader.
     Leader,
 }
 
-/// An event to be asked for.
+/// A request for a later event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Later {
     /// The charm's name for it.
     pub name: String,
-    /// JSON text; none: `null`.
+    /// JSON text; none means `null`.
     pub data: Option<String>,
-    /// How long after the hook's commit, in milliseconds.
+    /// The delay from the hook's commit, in milliseconds.
     pub after_ms: Option<u64>,
-    /// What else makes it due.
+    /// The conditions that make the event due earlier.
     pub when: Vec<When>,
 }
 
 impl HookRun {
-    /// Asks for an event, and answers its number.
+    /// Requests an event, and returns its number.
     pub(crate) fn emit_later(&mut self, now: CallTime, later: &Later) -> Result<EventId, Halt> {
         pending::check_name(&later.name).map_err(|error| CallError::invalid(error.to_string()))?;
         let data = later.data.as_deref().unwrap_or("null");
@@ -67,7 +68,7 @@ impl HookRun {
         let event = PendingEvent {
             name: later.name.clone(),
             data: data.to_owned(),
-            // Whoever commits it says when that was.
+            // The commit sets the time.
             asked_at: Timestamp::UNIX_EPOCH,
             after_ms: later.after_ms,
             conditions,
@@ -76,7 +77,7 @@ impl HookRun {
         Ok(self.effects.emit(first, event, &self.limits)?)
     }
 
-    /// Takes an event back.
+    /// Cancels an event.
     pub(crate) fn cancel_event(&mut self, id: EventId) -> Result<(), CallError> {
         if !self.pending_events().contains_key(&id) {
             return Err(CallError::NotFound(format!("the unit waits for no event {id}")));
@@ -84,7 +85,8 @@ impl HookRun {
         self.effects.cancel_event(id, &self.limits)
     }
 
-    /// What the unit waits for, with what this hook asked for and without what it took back, or is told now.
+    /// Returns the unit's pending events, with this hook's requests, without its cancellations and the event that
+    /// it handles.
     pub(crate) fn pending_events(&self) -> BTreeMap<EventId, &PendingEvent> {
         let stored = self.snapshot.view.events.get(&self.snapshot.unit);
         let changes = self.effects.events();
@@ -97,7 +99,7 @@ impl HookRun {
             .collect()
     }
 
-    /// A condition, with what this hook sees of its subject.
+    /// Builds a condition from the state of its subject in this hook.
     fn condition(&mut self, now: CallTime, when: &When) -> Result<Condition, Halt> {
         match when {
             When::Config(option) => {
@@ -112,7 +114,7 @@ impl HookRun {
                     let most = self.limits.key_bytes;
                     return Err(CallError::invalid(format!("a key must take 1 to {most} bytes")).into());
                 }
-                // Whatever refuses the reading refuses the waiting.
+                // A refused read refuses the wait, too.
                 let value = self.bag_value(now, *relation, bag, key)?;
                 let owner = self.waited_for(*relation, bag)?;
                 let seen = pending::digest(value.as_ref());
@@ -125,7 +127,7 @@ impl HookRun {
         }
     }
 
-    /// Whose bag is waited for: one that others write.
+    /// Returns the owner of the bag that the event waits for. Refuses the unit's own bags.
     fn waited_for(&self, relation: RelationId, bag: &Bag) -> Result<BagOwner, CallError> {
         let own =
             || CallError::invalid("a unit knows what it writes itself: wait for a bag that others write");

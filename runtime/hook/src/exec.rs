@@ -1,36 +1,36 @@
-//! A script that an operator runs in a hook context of the unit (`hook-model.md` C-9). No guest is needed for that: its
-//! hook tools are asked directly, and what it leaves is what an action leaves.
+//! A script that an operator runs in a hook context of the unit (`hook-model.md` C-9). It needs no guest: the
+//! interpreter calls hook tools directly, and the script's outcome is an action's.
 
 use periapt_host_api::{RelationId, UnitName, event::RelationContext, exec::ExecRequest};
 
 use crate::{HookContext, run::HookRun};
 
-/// What a run is about that its event does not say.
+/// The relation and remote unit of a run whose event names none.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     relation: RelationContext,
     remote_unit: Option<UnitName>,
 }
 
-/// Why nothing could be run at all: the one case in which nothing is committed.
+/// The reason why a script could not start: the one case in which nothing is committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecFailure {
-    /// The task says nothing that could be run.
+    /// The task's parameters are no valid request.
     #[error(transparent)]
     Request(#[from] periapt_host_api::exec::ExecError),
-    /// The context is no task's.
+    /// The context belongs to no task.
     #[error("not running an action")]
     NoTask,
-    /// The relation is none of the unit's.
+    /// The unit has no such relation.
     #[error("unable to find relation id: {0}")]
     UnknownRelation(RelationId),
     /// The unit was told of no such unit in the relation.
     #[error("no remote unit found: {0}")]
     UnknownRemoteUnit(UnitName),
-    /// Nobody says which unit is meant, and there are several.
+    /// The request names no remote unit, and the relation has several.
     #[error("unable to determine remote-unit, please disambiguate: [{}]", list(.0))]
     AmbiguousRemoteUnit(Vec<UnitName>),
-    /// Nobody says which unit is meant, and there is none.
+    /// The request names no remote unit, and the relation has none.
     #[error("no remote unit found for relation id: {0}")]
     EmptyRelation(RelationId),
 }
@@ -40,8 +40,8 @@ fn list(units: &[UnitName]) -> String {
 }
 
 impl HookContext {
-    /// The script that the context's task asks for; from here on the run is about the relation that it names. The
-    /// script's exit code is a result and no error: what it asked for is committed all the same.
+    /// Returns the script of the context's task, and makes the relation that it names the run's. The script's exit code
+    /// is a result and no error: its effects are committed all the same.
     ///
     /// # Errors
     /// [`ExecFailure`]
@@ -51,12 +51,12 @@ impl HookContext {
 }
 
 impl HookRun {
-    /// The relation that the run is about.
+    /// Returns the relation of the run.
     pub(crate) fn hook_relation(&self) -> Option<&RelationContext> {
         self.subject.as_ref().map(|subject| &subject.relation).or_else(|| self.event.relation())
     }
 
-    /// The remote unit that the run is about.
+    /// Returns the remote unit of the run.
     pub(crate) fn hook_remote_unit(&self) -> Option<&UnitName> {
         match &self.subject {
             Some(subject) => subject.remote_unit.as_ref(),

@@ -1,71 +1,71 @@
-//! Files that hook tools are told to read or to write (`--file`, `key#file`, `--output`): the guest's own, which this
-//! room has no hands on. The shell that has them is asked, as it is for a lease or a secret.
+//! Files that hook tools read or write (`--file`, `key#file`, `--output`). They are the guest's own. This crate does
+//! no I/O, so the host reads and writes them, as it renews a lease or fetches a secret.
 
 use std::collections::BTreeMap;
 
 use crate::{CallError, lease::Halt, run::HookRun};
 
-/// Files that one call may read: one for `--file`, and one for each key of a large secret.
+/// The most files that one call may read: one for `--file`, and one for each key of a large secret.
 const MAX_FILES: usize = 64;
 
-/// What a hook tool needs of the guest's files. Relative paths begin where the guest does, at the charm's own files.
+/// A hook tool's request for a file of the guest. Relative paths start at the charm's own files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileRequest {
-    /// The whole file.
+    /// A read of the whole file.
     Read {
-        /// As the tool was told.
+        /// The path as the tool was given it.
         path: String,
-        /// Of a longer file the shell reads nothing.
+        /// The most bytes to read. The host refuses a longer file.
         at_most: usize,
     },
-    /// The file anew, with this content.
+    /// A write that replaces the file's content.
     Write {
-        /// As the tool was told.
+        /// The path as the tool was given it.
         path: String,
-        /// All of it.
+        /// The whole content.
         content: String,
     },
 }
 
-/// Why a file was not read or written.
+/// The reason why a file was not read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// There is none.
+    /// The file does not exist.
     #[error("no such file or directory")]
     Absent,
-    /// It is a directory.
+    /// The path is a directory.
     #[error("is a directory")]
     Directory,
     /// A part of the path is no directory.
     #[error("not a directory")]
     NotDirectory,
-    /// Something is there already.
+    /// The path exists already.
     #[error("file exists")]
     Exists,
-    /// The directory holds something.
+    /// The directory is not empty.
     #[error("directory not empty")]
     NotEmpty,
-    /// The hook may not do that there.
+    /// The hook has no permission.
     #[error("permission denied")]
     Denied,
-    /// The charm's own files do not change.
+    /// The path is one of the charm's own files, which are read-only.
     #[error("read-only file system")]
     ReadOnly,
-    /// It is longer than what was asked for.
+    /// The file is longer than the request allows.
     #[error("file too large")]
     TooLarge,
     /// The hook's files have reached their bound.
     #[error("no space left on device")]
     NoSpace,
-    /// There are no files at all: nobody has put a sandbox around the hook.
+    /// The run has no files, because no sandbox surrounds it.
     #[error("there are no files outside of a hook's sandbox")]
     NoFiles,
-    /// Anything else.
+    /// Any other error.
     #[error("input/output error")]
     Failed,
 }
 
-/// What the shell answered in the call that is being made.
+/// The host's answers in the current call.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     answers: BTreeMap<FileRequest, Result<Vec<u8>, FileError>>,
@@ -76,7 +76,7 @@ impl Files {
         self.answers.insert(request, answer);
     }
 
-    /// A file may have changed when the next call asks for it.
+    /// Forgets all answers. A file may have changed when the next call reads it.
     pub(crate) fn forget(&mut self) {
         self.answers.clear();
     }
@@ -95,7 +95,7 @@ impl Files {
 }
 
 impl HookRun {
-    /// A file as a tool reads it. All that one call reads is no longer than its arguments may be.
+    /// Reads a file for a tool. All files of one call together have the bound of a call's arguments.
     pub(crate) fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Halt> {
         let at_most = self.limits.call_bytes;
         let answer = self.files.answer(FileRequest::Read { path: path.to_owned(), at_most })?;
@@ -104,7 +104,7 @@ impl HookRun {
         Ok(content)
     }
 
-    /// Writes a file, in place of what it held.
+    /// Writes a file, and replaces its content.
     pub(crate) fn write_file(&mut self, path: &str, content: String) -> Result<(), Halt> {
         let answer = self.files.answer(FileRequest::Write { path: path.to_owned(), content })?;
         answer.map_err(|error| CallError::Failed(format!("open {}: {error}", shown(path))))?;
@@ -112,7 +112,7 @@ impl HookRun {
     }
 }
 
-/// A path for an error's text, which is no place for a mebibyte.
+/// Cuts a path for an error's text: a path may be a mebibyte long.
 fn shown(path: &str) -> &str {
     path.get(..path.floor_char_boundary(256)).unwrap_or_default()
 }

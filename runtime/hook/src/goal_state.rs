@@ -1,4 +1,5 @@
-//! Goal state: which units the operator wants, here and at the other ends, and how they are (`hook-model.md` 5.14).
+//! Goal state: the units that the operator wants, here and at the other ends, with their statuses (`hook-model.md`
+//! 5.14).
 
 use std::collections::BTreeMap;
 
@@ -11,23 +12,23 @@ use serde::Serialize;
 
 use crate::run::HookRun;
 
-/// The units that are wanted and how they are.
+/// The wanted units with their statuses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct GoalState {
-    /// The own application's, this one included.
+    /// The units of the own application, this one included.
     pub units: BTreeMap<String, GoalStatus>,
-    /// By endpoint: the applications at the other ends, which say how the relation is, and their units.
+    /// By endpoint, the applications at the other ends with the relation's status, and their units.
     pub relations: BTreeMap<EndpointName, BTreeMap<String, GoalStatus>>,
 }
 
-/// How a unit or a relation is.
+/// The status of a unit or a relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct GoalStatus {
     /// A unit's workload status, a relation's state, or `dying`.
     pub status: String,
-    /// Since when, in UTC: `2006-01-02 15:04:05Z`.
+    /// The time of the last change, in UTC: `2006-01-02 15:04:05Z`.
     pub since: String,
 }
 
@@ -38,7 +39,7 @@ impl GoalStatus {
 }
 
 impl HookRun {
-    /// What is wanted: peers are among the units, so peer relations are left out.
+    /// Returns the goal state. Peers are among the units, so it leaves peer relations out.
     pub(crate) fn goal_state(&self) -> GoalState {
         let own = self.snapshot.unit.application();
         let mut goal = GoalState { units: self.goal_units(own).collect(), ..GoalState::default() };
@@ -48,7 +49,7 @@ impl HookRun {
             let shown = match &relation.remote {
                 None => other.application.to_string(),
                 Some(RemoteEnd { offer: Some(url), .. }) => url.to_string(),
-                // Consumers of an own offer are not shown.
+                // Goal state hides the consumers of an own offer.
                 Some(RemoteEnd { offer: None, .. }) => continue,
             };
             let related = goal.relations.entry(end.name.clone()).or_default();
@@ -70,7 +71,7 @@ impl HookRun {
     }
 
     fn of_unit(&self, unit: &UnitOutline) -> GoalStatus {
-        // What this hook said of its own unit has left it already.
+        // This hook's own status has left it already, and counts for the own unit.
         let own = (unit.name == self.snapshot.unit).then(|| self.unit_status());
         let shown = own.as_ref().unwrap_or(&unit.workload_status);
         match unit.life {

@@ -1,14 +1,15 @@
-//! Who and where the unit is.
+//! The unit's addresses.
 
 use crate::{CallError, run::HookRun};
 
 impl HookRun {
-    /// The address that others of the same network reach the unit by.
+    /// Returns the address for other units of the same network.
     pub(crate) fn private_address(&self) -> Result<&str, CallError> {
         self.address("private")
     }
 
-    /// The address that the world reaches the unit by; machines have one kind of addresses, so it is the same.
+    /// Returns the address for clients outside the network. Machines have one kind of address, so it is the
+    /// same.
     pub(crate) fn public_address(&self) -> Result<&str, CallError> {
         self.address("public")
     }

@@ -1,21 +1,21 @@
-//! Who leads, and the leader's settings (`hook-model.md` 5.6).
+//! Leadership and leader settings (`hook-model.md` 5.6).
 
 use periapt_host_api::relation::Settings;
 
 use crate::{CallError, CallTime, effects::Target, lease::Halt, run::HookRun};
 
 impl HookRun {
-    /// Whether the unit leads its application, and goes on to for 30 seconds.
+    /// Returns true if the unit leads its application, and stays so for 30 seconds.
     pub(crate) fn is_leader(&mut self, now: CallTime) -> Result<bool, Halt> {
         Ok(self.leader_term(now)?.is_some())
     }
 
-    /// The leader settings, with what this hook wrote.
+    /// Returns the leader settings, with this hook's writes.
     pub(crate) fn leader_settings(&self) -> Settings {
         self.effects.merged(Some(&self.snapshot.application().leader_settings), Target::LeaderSettings)
     }
 
-    /// One leader setting.
+    /// Returns one leader setting.
     pub(crate) fn leader_setting(&self, key: &str) -> Option<String> {
         let base = Some(&self.snapshot.application().leader_settings);
         self.effects.merged_value(base, Target::LeaderSettings, key)

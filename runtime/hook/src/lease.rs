@@ -1,9 +1,9 @@
 //! Leadership as one hook sees it (`hook-model.md` 5.6, 7.4).
 //!
-//! The lease is handed in. A call that rests on leadership is decided by it if enough of it is left; else the call
-//! has done nothing yet and answers [`Answer::NeedsLease`]. The shell then renews, says what came of it by
-//! `HookContext::lease_renewed`, and makes the same call again, which now is decided either way. So no call can
-//! ask twice, and none can pass over the question.
+//! The host hands the lease in. A call that needs leadership is decided by the lease if enough of its time is left.
+//! Otherwise the call has no effect yet and answers [`Answer::NeedsLease`]. The host then renews, reports the result by
+//! `HookContext::lease_renewed`, and repeats the call, which is now decided either way. So no call asks twice, and none
+//! proceeds without a decision.
 
 use periapt_host_api::{
     LeaderTerm, Timestamp, resource::ResourceKey, secret::SecretKey, timing::LEADERSHIP_GUARANTEE_MS,
@@ -11,10 +11,10 @@ use periapt_host_api::{
 
 use crate::{CallError, FileRequest};
 
-/// When a call is made, on the two clocks that matter.
+/// The time of a call, on two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallTime {
-    /// For people: statuses and log lines carry it.
+    /// The wall clock's time, for statuses and log lines.
     pub at: Timestamp,
     /// Milliseconds on the clock of leases, which goes on while the host sleeps and is never set.
     pub boot_ms: u64,
@@ -25,40 +25,39 @@ pub struct CallTime {
 pub struct HeldLease {
     /// The fencing token.
     pub term: LeaderTerm,
-    /// When it ends, on the clock of leases, counted from the moment when it was asked for.
+    /// The end of the lease in milliseconds on the clock of leases, counted from the moment of the request.
     pub valid_until_ms: u64,
 }
 
-/// What the runner knows of the unit's leadership.
+/// The unit's leadership, as the runner knows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeaseState {
     /// The lease, if the unit has one.
     pub held: Option<HeldLease>,
 }
 
-/// What a call that may rest on leadership answers.
+/// The answer of a call that may need the host to act first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Answer<T> {
-    /// The answer.
+    /// The decided answer.
     Ready(T),
-    /// Nothing happened yet: renew the lease, tell `HookContext::lease_renewed`, and make the same call again.
+    /// No effect yet: renew the lease, call `HookContext::lease_renewed`, and repeat the call.
     NeedsLease,
-    /// Nothing happened yet: fetch this content, tell `HookContext::secret_fetched`, and make the same call again.
+    /// No effect yet: fetch this content, call `HookContext::secret_fetched`, and repeat the call.
     NeedsSecret(SecretKey),
-    /// Nothing of the hook happened yet: do this with the guest's files, tell `HookContext::file_answered`, and make the
-    /// same call again.
+    /// No effect yet: do this with the guest's files, call `HookContext::file_answered`, and repeat the call.
     NeedsFile(FileRequest),
-    /// Nothing happened yet: fetch this content and put it where the hook finds it, tell
-    /// `HookContext::resource_fetched`, and make the same call again.
+    /// No effect yet: fetch this content, put it in the hook's place for it, call `HookContext::resource_fetched`, and
+    /// repeat the call.
     NeedsResource(ResourceKey),
 }
 
-/// How often one call may ask before it is decided: for a lease, a secret, and files.
+/// The most requests to the host of one call, for a lease, a secret, and files.
 pub const MAX_ASKED: u32 = 70;
 
 impl<T> Answer<T> {
-    /// The same answer, of another type.
+    /// Changes the type of a decided answer.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
         match self {
             Self::Ready(value) => Answer::Ready(change(value)),
@@ -70,7 +69,7 @@ impl<T> Answer<T> {
     }
 }
 
-/// Why a behaviour ended early: refused, or not decided yet.
+/// The reason why a call ended early: a refusal, or a request to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Halt {
     Refused(CallError),
@@ -97,21 +96,21 @@ pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> Answer<Result<T, CallEr
     }
 }
 
-/// Decides leadership within one hook.
+/// The leadership decisions of one hook.
 #[derive(Debug)]
 pub(crate) struct Leadership {
     state: LeaseState,
-    /// Whether the state is fresh from a renewal that the call in progress asked for.
+    /// True if the state comes from a renewal that the current call requested.
     renewed: bool,
     verdict: Verdict,
 }
 
-/// What the charm was told last.
+/// The last answer to the charm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Unasked,
     Leader(LeaderTerm),
-    /// For the rest of the hook, even if leadership arrives.
+    /// The answer for the rest of the hook, even if the unit becomes leader.
     NotLeader,
 }
 
@@ -125,8 +124,8 @@ impl Leadership {
         self.renewed = true;
     }
 
-    /// The term, if the unit is leader and stays so for the guaranteed time. `elsewhere`: the snapshot knows
-    /// another leader, so that asking for the lease would be in vain.
+    /// Returns the term, if the unit is leader and stays so for the guaranteed time. `elsewhere`: the snapshot knows
+    /// another leader, so a request for the lease would be in vain.
     pub(crate) fn check(&mut self, now: CallTime, elsewhere: bool) -> Result<Option<LeaderTerm>, Halt> {
         if self.verdict == Verdict::NotLeader {
             return Ok(None);
@@ -139,7 +138,7 @@ impl Leadership {
         }
         self.renewed = false;
         self.verdict = match (self.verdict, lease) {
-            // Lost and won again in mid-hook: somebody else may have led in between.
+            // The unit lost leadership and won it again during the hook: another unit may have led in between.
             (Verdict::Leader(before), Some(lease)) if before != lease.term => Verdict::NotLeader,
             (_, Some(lease)) => Verdict::Leader(lease.term),
             (_, None) => Verdict::NotLeader,

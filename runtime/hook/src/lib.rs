@@ -1,9 +1,9 @@
-//! One hook run, seen from the charm: a snapshot goes in, reads are answered, effects are gathered, an outcome
-//! comes out. Each behaviour stands here once; typed host functions ([`HookContext`]'s methods) and the argv form
-//! ([`HookContext::run_tool`]) are two doors to it.
+//! One hook run, as the charm sees it: it takes a snapshot, answers reads, gathers effects, and returns an
+//! outcome. Each behaviour stands here once. Two interfaces lead to it: the typed host functions
+//! ([`HookContext`]'s methods) and the argv form ([`HookContext::run_tool`]).
 //!
-//! The room is pure: time, the lease and all names are handed in, and what is to leave the hook is handed out.
-//! The guest is a stranger: every text, count and queue is bounded by [`Limits`].
+//! The crate is pure: the host (the agent's runner, or a test bench) hands in time, lease and names, and takes
+//! early effects out. The guest is untrusted: [`Limits`] bounds every text, count and queue.
 
 mod actions;
 mod bags;

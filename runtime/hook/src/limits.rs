@@ -1,4 +1,4 @@
-//! How much one hook may ask of the host.
+//! Bounds of a hook run.
 
 use periapt_host_api::{
     UnitName,
@@ -8,58 +8,58 @@ use periapt_host_api::{
     view::View,
 };
 
-/// The bounds of one hook run. The defaults are those of the design; a host may set others per model or
-/// application.
+/// The bounds of one hook run. A host may override the defaults per model or application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one call's arguments and standard input together. The largest call that makes sense writes all
-    /// that a commit takes.
+    /// Bytes of one call's arguments and standard input together. The largest useful call writes all that a commit
+    /// takes.
     pub call_bytes: usize,
-    /// Bytes of all deferred effects, encoded as JSON, and of what stands in the bags that they change: what a commit to
-    /// the store takes, less what the unit and its application take in it.
+    /// Bytes of all deferred effects, encoded as JSON, and of the other content of the bags that they change. It is the
+    /// bound of a commit to the store, less the share of the unit and its application.
     pub effect_bytes: usize,
-    /// Entries of the store that the effects touch: each written bag, each key of the unit's state, the
-    /// ports, the leader settings. A commit takes a hundred; some are left for what it writes besides: the unit
-    /// itself, its application, what the worker is to do.
+    /// Entries of the store that the effects touch: each written bag, each key of the unit's state, the ports, the
+    /// leader settings. A commit takes a hundred. The rest is for its other writes: the unit itself, its application,
+    /// the worker's entries.
     pub effect_keys: usize,
-    /// Bytes of one value of a bag or of the leader settings: as many as a bag may have. The controller takes no larger
-    /// ones.
+    /// Bytes of one value of a bag or of the leader settings: the bound of a whole bag. The controller takes no larger
+    /// values.
     pub value_bytes: usize,
-    /// Bytes of one of their keys; the same.
+    /// Bytes of one key of a bag or of the leader settings; the same bound.
     pub key_bytes: usize,
-    /// Bytes of all keys and values of one bag, or of the leader settings; the same.
+    /// Bytes of all keys and values of one bag, or of the leader settings; the same bound.
     pub bag_bytes: usize,
-    /// Ranges that a unit may have open: each is compared with each request.
+    /// Port ranges that a unit may have open: each request is compared with each of them.
     pub port_ranges: usize,
-    /// Bytes of all log lines and messages of an action, with a fixed price for each, so that empty ones are bounded,
-    /// too.
+    /// Bytes of all log lines and messages of an action. Each costs a fixed price beside its text, which bounds empty
+    /// ones, too.
     pub log_bytes: usize,
-    /// Bytes of one log line; longer ones are split, because a line is one record of the store.
+    /// Bytes of one log line. Longer lines are split, because a line is one record of the store.
     pub log_line_bytes: usize,
-    /// Bytes of a status's message or an application's version: both are read by people in a table.
+    /// Bytes of a status's message or an application's version: both are cells of a table.
     pub message_bytes: usize,
     /// Statuses and versions that one hook may set; each is a record of the status history.
     pub statuses: usize,
-    /// Bytes of what an action sets as its results, as JSON: they are kept in one record.
+    /// Bytes of an action's results as JSON: one record keeps them.
     pub result_bytes: usize,
-    /// Bytes of an action's standard output, and of its standard error, that are kept in its results.
+    /// Bytes of an action's standard output, and of its standard error, that its results keep.
     pub output_bytes: usize,
     /// Messages that one action may send; each is a record.
     pub task_messages: usize,
-    /// Bytes of secrets' content that is kept to be read again; with more, all is fetched anew.
+    /// Bytes of cached secret content. When the cache is full, it is emptied and content is fetched again.
     pub fetched_bytes: usize,
     /// Bytes of the recorded calls in the journal.
     pub journal_bytes: usize,
 }
 
-/// What a commit takes besides the unit, its application and the effects: a hundred keys with the words around their
-/// values, times and digests (half a KiB each), what statuses of this hook add to the unit and its application, and
-/// what the record grows by when the hook is done: a relation's members at most, a name and a version each.
+/// The bytes of a commit besides the unit, its application and the effects: a hundred keys with the words around their
+/// values, times and digests (half a KiB each), the growth of the unit and its application by statuses of this hook,
+/// and the growth of the record at the hook's end (at most a relation's members, a name and a version each).
 const BESIDE_EFFECTS: usize = 128 << 10;
 
 impl Limits {
-    /// Those of one hook of a unit: what its application or its model says, and as much of a commit as the unit and the
-    /// application leave. Both are written with it, and may be large: the one has its record, the other its settings.
+    /// Returns the bounds of one hook of a unit: the limits of its application or model, and the share of a commit that
+    /// the unit and the application leave. A commit writes both, and both may be large: the unit has its record, the
+    /// application its settings.
     pub fn of_hook(view: &View, unit: &UnitName) -> Self {
         let limits = Self::within(&view.budgets(unit.application()));
         let own = view.units.get(unit).map_or(0, size::of_json);
@@ -68,7 +68,7 @@ impl Limits {
         Self { effect_bytes: limits.effect_bytes.saturating_sub(taken), ..limits }
     }
 
-    /// The usual ones, but for what an application or its model says otherwise.
+    /// Returns the defaults, with the overrides of an application or its model.
     fn within(settings: &BudgetSettings) -> Self {
         let log_bytes = settings.value(BudgetKey::HookLogLimit);
         Self { log_bytes: usize::try_from(log_bytes).unwrap_or(usize::MAX), ..Self::default() }

@@ -4,7 +4,7 @@ use periapt_host_api::logs::LogLevel;
 
 use crate::{CallTime, run::HookRun};
 
-/// A stream of the handler, whose lines go to the unit's log.
+/// A standard stream of the handler, whose lines go to the unit's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputStream {
     /// Logged as `DEBUG`.
@@ -14,7 +14,7 @@ pub enum OutputStream {
 }
 
 impl HookRun {
-    /// One line of the charm's own, with the hook's relation in front (O09).
+    /// Logs one line of the charm, with the hook's relation in front (O09).
     pub(crate) fn log(&mut self, now: CallTime, level: LogLevel, message: &str) {
         let module = format!("unit.{}.juju-log", self.snapshot.unit);
         let relation = self.hook_relation();
@@ -22,7 +22,7 @@ impl HookRun {
         self.log_parts(now, level, &module, &format!("{}{message}", prefix.unwrap_or_default()));
     }
 
-    /// What the handler wrote to one of its streams.
+    /// Logs output of the handler.
     pub(crate) fn log_output(&mut self, now: CallTime, stream: OutputStream, text: &str) {
         let level = match stream {
             OutputStream::Stdout => LogLevel::Debug,
@@ -37,7 +37,7 @@ impl HookRun {
         let mut rest = text.trim_end_matches(['\r', '\n']);
         loop {
             let (part, more) = rest.split_at(rest.floor_char_boundary(self.limits.log_line_bytes));
-            // A bound below one character would never come to an end.
+            // A bound below one character would make an endless loop.
             let (part, more) = if part.is_empty() { (rest, "") } else { (part, more) };
             self.early.log(now.at, level, module, part);
             if more.is_empty() {

@@ -1,4 +1,4 @@
-//! What the unit is told of a binding (`hook-model.md` 5.7).
+//! Network information of a binding (`hook-model.md` 5.7).
 
 use periapt_host_api::{
     RelationId,
@@ -8,7 +8,8 @@ use periapt_host_api::{
 use crate::{CallError, run::HookRun};
 
 impl HookRun {
-    /// The addresses of a binding: an endpoint or an extra binding. A relation of another endpoint is refused.
+    /// Returns the addresses of a binding: an endpoint or an extra binding. Refuses a relation of another
+    /// endpoint.
     pub(crate) fn network(
         &self,
         binding: &str,

@@ -1,12 +1,12 @@
-//! The Pebble of a charm's containers. No workloads run beside charms, so nobody ever listens: what a charm asks is
-//! answered as it is on a machine where Pebble has not come up yet, which every charm has to expect.
+//! The Pebble of a charm's containers. No workloads run beside charms, so no Pebble ever listens: requests are
+//! answered as on a machine where Pebble has not started yet, a case that every charm must handle.
 
 use crate::CallError;
 
-/// How much of a container's name an error shows.
+/// The most characters of a container's name in an error.
 const MAX_SHOWN: usize = 100;
 
-/// What whoever wants to reach the Pebble of a container is told.
+/// Returns the error that answers every request to the Pebble of a container.
 pub(crate) fn nobody_listens(container: &str) -> CallError {
     let shown: String = container.chars().take(MAX_SHOWN).collect();
     CallError::NotReady(format!("nobody listens for container {shown:?}: no workloads run here"))

@@ -1,5 +1,5 @@
-//! Opening and closing ports (`hook-model.md` 5.5). Units of one machine share its ports, so each request is held
-//! against what all of them have open.
+//! Opening and closing ports (`hook-model.md` 5.5). Units of one machine share its ports, so each request is
+//! checked against the open ports of all of them.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use crate::{CallError, run::HookRun};
 
-/// What a port request takes in a commit at most: the range, the endpoint's name, and the words around them.
+/// The most bytes of a port request in a commit: the range, the endpoint's name, and the words around them.
 const REQUEST_BYTES: usize = MAX_NAME_LENGTH + 64;
 
-/// Ports as the typed door names them; first and last are not checked yet.
+/// Ports as the typed interface names them; first and last are not checked yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ports {
@@ -68,7 +68,7 @@ impl HookRun {
         self.effects.set_ports(ports, bytes, &self.limits)
     }
 
-    /// Closes a range for some endpoints, or for all if none is named. What is not open is closed already.
+    /// Closes a range for some endpoints, or for all if none is named. A range that is not open needs no change.
     pub(crate) fn close_ports(&mut self, range: PortRange, endpoints: &[String]) -> Result<(), CallError> {
         let endpoints = self.port_endpoints(endpoints)?;
         if !self.effects.ports().contains(&range) {
@@ -82,17 +82,17 @@ impl HookRun {
         if ports == *self.effects.ports() {
             return Ok(());
         }
-        // Closing one endpoint of all is told as closing all and opening the others.
+        // A commit stores the close of one endpoint of all as a close of all and opens of the others.
         let bytes = (endpoints.len() + own.len()) * REQUEST_BYTES;
         self.effects.set_ports(ports, bytes, &self.limits)
     }
 
-    /// What the unit has open, this hook's requests included.
+    /// Returns the unit's open ports, with this hook's requests.
     pub(crate) fn opened_ports(&self) -> Vec<OpenedPorts> {
         self.effects.ports().to_opened()
     }
 
-    /// The endpoints of a request, each once; all of them together are `None`.
+    /// Returns the endpoints of a request, each once. No names mean all endpoints, written as `None`.
     fn port_endpoints(&self, names: &[String]) -> Result<BTreeSet<Option<EndpointName>>, CallError> {
         if names.is_empty() {
             return Ok(BTreeSet::from([None]));
@@ -107,7 +107,7 @@ impl HookRun {
         names.iter().map(known).collect()
     }
 
-    /// Refuses a range that shares a port with another one of this unit, or with any one of another unit.
+    /// Refuses a range that overlaps another range of this unit, or any range of another unit of the machine.
     fn check_neighbours(&self, verb: &str, range: PortRange) -> Result<(), CallError> {
         let own = &self.snapshot.unit;
         let conflict = |with: PortRange, unit: &UnitName, when: &str| {

@@ -1,4 +1,5 @@
-//! The host calls of a run with their answers, for the journal (`design.md` section 9). Both doors record here.
+//! The recorded host calls of a run with their answers, for the journal (`design.md` section 9). Both
+//! interfaces record here.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +9,15 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-/// Arguments above this size are kept as their digest: a replay needs the answers, and for the arguments it is
-/// enough to tell whether they are the same.
+/// Arguments above this size in bytes are kept as their digest: a replay needs the answers, and of the
+/// arguments only whether they are the same.
 const ARGUMENT_BYTES: usize = 1 << 10;
 
-/// What the record of one call takes beside its texts.
+/// Bytes of a call's record beside its texts.
 const CALL_BYTES: usize = 64;
 
-/// Records calls up to a bound. The record is a prefix of the run: after the first call that does not fit, the
-/// rest is only counted.
+/// A recorder of calls up to a bound. The record is a prefix of the run: after the first call that does not
+/// fit, calls are only counted.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     recorded: RecordedCalls,
@@ -35,7 +36,7 @@ impl Recorder {
         }
     }
 
-    /// Records a call about secrets' content: arguments and answer are kept apart, to be sealed.
+    /// Records a call about secret content. Arguments and answer are kept apart, to be sealed.
     pub(crate) fn record_confidential<A: Serialize, T: Serialize>(
         &mut self,
         function: &str,
@@ -84,7 +85,7 @@ impl Recorder {
 }
 
 fn json<T: Serialize>(value: &T) -> String {
-    // All that is recorded has text keys, so it can be written; else the reason stands in the record.
+    // All recorded values have text keys, so they can be written. Otherwise the record holds the error.
     serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 

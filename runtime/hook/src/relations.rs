@@ -1,4 +1,4 @@
-//! Which relations the unit has, and whom it was told of in them (`hook-model.md` 2.8, R-42).
+//! The unit's relations, and the members that it was told of (`hook-model.md` 2.8, R-42).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use periapt_host_api::{
 
 use crate::{CallError, run::HookRun};
 
-/// A relation of the unit: one on its record, or the one that the hook is about.
+/// A relation of the unit: one on its record, or the hook's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnRelation<'a> {
     pub(crate) id: RelationId,
@@ -22,12 +22,13 @@ pub(crate) struct OwnRelation<'a> {
     record: Option<&'a RelationRecord>,
     /// None once the relation was removed by force.
     view: Option<&'a RelationView>,
-    /// Whether it joins the units of the unit's own application.
+    /// True if it joins the units of the unit's own application.
     pub(crate) peer: bool,
 }
 
 impl OwnRelation<'_> {
-    /// Whether `relation-ids` leaves it out: it goes, and the unit has nobody left in it.
+    /// Returns true if `relation-ids` leaves it out: the relation ends or is suspended, and the unit has no members
+    /// left in it.
     fn is_over(&self) -> bool {
         let going = self.view.is_none_or(|view| view.life != Life::Alive || view.suspended);
         !self.peer && going && self.record.is_none_or(|record| record.members.is_empty())
@@ -39,7 +40,8 @@ impl OwnRelation<'_> {
 }
 
 impl HookRun {
-    /// A relation by its number. One that is not the unit's is not told from one that does not exist.
+    /// Returns a relation by its number. A relation of other units gives the same error as one that does not exist
+    ///
     pub(crate) fn relation(&self, id: RelationId) -> Result<OwnRelation<'_>, CallError> {
         let record = self.snapshot.own().record.relations.get(&id);
         let context = self.hook_relation().filter(|context| context.relation == id);
@@ -53,7 +55,7 @@ impl HookRun {
         Ok(OwnRelation { id, endpoint, remote_application, record, view, peer })
     }
 
-    /// The relations of an endpoint, by number.
+    /// Returns the relations of an endpoint, by number.
     pub(crate) fn relation_ids(&self, endpoint: &str) -> Vec<RelationId> {
         let recorded = self.snapshot.own().record.relations.keys().copied();
         let all: BTreeSet<_> = recorded.chain(self.hook_relation().map(|context| context.relation)).collect();
@@ -64,7 +66,7 @@ impl HookRun {
             .collect()
     }
 
-    /// The members that the unit was told of, with those joining now and without those departing now.
+    /// Returns the members that the unit was told of, with those joining now and without those departing now.
     pub(crate) fn members(&self, relation: OwnRelation<'_>) -> BTreeSet<UnitName> {
         let recorded = relation.record.map(|record| &record.members);
         let mut members: BTreeSet<_> = recorded.into_iter().flatten().map(|(unit, _)| unit.clone()).collect();
@@ -87,19 +89,19 @@ impl HookRun {
         members
     }
 
-    /// What happened in the hook's relation, in a batch.
+    /// Returns the changes of the hook's relation, in a batch hook.
     pub(crate) fn relation_batch(&self) -> Result<&RelationBatch, CallError> {
         let none = || CallError::WrongContext("not running a batch hook".to_owned());
         self.event.batch().ok_or_else(none)
     }
 
-    /// Whether the hook is about a remote unit.
+    /// Returns true if the hook is about a remote unit.
     fn is_about(&self, unit: &UnitName) -> bool {
         let in_batch = |batch: &RelationBatch| batch.members().any(|member| member == unit);
         self.event.remote_unit() == Some(unit) || self.event.batch().is_some_and(in_batch)
     }
 
-    /// A relation as Juju's tags name it: `relation-REQUIRER.ENDPOINT#PROVIDER.ENDPOINT`.
+    /// Returns a relation as Juju's tags name it: `relation-REQUIRER.ENDPOINT#PROVIDER.ENDPOINT`.
     pub(crate) fn relation_tag(&self, id: RelationId) -> String {
         let view = self.snapshot.view.relations.get(&id);
         let ends = view.into_iter().flat_map(|view| view.endpoints.iter().rev());
@@ -107,14 +109,14 @@ impl HookRun {
         format!("relation-{}", ends.join("#"))
     }
 
-    /// The model at the other end of a relation.
+    /// Returns the model at the other end of a relation.
     pub(crate) fn relation_model(&self, id: RelationId) -> ModelUuid {
         let remote = self.snapshot.view.relations.get(&id).and_then(|view| view.remote.as_ref());
         remote.map_or(self.snapshot.model().uuid, |remote| remote.model)
     }
 
-    /// Whether a unit is at the other end of a relation, for this unit to see. In a container relation only those that
-    /// share a container see each other; one that is gone stays readable.
+    /// Returns true if a unit is at the other end of a relation and this unit may see it. In a container relation only
+    /// units that share a container see each other; a unit that has gone stays readable.
     pub(crate) fn is_opposite(&self, relation: OwnRelation<'_>, unit: &UnitName) -> bool {
         if unit.application() != relation.remote_application || *unit == self.snapshot.unit {
             return false;

@@ -1,5 +1,5 @@
-//! Resources as one hook sees them (`hook-model.md` 5.2): what the charm that the unit runs declares, with the content
-//! that the snapshot shows. The file is fetched when it is asked for, and stays for the rest of the hook.
+//! Resources as one hook sees them (`hook-model.md` 5.2): the declarations of the charm that the unit runs, with the
+//! content of the snapshot. The host fetches a file at the first call, and it stays for the rest of the hook.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ use serde::Serialize;
 
 use crate::{CallError, lease::Halt, run::HookRun};
 
-/// As much of a name as an error shows.
+/// The most characters of a name in an error.
 const SHOWN: usize = 128;
 
 /// The file of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceFile {
-    /// Where the hook finds it.
+    /// The path of the file in the hook.
     pub path: String,
-    /// Rises by one with each content.
+    /// The number of the content, which rises by one with each upload.
     pub revision: u64,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its content.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
-/// What was fetched for this hook.
+/// The files that the host fetched for this hook.
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     fetched: BTreeMap<ResourceKey, Result<(), CallError>>,
@@ -40,7 +40,7 @@ impl Resources {
         self.fetched.insert(key, result);
     }
 
-    /// Whether the file is where the hook finds it. A failure is told once: the next call tries again.
+    /// Checks that the host has put the file in its place. A failure is returned once: the next call tries again.
     fn check(&mut self, key: ResourceKey) -> Result<(), Halt> {
         match self.fetched.get(&key) {
             None => Err(Halt::NeedsResource(key)),
@@ -55,7 +55,7 @@ impl Resources {
 }
 
 impl HookRun {
-    /// The file of a resource.
+    /// Returns the file of a resource.
     pub(crate) fn resource(&mut self, text: &str) -> Result<ResourceFile, Halt> {
         let shown = || text.chars().take(SHOWN).collect::<String>();
         let cannot = |reason: String| format!("could not download resource: {reason}");

@@ -1,4 +1,5 @@
-//! The state of one hook run. Its subjects' behaviours stand in files of their own; the doors call them.
+//! The state of one hook run. Files of their own hold the behaviour of each subject; the interfaces call
+//! them.
 
 use periapt_host_api::{LeaderTerm, event::Event, ports::PortTable};
 
@@ -16,7 +17,7 @@ use crate::{
     status::Statuses,
 };
 
-/// One run.
+/// The state of one run.
 #[derive(Debug)]
 pub(crate) struct HookRun {
     pub(crate) snapshot: Snapshot,
@@ -29,7 +30,7 @@ pub(crate) struct HookRun {
     pub(crate) action: Option<RunningAction>,
     pub(crate) secrets: Secrets,
     pub(crate) files: Files,
-    /// What a tool that is run from outside is about.
+    /// The relation and remote unit of a script.
     pub(crate) subject: Option<Subject>,
     pub(crate) resources: Resources,
 }
@@ -59,12 +60,12 @@ impl HookRun {
         }
     }
 
-    /// The term, if the unit is leader; to be asked before anything else is done, as it may halt the call.
+    /// Returns the term, if the unit is leader. Call it before any effect, because it may halt the call.
     pub(crate) fn leader_term(&mut self, now: CallTime) -> Result<Option<LeaderTerm>, Halt> {
         self.leadership.check(now, self.snapshot.led_by_another())
     }
 
-    /// Refuses a call whose arguments are too large to be worked on.
+    /// Refuses a call whose arguments exceed [`Limits::call_bytes`].
     pub(crate) fn check_call(&self, bytes: usize) -> Result<(), CallError> {
         if bytes > self.limits.call_bytes {
             return Err(CallError::LimitExceeded(format!(

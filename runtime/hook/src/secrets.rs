@@ -1,5 +1,5 @@
-//! Secrets as one hook sees them (`hook-model.md` 5.9): what the snapshot tells of them, with what this hook changed.
-//! Content is fetched when it is asked for; what is changed goes with the hook's commit.
+//! Secrets as one hook sees them (`hook-model.md` 5.9): the snapshot's secrets, with this hook's changes. The host
+//! fetches content at the first read; changes go with the hook's commit.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -21,38 +21,38 @@ mod read;
 
 pub use read::{GetMode, SecretInfo};
 
-/// What the ids of new secrets are drawn from.
+/// The seed of the ids of new secrets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct IdSeed(pub [u8; 32]);
 
-/// Not its value: whoever knows it knows the ids.
+/// Hides the seed: a reader of it could compute the ids.
 impl fmt::Debug for IdSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IdSeed(..)")
     }
 }
 
-/// Whose a new secret is to be.
+/// The owner of a new secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewOwner {
-    /// The application's; only its leader makes one.
+    /// The application; leader only.
     Application,
-    /// The unit's.
+    /// The unit.
     Unit,
 }
 
-/// What a charm says of a secret beside its content; what is none stays, or has its default.
+/// The metadata of a secret, as a charm sets it. A field that is none stays, or has its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretMetadata {
     /// The owner's label.
     pub label: Option<String>,
-    /// For people.
+    /// The description, for operators.
     pub description: Option<String>,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     pub rotate: Option<RotatePolicy>,
-    /// When the latest revision expires.
+    /// The time at which the latest revision expires.
     pub expire: Option<Timestamp>,
 }
 
@@ -67,10 +67,10 @@ impl SecretMetadata {
         Ok(())
     }
 
-    /// What it takes in a commit, at most.
+    /// Returns the most bytes of the metadata in a commit.
     fn bytes(&self) -> usize {
         let texts = [&self.label, &self.description];
-        // Texts are written as JSON, in which a control character takes six bytes.
+        // JSON escapes a control character to six bytes.
         texts.into_iter().flatten().map(|text| text.len() * 6).sum()
     }
 }
@@ -84,19 +84,19 @@ fn check_text(what: &str, text: Option<&str>, bound: usize) -> Result<(), CallEr
     }
 }
 
-/// What one change of a secret takes in a commit beside its texts.
+/// Bytes of one change of a secret in a commit, beside its texts.
 const CHANGE_BYTES: usize = 256;
 
-/// What sealing adds to content: a nonce and a tag, and the braces around it.
+/// Bytes that sealing adds to content: a nonce and a tag, and the braces around it.
 const SEAL_BYTES: usize = 64;
 
-/// What one key of a secret's content takes beside itself and its value.
+/// Bytes of one entry of a secret's content, beside its key and value.
 const ENTRY_BYTES: usize = 8;
 
-/// What a refusal takes in memory, with its text.
+/// Bytes of a refusal in memory, with its text.
 const REFUSAL_BYTES: usize = 256;
 
-/// As it is kept: sealed, and as base64.
+/// Returns the bytes of content as the store keeps it: sealed, in base64.
 fn content_bytes(content: &SecretData) -> usize {
     let open = content.len() + content.base64().count() * ENTRY_BYTES;
     (open + SEAL_BYTES).div_ceil(3) * 4
@@ -128,8 +128,8 @@ impl Secrets {
         self.fetched.insert(key, content);
     }
 
-    /// Content that the shell fetched. A refusal of a secret that the view lacks is told for the rest of the hook, which
-    /// sees one state of the model. Any other failure is told once: the next call tries again.
+    /// Returns content that the host fetched. A refusal of a secret that the view lacks holds for the rest of the hook,
+    /// which sees one state of the model. Any other failure is returned once: the next call tries again.
     fn content(&mut self, key: SecretKey) -> Result<SecretData, Halt> {
         match self.fetched.get(&key) {
             None => Err(Halt::NeedsSecret(key)),
@@ -171,7 +171,7 @@ fn label_taken(label: &str) -> CallError {
 }
 
 impl HookRun {
-    /// Reads a secret's URI. One that names another model names nothing here.
+    /// Parses a secret's URI. Refuses a URI of another model.
     pub(crate) fn secret_uri(&self, text: &str) -> Result<SecretId, CallError> {
         let uri: SecretUri = text.parse().map_err(|error| CallError::invalid(format!("{error}")))?;
         match uri.model {
@@ -180,14 +180,14 @@ impl HookRun {
         }
     }
 
-    /// A secret that the snapshot shows, and that this hook has not removed.
+    /// Returns a secret of the snapshot, unless this hook has removed it.
     fn secret_view(&self, id: &SecretId) -> Option<&SecretView> {
         let removed =
             matches!(self.secrets.changes.remove.get(id), Some(periapt_host_api::secret::Removal::Secret));
         self.snapshot.view.secrets.get(id).filter(|_| !removed)
     }
 
-    /// Whose a secret is, if it is this unit's, its application's, or made in this hook.
+    /// Returns the owner of a secret of this unit or its application, or of one made in this hook.
     fn own_secret(&self, id: &SecretId) -> Option<&SecretOwner> {
         if let Some(new) = self.secrets.changes.add.get(id) {
             return Some(&new.owner);
@@ -197,15 +197,15 @@ impl HookRun {
             .map(|secret| &secret.owner)
     }
 
-    /// Notes the leadership that a change of an application's secret rests on; refuses whoever does not lead (S-7).
+    /// Notes the leadership that a change of an application's secret needs. Refuses a unit that does not lead (S-7).
     fn must_lead(&mut self, now: CallTime) -> Result<(), Halt> {
         let term = self.leader_term(now)?.ok_or_else(not_leader)?;
         self.effects.rest_on(term);
         Ok(())
     }
 
-    /// Refuses to change an application's secret without leadership. A secret that is not the unit's at all passes:
-    /// the commit refuses it.
+    /// Refuses to change an application's secret without leadership. A secret of another owner passes: the commit
+    /// refuses it.
     fn may_manage(&mut self, now: CallTime, id: &SecretId) -> Result<(), Halt> {
         match self.own_secret(id) {
             Some(SecretOwner::Application(_)) => self.must_lead(now),
@@ -213,7 +213,7 @@ impl HookRun {
         }
     }
 
-    /// The owner's label of an own secret, as this hook left it.
+    /// Returns the owner's label of an own secret, with this hook's changes.
     fn owner_label(&self, id: &SecretId) -> Option<&str> {
         let changes = &self.secrets.changes;
         if let Some(new) = changes.add.get(id) {
@@ -223,7 +223,7 @@ impl HookRun {
         updated.or_else(|| self.secret_view(id)?.as_owned_by(&self.snapshot.unit)?.label.as_deref())
     }
 
-    /// The unit's own label for a secret that it reads (S-5).
+    /// Returns the unit's own label for a secret that it reads (S-5).
     fn consumer_label(&self, id: &SecretId) -> Option<&str> {
         let tracked = self.secrets.changes.track.get(id).and_then(|tracking| tracking.label.as_deref());
         tracked.or_else(|| {
@@ -232,7 +232,7 @@ impl HookRun {
         })
     }
 
-    /// All secrets that are the unit's, its application's, or made in this hook.
+    /// Iterates over the secrets of the unit and its application, with those made in this hook.
     fn own_secrets(&self) -> impl Iterator<Item = SecretId> {
         let added = self.secrets.changes.add.keys();
         self.snapshot.view.secrets.keys().chain(added).copied().filter(|id| self.own_secret(id).is_some())

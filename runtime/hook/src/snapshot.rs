@@ -1,4 +1,4 @@
-//! The view that a hook's reads are answered from, with the entries of its own unit at hand.
+//! The view that answers a hook's reads, with quick access to the entries of its own unit.
 
 use periapt_host_api::{
     Digest, UnitName,
@@ -6,13 +6,13 @@ use periapt_host_api::{
     view::{ApplicationView, MachineView, ModelView, UnitView, View},
 };
 
-/// A view that lacks something without which no hook can run.
+/// A view that lacks an entry that every hook needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContextError {
     /// An entry is missing.
     #[error("the snapshot lacks {what} of unit {unit}")]
     Missing {
-        /// The unit that the hook is for.
+        /// The hook's unit.
         unit: UnitName,
         /// `the model`, `the charm`, ...
         what: &'static str,
@@ -36,7 +36,7 @@ impl Snapshot {
         let own = view.units.get(&unit).ok_or_else(|| missing("the entry"))?;
         let application =
             view.applications.get(unit.application()).ok_or_else(|| missing("the application"))?;
-        // A unit runs the charm that it last deployed, which may be older than its application's.
+        // A unit runs the charm that it last installed, which may be older than its application's.
         let charm = own.record.charm.unwrap_or(application.charm).digest;
         view.charms.get(&charm).ok_or_else(|| missing("the charm"))?;
         view.machines.get(&own.machine).ok_or_else(|| missing("the machine"))?;
@@ -64,12 +64,12 @@ impl Snapshot {
         present(self.view.machines.get(&self.own().machine))
     }
 
-    /// Whether the snapshot knows this unit as leader.
+    /// Returns true if the snapshot has this unit as leader.
     pub(crate) fn leads(&self) -> bool {
         self.application().leader.as_ref().is_some_and(|leader| leader.unit == self.unit)
     }
 
-    /// Whether the snapshot knows another unit as leader.
+    /// Returns true if the snapshot has another unit as leader.
     pub(crate) fn led_by_another(&self) -> bool {
         self.application().leader.as_ref().is_some_and(|leader| leader.unit != self.unit)
     }

@@ -1,4 +1,4 @@
-//! What the charm stores for its unit (`hook-model.md` 5.11): read back in its own hook, kept when the hook succeeds.
+//! The charm's stored state for its unit (`hook-model.md` 5.11). A hook reads its own writes; its commit keeps them.
 
 use std::{collections::BTreeMap, ops::Bound};
 
@@ -7,7 +7,7 @@ use periapt_host_api::{relation::Settings, state::StateKey};
 use crate::{CallError, run::HookRun};
 
 impl HookRun {
-    /// What stands under a key, with what this hook wrote.
+    /// Returns the value of a key, with this hook's writes.
     pub(crate) fn state_value(&self, key: &str) -> Option<String> {
         if let Some(written) = self.effects.state().get(key) {
             return written.clone();
@@ -16,7 +16,7 @@ impl HookRun {
         self.snapshot.view.states.get(&key).map(|entry| entry.value.clone())
     }
 
-    /// All that is stored, with what this hook wrote.
+    /// Returns all stored values, with this hook's writes.
     pub(crate) fn state(&self) -> Settings {
         let unit = &self.snapshot.unit;
         let first = StateKey { unit: unit.clone(), key: String::new() };
@@ -34,7 +34,7 @@ impl HookRun {
         state
     }
 
-    /// Stores some values, all or none. How much a unit may store is decided at the commit (O11).
+    /// Stores some values, all or none. The commit checks how much a unit may store (O11).
     pub(crate) fn set_state(&mut self, changes: Settings) -> Result<(), CallError> {
         if changes.contains_key("") {
             return Err(CallError::invalid("a key must not be empty"));
@@ -43,7 +43,7 @@ impl HookRun {
         self.effects.write_state(changes, &self.limits)
     }
 
-    /// Deletes a key; one that is not there is deleted already.
+    /// Deletes a key. An absent key needs no change.
     pub(crate) fn delete_state(&mut self, key: &str) -> Result<(), CallError> {
         match self.state_value(key) {
             None => Ok(()),

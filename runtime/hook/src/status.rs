@@ -1,4 +1,4 @@
-//! What the charm says of its workload (`hook-model.md` 5.3). It leaves the hook at once and stays if it fails.
+//! Workload statuses (`hook-model.md` 5.3). They leave the hook at once, and stay if it fails.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CharmStatus {
-    /// It is busy preparing.
+    /// The workload is busy preparing.
     Maintenance,
-    /// It waits for a person.
+    /// The workload waits for an operator.
     Blocked,
-    /// It waits for another application.
+    /// The workload waits for another application.
     Waiting,
-    /// It serves.
+    /// The workload serves.
     Active,
 }
 
 impl CharmStatus {
-    /// Reads one of the four words.
+    /// Parses one of the four words.
     pub(crate) fn parse(word: &str) -> Result<Self, CallError> {
         match word {
             "maintenance" => Ok(Self::Maintenance),
@@ -55,23 +55,23 @@ impl From<CharmStatus> for WorkloadStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApplicationStatus {
-    /// What the leader set, or the worst of the units'.
+    /// The status that the leader set, or else the worst of the units'.
     pub application: StatusInfo<WorkloadStatus>,
-    /// Of each unit.
+    /// The status of each unit.
     pub units: BTreeMap<UnitName, StatusInfo<WorkloadStatus>>,
 }
 
-/// What this hook set so far.
+/// The statuses that this hook set so far.
 #[derive(Debug, Default)]
 pub(crate) struct Statuses {
     unit: Option<StatusInfo<WorkloadStatus>>,
     application: Option<StatusInfo<WorkloadStatus>>,
-    /// How many early items were made.
+    /// The count of statuses and versions that this hook set.
     made: usize,
 }
 
 impl Statuses {
-    /// Whether the charm set its unit's status.
+    /// Returns true if the charm set its unit's status.
     pub(crate) fn unit_was_set(&self) -> bool {
         self.unit.is_some()
     }
@@ -107,12 +107,12 @@ impl HookRun {
         Ok(())
     }
 
-    /// The unit's status, as set in this hook or before it.
+    /// Returns the unit's status, as set in this hook or before it.
     pub(crate) fn unit_status(&self) -> StatusInfo<WorkloadStatus> {
         self.statuses.unit.clone().unwrap_or_else(|| self.snapshot.own().workload_status.clone())
     }
 
-    /// The application's status; leader only.
+    /// Returns the application's status; leader only.
     pub(crate) fn application_status(&mut self, now: CallTime) -> Result<ApplicationStatus, Halt> {
         self.leader_term(now)?.ok_or_else(not_leader)?;
         let own = self.snapshot.unit.clone();
@@ -125,13 +125,13 @@ impl HookRun {
         let set = self.statuses.application.as_ref().or(self.snapshot.application().status.as_ref());
         let application = match set {
             Some(set) => set.clone(),
-            // There is one unit at least: this one.
+            // The view has at least this unit.
             None => derive_application_status(units.values(), Timestamp::UNIX_EPOCH),
         };
         Ok(ApplicationStatus { application, units })
     }
 
-    /// Tells the workload's version.
+    /// Sets the workload's version.
     pub(crate) fn set_application_version(&mut self, now: CallTime, version: &str) -> Result<(), CallError> {
         self.count_status(version)?;
         self.early.push(now.at, EarlyEffect::ApplicationVersion { version: version.to_owned() });

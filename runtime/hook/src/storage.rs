@@ -1,38 +1,40 @@
-//! Storage as the charm sees it (`hook-model.md` 5.8). Its files are no business of this room.
+//! Storage as the charm sees it (`hook-model.md` 5.8). The sandbox handles its files.
 
 use periapt_host_api::{StorageId, StorageName, storage::StorageKind, view::StorageView};
 use serde::Serialize;
 
 use crate::{CallError, run::HookRun};
 
-/// The most instances that one call may ask for: far more than any unit may have.
+/// The most instances that one call may request: far more than any unit may have.
 const MAX_COUNT: u32 = 1_000;
 
-/// What a charm may know of an instance.
+/// The part of an instance that a charm sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageInfo {
-    /// Always a filesystem.
+    /// The kind; always a filesystem.
     pub kind: StorageKind,
-    /// Where it is found.
+    /// The path in the hook.
     pub location: String,
 }
 
 impl HookRun {
-    /// What the unit has, of one storage or of all: what is not provisioned, or about to go, included.
+    /// Returns the unit's instances, of one storage or of all, with those not yet provisioned or being
+    /// removed.
     pub(crate) fn storage_ids(&self, name: Option<&str>) -> Vec<StorageId> {
         let own = self.own_storage().map(|storage| storage.id.clone());
         own.filter(|id| name.is_none_or(|name| id.name().as_str() == name)).collect()
     }
 
-    /// An instance of the unit's own. What is another's is not told from what does not exist.
+    /// Returns one instance of the unit. An instance of another unit gives the same error as one that does
+    /// not exist.
     pub(crate) fn find_storage(&self, text: &str) -> Result<&StorageView, CallError> {
         let id: Option<StorageId> = text.parse().ok();
         let found = self.own_storage().find(|storage| Some(&storage.id) == id.as_ref());
         found.ok_or_else(|| CallError::NotFound(format!("storage {text:?} not found")))
     }
 
-    /// What there is to know of an instance that can be used.
+    /// Returns the details of an instance that is ready for use.
     pub(crate) fn storage_info(&self, storage: &StorageView) -> Result<StorageInfo, CallError> {
         match storage.attachment.as_ref().filter(|_| storage.provisioned) {
             Some(attachment) => {
@@ -44,12 +46,12 @@ impl HookRun {
         }
     }
 
-    /// The instance that the hook is about.
+    /// Returns the instance of the hook.
     pub(crate) fn hook_storage(&self) -> Option<&StorageId> {
         self.event.storage().map(|context| &context.storage)
     }
 
-    /// Asks for more instances. How many there may be is the controller's to say, when the hook is committed.
+    /// Requests more instances. The commit checks how many there may be.
     pub(crate) fn add_storage(&mut self, requests: &[(StorageName, u32)]) -> Result<(), CallError> {
         for (name, count) in requests {
             let name = name.as_str();

@@ -1,5 +1,5 @@
-//! The argv door: Juju's hook tools, in the words of their users (`hook-model.md` section 5). A tool reads its
-//! arguments, asks the run, and prints; what it does stands with the run's subjects.
+//! The argv interface: Juju's hook tools (`hook-model.md` section 5). A tool parses its arguments, calls the
+//! run, and prints. The behaviour itself stands with the run's subjects.
 
 use serde::Serialize;
 
@@ -34,34 +34,34 @@ mod yaml;
 use call::Call;
 use flags::{Flag, Parsed};
 
-/// The longest error text: it may quote an argument, which may be a mebibyte.
+/// The longest error text in characters: it may quote an argument, which may be a mebibyte long.
 const MAX_ERROR_CHARS: usize = 4_096;
 
-/// What a hook tool leaves behind, as a process would.
+/// The outcome of a hook tool, as a process would leave it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolOutput {
-    /// 0: it did what it was asked; 1: it failed while running; 2: its arguments make no sense (T-1).
+    /// 0: success; 1: an error at run time; 2: invalid arguments (T-1).
     pub exit_code: u8,
-    /// Empty if it failed.
+    /// The standard output; empty if the tool failed.
     pub stdout: String,
-    /// `ERROR ` and what was wrong, or warnings.
+    /// `ERROR ` and the error's text, or warnings.
     pub stderr: String,
 }
 
-/// One tool.
+/// One hook tool.
 struct Tool {
     name: &'static str,
-    /// Its positional arguments, for people.
+    /// The positional arguments, for the help text.
     arguments: &'static str,
-    /// What it does, for people.
+    /// The summary, for the help text.
     summary: &'static str,
-    /// Groups of the flags that it takes.
+    /// The groups of flags that the tool takes.
     flags: &'static [&'static [Flag]],
     run: fn(Call<'_>) -> Result<Output, Halt>,
 }
 
-/// What a tool that succeeded prints.
+/// The output of a tool that succeeded.
 #[derive(Debug, Default)]
 struct Output {
     stdout: String,
@@ -74,7 +74,7 @@ impl From<String> for Output {
     }
 }
 
-/// All tools that do something, by subject.
+/// All tools that the sandbox supports, by subject.
 const TOOLS: &[Tool] = &[
     action::ACTION_FAIL,
     action::ACTION_GET,
@@ -120,18 +120,18 @@ const TOOLS: &[Tool] = &[
     storage::STORAGE_ADD,
 ];
 
-/// A tool, for people.
+/// The description of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookTool {
-    /// Its name.
+    /// The tool's name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// The summary, in one line.
     pub summary: &'static str,
-    /// What it prints with `--help`.
+    /// The output of `--help`.
     pub help: String,
 }
 
-/// All tools that do something, sorted by name.
+/// Iterates over all supported tools, sorted by name.
 pub fn hook_tools() -> impl Iterator<Item = HookTool> {
     let mut tools: Vec<&Tool> = TOOLS.iter().collect();
     tools.sort_by_key(|tool| tool.name);
@@ -142,7 +142,7 @@ pub fn hook_tools() -> impl Iterator<Item = HookTool> {
     })
 }
 
-/// The names of all tools, those included that only say why they do nothing here.
+/// Iterates over the names of all tools, with those that only return an error here.
 pub fn hook_tool_names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name).chain(unsupported::names())
 }
@@ -150,7 +150,7 @@ pub fn hook_tool_names() -> impl Iterator<Item = &'static str> {
 impl HookContext {
     /// Runs one hook tool, such as `relation-get --format=json - mysql/0`.
     ///
-    /// Its errors are part of the output, as a process would tell them.
+    /// Its errors are part of the output, as a process would print them.
     pub fn run_tool(
         &mut self,
         now: CallTime,
@@ -176,7 +176,7 @@ impl HookContext {
     }
 }
 
-/// Whether there is a tool of this name, or one in Juju that answers why it is not there.
+/// Returns true if a tool has this name, or if Juju has such a tool and it returns an error here.
 pub fn is_hook_tool(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.name == name) || unsupported::is_known(name)
 }

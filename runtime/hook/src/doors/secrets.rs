@@ -1,4 +1,4 @@
-//! The typed door to secrets.
+//! The typed interface for secrets.
 
 use periapt_host_api::{
     RelationId,
@@ -12,12 +12,12 @@ use crate::{
     run::HookRun,
 };
 
-/// Values by key, as a charm gives and gets them.
+/// A secret's values by key, as charms write and read them.
 type Values = Vec<(String, Vec<u8>)>;
 
 /// `secrets`
 impl HookContext {
-    /// A call that holds content: what it was told and answered is kept apart in the record, to be sealed.
+    /// Makes a call that holds content. The record keeps its arguments and answer apart, to be sealed.
     fn confidential<A: Serialize, T: Serialize>(
         &mut self,
         function: &str,
@@ -31,7 +31,8 @@ impl HookContext {
         answer
     }
 
-    /// Makes a secret with the commit; answers its URI. `expire`: a duration or a time, as `secret-add` takes it.
+    /// Makes a secret with the commit, and returns its URI. `expire` is a duration or a time, as `secret-add`
+    /// takes it.
     pub fn secret_add(
         &mut self,
         now: CallTime,
@@ -64,7 +65,7 @@ impl HookContext {
         })
     }
 
-    /// Content, by URI or label; both: the unit's own label for it is set, too.
+    /// Returns content, by URI or label. With both, the unit's own label for the secret is set, too.
     pub fn secret_get(
         &mut self,
         uri: Option<&str>,
@@ -77,7 +78,7 @@ impl HookContext {
         })
     }
 
-    /// What the owner of a secret knows of it.
+    /// Returns the metadata of a secret that the unit manages.
     pub fn secret_info(
         &mut self,
         now: CallTime,
@@ -87,14 +88,14 @@ impl HookContext {
         self.leader_call("secrets.info", (uri, label), |run| run.secret_info(now, uri, label))
     }
 
-    /// The URIs of the secrets that the unit looks after.
+    /// Returns the URIs of the secrets that the unit manages.
     pub fn secret_ids(&mut self, now: CallTime) -> Answer<Result<Vec<String>, CallError>> {
         self.leader_call("secrets.ids", (), |run| {
             Ok(run.secret_ids(now)?.iter().map(|id| id.uri()).collect())
         })
     }
 
-    /// Lets the other end of a relation, or one unit of it, read a secret.
+    /// Grants a secret to the application at the other end of a relation, or to one unit of it.
     pub fn secret_grant(
         &mut self,
         now: CallTime,
@@ -108,7 +109,7 @@ impl HookContext {
         })
     }
 
-    /// Takes a grant to an application (`mysql`) or a unit (`mysql/0`) back.
+    /// Revokes a grant to an application (`mysql`) or a unit (`mysql/0`).
     pub fn secret_revoke(&mut self, now: CallTime, uri: &str, reader: &str) -> Answer<Result<(), CallError>> {
         self.leader_call("secrets.revoke", (uri, reader), |run| {
             let id = run.secret_uri(uri)?;

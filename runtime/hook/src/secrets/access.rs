@@ -1,4 +1,4 @@
-//! Secrets granted and revoked (S-6).
+//! Grants and revocations of secrets (S-6).
 
 use periapt_host_api::{
     RelationId, UnitName,
@@ -9,8 +9,8 @@ use super::{CHANGE_BYTES, not_found};
 use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 
 impl HookRun {
-    /// Lets the application at the other end of a relation, or one unit of it, read a secret as long as the
-    /// relation is there.
+    /// Grants a secret to the application at the other end of a relation, or to one unit of it. The grant
+    /// lasts as long as the relation.
     pub(crate) fn grant_secret(
         &mut self,
         now: CallTime,
@@ -50,7 +50,7 @@ impl HookRun {
         self.change_access(id, reader, AccessChange::Grant(relation))
     }
 
-    /// Takes a grant back; one that is not there is none.
+    /// Revokes a grant. Without a grant there is nothing to do.
     pub(crate) fn revoke_secret(
         &mut self,
         now: CallTime,
@@ -65,7 +65,7 @@ impl HookRun {
         self.change_access(id, reader, AccessChange::Revoke)
     }
 
-    /// The reader that a relation stands for: the application at its other end.
+    /// Returns the reader that a relation stands for: the application at its other end.
     pub(crate) fn reader_of(&self, relation: RelationId) -> Result<SecretReader, CallError> {
         Ok(SecretReader::Application(self.relation(relation)?.remote_application.clone()))
     }

@@ -1,4 +1,4 @@
-//! Secrets made, changed and removed.
+//! Creation, change and removal of secrets.
 
 use periapt_host_api::secret::{
     Confidential, NewSecret, Removal, SecretData, SecretId, SecretOwner, SecretRevision, SecretUpdate,
@@ -7,11 +7,11 @@ use periapt_host_api::secret::{
 use super::{CHANGE_BYTES, NewOwner, SecretMetadata, content_bytes, label_taken};
 use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 
-/// The entities that a new secret takes: itself and its first revision.
+/// The entities of a new secret: itself and its first revision.
 const ADD_KEYS: usize = 2;
 
 impl HookRun {
-    /// Makes a secret with the commit; its id is known, and its content read, at once (S-4).
+    /// Makes a secret with the commit. Its id is known, and its content readable, at once (S-4).
     pub(crate) fn add_secret(
         &mut self,
         now: CallTime,
@@ -47,7 +47,7 @@ impl HookRun {
         Ok(id)
     }
 
-    /// Changes a secret. A change of one that is not the unit's is refused by the commit.
+    /// Changes a secret. The commit refuses the change of a secret of another owner.
     pub(crate) fn set_secret(
         &mut self,
         now: CallTime,
@@ -70,7 +70,7 @@ impl HookRun {
             !self.secrets.changes.add.contains_key(&id) && !self.secrets.changes.update.contains_key(&id);
         let content_size = content.as_ref().map_or(0, content_bytes);
         let bytes = CHANGE_BYTES + metadata.bytes() + content_size;
-        // A new revision is an entity of its own, and so is what becomes of its expiry.
+        // A new revision is an entity of its own, and its expiry is another.
         let parts = usize::from(content.is_some()) + usize::from(metadata.expire.is_some());
         self.effects.charge(bytes, usize::from(fresh) + parts, &self.limits)?;
         let content = content.map(Confidential::Open);
@@ -83,7 +83,7 @@ impl HookRun {
         Ok(())
     }
 
-    /// Removes a secret, or one revision of it. One that was made in this hook is then never made.
+    /// Removes a secret, or one revision of it. A secret made in this hook is then never made.
     pub(crate) fn remove_secret(
         &mut self,
         now: CallTime,
@@ -99,7 +99,7 @@ impl HookRun {
             changes.track.remove(&id);
             return Ok(());
         }
-        // The secret, and of a revision its content and what became of its expiry.
+        // The commit removes the secret; of one revision it removes the content and the expiry.
         let fresh = !self.secrets.changes.remove.contains_key(&id);
         let keys = usize::from(fresh) + if revision.is_some() { 2 } else { 0 };
         self.effects.charge(CHANGE_BYTES, keys, &self.limits)?;
@@ -136,7 +136,7 @@ impl HookRun {
         if taken { Err(label_taken(label)) } else { Ok(()) }
     }
 
-    /// S-3: a call that changes nothing at all records nothing.
+    /// Returns true for a call without any change, which records nothing (S-3).
     fn changes_nothing(&self, id: &SecretId, metadata: &SecretMetadata) -> bool {
         if *metadata == SecretMetadata::default() {
             return true;

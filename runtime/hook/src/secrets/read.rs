@@ -1,4 +1,4 @@
-//! Secrets read: content, what the owner knows of them, and which there are.
+//! Reads of secrets: content, metadata, and the list of them.
 
 use periapt_host_api::{
     RelationId, Timestamp,
@@ -13,51 +13,51 @@ use std::collections::BTreeMap;
 use super::{CHANGE_BYTES, MAX_LABEL_BYTES, NewOwner, check_text, label_taken, not_found};
 use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 
-/// Which revision is read (S-1).
+/// The revision to read (S-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GetMode {
-    /// The tracked one.
+    /// The tracked revision.
     Tracked,
-    /// The latest, without tracking it.
+    /// The latest revision; tracking stays.
     Peek,
-    /// The latest, which is tracked from now on.
+    /// The latest revision, which the unit tracks from now on.
     Refresh,
 }
 
-/// What the owner of a secret knows of it.
+/// The metadata of a secret, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretInfo {
     /// The secret.
     pub id: SecretId,
-    /// The latest revision, this hook's included.
+    /// The latest revision, with this hook's.
     pub revision: SecretRevision,
     /// The owner's label.
     pub label: Option<String>,
-    /// Whose it is.
+    /// The owner.
     pub owner: NewOwner,
-    /// For people.
+    /// The description, for operators.
     pub description: String,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     pub rotation: RotatePolicy,
-    /// When rotation is due next.
+    /// The time of the next rotation.
     pub rotates: Option<Timestamp>,
-    /// When the latest revision expires.
+    /// The time at which the latest revision expires.
     pub expiry: Option<Timestamp>,
-    /// Who may read it, and by which relation.
+    /// The readers, with the relation of each grant.
     pub access: BTreeMap<SecretReader, RelationId>,
 }
 
-/// What is to be read: which revision, or what this hook wrote.
+/// The source of content: a stored revision, or this hook's own write.
 enum Source {
     Stored(SecretRevision),
     Pending(SecretData),
 }
 
 impl HookRun {
-    /// The secret of a URI or a label, and the label that the unit's reading of it gets (S-5). The texts are those
-    /// of `secret-get`.
+    /// Returns the secret of a URI or a label, and the label to set for the unit's reading of it (S-5). The errors are
+    /// those of `secret-get`.
     pub(crate) fn named_secret(
         &self,
         uri: Option<&str>,
@@ -69,7 +69,7 @@ impl HookRun {
             (Some(uri), Some(label)) => {
                 check_text("label", Some(label), MAX_LABEL_BYTES)?;
                 let id = self.secret_uri(uri)?;
-                // An owner names its secrets by its own labels.
+                // An owner names its secrets by the owner's labels.
                 let label = (self.own_secret(&id).is_none()).then(|| label.to_owned());
                 Ok((id, label))
             }
@@ -89,7 +89,7 @@ impl HookRun {
         tracked.chain(seen).copied().find(|id| self.consumer_label(id) == Some(label))
     }
 
-    /// Content, as the unit may read it. Tracking and label change only once the content is there.
+    /// Returns content that the unit may read. Tracking and label change only once the content has arrived.
     pub(crate) fn secret_content(
         &mut self,
         id: SecretId,
@@ -112,18 +112,19 @@ impl HookRun {
         Ok(content)
     }
 
-    /// Refuses a secret that the view lacks. The view of another host than the owner's holds none that the unit was not
-    /// granted, so the controller says whether it exists: the charm is told the same on every host.
+    /// Refuses a secret that the view lacks. A host that does not run the owner has no secrets in its view without a
+    /// grant to its units. So the controller says whether the secret exists, and the charm gets the same error on every
+    /// host.
     fn check_in_view(&mut self, id: &SecretId) -> Result<(), Halt> {
         if self.secrets.changes.add.contains_key(id) || self.snapshot.view.secrets.contains_key(id) {
             return Ok(());
         }
         self.secrets.content(SecretKey { id: *id, revision: SecretRevision::NONE })?;
-        // No secret has that revision, and the view has no grant.
+        // An answer with content would be wrong: no secret has that revision, and the view has no grant.
         Err(CallError::denied().into())
     }
 
-    /// Where content comes from, and what is tracked afterwards; none: what was before.
+    /// Returns the source of content and the revision to track. None: tracking stays.
     fn source(&self, id: &SecretId, mode: GetMode) -> Result<(Source, Option<Tracked>), CallError> {
         let changes = &self.secrets.changes;
         let refreshed = (mode == GetMode::Refresh).then_some(Tracked::Latest);
@@ -149,7 +150,7 @@ impl HookRun {
             (GetMode::Peek, _, Some(_)) | (GetMode::Tracked, None, Some(Tracked::Latest)) => {
                 (Source::Stored(secret.latest), None)
             }
-            // The first time, or the latest from now on.
+            // The unit reads the secret for the first time, or tracks the latest from now on.
             (_, _, None) | (GetMode::Refresh, None, Some(_)) => {
                 (Source::Stored(secret.latest), Some(Tracked::Revision(secret.latest)))
             }
@@ -180,7 +181,7 @@ impl HookRun {
         Ok(())
     }
 
-    /// What the owner knows of a secret: the unit of its own, the leader of its application's too.
+    /// Returns the metadata of a secret. A unit sees its own, a leader those of its application, too.
     pub(crate) fn secret_info(
         &mut self,
         now: CallTime,
@@ -235,7 +236,7 @@ impl HookRun {
         })
     }
 
-    /// Who may read an own secret, with this hook's grants and revocations.
+    /// Returns the readers of an own secret, with this hook's grants and revocations.
     pub(super) fn effective_access(&self, id: &SecretId) -> BTreeMap<SecretReader, RelationId> {
         let stored = self.secret_view(id).and_then(|secret| secret.as_owned_by(&self.snapshot.unit));
         let stored = stored.into_iter().flat_map(|owned| &owned.access);
@@ -250,7 +251,7 @@ impl HookRun {
         access
     }
 
-    /// The secrets that the unit looks after, this hook's included.
+    /// Returns the secrets that the unit manages, with this hook's.
     pub(crate) fn secret_ids(&mut self, now: CallTime) -> Result<Vec<SecretId>, Halt> {
         let own: Vec<SecretId> = self.own_secrets().collect();
         let of_application =
@@ -266,7 +267,7 @@ impl HookRun {
 fn open(content: &Confidential<SecretData>) -> Result<SecretData, CallError> {
     match content {
         Confidential::Open(content) => Ok(content.clone()),
-        // A hook only ever has what it wrote itself.
+        // A hook holds in the open only content that it wrote itself.
         Confidential::Sealed(_) => Err(CallError::Failed("the secret's content is sealed".to_owned())),
     }
 }

@@ -1,4 +1,4 @@
-//! One call of a tool, and what many tools read from their arguments.
+//! One call of a tool, and the parsers that many tools share.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 
-/// `--format` and `--output`.
+/// The flags `--format` and `--output`.
 pub(super) const OUTPUT: &[Flag] = &[
     Flag {
         names: &["--format"],
@@ -21,7 +21,7 @@ pub(super) const OUTPUT: &[Flag] = &[
     OUTPUT_FLAG,
 ];
 
-/// `--output` alone, of tools whose formats are others.
+/// The flag `--output` alone, for tools with formats of their own.
 pub(super) const OUTPUT_FILE: &[Flag] = &[OUTPUT_FLAG];
 
 const OUTPUT_FLAG: Flag = Flag {
@@ -30,25 +30,25 @@ const OUTPUT_FLAG: Flag = Flag {
     help: "Write to a file of the hook's own instead of standard output (-)",
 };
 
-/// `-r`.
+/// The flag `-r`.
 pub(super) const RELATION: &[Flag] = &[Flag {
     names: &["-r", "--relation"],
     kind: Kind::Value(Initial::Relation),
     help: "Specify a relation by id",
 }];
 
-/// `--app`.
+/// The flag `--app`.
 pub(super) const APP: &[Flag] =
     &[Flag { names: &["--app"], kind: Kind::Switch, help: "Speak of the application instead of a unit" }];
 
-/// `--file`.
+/// The flag `--file`.
 pub(super) const FILE: &[Flag] = &[Flag {
     names: &["--file"],
     kind: Kind::Value(Initial::Fixed("")),
     help: "Read a YAML map of settings from a file of the hook's own, or from - (standard input)",
 }];
 
-/// A call with its arguments read.
+/// A call with its parsed arguments.
 pub(super) struct Call<'a> {
     pub(super) run: &'a mut HookRun,
     pub(super) now: CallTime,
@@ -58,7 +58,7 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The positional arguments, of which there may be at most `N`.
+    /// Returns the positional arguments, of which there may be at most `N`.
     pub(super) fn at_most<const N: usize>(&self) -> Result<[Option<&'a str>; N], CallError> {
         if let Some(surplus) = self.arguments.get(N..).filter(|surplus| !surplus.is_empty()) {
             let quoted: Vec<_> = surplus.iter().map(|argument| format!("{argument:?}")).collect();
@@ -67,7 +67,7 @@ impl<'a> Call<'a> {
         Ok(std::array::from_fn(|index| self.arguments.get(index).copied()))
     }
 
-    /// The relation of `-r`, or the hook's.
+    /// Returns the relation of `-r`, or else the hook's.
     pub(super) fn relation(&self) -> Result<RelationId, CallError> {
         match self.flags.value("-r") {
             Some(given) => self.relation_of_flag(given),
@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `NAME:ID` or `ID`; the name is of no account.
+    /// Parses `NAME:ID` or `ID`, and ignores the name.
     fn relation_of_flag(&self, given: &Given) -> Result<RelationId, CallError> {
         let Given { name, value } = given;
         let wrong =
@@ -89,17 +89,17 @@ impl<'a> Call<'a> {
         self.run.relation(id).map(|relation| relation.id).map_err(|_| wrong("relation not found"))
     }
 
-    /// How to print. Asked first, so that a wrong flag is told before anything else happens.
+    /// Returns the output format. Tools call it first, so that a wrong flag is refused before any effect.
     pub(super) fn format(&self) -> Result<Format, CallError> {
         self.format_or(Format::Smart)
     }
 
-    /// The same, of a tool that prints otherwise where nobody says how.
+    /// Returns the output format, for a tool with another default.
     pub(super) fn format_or(&self, default: Format) -> Result<Format, CallError> {
         self.flags.value("--format").map_or(Ok(default), Format::of_flag)
     }
 
-    /// The settings of `--file`. Numbers and truth values are taken as they are written, nulls as empty values.
+    /// Returns the settings of `--file`. Numbers and booleans keep their spelling; a null is an empty value.
     pub(super) fn file(&mut self) -> Result<Settings, Halt> {
         let Some(text) = self.file_text()? else { return Ok(Settings::new()) };
         if text.trim().is_empty() {
@@ -110,7 +110,8 @@ impl<'a> Call<'a> {
         Ok(settings.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
     }
 
-    /// What `--file` names, as text: `-` is standard input, which is passed on to who asks for it alone (T-7).
+    /// Returns the text of the file that `--file` names. `-` is standard input, which only tools that read it
+    /// receive (T-7).
     pub(super) fn file_text(&mut self) -> Result<Option<String>, Halt> {
         let Some(given) = self.flags.value("--file") else { return Ok(None) };
         let failed = |text: String| Halt::from(CallError::Failed(text));
@@ -130,12 +131,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Where `--output` sends what a tool prints; none: to standard output.
+/// Returns the path of `--output`. None: standard output.
 pub(super) fn output_file(flags: &Flags) -> Option<String> {
     flags.value("-o").map(|given| given.value.clone()).filter(|path| path != "-")
 }
 
-/// Nothing to print.
+/// Returns an empty output.
 pub(super) fn silent() -> Output {
     Output::default()
 }

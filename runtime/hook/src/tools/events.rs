@@ -1,5 +1,5 @@
-//! `emit-later`, `emit-cancel`, `emit-list`: events that the charm asks to be told later. Periapt's own; Juju has no such
-//! tools.
+//! `emit-later`, `emit-cancel`, `emit-list`: later events, which a charm schedules for itself. They are Periapt's own;
+//! Juju has no such tools.
 
 use periapt_host_api::{EventId, RelationId, duration, pending::Condition, relation::BagOwner};
 use serde_json::{Map, Value, json};
@@ -130,7 +130,7 @@ fn after(given: &Given) -> Result<u64, CallError> {
     })
 }
 
-/// `[ENDPOINT:]ID:KEY`; the endpoint is of no account.
+/// Parses `[ENDPOINT:]ID:KEY`, and ignores the endpoint.
 fn when_relation(call: &Call<'_>, given: &Given) -> Result<When, CallError> {
     let Given { name, value } = given;
     let wrong = || {

@@ -1,5 +1,5 @@
-//! Flags as Juju's tools take them (T-2, T-3): before or after positional arguments; `--name=value`,
-//! `--name value`, `-n value`, `-nvalue`; single letters may be joined; `--` ends them; `-` is no flag.
+//! Flags as Juju's tools take them (T-2, T-3): before or after positional arguments; `--name=value`, `--name
+//! value`, `-n value`, `-nvalue`; single letters may be joined; `--` ends the flags; `-` is no flag.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use crate::CallError;
 
 /// A flag of a tool.
 pub(super) struct Flag {
-    /// With their dashes; the first one is what the tool asks for.
+    /// The names with their dashes. The tool looks the flag up by the first.
     pub(super) names: &'static [&'static str],
     pub(super) kind: Kind,
-    /// What it does, for people.
+    /// The help text.
     pub(super) help: &'static str,
 }
 
-/// What follows a flag.
+/// The kind of value that follows a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing, or `=true` or `=false`.
+    /// No value, or `=true` or `=false`.
     Switch,
-    /// A text, with what it is unless given.
+    /// A text, with its default.
     Text(&'static str),
-    /// What is read in some other way than as a text.
+    /// A value that is not parsed as a text, with its default.
     Value(Initial),
 }
 
-/// What a value is unless given. `--help` prints it, and charms read it there.
+/// The default of a value. `--help` prints it, and charms read it there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initial {
-    /// Always the same.
+    /// A fixed default.
     Fixed(&'static str),
-    /// The relation that the hook is about.
+    /// The hook's relation.
     Relation,
-    /// The storage that the hook is about.
+    /// The hook's storage.
     Storage,
 }
 
-/// A flag with a value, as it was given last.
+/// A flag with its last given value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Given {
-    /// Under which name, for error texts.
+    /// The name as given, for error texts.
     pub(super) name: &'static str,
     pub(super) value: String,
 }
@@ -51,12 +51,12 @@ pub(super) struct Given {
 pub(super) struct Flags(BTreeMap<&'static str, Given>);
 
 impl Flags {
-    /// A flag's value, by its first name.
+    /// Returns a flag's value, by its first name.
     pub(super) fn value(&self, name: &str) -> Option<&Given> {
         self.0.get(name)
     }
 
-    /// Whether a switch is on, by its first name.
+    /// Returns true if a switch is on, by its first name.
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.value(name).is_some_and(|given| given.value == ON)
     }
@@ -64,16 +64,16 @@ impl Flags {
 
 const ON: &str = "true";
 
-/// What the arguments of a call mean.
+/// The parsed arguments of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parsed<'a> {
-    /// `--help` or `-h` stood among them.
+    /// A request for help: `--help` or `-h`.
     Help,
-    /// The flags, and what is left.
+    /// The flags, and the positional arguments.
     Arguments { flags: Flags, positional: Vec<&'a str> },
 }
 
-/// Reads the arguments of a tool with these groups of flags.
+/// Parses the arguments of a tool with these groups of flags.
 pub(super) fn parse<'a>(
     groups: &[&'static [Flag]],
     arguments: &'a [String],
@@ -109,7 +109,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// `--name`, `--name=value`, `--name value`. True: help was asked for.
+    /// Reads `--name`, `--name=value` or `--name value`. Returns true for `--help`.
     fn long<'a>(
         &mut self,
         argument: &str,
@@ -139,7 +139,8 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// `-abc`: switches, of which the last may be a flag that takes the rest, or the next argument, as its value.
+    /// Reads `-abc`: switches, of which the last may be a flag that takes the rest, or the next argument, as its
+    /// value. Returns true for `-h`.
     fn letters<'a>(
         &mut self,
         letters: &str,
@@ -178,7 +179,7 @@ impl Parser<'_> {
     }
 }
 
-/// Truth as the tools have always read it.
+/// Parses a boolean as Juju's tools do.
 fn read_truth(name: &str, value: &str) -> Result<&'static str, CallError> {
     match truth::parse(value) {
         Some(true) => Ok(ON),
@@ -205,7 +206,7 @@ mod tests {
         Flag { names: &["-a", "--all"], kind: Kind::Switch, help: "" },
     ];
 
-    /// `r=VALUE(NAME) app all | positional ...`, `help`, or the error.
+    /// Shows the result as `r=VALUE(NAME) app all | positional ...`, `help`, or the error.
     fn check(line: &str) -> String {
         let arguments: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         match parse(&[FLAGS], &arguments) {

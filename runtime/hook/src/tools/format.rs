@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::{flags::Given, yaml};
 use crate::CallError;
 
-/// How a value is printed.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// For shells: texts bare, lists line by line, all else as YAML.
+    /// The format for shells: bare texts, lists line by line, other values as YAML.
     Smart,
     Yaml,
     Json,
@@ -27,7 +27,7 @@ impl Format {
         }
     }
 
-    /// The value as text, with a line break at its end; nothing at all for what the format leaves out.
+    /// Formats the value, with a line break at its end. Returns nothing for a null, except as JSON.
     pub(super) fn print(self, value: &Value) -> String {
         match (self, value) {
             (Self::Json, value) => format!("{value}\n"),

@@ -1,5 +1,5 @@
-//! `--help`, in the form of Juju's tools, which print what each flag is unless given. Charms read that: ops before 3.4
-//! finds a hook's storage in `storage-get --help`, charmhelpers looks for `--file` in that of `relation-set`.
+//! `--help`, in the form of Juju's tools, which print each flag's default. Charms read it: ops before 3.4 finds a
+//! hook's storage in `storage-get --help`, and charmhelpers looks for `--file` in `relation-set --help`.
 
 use super::{
     Tool,
@@ -7,7 +7,8 @@ use super::{
 };
 use crate::run::HookRun;
 
-/// How a tool is used. `run`: the hook that asks, whose relation and storage are defaults; none: nobody's.
+/// Returns the help of a tool. `run` is the calling hook, whose relation and storage are defaults; none outside a
+/// hook.
 pub(super) fn text(tool: &Tool, run: Option<&HookRun>) -> String {
     let usage = format!("Usage: {} [options] {}", tool.name, tool.arguments);
     let mut flags: Vec<&Flag> = tool.flags.iter().flat_map(|group| group.iter()).collect();
@@ -20,7 +21,7 @@ pub(super) fn text(tool: &Tool, run: Option<&HookRun>) -> String {
     }
 }
 
-/// Texts are quoted, all else stands behind two blanks.
+/// Formats one option. Text defaults are quoted; other defaults follow two blanks.
 fn option(flag: &Flag, run: Option<&HookRun>) -> String {
     let initial = match flag.kind {
         Kind::Switch => "  (= false)".to_owned(),

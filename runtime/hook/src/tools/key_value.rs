@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::CallError;
 
-/// Reads arguments of the form `KEY=VALUE`; empty arguments are passed over, an empty value is a value.
+/// Parses arguments of the form `KEY=VALUE`. It skips empty arguments and keeps empty values.
 pub(super) fn parse(arguments: &[&str]) -> Result<BTreeMap<String, String>, CallError> {
     let mut settings = BTreeMap::new();
     for argument in arguments.iter().filter(|argument| !argument.is_empty()) {

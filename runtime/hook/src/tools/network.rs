@@ -70,7 +70,8 @@ fn egress(info: &NetworkInfo) -> Value {
     info.egress_subnets.iter().map(ToString::to_string).collect()
 }
 
-/// Some keys stand there twice: old charms read the second spelling.
+/// Returns all addresses as JSON. Some keys appear in two spellings, because old charms read the
+/// second.
 fn whole(info: &NetworkInfo) -> Value {
     let address = |at: &InterfaceAddress| {
         let (address, subnet) = (at.address.to_string(), at.subnet.to_string());

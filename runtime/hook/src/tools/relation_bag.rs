@@ -43,7 +43,8 @@ fn relation_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-/// Whose bag is meant: the one named, else the remote unit's of the hook, else the remote application's.
+/// Returns the bag to read: the named one, else that of the hook's remote unit, else that of the remote
+/// application.
 fn bag(call: &Call<'_>, whose: Option<&str>) -> Result<Bag, CallError> {
     let of_application = call.flags.is_on("--app");
     match whose {
@@ -61,7 +62,7 @@ fn bag(call: &Call<'_>, whose: Option<&str>) -> Result<Bag, CallError> {
     }
 }
 
-/// With `--app` a unit stands for its application.
+/// Returns the application of a name. With `--app` a unit stands for its application.
 fn application_of(name: &str) -> Result<String, CallError> {
     if let Ok(unit) = name.parse::<UnitName>() {
         return Ok(unit.application().to_string());

@@ -11,7 +11,7 @@ pub(super) const RESOURCE_GET: Tool = Tool {
     run: resource_get,
 };
 
-/// The path alone, without a line break: shells put it where they call the tool.
+/// Prints the path without a line break, because shell scripts substitute the output.
 fn resource_get(call: Call<'_>) -> Result<Output, Halt> {
     let missing = || CallError::invalid("missing required resource name");
     let name = call.arguments.first().copied().filter(|name| !name.is_empty()).ok_or_else(missing)?;

@@ -48,12 +48,12 @@ pub(super) const SECRET_IDS: Tool = Tool {
     run: secret_ids,
 };
 
-/// Whether what a tool is told or answers holds secrets' content.
+/// Returns true if the tool's arguments or output hold secret content.
 pub(super) fn is_confidential(name: &str) -> bool {
     matches!(name, "secret-add" | "secret-set" | "secret-get")
 }
 
-/// The secret named by the first argument.
+/// Returns the secret URI of the first argument.
 pub(super) fn uri(argument: Option<&str>) -> Result<&str, CallError> {
     argument.filter(|uri| !uri.is_empty()).ok_or_else(|| CallError::invalid("missing secret URI"))
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{CallError, NewOwner, SecretMetadata, lease::Halt};
 
-/// What ends a key whose value is the path of a file.
+/// The suffix of a key whose value is the path of a file.
 const FILE_SUFFIX: &str = "#file";
 
 const METADATA: &[Flag] = &[
@@ -121,8 +121,8 @@ fn metadata(call: &Call<'_>) -> Result<SecretMetadata, CallError> {
     })
 }
 
-/// The content that arguments and `--file` give; none: none was given. A `#file` that cannot be read is an argument
-/// that makes no sense, as in Juju.
+/// Returns the content of arguments and `--file`; none if there is none. A `#file` that cannot be read is an
+/// invalid argument, as in Juju.
 fn content(call: &mut Call<'_>, first: usize) -> Result<Option<SecretData>, Halt> {
     let mut texts = BTreeMap::new();
     let file = call.file_text()?;

@@ -44,7 +44,7 @@ fn state_get(call: Call<'_>) -> Result<Output, Halt> {
             None if call.flags.is_on("--strict") => {
                 return Err(CallError::NotFound(format!("{key:?} not found")).into());
             }
-            // Without `--strict` a key that is not there is told as an empty text, in every format.
+            // Without `--strict` an absent key prints as an empty text, in every format.
             value => value.unwrap_or_default().into(),
         },
     };

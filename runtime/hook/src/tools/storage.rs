@@ -79,7 +79,7 @@ fn storage_add(call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-/// `NAME` or `NAME=COUNT`: pool and size are the operator's.
+/// Parses `NAME` or `NAME=COUNT`. Pool and size are the operator's choice.
 fn request(argument: &str) -> Result<(StorageName, u32), CallError> {
     let (name, directive) = match argument.split_once('=') {
         Some((name, directive)) => (name, Some(directive)),

@@ -1,12 +1,13 @@
-//! Tools that Juju knows and a hook cannot use here. Each says so clearly, and why, instead of being unknown.
+//! Juju's tools that a hook cannot use here. Each returns an error with the reason, instead of being unknown.
 
 use super::Output;
 use crate::CallError;
 
-/// Of clouds, of which there are none; its error is Juju's (`hook-model.md` 5.2).
+/// The tool for cloud credentials. Machines here belong to no cloud; the error is Juju's (`hook-model.md`
+/// 5.2).
 const CREDENTIALS: &str = "credential-get";
 
-/// Of subjects that a sandbox does not have, or that Juju itself gave up (`hook-model.md` section 0, 5.13).
+/// Tools for subjects that a sandbox lacks, or that Juju itself dropped (`hook-model.md` section 0, 5.13).
 const NEVER: &[&str] = &[
     "add-metric",
     "juju-reboot",
@@ -21,18 +22,18 @@ const NEVER: &[&str] = &[
     "pod-spec-set",
 ];
 
-/// Whether it is one of these.
+/// Returns true for the name of an unsupported tool.
 pub(super) fn is_known(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
-/// Their names.
+/// Iterates over the names of the unsupported tools.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     NEVER.iter().copied().chain([CREDENTIALS])
 }
 
-/// What a tool answers that does nothing here.
-/// In an action, a reboot is refused in words of its own (N07).
+/// Returns the error, or the help, of an unsupported tool. In an action `juju-reboot` has an error text of
+/// its own (N07).
 pub(super) fn answer(name: &str, arguments: &[String], in_action: bool) -> Result<Output, CallError> {
     let error = if name == CREDENTIALS {
         CallError::NotSupported("cannot access cloud credentials: machines here are of no cloud".to_owned())
@@ -43,7 +44,7 @@ pub(super) fn answer(name: &str, arguments: &[String], in_action: bool) -> Resul
     } else {
         return Err(CallError::NotFound(format!("unknown command {name:?}")));
     };
-    // Charms look for a tool by asking for its help.
+    // Charms test for a tool by its `--help`.
     let flags = arguments.iter().take_while(|argument| *argument != "--");
     match flags.into_iter().any(|argument| argument == "--help") {
         true => Ok(format!("Usage: {name}\n\nSummary:\n{error}\n").into()),

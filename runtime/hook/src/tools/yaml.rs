@@ -1,12 +1,12 @@
-//! YAML as Juju's tools print it: block style, texts bare where no reader can take them for something else
-//! (`port: "3306"`, but `host: 10.0.0.4`).
+//! YAML as Juju's tools print it: block style, with bare texts where every parser reads a text (`port: "3306"`, but
+//! `host: 10.0.0.4`).
 
 use serde_json::Value;
 
-/// Readers take a key for one only if it ends within 1,024 characters; longer ones are marked by `?`.
+/// The longest key without a leading `?`. Parsers accept a plain key only if it ends within 1,024 characters.
 const LONGEST_PLAIN_KEY: usize = 1_000;
 
-/// One document, with a line break at its end.
+/// Prints one document, with a line break at its end.
 pub(super) fn document(value: &Value) -> String {
     let mut text = String::new();
     match value {
@@ -20,7 +20,7 @@ pub(super) fn document(value: &Value) -> String {
     text
 }
 
-/// A map or list that is not empty, each entry on a line of its own.
+/// Prints a map or list that is not empty, each entry on a line of its own.
 fn block(text: &mut String, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
     match value {
@@ -45,7 +45,7 @@ fn block(text: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// What follows a key or a dash, with the line break.
+/// Prints the value after a key or a dash, with the line break.
 fn entry(text: &mut String, value: &Value, depth: usize) {
     let nested = match value {
         Value::Object(map) => !map.is_empty(),
@@ -75,7 +75,7 @@ fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether every reader takes the bare text for a text. Rather too few than too many.
+/// Returns true if every parser reads the bare text as a text. In doubt it returns false.
 fn is_plain(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || " ._/@+,=()%-:;#".contains(c);
     let inner = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '_')
@@ -91,8 +91,9 @@ fn is_word_of_yaml(text: &str) -> bool {
     words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Numbers in all bases and with exponents, dates, and base-60 numbers begin with a digit (or a sign or a dot,
-/// which is never bare) and have none of the characters that tell a network address, a path, a secret's id or a UUID.
+/// Returns true if the text may be a number or a time. Numbers in all bases and with exponents, dates, and base-60
+/// numbers begin with a digit (a leading sign or dot is always quoted), and have none of the characters of a network
+/// address, a path, a secret's id or a UUID.
 fn may_be_number_or_time(text: &str) -> bool {
     let dotted = text.matches('.').count() > 1 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let word = text.bytes().any(|b| b.is_ascii_alphabetic() && !b"abcdefABCDEFxXoOtTzZ".contains(&b));
@@ -118,7 +119,7 @@ fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            // Not printable, or a line break to some readers.
+            // Not printable, or a line break to some parsers.
             c if c.is_control()
                 || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
             {

@@ -1,4 +1,4 @@
-//! Actions, through both doors (`hook-model.md` 5.10).
+//! Actions, through both interfaces (`hook-model.md` 5.10).
 
 use periapt_hook::{CallError, ContextError, HookContext, OutputStream};
 use periapt_host_api::{TaskId, action::TaskStatus, commit::EarlyEffect, event::Event, view::TaskView};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Hook, World, now, unit};
 
-/// `a/0` runs `backup` with these parameters.
+/// Returns a world in which `a/0` runs `backup` with these parameters.
 fn action(parameters: Value) -> World {
     let mut world = World::new().event(Event::Action { name: "backup".to_owned(), task: TaskId(7) });
     let task = TaskView {

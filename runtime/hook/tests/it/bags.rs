@@ -1,4 +1,4 @@
-//! Who reads and writes which bag.
+//! Access to bags.
 
 use periapt_hook::{Bag, CallError};
 use periapt_host_api::relation::{BagKey, BagOwner};

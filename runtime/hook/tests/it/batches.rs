@@ -1,4 +1,4 @@
-//! Batches, as what is no tool shows them.
+//! Batches, in reads and variables that no tool's table covers.
 
 use periapt_host_api::relation::Scope;
 

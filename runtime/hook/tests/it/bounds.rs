@@ -1,4 +1,4 @@
-//! What bounds one hook.
+//! Bounds of one hook.
 
 use periapt_hook::{CallError, OwnBag, Ports};
 
@@ -31,7 +31,7 @@ fn values_and_commits_are_bounded_at_the_call() {
     };
     assert!(limit(set("big", "x".repeat(262_145))).contains("at most 262144"));
     assert!(limit(set(&"k".repeat(257), String::new())).contains("at most 256"));
-    // As JSON each takes six times its length.
+    // JSON escapes each character to six bytes.
     for key in ["key0", "key1"] {
         assert_eq!(set(key, "\u{1}".repeat(65_000)), Ok(()));
     }
@@ -40,7 +40,7 @@ fn values_and_commits_are_bounded_at_the_call() {
     for key in ["key2", "key3"] {
         assert_eq!(set(key, "x".repeat(65_000)), Ok(()));
     }
-    // With the address that was there before, and which nobody else can take away.
+    // The bag also holds the unit's address from before the hook.
     let whole = limit(set("key4", "x".repeat(5_000)));
     assert!(whole.starts_with("the settings would take 265043 bytes; at most 262144"), "{whole}");
     let bag = &hook.finish().effects.bags[&DB].unit;

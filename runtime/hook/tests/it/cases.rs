@@ -1,4 +1,4 @@
-//! Each case of the table, through both doors.
+//! Each case of the table, through both interfaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     world::now,
 };
 
-/// The file of tools that do nothing here.
+/// The file of unsupported tools.
 const UNSUPPORTED: &str = "unsupported";
 
 #[test]
@@ -52,7 +52,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A case's scene, after what happened before.
+    /// Builds a case's scene, and runs the tools of `before`.
     pub(crate) fn of(case: &Case) -> Self {
         let context = scene::scene(case).start().context;
         let mut stage = Self { context, files: case.files.clone() };
@@ -69,7 +69,7 @@ impl Stage {
         self.ask(|context| context.run_tool(now(), name, arguments, stdin.map(str::as_bytes)))
     }
 
-    /// Makes a call, and gives it what it asks for.
+    /// Makes a call, and answers its requests to the host.
     pub(crate) fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext) -> Answer<T>) -> T {
         loop {
             match call(&mut self.context) {
@@ -120,7 +120,7 @@ fn typed_twin(case: &Case) -> Vec<String> {
     differences.between(function, &answer, &expected);
     let refused_argument = answer.pointer("/Err/invalid-argument").is_some();
     let refused = answer.get("Err").is_some();
-    // An error variant and an exit code tell the same (T-9).
+    // An error variant and an exit code agree (T-9).
     differences.between("exit code 2", &refused_argument, &(refused && case.code == 2));
     differences.left(case, stage.context.finish());
     differences.0.into_iter().map(|text| format!("typed: {text}")).collect()
@@ -136,7 +136,7 @@ impl Differences {
         }
     }
 
-    /// What the hook leaves, whichever door it went through.
+    /// Compares the outcome of the hook, through either interface.
     fn left(&mut self, case: &Case, gathered: Gathered) {
         let effects = without_empty(serde_json::to_value(&gathered.effects).unwrap());
         self.between("effects", &effects, &without_empty(case.effects.clone()));
@@ -150,7 +150,7 @@ impl Differences {
     }
 }
 
-/// Without empty maps and lists. A null stays where it says something: a key of the state that goes.
+/// Drops empty maps and lists. A null stays, because it deletes a key of the state.
 fn without_empty(value: Value) -> Value {
     let empty = |value: &Value| match value {
         Value::Object(map) => map.is_empty(),

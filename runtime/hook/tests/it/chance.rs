@@ -1,4 +1,4 @@
-//! Guests that call anything in any way.
+//! Guests that make arbitrary calls.
 
 use periapt_hook::{Answer, Bag, CharmStatus, Limits, MAX_ASKED, OwnBag, Ports};
 use periapt_host_api::{RelationId, logs::LogLevel};
@@ -77,7 +77,7 @@ fn tools() -> impl Strategy<Value = String> {
     prop_oneof![20 => known.prop_map(str::to_owned), 1 => ".{0,12}"]
 }
 
-/// A tool, its arguments, and its standard input.
+/// Generates a tool, its arguments, and its standard input.
 fn lines() -> impl Strategy<Value = (String, Vec<String>, Option<String>)> {
     (tools(), proptest::collection::vec(words(), 0..6), proptest::option::of(".{0,20}"))
 }
@@ -94,7 +94,7 @@ fn small_limits() -> Limits {
 }
 
 proptest! {
-    /// Exit codes and streams are those of the rules, nothing panics, and what is gathered is within its bounds.
+    /// Exit codes and streams follow the rules, nothing panics, and effects stay within their bounds.
     #[test]
     fn any_command_lines_leave_a_run_within_its_bounds(
         lines in proptest::collection::vec(lines(), 0..30),
@@ -132,7 +132,7 @@ proptest! {
         prop_assert!(!leader_only || gathered.leader_term.is_some());
     }
 
-    /// Both doors have one behaviour behind them: what one writes, the other reads.
+    /// Both interfaces share one behaviour: each reads the other's writes.
     #[test]
     fn what_one_door_writes_the_other_reads(key in "[a-z][a-z0-9-]{0,8}", value in "[!-~]{0,20}") {
         let mut hook = World::leader().event(changed("b/0")).start();

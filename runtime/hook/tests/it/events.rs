@@ -1,4 +1,4 @@
-//! Events to be told later: asked for, taken back, listed, refused.
+//! Later events: requested, cancelled, listed, refused.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn event(name: &str) -> PendingEvent {
     }
 }
 
-/// A unit that waits for events 3 and 4, of five that it asked for.
+/// Returns the world of a unit with pending events 3 and 4, of five that it requested.
 fn waiting() -> World {
     let mut world = World::new();
     let events = BTreeMap::from([(EventId(3), event("three")), (EventId(4), event("four"))]);

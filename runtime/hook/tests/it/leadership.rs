@@ -5,7 +5,7 @@ use periapt_host_api::LeaderTerm;
 
 use crate::world::{DB, World, at, changed, lease, now, pairs, ready};
 
-/// The world of a leader whose lease has this many seconds left.
+/// Returns the world of a leader whose lease has this many seconds left.
 fn with_lease(seconds: u64) -> World {
     let mut world = World::leader();
     world.inputs.lease = lease(3, seconds);

@@ -1,5 +1,5 @@
-//! One hook run at its boundary. What the tools say stands in the table (`tests/tools`); here is what a table cannot
-//! say: how a run begins and ends, what bounds it, and what any guest may try.
+//! One hook run at its boundary. The table (`tests/tools`) covers the tools. These tests cover the rest: how a run
+//! begins and ends, its bounds, and arbitrary guests.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 

@@ -1,4 +1,4 @@
-//! Starting and ending a run: inputs, variables, what is gathered, what is recorded.
+//! Start and end of a run: inputs, variables, effects, recorded calls.
 
 use std::collections::BTreeMap;
 

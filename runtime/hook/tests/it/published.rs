@@ -1,5 +1,5 @@
-//! The typed half of the table as data, `tests/typed.json`: what the harnesses of the SDKs are held against, each in a language of
-//! its own.
+//! The typed half of the table as data, `tests/typed.json`. The harness of each SDK is tested against it, each in its
+//! own language.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn what_harnesses_are_held_against_is_the_table() {
         .iter()
         .map(|(name, number)| ((*name).to_owned(), secret(*number).to_string().into()))
         .collect();
-    // A line a case, so that a change of one is one line's.
+    // One line for each case, so that a changed case is a changed line in a diff.
     let lines: Vec<_> = cases.iter().map(Value::to_string).collect();
     let (secrets, drawn) = (Value::Object(secrets), json!(drawn()));
     let text = format!(
@@ -35,7 +35,7 @@ fn what_harnesses_are_held_against_is_the_table() {
     );
 }
 
-/// A case's typed call, with what is otherwise than in the plain world, and what is answered.
+/// Returns a case's typed call with its scene and its answer.
 fn typed(tool: &str, case: &Case) -> Option<Value> {
     let (function, arguments) = case.typed.iter().flatten().next()?;
     let answer = match (&case.refused, &case.answer) {

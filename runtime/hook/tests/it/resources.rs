@@ -1,4 +1,4 @@
-//! Resources beside their table (`hook-model.md` 5.2).
+//! Resources, beside their table (`hook-model.md` 5.2).
 
 use periapt_hook::{Answer, CallError, ResourceFile};
 use periapt_host_api::{Digest, resource::ResourceKey};
@@ -16,7 +16,7 @@ fn a_file_is_fetched_once_and_both_doors_tell_where_it_is() {
     let asked = hook.context.run_tool(now(), "resource-get", &["data".to_owned()], None);
     assert_eq!(asked, Answer::NeedsResource(key()), "nothing is told of a file that is not there");
     hook.context.resource_fetched(key(), Ok(()));
-    // The path alone, without a line break.
+    // The tool prints the path alone, without a line break.
     hook.check(&[("resource-get data", "/resources/data/rows.csv")]);
     let file = ready(hook.context.resource_get("data")).unwrap();
     let path = "/resources/data/rows.csv".to_owned();

@@ -1,4 +1,4 @@
-//! The scenes of the table: the plain world, and what a case has otherwise.
+//! The scenes of the table: the plain world, with a case's changes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::{
     world::{DATA, DB, RING, World, batch, changed, db, departed, joined, unit},
 };
 
-/// The world that a case happens in.
+/// Builds the world of a case.
 pub(crate) fn scene(case: &Case) -> World {
     let leads = case.given.iter().any(|given| given == "leader");
     let mut world = if leads { World::leader() } else { World::new() };
@@ -39,18 +39,19 @@ fn arrange(world: &mut World, given: &str) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let relation = |name: &str| if name == "db" { DB } else { RING };
     match words.as_slice() {
-        // `members db b/2 b/10`: whom the unit was told of.
+        // `members db b/2 b/10`: the members that the unit was told of.
         ["members", name, members @ ..] => world.members(relation(name), members),
         ["dying", name] => world.relation(relation(name)).life = Life::Dying,
         ["suspended", name] => world.relation(relation(name)).suspended = true,
-        // As the controller shows it to a unit that was told of it (`hook-model.md` section 0).
+        // The relation's view is gone, and the unit's record stays, as the controller shows it
+        // (`hook-model.md` section 0).
         ["removed", "by", "force", name] => {
             let relation = world.relation(relation(name));
             relation.life = Life::Dead;
             relation.state = RelationState::Dying;
             relation.members.clear();
         }
-        // A subordinate of `b/1`, which sees nobody else of `b`.
+        // A subordinate of `b/1`, which sees no other unit of `b`.
         ["subordinate"] => {
             world.relation(DB).scope = Scope::Container;
             world.own_unit().principal = Some(unit("b/1"));
@@ -63,7 +64,7 @@ fn arrange(world: &mut World, given: &str) {
                 world.inputs.view.bags.get_mut(&key).unwrap().container = Some(unit(principal));
             }
         }
-        // `opened z/3 80/tcp web`: for these endpoints, or for all.
+        // `opened z/3 80/tcp web`: opened for these endpoints, or for all.
         ["opened", owner, range, endpoints @ ..] => world.opened(owner, &[(range, endpoints)]),
         ["addresses", addresses @ ..] => {
             let machine = world.inputs.view.machines.get_mut(&MachineId(4)).unwrap();
@@ -115,7 +116,7 @@ fn set_hook(mut world: World, hook: &str) -> World {
         ["changed", name] => changed(name),
         ["changed"] => Event::RelationChanged { relation: db(), remote_unit: None },
         ["departed", name] => departed(name),
-        // `batch +b/3 ~b/0 -b/1`: who joins, changes and departs.
+        // `batch +b/3 ~b/0 -b/1`: joined, changed and departed units.
         ["batch", members @ ..] => {
             let of =
                 |sign: &str| members.iter().filter_map(|name| name.strip_prefix(sign)).collect::<Vec<_>>();
@@ -150,7 +151,7 @@ fn set_hook(mut world: World, hook: &str) -> World {
     world.event(event)
 }
 
-/// What the controller has of a secret: the value says whose, and which revision.
+/// Returns a secret's content at the controller. The value names the owner and the revision.
 pub(crate) fn content(key: SecretKey) -> Result<SecretData, CallError> {
     let whose = [(1, "mine"), (2, "theirs"), (4, "ours")];
     let found = whose.into_iter().find(|(number, _)| secret(*number) == key.id);
@@ -161,7 +162,7 @@ pub(crate) fn content(key: SecretKey) -> Result<SecretData, CallError> {
     Ok(SecretData::from_texts([("password".to_owned(), value)]).unwrap())
 }
 
-/// What the controller has of a resource.
+/// Returns a resource's content at the controller.
 pub(crate) fn resource(key: &ResourceKey) -> Result<&'static str, CallError> {
     match key.digest == Digest::of(DATA.as_bytes()) {
         true => Ok(DATA),
@@ -169,7 +170,7 @@ pub(crate) fn resource(key: &ResourceKey) -> Result<&'static str, CallError> {
     }
 }
 
-/// A hook's own files: `/tmp` is written, the charm's are not.
+/// Answers a request for the hook's own files: `/tmp` is writable, the charm's files are not.
 pub(crate) fn answer(
     files: &mut BTreeMap<String, String>,
     request: &FileRequest,

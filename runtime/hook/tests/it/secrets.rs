@@ -1,4 +1,4 @@
-//! Secrets: how content comes to a hook, and where it must not stand (`hook-model.md` 5.9).
+//! Secrets: how content reaches a hook, and which records must not hold it (`hook-model.md` 5.9).
 
 use periapt_hook::{Answer, CallError, GetMode, NewOwner, SecretMetadata};
 use periapt_host_api::secret::{SecretData, SecretKey, SecretRevision, Tracked};
@@ -12,7 +12,7 @@ fn content(value: &str) -> SecretData {
     SecretData::from_texts([("password".to_owned(), value.to_owned())]).unwrap()
 }
 
-/// S-1: content is asked for once, and what is tracked moves only with it.
+/// Content is fetched once, and the tracked revision moves only with it (S-1).
 #[test]
 fn content_is_fetched_and_tracked_by_revision() {
     let mut hook = World::new().start();
@@ -44,7 +44,8 @@ fn content_is_fetched_and_tracked_by_revision() {
     assert_eq!(effects.track[&secret(2)].revision, Tracked::Revision(SecretRevision(2)));
 }
 
-/// The view of another host than the owner's holds nothing of a secret, so the controller is asked whether it exists.
+/// A host that does not run the owner has nothing of a secret in its view, so the hook asks the controller whether it
+/// exists.
 #[test]
 fn a_secret_that_the_view_lacks_is_denied_if_it_exists_and_not_found_if_it_does_not() {
     let denied = CallError::PermissionDenied("permission denied".to_owned());
@@ -73,7 +74,7 @@ fn a_secret_that_the_view_lacks_is_denied_if_it_exists_and_not_found_if_it_does_
     }
 }
 
-/// A grant that is newer than the hook's view is read by the next hook.
+/// A grant that is newer than the hook's view takes effect in the next hook.
 #[test]
 fn content_of_a_secret_that_the_view_lacks_is_not_read() {
     let mut hook = World::new().start();
@@ -84,7 +85,7 @@ fn content_of_a_secret_that_the_view_lacks_is_not_read() {
     assert_eq!(get, Answer::Ready(Err(denied)));
 }
 
-/// S-7: an application's secret needs the lease; a unit's own does not.
+/// An application's secret needs the lease; a unit's own does not (S-7).
 #[test]
 fn an_applications_secret_is_the_leaders() {
     let mut world = World::new();
@@ -101,7 +102,7 @@ fn an_applications_secret_is_the_leaders() {
     assert_eq!(refused, Answer::Ready(Err(CallError::NotLeader("this unit is not the leader".to_owned()))));
 }
 
-/// The journal keeps what was confidential apart, to be sealed.
+/// The journal keeps confidential arguments and answers apart, to be sealed.
 #[test]
 fn content_stands_nowhere_in_the_open_record() {
     let mut hook = World::new().start();

@@ -1,6 +1,6 @@
-//! The table of hook tools: `tests/tools`, one file a tool. Each case is one call of it, as a process would be called
-//! and would answer, and beside it the typed call that means the same. [testing.md](../../../../docs/testing.md) says
-//! how to add one.
+//! The table of hook tools: `tests/tools`, one file for each tool. Each case is one call of the tool with its output as
+//! a process, and beside it the equivalent typed call. [testing.md](../../../../docs/testing.md) explains how to add
+//! one.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,32 +8,32 @@ use periapt_host_api::{secret::SecretId, yaml};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Where the files are.
+/// The directory of the files.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runtime/hook/tests/tools");
 
-/// One file.
+/// One file of the table.
 pub(crate) struct Tool {
-    /// The tool; `unsupported` stands for all that do nothing.
+    /// The tool's name; `unsupported` stands for all unsupported tools.
     pub(crate) name: String,
     pub(crate) cases: Vec<Case>,
 }
 
-/// One call.
+/// One call of a tool.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Case {
-    /// What it shows; a row of the conformance list in front if it shows one.
+    /// The behaviour that the case shows, with the row of the conformance list in front if there is one.
     pub(crate) case: String,
-    /// What is otherwise than in the plain world; see `scene.rs`.
+    /// The changes to the plain world; see `scene.rs`.
     #[serde(default)]
     pub(crate) given: Vec<String>,
-    /// The hook; update-status unless said.
+    /// The hook; update-status by default.
     #[serde(default)]
     pub(crate) hook: Option<String>,
     /// The hook's own files.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
-    /// Tools that succeed first, in the same hook.
+    /// Tools that succeed before the call, in the same hook.
     #[serde(default)]
     pub(crate) before: Vec<String>,
     /// The command line.
@@ -44,37 +44,37 @@ pub(crate) struct Case {
     pub(crate) code: u8,
     #[serde(default)]
     pub(crate) stdout: String,
-    /// What stands on standard error behind `ERROR `.
+    /// The text on standard error after `ERROR `.
     #[serde(default)]
     pub(crate) error: Option<String>,
-    /// What else stands there.
+    /// Other text on standard error.
     #[serde(default)]
     pub(crate) stderr: String,
-    /// All that is to be committed, `before` included; what is empty is left out.
+    /// All effects to commit, those of `before` included. Empty ones are left out.
     #[serde(default)]
     pub(crate) effects: Value,
-    /// What left the hook at once.
+    /// The early effects.
     #[serde(default)]
     pub(crate) early: Vec<Value>,
-    /// What an action leaves: `values` and `failed`.
+    /// The action's outcome: `values` and `failed`.
     #[serde(default)]
     pub(crate) action: Value,
     /// Files that the tool wrote.
     #[serde(default)]
     pub(crate) wrote: BTreeMap<String, String>,
-    /// The typed call that means the same: the function as the journal names it, and its arguments.
+    /// The equivalent typed call: the function as the journal names it, and its arguments.
     #[serde(default)]
     pub(crate) typed: Option<BTreeMap<String, Value>>,
-    /// What it answers, as the journal writes it; `Ok: null` unless said.
+    /// The answer of the typed call, as the journal writes it; `Ok: null` by default.
     #[serde(default, deserialize_with = "present")]
     pub(crate) answer: Option<Value>,
-    /// The kind of error that it answers, whose text is the tool's own.
+    /// The kind of error of the typed call, whose text is the tool's own.
     #[serde(default)]
     pub(crate) refused: Option<String>,
 }
 
 impl Case {
-    /// What stands on standard error.
+    /// Returns the expected standard error.
     pub(crate) fn stderr(&self) -> String {
         match &self.error {
             Some(error) => format!("ERROR {error}\n"),
@@ -83,12 +83,12 @@ impl Case {
     }
 }
 
-/// A value that is there, a null included.
+/// Reads a present value, which may be null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// All files, by name.
+/// Reads all files, sorted by name.
 pub(crate) fn tools() -> Vec<Tool> {
     let mut files: Vec<_> = fs::read_dir(TOOLS).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -105,22 +105,23 @@ fn tool(path: &Path) -> Tool {
     Tool { name: path.file_stem().unwrap().to_string_lossy().into_owned(), cases }
 }
 
-/// Secrets that the cases name: `$own` is the unit's, `$app` its application's, `$theirs` one of `b` that the unit
-/// tracks at 1 of 2, `$revoked` one that it may read no more, `$unknown` none. `$drawn` is the first that a hook makes.
+/// The numbers of the secrets that the cases name: `$own` is the unit's, `$app` its application's, `$theirs` one of `b`
+/// that the unit tracks at revision 1 of 2, `$revoked` one that the unit may no longer read, `$unknown` one that does
+/// not exist. `$drawn` is the first that a hook makes.
 pub(crate) const SECRETS: [(&str, u8); 5] =
     [("own", 1), ("theirs", 2), ("revoked", 3), ("app", 4), ("unknown", 9)];
 
-/// The first that a hook makes.
+/// Returns the id of the first secret that a hook makes.
 pub(crate) fn drawn() -> String {
     SecretId::drawn(&[9; 32], 0).to_string()
 }
 
-/// A secret by its number.
+/// Returns the id of a secret by its number.
 pub(crate) fn secret(number: u8) -> SecretId {
     SecretId::from_bytes([number; 12])
 }
 
-/// Splits a line at blanks; quotes of either kind keep blanks together and may hold nothing. The probe charm splits its
+/// Splits a line at blanks. Quotes of either kind keep blanks together and may be empty. The probe charm splits its
 /// lines alike.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();

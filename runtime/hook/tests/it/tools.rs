@@ -1,4 +1,4 @@
-//! What all tools have in common.
+//! Behaviour that all tools share.
 
 use periapt_hook::hook_tools;
 use periapt_host_api::event::{Event, StorageContext};
@@ -31,7 +31,7 @@ fn the_help_tells_usage_summary_and_options() {
     assert_eq!(output.stdout, expected);
 }
 
-/// What charms read in it: ops before 3.4 and charmhelpers.
+/// ops before 3.4 and charmhelpers read the defaults in the help.
 #[test]
 fn the_help_names_what_the_hook_is_about_as_the_value_of_a_flag_that_is_not_given() {
     let attached = Event::StorageAttached(StorageContext {
@@ -73,7 +73,7 @@ fn standard_input_that_is_not_text_is_refused() {
     assert_eq!((output.exit_code, output.stderr.as_str()), (1, "ERROR standard input is not UTF-8\n"));
 }
 
-/// The forms in which Python's operator framework calls the tools.
+/// Makes the tool calls of Python's operator framework, in its spelling.
 #[test]
 fn the_calls_of_the_operator_framework_are_understood() {
     let mut hook = World::leader().event(changed("b/0")).start();

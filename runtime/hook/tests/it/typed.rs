@@ -1,4 +1,4 @@
-//! The typed door by names: functions and arguments as the journal writes them.
+//! The typed interface by names: functions and arguments as the journal writes them.
 
 use periapt_hook::{
     Answer, Bag, CallError, CharmStatus, GetMode, Later, NewOwner, OwnBag, Ports, SecretMetadata, When,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{cases::Stage, world::now};
 
-/// Makes a call; answers what the journal would hold.
+/// Makes a call, and returns the answer as the journal would hold it.
 pub(crate) fn call(stage: &mut Stage, function: &str, arguments: Value) -> Value {
     let context = &mut stage.context;
     match function {
@@ -296,7 +296,7 @@ enum ModeName {
     Refresh,
 }
 
-/// What is said of a secret beside its content.
+/// The metadata of a secret, as a case writes it.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[derive(Default)]

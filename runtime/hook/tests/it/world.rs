@@ -1,5 +1,5 @@
-//! A small model to run hooks in: application `a` with units `a/0` (the one that runs) and `a/1`, related to `b`
-//! by relation 1 (`db`), and to itself by the peer relation 2 (`ring`).
+//! A small model to run hooks in: application `a` with units `a/0` (the one that runs the hook) and `a/1`, related to
+//! `b` by relation 1 (`db`), and to itself by the peer relation 2 (`ring`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ const CHARM: &str = "name: a\nsummary: s\ndescription: d\nrequires: {db: mysql}\
     resources:\n  data: {type: file, filename: rows.csv}\n  more: {type: file, filename: more.csv}\n\
     \x20 image: {type: oci-image}\n";
 
-/// The content of the resource `data`, as its third revision; `more` has none.
+/// The content of the resource `data`, as its third revision; `more` has no content.
 pub(crate) const DATA: &str = "a,b";
 
 pub(crate) fn unit(name: &str) -> UnitName {
@@ -58,12 +58,12 @@ pub(crate) fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
     settings(entries).into_iter().collect()
 }
 
-/// The time of all calls: 1,000,000 ms on the clock of leases.
+/// Returns the time of all calls: 1,000,000 ms on the clock of leases.
 pub(crate) fn now() -> CallTime {
     at(0)
 }
 
-/// Some seconds later.
+/// Returns the time some seconds later.
 pub(crate) fn at(seconds: i64) -> CallTime {
     let boot_ms = u64::try_from(1_000_000 + seconds * 1_000).unwrap();
     CallTime { at: Timestamp::from_second(1_800_000_000 + seconds).unwrap(), boot_ms }
@@ -75,7 +75,7 @@ pub(crate) fn lease(term: u64, seconds: u64) -> LeaseState {
     }
 }
 
-/// The relation of `db`, for events.
+/// Returns the relation of `db`, for events.
 pub(crate) fn db() -> RelationContext {
     RelationContext { endpoint: "db".parse().unwrap(), relation: DB, remote_application: application("b") }
 }
@@ -96,7 +96,7 @@ pub(crate) fn departed(remote_unit: &str) -> Event {
     }
 }
 
-/// A batch of the relation of `db`.
+/// Returns a batch of the relation of `db`.
 pub(crate) fn batch(joined: &[&str], changed: &[&str], departed: &[&str]) -> Event {
     let units = |names: &[&str]| names.iter().map(|name| unit(name)).collect();
     let batch = RelationBatch {
@@ -108,18 +108,18 @@ pub(crate) fn batch(joined: &[&str], changed: &[&str], departed: &[&str]) -> Eve
     Event::RelationBatch { relation: db(), batch }
 }
 
-/// A status since the epoch.
+/// Returns a status since the epoch.
 pub(crate) fn status(status: WorkloadStatus, message: &str) -> StatusInfo<WorkloadStatus> {
     StatusInfo::new(status, message, Timestamp::UNIX_EPOCH)
 }
 
-/// What a hook starts from, to be changed by a test.
+/// The inputs of a hook, for a test to change.
 pub(crate) struct World {
     pub(crate) inputs: HookInputs,
 }
 
 impl World {
-    /// `a/0` in an update-status hook. It is not the leader, `a/1` is; it was told of `b/0` and `b/1`.
+    /// Returns the world of `a/0` in an update-status hook. `a/1` is the leader. `a/0` was told of `b/0` and `b/1`.
     pub(crate) fn new() -> Self {
         let model = ModelView {
             uuid: "11111111-2222-4333-8444-555555555555".parse().unwrap(),
@@ -178,7 +178,7 @@ impl World {
         world
     }
 
-    /// `a/0` leads with term 3, and 60 seconds of its lease are left.
+    /// Returns a world in which `a/0` leads with term 3 and a lease of 60 more seconds.
     pub(crate) fn leader() -> Self {
         let mut world = Self::new();
         world.own_application().leader = Some(Leader { unit: unit("a/0"), term: LeaderTerm(3) });
@@ -202,7 +202,7 @@ impl World {
         self.inputs.view.bags.insert(key, bag);
     }
 
-    /// What the charm stored: unit, key and value.
+    /// Sets the charm's stored state: unit, key and value.
     fn stored(&mut self, entries: &[(&str, &str, &str)]) {
         for (owner, key, value) in entries {
             let key = StateKey { unit: unit(owner), key: (*key).into() };
@@ -223,8 +223,8 @@ impl World {
         self.inputs.view.storages.insert(id, view);
     }
 
-    /// The secrets that the table names: the unit's own, one of `b` that the unit tracks at 1 of 2, one that it may read
-    /// no more, and its application's.
+    /// Adds the secrets that the table names: the unit's own, one of `b` that the unit tracks at revision 1 of 2, one
+    /// that it may no longer read, and its application's.
     fn secrets(&mut self) {
         let owned = |label: &str| OwnedSecretView {
             label: Some(label.into()),
@@ -294,7 +294,7 @@ impl World {
     }
 }
 
-/// Whether storage can be used.
+/// The readiness of a storage instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Provisioned {
     Yes,
@@ -307,7 +307,7 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// Runs a tool; the line is split at blanks, and `''` stands for an empty argument.
+    /// Runs a tool. The line is split at blanks, and `''` stands for an empty argument.
     pub(crate) fn tool(&mut self, line: &str) -> ToolOutput {
         self.tool_with(line, None)
     }
@@ -325,7 +325,7 @@ impl Hook {
         }
     }
 
-    /// Each line in order, with what it prints.
+    /// Runs each line in order, and compares its output.
     pub(crate) fn check(&mut self, table: &[(&str, &str)]) {
         for (line, stdout) in table {
             let output = self.tool(line);
@@ -337,7 +337,7 @@ impl Hook {
         }
     }
 
-    /// Each line in order, with the exit code and the error that it ends with.
+    /// Runs each line in order, and compares its exit code and error.
     pub(crate) fn check_errors(&mut self, table: &[(&str, u8, &str)]) {
         for (line, code, error) in table {
             let output = self.tool(line);
@@ -346,7 +346,7 @@ impl Hook {
         }
     }
 
-    /// Log lines made so far, as `LEVEL MODULE MESSAGE`.
+    /// Drains the log lines so far, as `LEVEL MODULE MESSAGE`.
     pub(crate) fn log_lines(&mut self) -> Vec<String> {
         self.context.drain_early().iter().filter_map(|(_, effect)| log_line(effect)).collect()
     }
@@ -454,7 +454,8 @@ fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
     }
 }
 
-/// `eth0` in no space, and `eth1` in `internal`, which `web` is bound to; `ring` is bound to a space without addresses.
+/// Returns a machine with `eth0` in no space, and `eth1` in `internal`, to which `web` is bound. `ring` is bound to a
+/// space without addresses.
 fn machine() -> MachineView {
     let interface = |name: &str, mac: &str, address: &str| {
         let address = address.parse().unwrap();
