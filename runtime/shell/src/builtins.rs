@@ -1,5 +1,5 @@
-//! The commands that are there beside hook tools: what one-liners of operators and of test suites are made of. What they
-//! say and exit with is what GNU's say, as far as they go; an option that they do not know is an error.
+//! The commands beside hook tools: those of operators' and test suites' one-liners. Output and exit codes are those of
+//! GNU's commands, as far as they go. An unknown option is an error.
 
 mod call;
 mod cut;
@@ -29,9 +29,9 @@ pub(crate) struct Command {
 
 #[derive(Clone, Copy)]
 enum Run {
-    /// It needs nothing of the world.
+    /// A command that needs no request to the host.
     Now(fn(&mut Call<'_>) -> Result<u8, Halt>),
-    /// It waits for files, time or other commands.
+    /// A command that waits for files, time or other commands.
     Later(for<'a> fn(Call<'a>) -> Step<'a, u8>),
 }
 
@@ -77,19 +77,19 @@ const COMMANDS: &[Command] = &[
     Command { name: "wc", run: Run::Later(text::wc) },
 ];
 
-/// Their names, sorted: what a script may call beside hook tools.
+/// Iterates over the names, sorted: the commands that a script may call beside hook tools.
 pub fn commands() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 
-/// The command of a name; scripts say where other systems have it, too.
+/// Finds the command of a name. Scripts may write its usual path on other systems, too.
 pub(crate) fn find(name: &str) -> Option<&'static Command> {
     let bare = name.strip_prefix("/usr").unwrap_or(name);
     let bare = bare.strip_prefix("/bin/").unwrap_or(name);
     COMMANDS.iter().find(|command| command.name == bare)
 }
 
-/// Runs a command; its exit code.
+/// Runs a command, and returns its exit code.
 pub(crate) async fn run(
     shell: &mut Shell,
     command: &'static Command,

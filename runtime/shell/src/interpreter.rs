@@ -1,5 +1,6 @@
-//! Runs a script's tree. Each stage of a pipe runs to its end before the next one begins, and a subshell is a copy of the
-//! variables: there are no processes, and the same script over the same world does the same.
+//! The interpreter of a script's syntax tree. There are no processes: each stage of a pipeline runs to its end before
+//! the next one begins, and a subshell is a copy of the variables. So the same script over the same world has the same
+//! result.
 
 pub(crate) mod arithmetic;
 pub(crate) mod expand;
@@ -24,22 +25,22 @@ use scope::Scope;
 use streams::Buffers;
 pub(crate) use streams::{Input, Output, Streams};
 
-/// A part of a run.
+/// One step of a run.
 pub(crate) type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Halt>> + Send + 'a>>;
 
-/// What a script's tree takes of memory for each byte of its text: a command of one letter and its `;` take 500 bytes.
+/// Bytes of a script's tree in memory for each byte of its text: a command of one letter and its `;` take 500 bytes.
 const TREE: usize = 256;
 
-/// Why a command did not come to its end.
+/// The reason why a command ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// The script is over, or the subshell.
+    /// The script ends, or the subshell.
     Exit(u8),
-    /// So many loops are over.
+    /// This many loops end.
     Break(u32),
-    /// So many loops but one are over, and the last one goes on with its next turn.
+    /// This many loops but one end, and the outermost goes on with its next turn.
     Continue(u32),
-    /// The script is past its bounds.
+    /// The script exceeded a bound.
     Stopped(Stopped),
 }
 
@@ -49,16 +50,16 @@ impl From<Stopped> for Halt {
     }
 }
 
-/// A script in progress.
+/// The state of a running script.
 pub(crate) struct Shell {
     door: Arc<Door>,
     meter: Meter,
     buffers: Buffers,
-    /// How deep commands may still be nested.
+    /// The remaining depth for nested commands.
     left: u32,
-    /// How many conditions the present command is in: there, a failure ends no script (`set -e`).
+    /// The number of conditions around the present command. Within them a failure does not end the script (`set -e`).
     guarded: u32,
-    /// How many commands run each other now.
+    /// The number of commands that run each other now.
     wrapped: u32,
     /// The exit code of the last substitution in the present command.
     substituted: Option<u8>,
@@ -67,7 +68,7 @@ pub(crate) struct Shell {
     pub(crate) hostname: String,
 }
 
-/// Runs a script to its exit code.
+/// Runs a script, and returns its exit code.
 pub(crate) async fn run(mut shell: Shell, text: String) -> Result<u8, Stopped> {
     match shell.text(&text, Streams::of_script()).await {
         Ok(()) | Err(Halt::Break(_) | Halt::Continue(_)) => Ok(shell.status),
@@ -94,7 +95,7 @@ impl Shell {
         }
     }
 
-    /// Runs a text: the whole script, or that of `sh -c`. One that is no script fails with 2.
+    /// Runs a text: the whole script, or that of `sh -c`. A syntax error sets the exit code 2.
     pub(crate) async fn text(&mut self, text: &str, streams: Streams) -> Result<(), Halt> {
         self.pay(text.len().saturating_mul(TREE))?;
         match parser::parse(text, self.left) {
@@ -106,17 +107,17 @@ impl Shell {
         }
     }
 
-    /// Pays for bytes that are looked at or copied.
+    /// Charges work for bytes that are read or copied.
     pub(crate) fn pay(&mut self, bytes: usize) -> Result<(), Halt> {
         Ok(self.meter.bytes(bytes)?)
     }
 
-    /// Refuses a text that is too long.
+    /// Refuses a text that exceeds [`Limits::text`](crate::Limits::text).
     pub(crate) fn check(&self, bytes: usize) -> Result<(), Halt> {
         Ok(self.meter.check(bytes)?)
     }
 
-    /// Pays for one step, and lets others run from time to time.
+    /// Charges one step, and yields from time to time.
     pub(crate) async fn step(&mut self) -> Result<(), Halt> {
         if self.meter.step()? {
             self.ask(Request::Pause).await;
@@ -128,18 +129,18 @@ impl Shell {
         self.door.ask(request).await
     }
 
-    /// A copy of all variables, to be put back when a subshell is over.
+    /// Copies all variables, to restore them at a subshell's end.
     pub(crate) fn copied_scope(&mut self) -> Result<Scope, Halt> {
         self.pay_for_scope()?;
         Ok(self.scope.clone())
     }
 
-    /// Pays for something that is done with each variable.
+    /// Charges work for a loop over all variables.
     pub(crate) fn pay_for_scope(&mut self) -> Result<(), Halt> {
         self.pay(self.scope.bytes())
     }
 
-    /// Runs something whose changes of variables and directory end with it.
+    /// Runs a list. Its changes of variables and directory end with it.
     async fn in_subshell(&mut self, list: &List, streams: Streams) -> Result<(), Halt> {
         let outer = self.copied_scope()?;
         let ended = self.list(list, streams).await;
@@ -147,7 +148,7 @@ impl Shell {
         self.contained(ended)
     }
 
-    /// What the end of a subshell is to what it is a part of.
+    /// Converts the end of a subshell to that of the command around it.
     fn contained(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
         match ended {
             Err(Halt::Exit(code)) => self.status = code,
@@ -287,7 +288,7 @@ impl Shell {
         }
     }
 
-    /// Whether a loop takes one more turn; `break` in its condition ends it, too.
+    /// Returns true if a loop takes another turn. `break` in its condition ends it, too.
     async fn turns(&mut self, condition: &List, ends_when: Ends, streams: Streams) -> Result<bool, Halt> {
         self.step().await?;
         match self.condition(condition, streams).await {
@@ -304,7 +305,7 @@ impl Shell {
     }
 }
 
-/// Whether a loop is over after a turn that ended like this.
+/// Returns true if a turn with this end is the loop's last.
 fn turned(ended: Result<(), Halt>) -> Result<bool, Halt> {
     match ended {
         Ok(()) | Err(Halt::Continue(..=1)) => Ok(false),

@@ -1,13 +1,13 @@
-//! The shell language of `exec`: what an operator's script means, run without a process.
+//! The shell language of `exec`: an operator's script, run without a process.
 //!
-//! A sandbox has no programs, so a script's commands are the hook tools and the few words of [`commands`]. A text is
-//! parsed (`parser`) and interpreted (`interpreter`) within [`Limits`]. The room is pure: what a script needs of the
-//! world it asks for one at a time ([`Request`]), and whoever runs it answers. So the agent answers from a unit's hook
-//! context and files, and a laboratory on virtual time.
+//! A sandbox has no programs, so a script's commands are the hook tools and the commands of [`commands`]. The script
+//! is parsed (`parser`) and interpreted (`interpreter`) within [`Limits`]. The crate is pure: a script sends one
+//! [`Request`] at a time, and its caller answers. The agent answers from a unit's hook context and files, a test bench
+//! on virtual time.
 //!
 //! The language is the part of POSIX's that one-liners use: lists, pipes, `if`, `while`, `until`, `for`, groups,
-//! redirections, parameters, substitutions, arithmetic and patterns. The rest is a syntax error that names what is not
-//! there.
+//! redirections, parameters, substitutions, arithmetic and patterns. The rest is a syntax error that names the missing
+//! feature.
 
 mod builtins;
 mod interpreter;

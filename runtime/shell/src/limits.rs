@@ -1,17 +1,17 @@
-//! How much one script may take of the process that runs it: it is a guest's text as much as a charm is.
+//! Bounds of a script in the process that runs it: its text is as untrusted as a charm.
 
 /// The bounds of one script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Work in all, in bytes that are looked at or copied; each step costs `STEP` beside. It bounds the memory that
-    /// variables take as well, because whatever they hold was paid for.
+    /// Work in all, in bytes that are read or copied; each step costs `STEP` beside. It also bounds the memory of
+    /// variables, because each byte in them was paid for.
     pub work: u64,
     /// Bytes of one text: a variable, a pipe's content, a substitution's output, a file that a command reads. A
-    /// hook tool takes as much as its arguments.
+    /// hook tool accepts as many as its arguments.
     pub text: usize,
-    /// How many arguments one command or loop has at most.
+    /// The most arguments of one command or loop.
     pub arguments: usize,
-    /// How deep commands may be nested, those of substitutions and of `sh -c` included: each level takes stack.
+    /// The deepest nesting of commands, those of substitutions and of `sh -c` included: each level takes stack.
     pub depth: u32,
 }
 
@@ -21,45 +21,45 @@ impl Default for Limits {
     }
 }
 
-/// What a step costs beside the bytes that it moves: 64 MiB of work are 262,144 steps, well under a second.
+/// Work for a step beside the bytes that it moves: 64 MiB of work are 262,144 steps, well under a second.
 pub(crate) const STEP: u64 = 256;
 
-/// How many steps a script takes before it lets others run.
+/// The steps that a script takes before it yields.
 const STEPS_IN_A_ROW: u64 = 1_000;
 
-/// A script went past one of its bounds. It ends there, and nothing that it asked for is committed.
+/// A bound that a script exceeded. The script ends there, and none of its effects are committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
-    /// Most likely a loop without an end.
+    /// The work budget is used up, most likely by an endless loop.
     #[error(
         "the script used up its work ({} of text looked at or copied) after {steps} steps: most likely a loop \
          without an end, or texts that grow",
         size(*.limit)
     )]
     Work {
-        /// How much it was allowed, in bytes.
+        /// The budget, in bytes.
         limit: u64,
-        /// How many it took.
+        /// The steps that the script took.
         steps: u64,
     },
-    /// A text grew too long.
+    /// A text is too long.
     #[error("the script holds a text of more than {limit} bytes")]
     Text {
-        /// The most that is allowed.
+        /// The bound, in bytes.
         limit: usize,
     },
-    /// A command got too many arguments.
+    /// A command has too many arguments.
     #[error("the script gives a command more than {limit} arguments")]
     Arguments {
-        /// The most that are allowed.
+        /// The bound.
         limit: usize,
     },
-    /// Whoever runs the script gave an answer to another question. It is a defect of that caller.
+    /// The caller answered another request. It is a defect of the caller.
     #[error("the script was given an answer that it did not ask for")]
     Answer,
 }
 
-/// A number of bytes as people read it.
+/// Formats a number of bytes for messages.
 fn size(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("{bytes} bytes"),
@@ -67,7 +67,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// What is left of a script's work.
+/// The remaining work of a script.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limit: u64,
@@ -83,19 +83,19 @@ impl Meter {
         Self { limit: work, left: work, steps: 0, text, arguments }
     }
 
-    /// Pays for one step; whether it is time to let others run.
+    /// Charges one step. True if the script must yield now.
     pub(crate) fn step(&mut self) -> Result<bool, Stopped> {
         self.steps = self.steps.saturating_add(1);
         self.pay(STEP)?;
         Ok(self.steps.is_multiple_of(STEPS_IN_A_ROW))
     }
 
-    /// Pays for bytes that are looked at or copied.
+    /// Charges work for bytes that are read or copied.
     pub(crate) fn bytes(&mut self, bytes: usize) -> Result<(), Stopped> {
         self.pay(bytes as u64)
     }
 
-    /// How many bytes of a text can still be paid for.
+    /// Returns the most bytes of a text that the script can still pay for.
     pub(crate) fn affordable(&self) -> usize {
         usize::try_from(self.left).unwrap_or(usize::MAX).min(self.text)
     }

@@ -1,30 +1,29 @@
-//! Reads a script's text. By hand: the parsers that there are for this language are unmaintained, or under a licence
-//! that a work like this cannot take, or bring caches and threads along
-//! (`docs/decisions/0046-exec-speaks-a-shells-language.md`).
+//! The parser of scripts. It is written by hand: existing parsers for this language are unmaintained, or under an
+//! unsuitable licence, or bring caches and threads along (`docs/decisions/0046-exec-speaks-a-shells-language.md`).
 
 mod commands;
 mod words;
 
 use crate::syntax::List;
 
-/// Why a text is no script.
+/// A syntax error of a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SyntaxError {
-    /// Something stands where it cannot.
+    /// A character or word is out of place.
     #[error("syntax error: unexpected {0}")]
     Unexpected(String),
-    /// Something was begun and not ended.
+    /// A construct is not closed.
     #[error("syntax error: {0} is not closed")]
     Open(&'static str),
-    /// A shell knows it, and this one does not.
+    /// A shell feature that this language lacks.
     #[error("syntax error: {0} are not part of what `exec` understands")]
     Unknown(&'static str),
-    /// Commands within commands within commands.
+    /// Commands are nested too deep.
     #[error("syntax error: commands are nested more than {0} deep")]
     Depth(u32),
 }
 
-/// Reads a whole script, whose commands may be nested so deep.
+/// Parses a whole script, with commands nested at most `depth` deep.
 pub(crate) fn parse(text: &str, depth: u32) -> Result<List, SyntaxError> {
     let mut parser = Parser { text, at: 0, most: depth, left: depth };
     let list = parser.list(Until::End)?;
@@ -34,7 +33,7 @@ pub(crate) fn parse(text: &str, depth: u32) -> Result<List, SyntaxError> {
     }
 }
 
-/// Reads one text as the inside of double quotes: an arithmetic expression is one.
+/// Parses a text as the inside of double quotes, as an arithmetic expression is.
 fn quoted(text: &str, most: u32, left: u32) -> Result<crate::syntax::Word, SyntaxError> {
     let mut parser = Parser { text, at: 0, most, left };
     let mut word = Vec::new();
@@ -42,22 +41,22 @@ fn quoted(text: &str, most: u32, left: u32) -> Result<crate::syntax::Word, Synta
     Ok(word)
 }
 
-/// What a list of commands ends at.
+/// The end of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
     /// The end of the text.
     End,
-    /// `)`, which ends this.
+    /// `)`, which closes the named construct.
     Parenthesis(&'static str),
-    /// One of these words where a command could stand, which end this.
+    /// One of these words in the place of a command, which close the named construct.
     Words(&'static [&'static str], &'static str),
 }
 
-/// Words that are no commands where a command stands.
+/// Words that are no commands in the place of a command.
 const RESERVED: [&str; 12] =
     ["if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "{", "}"];
 
-/// Words of the language that are not here.
+/// Reserved words of POSIX that this language lacks.
 const UNKNOWN: [(&str, &str); 5] = [
     ("case", "`case` commands"),
     ("select", "`select` commands"),
@@ -97,7 +96,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Blanks, lines that go on, and a comment.
+    /// Skips blanks, joined lines, and a comment.
     fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -118,7 +117,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The word of plain characters that comes next, without taking it.
+    /// Returns the next word of plain characters, without taking it.
     fn plain(&self) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c: char| c.is_whitespace() || is_operator(c)).unwrap_or(rest.len());
@@ -152,7 +151,7 @@ impl<'t> Parser<'t> {
         SyntaxError::Unexpected(shown)
     }
 
-    /// Reads something one level deeper.
+    /// Parses one level deeper.
     fn deeper<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
@@ -164,12 +163,12 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether a character ends a word that is not quoted.
+/// Returns true for a character that ends an unquoted word.
 fn is_operator(character: char) -> bool {
     matches!(character, '|' | '&' | ';' | '<' | '>' | '(' | ')')
 }
 
-/// How many bytes of a text are a parameter's name.
+/// Returns the length in bytes of the parameter name at the beginning of a text.
 pub(crate) fn name_length(text: &str) -> usize {
     match text.bytes().next() {
         Some(first) if first.is_ascii_alphabetic() || first == b'_' => {

@@ -1,6 +1,6 @@
-//! Patterns of shells: `*`, `?`, `[a-z]`, and `\` before what stands for itself.
+//! Shell patterns: `*`, `?`, `[a-z]`, and `\` before a literal character.
 
-/// A pattern, read once and matched as often as needed.
+/// A parsed pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     units: Vec<Unit>,
@@ -12,7 +12,7 @@ enum Unit {
     Star,
     Any,
     One(char),
-    /// One of these ranges, or none of them.
+    /// One character within these ranges, or outside all of them.
     Set {
         negated: bool,
         ranges: Vec<(char, char)>,
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// How many comparisons a character takes.
+    /// Returns the comparisons that a character takes.
     fn price(&self) -> usize {
         match self {
             Self::Set { ranges, .. } => ranges.len() + 1,
@@ -40,13 +40,13 @@ impl Unit {
 }
 
 impl Pattern {
-    /// What reading a pattern costs for each byte of it: what it becomes takes so much memory.
+    /// Work for each byte of a pattern: its parsed form takes so much memory.
     pub(crate) const PRICE: usize = 64;
 
     pub(crate) fn new(text: &str) -> Self {
         let mut units = Vec::new();
         let mut rest = text.chars();
-        // A `[` that nothing closes is text, and so is each one behind it: the text is not searched again for each.
+        // Without a closing `]`, this `[` and each later one is text. The rest is not searched again for each.
         let mut closes = true;
         while let Some(character) = rest.next() {
             let unit = match character {
@@ -71,13 +71,13 @@ impl Pattern {
         Self { units }
     }
 
-    /// The pattern of texts that are read from their end.
+    /// Reverses the pattern, for texts that are read from their end.
     pub(crate) fn reversed(mut self) -> Self {
         self.units.reverse();
         self
     }
 
-    /// Whether a text matches as a whole.
+    /// Returns true if the whole text matches.
     pub(crate) fn matches<E>(
         &self,
         text: &str,
@@ -87,8 +87,8 @@ impl Pattern {
         Ok(longest == Some(text.chars().count()))
     }
 
-    /// How many characters at the beginning of a text match, the fewest or the most; none if no beginning does. It looks
-    /// at each character once, with all places of the pattern that it may stand at, and pays for each of these.
+    /// Returns the number of characters of the shortest or longest matching prefix. None without one. It reads each
+    /// character once, keeps all places of the pattern that it may be at, and pays for each.
     pub(crate) fn begins<E>(
         &self,
         mut text: impl Iterator<Item = char>,
@@ -121,8 +121,8 @@ impl Pattern {
         Ok(found)
     }
 
-    /// Adds a place, and the one behind it if a `*` stands there, which may be nothing. Places are added from the first
-    /// to the last.
+    /// Adds a place, and the next one if the place holds a `*`, which may match nothing. Places are added in ascending
+    /// order.
     fn enter(&self, place: usize, places: &mut Vec<usize>) {
         let behind = matches!(self.units.get(place), Some(Unit::Star)).then_some(place + 1);
         for place in std::iter::once(place).chain(behind) {
@@ -133,7 +133,7 @@ impl Pattern {
     }
 }
 
-/// The set behind a `[`, and what is behind it; none if no `]` closes it.
+/// Parses the set after a `[`, and returns it with the rest. None if no `]` closes it.
 fn set(text: &str) -> Option<(Unit, &str)> {
     let negated = text.starts_with(['!', '^']);
     let inside = text.get(usize::from(negated)..)?;

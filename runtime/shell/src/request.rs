@@ -1,79 +1,79 @@
-//! What a script asks of the world, and what it is answered.
+//! Requests of a script to its caller, and their answers.
 
 use std::time::Duration;
 
 use periapt_hook::{FileError, ToolOutput};
 
-/// One thing that a script needs. It goes on when it was answered.
+/// One request of a script, which continues after the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Run a hook tool. Answer with [`Reply::Tool`].
     Tool {
-        /// Its name.
+        /// The tool's name.
         name: String,
-        /// Its arguments.
+        /// The tool's arguments.
         arguments: Vec<String>,
-        /// What it reads, if a pipe or a file is its standard input.
+        /// The standard input, if it is a pipe or a file.
         stdin: Option<Vec<u8>>,
     },
     /// Wait. Answer with [`Reply::Done`].
     Sleep(Duration),
-    /// Do something with the unit's files. Answer with [`Reply::File`].
+    /// Use the unit's files. Answer with [`Reply::File`].
     File(FileCall),
-    /// Let others run: the script has computed for a while. Answer with [`Reply::Done`].
+    /// Yield: the script has computed for a while. Answer with [`Reply::Done`].
     Pause,
 }
 
-/// What a name in a directory's listing takes beside its bytes.
+/// Bytes of a name in a directory's listing beside its own.
 pub const LISTED_NAME: usize = 128;
 
-/// A call to the files that a hook of the unit sees. All paths are absolute, without `.` and `..`.
+/// A request for the files that a hook of the unit sees. All paths are absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCall {
-    /// The content of a file, unless it is longer than `at_most` bytes: [`FileAnswer::Content`].
+    /// Read a file, unless it is longer than `at_most` bytes: [`FileAnswer::Content`].
     Read {
-        /// Which file.
+        /// The file's path.
         path: String,
         /// The most bytes to read.
         at_most: usize,
     },
-    /// Write a file, and make it if it is not there: [`FileAnswer::Done`].
+    /// Write a file, and create it if it does not exist: [`FileAnswer::Done`].
     Write {
-        /// Which file.
+        /// The file's path.
         path: String,
-        /// What is written.
+        /// The bytes to write.
         content: Vec<u8>,
-        /// Behind what it holds, rather than in its place.
+        /// True to append, false to replace the content.
         append: bool,
     },
-    /// The names in a directory, sorted, unless they take more than `at_most` bytes, each [`LISTED_NAME`] beside its own:
-    /// [`FileAnswer::Names`].
+    /// List a directory's names, sorted, unless they take more than `at_most` bytes, each [`LISTED_NAME`] beside its
+    /// own: [`FileAnswer::Names`].
     List {
-        /// Which directory.
+        /// The directory's path.
         path: String,
         /// The most bytes to list.
         at_most: usize,
     },
-    /// What a path leads to: [`FileAnswer::Found`].
+    /// Look a path up: [`FileAnswer::Found`].
     Stat {
-        /// Which path.
+        /// The path.
         path: String,
     },
     /// Make a directory: [`FileAnswer::Done`].
     MakeDirectory {
-        /// Which one.
+        /// The directory's path.
         path: String,
     },
-    /// Remove a file, or a directory that is empty: [`FileAnswer::Done`].
+    /// Remove a file, or an empty directory: [`FileAnswer::Done`].
     Remove {
-        /// Which one.
+        /// The path.
         path: String,
-        /// Whether it is a directory.
+        /// True for a directory.
         directory: bool,
     },
 }
 
-/// What something in a directory is.
+/// The kind of a directory's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A file.
@@ -82,37 +82,37 @@ pub enum FileKind {
     Directory,
 }
 
-/// What a path leads to.
+/// The metadata of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStat {
-    /// A file or a directory.
+    /// The kind: a file or a directory.
     pub kind: FileKind,
-    /// Its bytes; 0 for a directory.
+    /// The size in bytes; 0 for a directory.
     pub size: u64,
-    /// Whether the script may write it, or make and remove files in it.
+    /// True if the script may write the file, or make and remove files in the directory.
     pub writable: bool,
 }
 
-/// What a call to the files comes back with.
+/// The answer to a file request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileAnswer {
     /// A file's bytes.
     Content(Vec<u8>),
     /// A directory's entries, sorted by name.
     Names(Vec<(String, FileKind)>),
-    /// What a path leads to.
+    /// A path's metadata.
     Found(FileStat),
-    /// It was done.
+    /// Success without content.
     Done,
 }
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// To [`Request::Sleep`] and [`Request::Pause`].
+    /// The answer to [`Request::Sleep`] and [`Request::Pause`].
     Done,
-    /// To [`Request::Tool`].
+    /// The answer to [`Request::Tool`].
     Tool(ToolOutput),
-    /// To [`Request::File`].
+    /// The answer to [`Request::File`].
     File(Result<FileAnswer, FileError>),
 }

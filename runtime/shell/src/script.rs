@@ -1,4 +1,4 @@
-//! A script from its text to its exit code.
+//! A script, from its text to its exit code.
 
 use std::{
     pin::Pin,
@@ -14,9 +14,9 @@ use crate::{
 /// A script's text, with the variables, the host name and the bounds that it runs with.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Its text.
+    /// The script's text.
     pub text: String,
-    /// The variables that it begins with.
+    /// The first variables.
     pub environment: Vec<(String, String)>,
     /// The name that `hostname` prints.
     pub hostname: String,
@@ -27,25 +27,25 @@ pub struct Script {
 /// The result of a script: its exit code and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit code; or why it was stopped.
+    /// The exit code, or the bound that it exceeded.
     pub code: Result<u8, Stopped>,
-    /// The bytes that it wrote to its standard output.
+    /// The bytes of its standard output.
     pub stdout: Vec<u8>,
-    /// The bytes that it wrote to its standard error.
+    /// The bytes of its standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Where a script stands.
+/// The state of a script.
 #[derive(Debug)]
 pub enum Progress {
-    /// It goes on when this is answered.
+    /// The script waits for the answer to this request.
     Needs(Request),
-    /// It is over.
+    /// The script has ended.
     Ended(Ended),
 }
 
-/// A script that runs: ask it what it needs ([`Self::advance`]), answer ([`Self::answer`]), and so on. It does nothing by
-/// itself, and may be dropped wherever it is.
+/// A running script. Its caller alternates [`Self::advance`] and [`Self::answer`]. It does nothing by itself, and may
+/// be dropped at any point.
 pub struct Running {
     future: Pin<Box<dyn Future<Output = Result<u8, Stopped>> + Send>>,
     door: Arc<Door>,
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Running {
 }
 
 impl Script {
-    /// Begins at its first command. A text that is no script ends with exit code 2.
+    /// Starts the script at its first command. A syntax error ends it with exit code 2.
     pub fn start(self) -> Running {
         let door = Arc::new(Door::default());
         let shell = Shell::new(&self, Arc::clone(&door));
@@ -68,13 +68,13 @@ impl Script {
 }
 
 impl Running {
-    /// Goes on to the next thing that it needs, or to its end.
+    /// Runs to the next request, or to the end.
     pub fn advance(&mut self) -> Progress {
         let polled = self.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         let mut state = self.door.lock();
         let code = match (polled, state.request.take()) {
             (Poll::Pending, Some(request)) => return Progress::Needs(request),
-            // It waits for nothing but answers, so this one was not answered.
+            // It waits for answers alone, so the caller did not answer this request.
             (Poll::Pending, None) => Err(Stopped::Answer),
             (Poll::Ready(code), _) => code,
         };
@@ -82,19 +82,19 @@ impl Running {
         Progress::Ended(Ended { code, stdout, stderr })
     }
 
-    /// Ends the script where it is: what it has written to its standard output and its standard error.
+    /// Ends the script at this point, and returns its standard output and its standard error.
     pub fn give_up(self) -> (Vec<u8>, Vec<u8>) {
         let mut state = self.door.lock();
         (std::mem::take(&mut state.stdout), std::mem::take(&mut state.stderr))
     }
 
-    /// Answers the request that [`Self::advance`] came back with last.
+    /// Answers the last request of [`Self::advance`].
     pub fn answer(&mut self, reply: Reply) {
         self.door.lock().reply = Some(reply);
     }
 }
 
-/// The one way between a script and whoever runs it. Both hold it, never at the same time.
+/// The channel between a script and its caller. Both hold it, never at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Door {
     state: Mutex<State>,
@@ -108,7 +108,7 @@ struct State {
     stderr: Vec<u8>,
 }
 
-/// A stream of the whole script.
+/// A standard stream of the whole script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
@@ -121,7 +121,7 @@ impl Door {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for something, and waits until it was answered.
+    /// Sends a request, and waits for its answer.
     pub(crate) async fn ask(&self, request: Request) -> Reply {
         {
             let mut state = self.lock();
@@ -135,7 +135,7 @@ impl Door {
         .await
     }
 
-    /// Writes to a stream of the script's own.
+    /// Writes to a standard stream of the script.
     pub(crate) fn write(&self, stream: Stream, bytes: &[u8]) {
         let mut state = self.lock();
         match stream {

@@ -1,13 +1,13 @@
-//! A script's tree.
+//! The syntax tree of a script.
 
-/// Commands, one after the other.
+/// Commands in sequence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) items: Vec<AndOr>,
 }
 
 impl List {
-    /// The file of a list that is `< FILE` and nothing else.
+    /// Returns the file of a list that is `< FILE` and nothing else.
     pub(crate) fn only_reads(&self) -> Option<&Word> {
         let [AndOr { first: Pipeline { negated: false, stages }, rest }] = self.items.as_slice() else {
             return None;
@@ -33,24 +33,24 @@ pub(crate) struct AndOr {
     pub(crate) rest: Vec<(Connector, Pipeline)>,
 }
 
-/// When the next pipeline runs.
+/// The condition of the next pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connector {
-    /// If the last one succeeded.
+    /// Run it if the last one succeeded.
     And,
-    /// If it failed.
+    /// Run it if the last one failed.
     Or,
 }
 
-/// Commands of which each reads what the one before it writes.
+/// Commands of which each reads the output of the one before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pipeline {
-    /// It succeeds if its last command fails (`!`).
+    /// True if the exit code is inverted (`!`).
     pub(crate) negated: bool,
     pub(crate) stages: Vec<Command>,
 }
 
-/// One command with its redirections, which hold from left to right.
+/// One command with its redirections, which apply from left to right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) body: Body,
@@ -63,7 +63,7 @@ pub(crate) enum Body {
     Simple { assignments: Vec<(String, Word)>, words: Vec<Word> },
     /// `{ LIST; }`
     Group(List),
-    /// `( LIST )`: what it sets ends with it.
+    /// `( LIST )`: its changes of variables end with it.
     Subshell(List),
     /// `if LIST; then LIST; elif ...; else LIST; fi`
     If { branches: Vec<(List, List)>, otherwise: List },
@@ -73,7 +73,7 @@ pub(crate) enum Body {
     For { name: String, words: Vec<Word>, body: List },
 }
 
-/// Which result of its condition ends a loop.
+/// The result of the condition that ends a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// `while`
@@ -82,18 +82,18 @@ pub(crate) enum Ends {
     OnSuccess,
 }
 
-/// Where a stream comes from or goes to.
+/// A redirection of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Redirection {
     /// `<`
     Read(Word),
     /// `>` and `>>`, and `&>` for both streams.
     Write { streams: Streams, file: Word, append: Append },
-    /// `2>&1` and `>&2`: one of the two goes where the other one goes now.
+    /// `2>&1` and `>&2`: one output goes to the present target of the other.
     Join { from: Streams, to: Streams },
 }
 
-/// Which of a command's two outputs.
+/// The outputs that a redirection changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streams {
     Output,
@@ -101,21 +101,21 @@ pub(crate) enum Streams {
     Both,
 }
 
-/// Whether what a file holds stays.
+/// The treatment of a file's old content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Append {
     Yes,
     No,
 }
 
-/// What becomes a part of an argument, one, or several.
+/// The source of a part of an argument, of one argument, or of several.
 pub(crate) type Word = Vec<Piece>;
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) kind: Kind,
-    /// Quoted text is neither split at blanks nor matched against names of files.
+    /// True for quoted text, which is neither split at blanks nor matched against file names.
     pub(crate) quoted: bool,
 }
 
@@ -133,31 +133,31 @@ pub(crate) enum Kind {
     Arithmetic(Word),
 }
 
-/// What a parameter's value becomes.
+/// The modifier of a parameter expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// `${#NAME}`
     Length,
-    /// `${NAME-WORD}`, `=`, `+` and `?`; with `:` an empty value counts as none.
+    /// `${NAME-WORD}`, `=`, `+` and `?`; with `:` an empty value counts as unset.
     Unset { how: Unset, empty_too: bool, word: Word },
     /// `${NAME#PATTERN}`, `##`, `%` and `%%`.
     Trim { end: End, longest: bool, pattern: Word },
 }
 
-/// What stands in for a parameter that is not set.
+/// The replacement of an unset parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unset {
     /// The word.
     Default,
-    /// The word, which is the value from then on.
+    /// The word, which also becomes the value.
     Assign,
-    /// Nothing; and the word if it is set.
+    /// Nothing, or the word if the parameter is set.
     Alternative,
     /// An error.
     Error,
 }
 
-/// Which end of a value.
+/// The end of a value that a pattern trims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Front,

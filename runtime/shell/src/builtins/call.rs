@@ -1,8 +1,8 @@
-//! One call of a command, and what many commands do alike.
+//! One call of a command, and the functions that many commands share.
 
 use crate::interpreter::{Halt, Shell, Streams};
 
-/// A call.
+/// A call of a command.
 pub(super) struct Call<'a> {
     pub(super) shell: &'a mut Shell,
     pub(super) name: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Call<'a> {
 /// The options and operands of a call.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
-    /// Each once, however often it stands there.
+    /// The switches, each once, however often the call repeats it.
     switches: Vec<char>,
     valued: Vec<(char, String)>,
     pub(super) operands: Vec<String>,
@@ -24,7 +24,7 @@ impl Parsed {
         self.switches.contains(&switch)
     }
 
-    /// The last value of an option.
+    /// Returns the last value of an option.
     pub(super) fn value(&self, option: char) -> Option<&str> {
         self.values(option).last()
     }
@@ -35,7 +35,7 @@ impl Parsed {
 }
 
 impl Call<'_> {
-    /// The same call, for what reads other arguments.
+    /// Borrows the call again, for a function that reads other arguments.
     pub(super) fn again(&mut self) -> Call<'_> {
         Call { shell: self.shell, name: self.name, arguments: self.arguments, streams: self.streams }
     }
@@ -44,19 +44,20 @@ impl Call<'_> {
         self.shell.write(self.streams.stdout, text.as_bytes())
     }
 
-    /// Says an error behind the command's name.
+    /// Writes an error after the command's name to standard error.
     pub(super) fn complain(&mut self, text: &str) -> Result<(), Halt> {
         let text = format!("{}: {text}\n", self.name);
         self.shell.write(self.streams.stderr, text.as_bytes())
     }
 
-    /// Says an error, and fails with a code.
+    /// Writes an error, and returns the exit code.
     pub(super) fn fail(&mut self, code: u8, text: &str) -> Result<u8, Halt> {
         self.complain(text)?;
         Ok(code)
     }
 
-    /// Reads options of one letter: those of `switches`, and those of `valued`, which have a value. The error is told.
+    /// Parses options of one letter: those of `switches`, and those of `valued`, which have a value. None after an
+    /// error, which it has written.
     pub(super) fn options(&mut self, switches: &str, valued: &str) -> Result<Option<Parsed>, Halt> {
         let mut parsed = Parsed::default();
         let mut arguments = self.arguments.iter();
@@ -99,7 +100,7 @@ impl Call<'_> {
         Ok(Some(parsed))
     }
 
-    /// The content of a file; none if it cannot be read, which was told. `-` is the standard input.
+    /// Returns the content of a file, or of standard input for `-`. None after an error, which it has written.
     pub(super) async fn content(&mut self, path: &str) -> Result<Option<Vec<u8>>, Halt> {
         if path == "-" {
             return self.shell.read_all(self.streams.stdin).map(Some);
@@ -116,8 +117,8 @@ impl Call<'_> {
         }
     }
 
-    /// The contents of some files, or of the standard input if there are none, each with its name; and whether all were
-    /// read.
+    /// Returns the contents of some files with their names, or of standard input if there are none, and true if all
+    /// were read.
     pub(super) async fn contents(
         &mut self,
         paths: &[String],
@@ -136,12 +137,12 @@ impl Call<'_> {
     }
 }
 
-/// The lines of a text, each with its end, if it has one.
+/// Iterates over the lines of a text, each with its line break, if it has one.
 pub(super) fn lines(content: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     content.split_inclusive(|byte| *byte == b'\n')
 }
 
-/// A line without its end.
+/// Returns a line without its line break.
 pub(super) fn bare(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }

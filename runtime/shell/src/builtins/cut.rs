@@ -3,10 +3,10 @@
 use super::call::{Call, bare, lines};
 use crate::interpreter::Step;
 
-/// What a range takes of memory; each is a byte of the list at least.
+/// Bytes of a range in memory. Each range is at least a byte of the list.
 const RANGE: usize = size_of::<(usize, usize)>();
 
-/// `cut -d CHARACTER -f LIST [-s]` and `cut -c LIST`, of files or of what it reads.
+/// Runs `cut -d CHARACTER -f LIST [-s]` and `cut -c LIST`, on files or standard input.
 pub(super) fn cut(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("s", "dfc")? else { return Ok(1) };
@@ -48,7 +48,7 @@ pub(super) fn cut(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// `1,3-5,7-`
+/// Parses a list such as `1,3-5,7-`.
 fn ranges(list: &str) -> Option<Vec<(usize, usize)>> {
     let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0);
     let range = |part: &str| match part.split_once('-') {

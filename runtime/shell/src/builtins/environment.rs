@@ -7,7 +7,7 @@ use crate::{
     parser::name_length,
 };
 
-/// `export NAME[=VALUE]...`
+/// Runs `export NAME[=VALUE]...`.
 pub(super) fn export(call: &mut Call<'_>) -> Result<u8, Halt> {
     let mut code = 0;
     for argument in call.arguments {
@@ -32,7 +32,7 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len()
 }
 
-/// `unset NAME...`
+/// Runs `unset NAME...`.
 pub(super) fn unset(call: &mut Call<'_>) -> Result<u8, Halt> {
     for name in call.arguments.iter().filter(|argument| !argument.starts_with('-')) {
         call.shell.scope.unset(name);
@@ -40,7 +40,8 @@ pub(super) fn unset(call: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(0)
 }
 
-/// `set -e`, `-u`, `-x`, `-f`, `-o pipefail` and so on, with `+` the other way; or the arguments.
+/// Runs `set -e`, `-u`, `-x`, `-f`, `-o pipefail` and so on, with `+` to switch off; or sets the
+/// arguments.
 pub(super) fn set(call: &mut Call<'_>) -> Result<u8, Halt> {
     let mut arguments = call.arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -81,7 +82,7 @@ fn become_arguments(call: &mut Call<'_>, arguments: &[String]) -> u8 {
     0
 }
 
-/// `printenv [NAME...]`
+/// Runs `printenv [NAME...]`.
 pub(super) fn printenv(call: &mut Call<'_>) -> Result<u8, Halt> {
     if call.arguments.is_empty() {
         return show_environment(call);
@@ -107,7 +108,7 @@ pub(super) fn show_environment(call: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(0)
 }
 
-/// `cd [DIRECTORY]`
+/// Runs `cd [DIRECTORY]`.
 pub(super) fn cd(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let to = call.arguments.iter().find(|argument| *argument != "--").map_or("/charm", String::as_str);
@@ -130,7 +131,7 @@ pub(super) fn pwd(call: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(0)
 }
 
-/// `hostname [-s] [-f]`: the name that the unit's host would have.
+/// Runs `hostname [-s] [-f]`, which prints the unit's host name.
 pub(super) fn hostname(call: &mut Call<'_>) -> Result<u8, Halt> {
     if call.arguments.iter().any(|argument| !matches!(argument.as_str(), "-s" | "-f")) {
         return call.fail(1, "only its name is known: -s and -f are the same");

@@ -1,15 +1,15 @@
-//! What a backslash makes of the characters behind it, in `echo -e` and in `printf`.
+//! Backslash escapes of `echo -e` and `printf`.
 
 use std::ops::ControlFlow;
 
-/// Where an escape stands: each place writes octal numbers in its own way, and `printf` ends at no `\c` of its format.
+/// The context of an escape. Octal numbers differ in each, and `\c` does not end a format of `printf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// A word of `echo -e`: `\0NNN`.
     Echo,
     /// The format of `printf`: `\NNN`.
     Format,
-    /// An argument of `printf` for its `%b`: either.
+    /// An argument of `printf` for `%b`: either form.
     Argument,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn unescape(text: &str, place: Place, bytes: &mut Vec<u8>) -> Control
     ControlFlow::Continue(())
 }
 
-/// Writes what the text behind a backslash begins with; what follows that, or none behind a `\c`.
+/// Writes the escape after a backslash, and returns the rest of the text. None after a `\c`.
 pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Option<&'t str> {
     let mut characters = text.chars();
     let Some(kind) = characters.next() else {
@@ -51,7 +51,7 @@ pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Op
                     let character = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
                     bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 }
-                // Three octal digits may be more than a byte: its lowest eight bits are meant.
+                // Three octal digits may exceed a byte: the lowest eight bits count.
                 _ => bytes.push(number.to_le_bytes()[0]),
             }
             Some(behind)
@@ -68,7 +68,7 @@ pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Op
     }
 }
 
-/// The byte that one character behind a backslash stands for.
+/// Returns the byte of a one-character escape.
 fn simple(kind: char, place: Place) -> Option<u8> {
     Some(match kind {
         'n' => b'\n',
@@ -87,7 +87,8 @@ fn simple(kind: char, place: Place) -> Option<u8> {
     })
 }
 
-/// The number that a text begins with, of so many digits at most, and what follows it; none if it begins with none.
+/// Parses a number of at most `most` digits at the beginning of a text, and returns it with the rest. None without
+/// digits.
 fn number(text: &str, radix: u32, most: usize) -> Option<(u32, &str)> {
     let digits = text.chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
     let (number, behind) = text.split_at_checked(digits)?;

@@ -8,7 +8,8 @@ use crate::{
     interpreter::{FileFault, Halt, Step},
 };
 
-/// `ls [-a] [-d] [-1] [PATH...]`: a name a line, as where nobody looks on.
+/// Runs `ls [-a] [-d] [-1] [PATH...]`, with one name on each line, as GNU's does without a
+/// terminal.
 pub(super) fn ls(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(mut parsed) = call.options("1adA", "")? else { return Ok(2) };
@@ -53,7 +54,7 @@ async fn list(call: &mut Call<'_>, path: &str, parsed: &Parsed) -> Result<Result
     Ok(Ok(()))
 }
 
-/// `mkdir [-p] DIRECTORY...`
+/// Runs `mkdir [-p] DIRECTORY...`.
 pub(super) fn mkdir(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("p", "")? else { return Ok(1) };
@@ -77,7 +78,7 @@ async fn make(call: &mut Call<'_>, path: String) -> Result<Result<(), FileFault>
     Ok(call.shell.file(FileCall::MakeDirectory { path }).await?.map(drop))
 }
 
-/// Makes a directory with those above it, as far as they are missing.
+/// Makes a directory and its missing parents.
 async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), FileFault>, Halt> {
     let ends = path.match_indices('/').skip(1).map(|(at, _)| at).chain([path.len()]);
     for end in ends {
@@ -97,7 +98,7 @@ async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), FileFaul
     Ok(Ok(()))
 }
 
-/// `rm [-f] [-r] PATH...`
+/// Runs `rm [-f] [-r] PATH...`.
 pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("frR", "")? else { return Ok(1) };
@@ -122,7 +123,7 @@ pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// Removes what is in a directory before the directory itself.
+/// Removes a directory's content, then the directory itself.
 async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<Result<(), FileFault>, Halt> {
     let path = call.shell.path(path);
     let mut waiting = vec![(path, kind, false)];
@@ -148,7 +149,7 @@ async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<R
     Ok(Ok(()))
 }
 
-/// `touch FILE...`
+/// Runs `touch FILE...`.
 pub(super) fn touch(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("", "")? else { return Ok(1) };
@@ -167,7 +168,7 @@ pub(super) fn touch(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// `tee [-a] [FILE...]`
+/// Runs `tee [-a] [FILE...]`.
 pub(super) fn tee(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("a", "")? else { return Ok(1) };

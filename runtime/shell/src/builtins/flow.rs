@@ -1,4 +1,4 @@
-//! Commands that end something, or do nothing.
+//! Commands that end scripts or loops, or do nothing.
 
 use super::call::Call;
 use crate::interpreter::Halt;
@@ -11,12 +11,12 @@ pub(super) fn no(_: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(1)
 }
 
-/// `exit [CODE]`; the last command's code unless one is said.
+/// Runs `exit [CODE]`. The default is the last command's exit code.
 pub(super) fn exit(call: &mut Call<'_>) -> Result<u8, Halt> {
     let code = match call.arguments {
         [] => call.shell.status,
         [code, ..] => match code.parse::<i64>() {
-            // As a process: the lowest eight bits.
+            // The lowest eight bits count, as for a process.
             Ok(code) => u8::try_from(code.rem_euclid(256)).unwrap_or(u8::MAX),
             Err(_) => call.fail(2, &format!("{code}: numeric argument required"))?,
         },
@@ -38,7 +38,7 @@ pub(super) fn next_turn(call: &mut Call<'_>) -> Result<u8, Halt> {
     }
 }
 
-/// How many loops are meant.
+/// Parses the loop count of `break` and `continue`. None after an error, which it has written.
 fn count(call: &mut Call<'_>) -> Result<Option<u32>, Halt> {
     call.shell.status = 0;
     let Some(text) = call.arguments.first() else { return Ok(Some(1)) };

@@ -8,14 +8,14 @@ use crate::interpreter::{Halt, Step};
 /// The largest compiled pattern, in bytes. It bounds the time of compiling, too.
 const MAX_COMPILED: usize = 256 << 10;
 
-/// The longest pattern, in bytes: what is longer compiles to more than that.
+/// The longest pattern, in bytes. A longer one would exceed [`MAX_COMPILED`].
 const MAX_PATTERN: usize = 64 << 10;
 
-/// What each byte of a pattern costs: the tree that it is read into takes so much memory.
+/// Work for each byte of a pattern: its syntax tree takes so much memory.
 const COMPILING_BYTE: usize = 256;
 
-/// What compiling one is charged with, in bytes of work: most are small. Counts multiply what they count, and classes
-/// are tables of all that Unicode has.
+/// Work for compiling a pattern, in bytes: most are small. Counts multiply the states that they repeat, and classes
+/// are tables of all Unicode characters.
 const COMPILING: usize = 32 << 10;
 const COMPILING_CLASSES: usize = 128 << 10;
 const COMPILING_COUNTS: usize = 1 << 20;
@@ -23,7 +23,7 @@ const COMPILING_COUNTS: usize = 1 << 20;
 /// The most states of a compiled pattern.
 const MAX_STATES: usize = MAX_COMPILED / 16;
 
-/// `grep [-EFchilnoqsvwx] [-e PATTERN] [PATTERN] [FILE...]`
+/// Runs `grep [-EFchilnoqsvwx] [-e PATTERN] [PATTERN] [FILE...]`.
 pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(mut parsed) = call.options("EFchilnoqsvwxGH", "e")? else { return Ok(2) };
@@ -66,7 +66,7 @@ pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// Searches one text; whether something was found.
+/// Searches one text, and returns true if a line matched.
 fn search(
     call: &mut Call<'_>,
     (pattern, price): (&Regex, usize),
@@ -104,8 +104,7 @@ fn search(
     Ok(count > 0)
 }
 
-/// Writes each part of a line that matches. Which one is next may depend on all that is left of the line, so that is
-/// paid for each time.
+/// Writes each part of a line that matches. Each search may look at the whole rest of the line, so each pays for it.
 fn parts(
     call: &mut Call<'_>,
     (pattern, price): (&Regex, usize),
@@ -133,14 +132,14 @@ fn show(call: &mut Call<'_>, front: &str, part: &[u8]) -> Result<(), Halt> {
     Ok(())
 }
 
-/// What a byte of a text costs: as many states of the pattern as it may have to be tried with.
+/// Returns the work for one byte of text: the most states of the pattern that it may be tried with.
 fn price(patterns: &[String], length: usize, parsed: &Parsed) -> usize {
     let special = |pattern: &String| pattern.contains(['*', '+', '?', '{', '|', '[', '(', '.', '\\']);
     if parsed.has('F') || !patterns.iter().any(special) {
-        // Plain texts are looked for all at once.
+        // One search finds all plain texts at once.
         return length / 16 + 4;
     }
-    // What is to be there so many times has so many times the states.
+    // A counted repetition multiplies the states.
     let counts = patterns.iter().flat_map(|pattern| pattern.split('{').skip(1)).filter_map(|behind| {
         let numbers = behind.split(['}', '\\']).next()?.split(',');
         numbers.filter_map(|number| number.parse::<usize>().ok()).max()
@@ -149,13 +148,13 @@ fn price(patterns: &[String], length: usize, parsed: &Parsed) -> usize {
     (length / 2 + 4).saturating_mul(times)
 }
 
-/// Why lines cannot be looked for.
+/// An error of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum PatternError {
-    /// It would take more memory than a pattern may.
+    /// The compiled pattern would exceed its bound in memory.
     #[error("the pattern is too large")]
     TooLarge,
-    /// It is not of the grammar.
+    /// The pattern is no regular expression.
     #[error("the pattern is no regular expression")]
     Unreadable,
 }
@@ -187,7 +186,8 @@ fn compiled(patterns: &[String], parsed: &Parsed) -> Result<Regex, PatternError>
         })
 }
 
-/// A basic pattern as an extended one: in the one `\(` groups and `(` is text, in the other it is the other way round.
+/// Converts a basic pattern to an extended one. `\(` groups and `(` is text in a basic one; an extended one is the
+/// other way round.
 fn extended(pattern: &str) -> String {
     let mut result = String::new();
     let mut characters = pattern.chars();
@@ -200,7 +200,7 @@ fn extended(pattern: &str) -> String {
                 None => result.push_str(r"\\"),
             },
             '(' | ')' | '{' | '}' | '|' | '+' | '?' => result.extend(['\\', character]),
-            // There is nothing that it could repeat.
+            // The `*` has nothing to repeat.
             '*' if is_first => result.push_str(r"\*"),
             character => result.push(character),
         }

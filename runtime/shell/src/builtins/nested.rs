@@ -1,4 +1,4 @@
-//! Commands that run others.
+//! Commands that run other commands.
 
 use periapt_hook::is_hook_tool;
 
@@ -9,7 +9,8 @@ use super::{
 };
 use crate::interpreter::{Halt, Step};
 
-/// `sh -c TEXT [NAME [ARGUMENT...]]`, `sh FILE [ARGUMENT...]`, or the script that it reads.
+/// Runs `sh -c TEXT [NAME [ARGUMENT...]]`, `sh FILE [ARGUMENT...]`, or a script from standard
+/// input.
 pub(super) fn sh(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let outer = call.shell.copied_scope()?;
@@ -42,7 +43,7 @@ async fn script(call: &mut Call<'_>) -> Result<(), Halt> {
                     arguments.next();
                     scope.pipe_fails = true;
                 }
-                // A login shell, and one that is told to be none.
+                // `-l` (login shell) and `-` change nothing.
                 'l' | '-' => {}
                 _ => {
                     call.shell.status = call.fail(2, &format!("option -{letter} is not known here"))?;
@@ -76,7 +77,7 @@ async fn script(call: &mut Call<'_>) -> Result<(), Halt> {
     call.shell.text(&text, call.streams).await
 }
 
-/// `env [NAME=VALUE...] [COMMAND [ARGUMENT...]]`
+/// Runs `env [NAME=VALUE...] [COMMAND [ARGUMENT...]]`.
 pub(super) fn env(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let is_setting = |argument: &&String| argument.split_once('=').is_some_and(|(name, _)| is_name(name));
@@ -103,7 +104,7 @@ pub(super) fn env(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// `command COMMAND [ARGUMENT...]`, and `command -v NAME`: whether there is such a command.
+/// Runs `command COMMAND [ARGUMENT...]`, and `command -v NAME`, which looks the command up.
 pub(super) fn command(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         match call.arguments {

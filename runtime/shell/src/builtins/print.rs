@@ -6,7 +6,7 @@ use super::{
 };
 use crate::interpreter::Halt;
 
-/// `echo [-n] [-e] [-E] [WORD...]`, as bash has it.
+/// Runs `echo [-n] [-e] [-E] [WORD...]`, as bash does.
 pub(super) fn echo(call: &mut Call<'_>) -> Result<u8, Halt> {
     let (mut ends, mut escapes) = (true, false);
     let mut words = call.arguments;
@@ -34,7 +34,7 @@ pub(super) fn echo(call: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(0)
 }
 
-/// `seq [FIRST [STEP]] LAST`
+/// Runs `seq [FIRST [STEP]] LAST`.
 pub(super) fn seq(call: &mut Call<'_>) -> Result<u8, Halt> {
     let mut numbers = Vec::new();
     for argument in call.arguments {

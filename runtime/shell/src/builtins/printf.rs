@@ -9,15 +9,15 @@ use super::{
 };
 use crate::interpreter::Halt;
 
-/// The widest column, and the most digits: more are a way to fill memory.
+/// The widest column, and the most digits: larger ones would fill memory.
 const MAX_WIDTH: usize = 4_096;
 
-/// What a conversion costs beside the bytes that it reads and makes.
+/// Work for a conversion beside the bytes that it reads and makes.
 const CONVERSION: usize = 64;
 
 const USAGE: &str = "usage: printf [-v var] format [arguments]";
 
-/// `printf [-v VARIABLE] FORMAT [ARGUMENT...]`, the format again for as long as there are arguments.
+/// Runs `printf [-v VARIABLE] FORMAT [ARGUMENT...]`. The format repeats until it has used all arguments.
 pub(super) fn printf(call: &mut Call<'_>) -> Result<u8, Halt> {
     let (mut arguments, mut variable) = (call.arguments, None);
     while let [first, rest @ ..] = arguments {
@@ -55,18 +55,18 @@ pub(super) fn printf(call: &mut Call<'_>) -> Result<u8, Halt> {
     }
 }
 
-/// A call at work.
+/// The state of a call.
 struct Printing<'p, 'a> {
     call: &'p mut Call<'a>,
-    /// Those that no conversion has taken yet.
+    /// The arguments that no conversion has taken yet.
     arguments: &'a [String],
-    /// What is to be written.
+    /// The output so far.
     made: Vec<u8>,
     code: u8,
 }
 
 impl<'a> Printing<'_, 'a> {
-    /// Goes through the format once. It breaks off at a conversion that there is not, and at a `\c`.
+    /// Goes through the format once. It breaks off at an unknown conversion, and at a `\c` of an argument.
     fn round(&mut self, format: &str) -> Result<ControlFlow<()>, Halt> {
         self.call.shell.pay(format.len().saturating_add(CONVERSION))?;
         let mut rest = format;
@@ -88,20 +88,20 @@ impl<'a> Printing<'_, 'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Writes what was made, or makes it the variable's value.
+    /// Writes the output, or sets the variable to it.
     fn flush(&mut self, variable: Option<&str>) -> Result<(), Halt> {
         let Some(name) = variable else {
             return self.call.shell.write(self.call.streams.stdout, &std::mem::take(&mut self.made));
         };
         self.call.shell.check(self.made.len())?;
         self.call.shell.pay(self.made.len())?;
-        // A variable is text, and ends where one in C would.
+        // A variable is text, and ends at a NUL byte, as in C.
         let text = self.made.split(|byte| *byte == 0).next().unwrap_or_default();
         self.call.shell.scope.set(name, String::from_utf8_lossy(text).into_owned());
         Ok(())
     }
 
-    /// Does what stands behind a `%`; what follows it, or none if the output ends here.
+    /// Runs the conversion after a `%`, and returns the rest of the format. None if the output ends here.
     fn conversion<'f>(&mut self, text: &'f str) -> Result<Option<&'f str>, Halt> {
         if let Some(behind) = text.strip_prefix('%') {
             self.made.push(b'%');
@@ -112,7 +112,7 @@ impl<'a> Printing<'_, 'a> {
         let (precision, rest) = match rest.strip_prefix('.') {
             Some(rest) => {
                 let (precision, rest) = self.size(rest)?;
-                // One below 0 is none.
+                // A negative precision counts as none.
                 (usize::try_from(precision).ok(), rest)
             }
             None => (None, rest),
@@ -124,7 +124,7 @@ impl<'a> Printing<'_, 'a> {
             return self.ends(&format!("{wide}: column too wide"));
         };
         let column = Column { flags, left: flags.contains('-') || width < 0, width: size, precision };
-        // Sizes of C's types mean nothing here.
+        // Sizes of C's types have no effect.
         let mut characters = rest.trim_start_matches(['h', 'l', 'L', 'j', 'z', 't']).chars();
         let kind = characters.next();
         self.call.shell.pay(size.saturating_add(precision.unwrap_or(0)).saturating_add(CONVERSION))?;
@@ -157,7 +157,7 @@ impl<'a> Printing<'_, 'a> {
             }
             Some(kind @ ('u' | 'x' | 'X' | 'o')) => {
                 let number = self.number(-i128::from(u64::MAX), u64::MAX.into())?;
-                // A negative one wraps around, as in C.
+                // A negative number wraps around, as in C.
                 column.unsigned(kind, number as u64, &mut self.made);
             }
             Some(other) => return self.ends(&format!("`{other}': invalid format character")),
@@ -166,13 +166,13 @@ impl<'a> Printing<'_, 'a> {
         Ok(Some(characters.as_str()))
     }
 
-    /// Says an error behind which nothing is printed.
+    /// Writes an error that ends the output.
     fn ends<T>(&mut self, error: &str) -> Result<Option<T>, Halt> {
         self.code = self.call.fail(1, error)?;
         Ok(None)
     }
 
-    /// The next argument, which is paid for; an empty one if there are no more.
+    /// Takes the next argument, and pays for it. Empty if there are no more.
     fn next(&mut self) -> Result<&'a str, Halt> {
         let Some((first, rest)) = self.arguments.split_first() else { return Ok("") };
         self.arguments = rest;
@@ -180,7 +180,7 @@ impl<'a> Printing<'_, 'a> {
         Ok(first)
     }
 
-    /// A width or a precision, which may be an argument (`*`), and what follows it; 0 if there is none.
+    /// Parses a width or a precision, which may be an argument (`*`), and returns it with the rest. 0 if there is none.
     fn size<'f>(&mut self, text: &'f str) -> Result<(i64, &'f str), Halt> {
         if let Some(rest) = text.strip_prefix('*') {
             let number = self.number(i64::MIN.into(), i64::MAX.into())?;
@@ -191,7 +191,7 @@ impl<'a> Printing<'_, 'a> {
         Ok((size, rest))
     }
 
-    /// The next argument as a number, as far as it is one within its bounds: what else it is, is told.
+    /// Parses the next argument as a number within bounds. It writes an error for a text that is none, and goes on.
     fn number(&mut self, least: i128, most: i128) -> Result<i128, Halt> {
         let text = self.next()?;
         let (number, error) = number(text);
@@ -204,8 +204,8 @@ impl<'a> Printing<'_, 'a> {
     }
 }
 
-/// A text as a number of C: one that begins with 0 is octal, with 0x hexadecimal, with a quote the code of the character
-/// behind it. It is as much of the text as there are digits; and what is wrong with the rest.
+/// Parses a number as C does: a leading 0 means octal, 0x hexadecimal, a quote the code of the next character. Returns
+/// the number of the leading digits, and an error for the rest of the text.
 fn number(text: &str) -> (i128, Option<&'static str>) {
     if let Some(character) = text.strip_prefix(['\'', '"']) {
         return (character.chars().next().map_or(0, |character| u32::from(character).into()), None);
@@ -235,24 +235,24 @@ fn number(text: &str) -> (i128, Option<&'static str>) {
     (if negative { -number } else { number }, error)
 }
 
-/// How a value is put into its place.
+/// The format of one value in its column.
 #[derive(Clone, Copy)]
 struct Column<'f> {
     flags: &'f str,
-    /// Whether what fills it stands on the right.
+    /// True if the padding stands on the right.
     left: bool,
     width: usize,
     precision: Option<usize>,
 }
 
 impl Column<'_> {
-    /// Writes a text, of which the precision is the most bytes.
+    /// Writes a text. The precision is the most bytes of it.
     fn text(self, text: &[u8], made: &mut Vec<u8>) {
         let most = self.precision.unwrap_or(usize::MAX).min(text.len());
         self.fill(text.get(..most).unwrap_or(text), made);
     }
 
-    /// Writes a number, of which the precision is the fewest digits.
+    /// Writes a number. The precision is the fewest digits.
     fn number(self, prefix: &str, digits: &str, made: &mut Vec<u8>) {
         let digits = if self.precision == Some(0) && digits == "0" { "" } else { digits };
         let zeros = match self.precision {
@@ -290,7 +290,7 @@ impl Column<'_> {
     }
 }
 
-/// The characters at the beginning of a text for which something holds, and the rest.
+/// Splits a text after its leading characters that satisfy a condition.
 fn split_while(text: &str, holds: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|character| !holds(character)).unwrap_or(text.len()))
 }

@@ -3,14 +3,14 @@
 use super::{call::Call, environment::is_name};
 use crate::interpreter::{Halt, expand::is_blank};
 
-/// A character of a line, and whether a backslash makes it stand for itself.
+/// A character of a line, and true if a backslash quotes it.
 type Read = (char, bool);
 
-/// What a character of a line takes of memory.
+/// Bytes of a line's character in memory.
 const PLACE: usize = size_of::<Read>();
 
-/// `read [-r] NAME...`: one line, its last name taking what is left. Without `-r`, a backslash makes the character behind
-/// it stand for itself, and joins a line to the next one.
+/// Runs `read [-r] NAME...` on one line. The last name takes the rest. Without `-r`, a backslash quotes the next
+/// character, and joins a line to the next one.
 pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Halt> {
     let Some(parsed) = call.options("r", "")? else { return Ok(2) };
     if let Some(wrong) = parsed.operands.iter().find(|name| !is_name(name)) {
@@ -31,11 +31,11 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Halt> {
     }
     let value = rest.last();
     call.shell.scope.set(last, text(value));
-    // The last line of a text that does not end it is read, and is the end.
+    // A last line without a line break is read, and counts as the end.
     Ok(u8::from(!ended))
 }
 
-/// Reads a line, with those that backslashes join to it, and whether it has an end.
+/// Reads a line, with those that backslashes join to it, and returns true if it has a line break.
 fn line(call: &mut Call<'_>, raw: bool) -> Result<(Vec<Read>, bool), Halt> {
     let mut line = Vec::new();
     loop {
@@ -66,7 +66,7 @@ fn text(line: &[Read]) -> String {
     line.iter().map(|(character, _)| character).collect()
 }
 
-/// What is left of a line to be split.
+/// The rest of a line to split.
 #[derive(Clone, Copy)]
 struct Rest<'l> {
     line: &'l [Read],
@@ -88,7 +88,7 @@ impl<'l> Rest<'l> {
         }
     }
 
-    /// Takes one field, with what separates it from the next one: blanks, with another separator among them or without.
+    /// Takes one field, with its separator: blanks, with or without another separator among them.
     fn field(&mut self) -> &'l [Read] {
         let end = self.line.iter().position(|read| self.separates(*read)).unwrap_or(self.line.len());
         let (field, behind) = self.line.split_at(end);
@@ -101,7 +101,7 @@ impl<'l> Rest<'l> {
         field
     }
 
-    /// What is left for the last name: a separator behind an only field is none of it, and blanks at the end are not.
+    /// Returns the field of the last name. It lacks blanks at its end, and a separator after an only field.
     fn last(mut self) -> &'l [Read] {
         let whole = self;
         let field = self.field();

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::call::Call;
 use crate::{Request, interpreter::Step};
 
-/// The longest sleep: longer than any budget of time, and a number that every clock takes.
+/// The longest sleep: longer than any time budget, and within the range of every clock.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// `sleep NUMBER[smhd]...`
+/// Runs `sleep NUMBER[smhd]...`.
 pub(super) fn sleep(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         const SEE: &str = "Try 'sleep --help' for more information.";

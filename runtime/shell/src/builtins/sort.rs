@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use super::call::{Call, bare, lines};
 use crate::interpreter::Step;
 
-/// `sort [-n] [-r] [-u] [FILE...]`, by bytes.
+/// Runs `sort [-n] [-r] [-u] [FILE...]`, which compares bytes.
 pub(super) fn sort(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("nru", "")? else { return Ok(2) };
         let (contents, all) = call.contents(&parsed.operands).await?;
         let mut sorted: Vec<&[u8]> = Vec::new();
-        // Each line is compared with some others, and takes a place of its own.
+        // Work for the comparisons of each line, and for its place in memory.
         for line in contents.iter().flat_map(|(_, content)| lines(content)).map(bare) {
             call.shell.pay((line.len() + 64).saturating_mul(20))?;
             sorted.push(line);
@@ -39,7 +39,7 @@ pub(super) fn sort(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// The number that a line begins with; 0 if it begins with none.
+/// Parses the number at the beginning of a line; 0 if there is none.
 fn number(line: &[u8]) -> f64 {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_start();
@@ -47,7 +47,7 @@ fn number(line: &[u8]) -> f64 {
     text.get(..end).and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// `uniq [-c] [FILE]`: equal lines in a row once.
+/// Runs `uniq [-c] [FILE]`, which merges equal lines in a row.
 pub(super) fn uniq(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("c", "")? else { return Ok(1) };

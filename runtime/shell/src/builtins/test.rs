@@ -13,7 +13,7 @@ pub(super) fn test(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// `[ EXPRESSION ]`
+/// Runs `[ EXPRESSION ]`.
 pub(super) fn bracket(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         match call.arguments {
@@ -23,7 +23,7 @@ pub(super) fn bracket(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// 0 if it is true, 1 if not, 2 if it is no expression. `-o` binds weaker than `-a`.
+/// Evaluates an expression: 0 for true, 1 for false, 2 for an error. `-o` binds weaker than `-a`.
 async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Halt> {
     let mut either = false;
     for all in arguments.split(|argument| argument == "-o") {
@@ -42,7 +42,7 @@ async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Hal
 
 async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<bool, String>, Halt> {
     let negations = arguments.iter().take_while(|argument| *argument == "!").count();
-    // A `!` that stands alone is a text.
+    // A lone `!` is a text.
     let negations = negations.min(arguments.len().saturating_sub(1));
     let words: Vec<&str> = arguments.iter().skip(negations).map(String::as_str).collect();
     let holds = match words.as_slice() {
@@ -60,8 +60,8 @@ async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<boo
     Ok(holds.map(|holds| holds != (negations % 2 == 1)))
 }
 
-/// Whether a file is as asked; none if nothing such can be asked. What is there can be read. No file can be executed,
-/// whatever permissions its charm gave it; a directory can be entered.
+/// Tests a file. None for an unknown option. Every existing file is readable. No file is executable, whatever its
+/// mode in the charm; a directory is.
 async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Result<Option<bool>, Halt> {
     let is_directory = |found: FileStat| found.kind == FileKind::Directory;
     let holds: fn(FileStat) -> bool = match option {

@@ -14,7 +14,7 @@ pub(super) fn cat(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-/// Which end of a text is shown.
+/// The end of a text that a command shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Head,
@@ -29,7 +29,7 @@ pub(super) fn tail(call: Call<'_>) -> Step<'_, u8> {
     Box::pin(part(call, Part::Tail))
 }
 
-/// `-n COUNT` and `-c COUNT`; `-COUNT` is `-n COUNT`.
+/// Runs `head` or `tail` with `-n COUNT` or `-c COUNT`; `-COUNT` is `-n COUNT`.
 async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Halt> {
     let is_count =
         |argument: &String| argument.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
@@ -40,7 +40,7 @@ async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Halt> {
     let Some(parsed) = (Call { arguments: &plain, ..call.again() }).options("q", "nc")? else { return Ok(1) };
     let in_bytes = parsed.value('c');
     let text = in_bytes.or(parsed.value('n')).unwrap_or("10");
-    // From the other end: `head -n -1` and `tail -n +2`.
+    // `head -n -1` and `tail -n +2` count from the other end.
     let other = if part == Part::Head { '-' } else { '+' };
     let from_other = text.starts_with(other);
     let Ok(count) = text.trim_start_matches(['-', '+']).parse::<usize>() else {
@@ -55,7 +55,7 @@ async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Halt> {
             call.say(&format!("{gap}==> {path} <==\n"))?;
         }
         let total = if in_bytes.is_some() { content.len() } else { lines(content).count() };
-        // Where the text is cut, counted in units from its beginning.
+        // The position of the cut, counted in units from the beginning of the text.
         let cut = match (part, from_other) {
             (Part::Head, false) => count.min(total),
             (Part::Head, true) | (Part::Tail, false) => total.saturating_sub(count),
@@ -71,10 +71,10 @@ async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Halt> {
     Ok(u8::from(!all))
 }
 
-/// How often `wc` looks at a byte.
+/// The number of times that `wc` reads a byte.
 const COUNTING: usize = 4;
 
-/// `wc [-l] [-w] [-c] [FILE...]`
+/// Runs `wc [-l] [-w] [-c] [FILE...]`.
 pub(super) fn wc(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("lwcm", "")? else { return Ok(1) };

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::call::Call;
 use crate::interpreter::Halt;
 
-/// The most characters of a set: all that have one byte.
+/// The most characters of a set: all one-byte characters.
 const MAX_SET: usize = 256;
 
-/// The longest text of a set, in bytes: what is longer has more characters.
+/// The longest text of a set, in bytes. A longer one would exceed [`MAX_SET`].
 const MAX_TEXT: usize = 4_096;
 
-/// What a byte of a set costs: a class that is not closed is looked for at each.
+/// Work for a byte of a set: each `[:` searches the rest for its end.
 const SET: usize = 256;
 
-/// What a byte of the text costs: its character is looked for in a set.
+/// Work for a byte of the text: a set is searched for its character.
 const CHARACTER: usize = 8;
 
-/// `tr [-d | -s] SET [SET]`
+/// Runs `tr [-d | -s] SET [SET]`.
 pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Halt> {
     let Some(parsed) = call.options("ds", "")? else { return Ok(1) };
     let length = parsed.operands.iter().map(String::len).max().unwrap_or(0);
@@ -55,7 +55,7 @@ pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Halt> {
         }
         None => squeezed(&mut text.chars(), from),
         Some(to) => {
-            // Of one that stands there twice, the last place counts.
+            // The last place of a repeated character counts.
             let others = to.iter().copied().chain(std::iter::repeat(last));
             let table: BTreeMap<char, char> = from.iter().copied().zip(others).collect();
             let mut replaced = text.chars().map(|character| *table.get(&character).unwrap_or(&character));
@@ -66,7 +66,7 @@ pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(0)
 }
 
-/// `a-z`, `[:upper:]`, `\n`
+/// Parses a set such as `a-z`, `[:upper:]` or `\n`.
 fn set(text: &str) -> Option<Vec<char>> {
     let mut set = Vec::new();
     let mut rest = text;

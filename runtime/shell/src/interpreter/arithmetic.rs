@@ -1,39 +1,39 @@
-//! The numbers of `$((...))`: whole ones of 64 bits that wrap around.
+//! Arithmetic of `$((...))`: integers of 64 bits that wrap around.
 
-/// How deep parentheses and signs may be nested: each takes stack.
+/// The deepest nesting of parentheses and signs: each level takes stack.
 const MAX_DEPTH: u32 = 32;
 
-/// The longest text that may be a number.
+/// The longest text of a number, in bytes.
 const LONGEST: usize = 128;
 
-/// How much of a wrong text a message shows, in characters.
+/// The most characters of a wrong text in a message.
 const SHOWN: usize = 32;
 
-/// What is wrong with an expression.
+/// An error of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ArithmeticError {
-    /// This cannot stand where it stands.
+    /// A character or word is out of place.
     #[error("unexpected {0:?}")]
     Unexpected(String),
-    /// It has too many parentheses or signs within each other.
+    /// Too many parentheses or signs within each other.
     #[error("nested too deep")]
     TooDeep,
-    /// It ends within parentheses.
+    /// A parenthesis is not closed.
     #[error("a parenthesis is not closed")]
     NotClosed,
-    /// A word in it, or what a variable holds.
+    /// A word in the expression, or a variable's value, is no number.
     #[error("{0:?} is no number (one that begins with 0 is octal)")]
     NoNumber(String),
-    /// Nothing can be divided by it.
+    /// A division by zero.
     #[error("division by 0")]
     DivisionByZero,
 }
 
-/// Operators of two operands from the weakest to the strongest; longer ones come first where one begins another.
+/// Binary operators from the weakest to the strongest. A longer one comes before its own prefix.
 const LEVELS: [&[&str]; 6] =
     [&["||"], &["&&"], &["==", "!="], &["<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
 
-/// The value of an expression, in which names stand for variables.
+/// Evaluates an expression. Names in it are variables.
 pub(super) fn evaluate<'v>(text: &str, variable: &dyn Fn(&str) -> &'v str) -> Result<i64, ArithmeticError> {
     let mut reader = Reader { rest: text, variable, left: MAX_DEPTH };
     let value = reader.level(0)?;
@@ -107,13 +107,13 @@ impl Reader<'_, '_> {
             true => word,
             false => (self.variable)(word),
         };
-        // A name may stand in the expression any number of times: a long value is not looked through each time.
+        // A name may appear any number of times, so a long value is not parsed each time.
         let number = if text.len() > LONGEST { None } else { integer(text) };
         number.ok_or_else(|| ArithmeticError::NoNumber(text.chars().take(SHOWN).collect()))
     }
 }
 
-/// A number as C writes it: one that begins with 0 is octal, with 0x hexadecimal; no text is 0.
+/// Parses a number as C writes it: a leading 0 means octal, 0x hexadecimal. An empty text is 0.
 pub(crate) fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix(['-', '+']) {
@@ -131,7 +131,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     if digits.starts_with(['-', '+']) {
         return None;
     }
-    // The least number has no positive counterpart.
+    // The smallest number has no positive counterpart.
     let number = i128::from_str_radix(digits, radix).ok()?;
     i64::try_from(if negative { -number } else { number }).ok()
 }

@@ -1,4 +1,4 @@
-//! From words to arguments: parameters, substitutions, splitting at blanks, patterns.
+//! Word expansion: parameters, substitutions, field splitting, patterns.
 
 use super::{Halt, Output, Shell, Step, Streams, arithmetic};
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
     syntax::{Change, End, Kind, List, Piece, Unset, Word},
 };
 
-/// What an argument in the making takes beside its bytes: two texts, and a place in a vector that grows.
+/// Bytes of an unfinished argument beside its own: two texts, and a place in a vector that grows.
 const FIELD: usize = 128;
 
-/// An argument in the making: as text, and as a pattern in which quoted characters stand for themselves.
+/// An unfinished argument: as text, and as a pattern with its quoted characters escaped.
 #[derive(Debug, Default)]
 struct Field {
     text: String,
@@ -44,10 +44,10 @@ impl Fields {
         self.open.get_or_insert_default().push(text, quoted);
     }
 
-    /// A value that is not quoted: separators end an argument. Blanks among them count once, however many they are, and
-    /// belong to a separator of another kind beside them.
+    /// Splits an unquoted value at separators. A run of blanks counts as one separator, and joins an adjacent separator
+    /// of another kind.
     fn split(&mut self, value: &str, separators: &str, meter: &mut Meter) -> Result<(), Stopped> {
-        // Each character is looked for among the separators.
+        // Each character is compared with each separator.
         meter.bytes(value.len().saturating_mul(separators.len().max(1)))?;
         let mut rest = value;
         let mut behind_blank = false;
@@ -74,7 +74,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Ends an argument, if there is one, and pays for it.
+    /// Ends an open argument, and pays for it.
     fn end(&mut self, meter: &mut Meter) -> Result<(), Stopped> {
         if let Some(field) = self.open.take() {
             meter.bytes(field.text.len().saturating_mul(2).saturating_add(FIELD))?;
@@ -86,7 +86,7 @@ impl Fields {
 }
 
 impl Shell {
-    /// The arguments that words become.
+    /// Expands words to arguments.
     pub(crate) async fn fields(&mut self, words: &[Word], streams: Streams) -> Result<Vec<String>, Halt> {
         let mut arguments = Vec::new();
         for word in words {
@@ -110,7 +110,7 @@ impl Shell {
         Ok(arguments)
     }
 
-    /// The one text that a word becomes where it is not split.
+    /// Expands a word to one text, without field splitting.
     pub(crate) fn joined<'a>(&'a mut self, word: &'a Word, streams: Streams) -> Step<'a, String> {
         Box::pin(async move { Ok(self.unsplit(word, streams).await?.text) })
     }
@@ -157,7 +157,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The value of a part of a word.
+    /// Returns the value of a part of a word.
     async fn value(&mut self, piece: &Piece, streams: Streams) -> Result<String, Halt> {
         match &piece.kind {
             Kind::Text(text) => Ok(text.clone()),
@@ -165,7 +165,7 @@ impl Shell {
             Kind::Output(list) => self.output(list, streams).await,
             Kind::Arithmetic(word) => {
                 let text = self.joined(word, streams).await?;
-                // Each name in it is looked up.
+                // Each name in the expression is looked up.
                 self.pay(text.len().saturating_mul(16))?;
                 let variable = |name: &str| self.scope.get(name).unwrap_or_default();
                 match arithmetic::evaluate(&text, &variable) {
@@ -176,7 +176,7 @@ impl Shell {
         }
     }
 
-    /// What a list writes, without the ends of lines behind it.
+    /// Runs a list, and returns its output without the line breaks at its end.
     async fn output(&mut self, list: &List, streams: Streams) -> Result<String, Halt> {
         if let Some(file) = list.only_reads() {
             return self.content(file, streams).await;
@@ -189,7 +189,7 @@ impl Shell {
         self.substitute(&bytes)
     }
 
-    /// `$(< FILE)`: what the file holds.
+    /// Returns a file's content, for `$(< FILE)`.
     async fn content(&mut self, file: &Word, streams: Streams) -> Result<String, Halt> {
         let path = self.joined(file, streams).await?;
         let bytes = match path.as_str() {
@@ -207,7 +207,7 @@ impl Shell {
         }
     }
 
-    /// The text that bytes become, without the ends of lines behind it.
+    /// Converts bytes to text, without the line breaks at its end.
     fn substitute(&mut self, bytes: &[u8]) -> Result<String, Halt> {
         self.pay(bytes.len())?;
         let mut text = String::from_utf8_lossy(bytes).replace('\0', "");
@@ -270,7 +270,7 @@ impl Shell {
         Err(Halt::Exit(1))
     }
 
-    /// A parameter's value, which is paid for before it is copied.
+    /// Returns a parameter's value, and pays for it before the copy.
     fn lookup(&mut self, name: &str) -> Result<Option<String>, Halt> {
         let Self { scope, meter, .. } = self;
         let arguments = &scope.arguments;
@@ -286,7 +286,7 @@ impl Shell {
                 let between: String = between.chars().take(1).collect();
                 Some(arguments.join(&between))
             }
-            // There is one process, and nothing runs beside it.
+            // There is one process, and no background command.
             "$" => Some("1".to_owned()),
             "!" => None,
             "-" => Some(String::new()),
@@ -305,12 +305,12 @@ impl Shell {
     }
 }
 
-/// Whether a separator is one of those that count once, however many they are.
+/// Returns true for separators of which a run counts as one.
 pub(crate) fn is_blank(separator: char) -> bool {
     matches!(separator, ' ' | '\t' | '\n')
 }
 
-/// A value without what matches at one end.
+/// Removes the part that matches at one end of a value.
 fn trimmed<'v>(
     value: &'v str,
     pattern: &str,

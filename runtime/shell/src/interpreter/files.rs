@@ -1,4 +1,4 @@
-//! Paths, and calls to the unit's files.
+//! Paths, and requests for the unit's files.
 
 use std::fmt::{self, Write as _};
 
@@ -7,10 +7,10 @@ use periapt_hook::FileError;
 use super::{Halt, Shell};
 use crate::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request, Stopped};
 
-/// What a call to the files costs beside its bytes: some calls to the system.
+/// Work for a file request beside its bytes: some system calls.
 const FILE_CALL: usize = 1_024;
 
-/// An error of the files as commands tell it: with a capital.
+/// A file error in the wording of commands: with a capital.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileFault(pub(crate) FileError);
 
@@ -24,7 +24,7 @@ impl fmt::Display for FileFault {
 }
 
 impl Shell {
-    /// A path from the root, without `.` and `..`: there are no links that they could lead along.
+    /// Resolves a path from the root, without `.` and `..`. There are no links.
     pub(crate) fn path(&self, path: &str) -> String {
         let base = if path.starts_with('/') { "" } else { self.scope.directory.as_str() };
         let mut names: Vec<&str> = Vec::new();
@@ -40,7 +40,7 @@ impl Shell {
         format!("/{}", names.join("/"))
     }
 
-    /// Makes a call to the files, which is paid for before; none of those that answer with content.
+    /// Makes a file request without content in its answer, and pays for it before.
     pub(crate) async fn file(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileFault>, Halt> {
         self.pay(FILE_CALL)?;
         Ok(self.answered(call).await?.map_err(FileFault))
@@ -53,7 +53,7 @@ impl Shell {
         }
     }
 
-    /// The content of a file, or why it cannot be read. No more is read than can be paid for.
+    /// Reads a file. It reads no more than the script can pay for.
     pub(crate) async fn read_file(&mut self, path: &str) -> Result<Result<Vec<u8>, FileFault>, Halt> {
         self.pay(FILE_CALL)?;
         let at_most = self.meter.affordable();
@@ -67,7 +67,7 @@ impl Shell {
         }
     }
 
-    /// The names in a directory, or why they cannot be listed. No more are listed than can be paid for.
+    /// Lists the names in a directory. It lists no more than the script can pay for.
     pub(crate) async fn list_directory(
         &mut self,
         path: String,
@@ -85,7 +85,7 @@ impl Shell {
         }
     }
 
-    /// Pays for what was too long, because it was looked at up to its bound.
+    /// Pays for a content that was too long, because the host read it up to its bound.
     fn not_got<T>(&mut self, error: FileError, at_most: usize) -> Result<Result<T, FileFault>, Halt> {
         if error == FileError::TooLarge {
             self.pay(at_most.saturating_add(1))?;
@@ -93,7 +93,7 @@ impl Shell {
         Ok(Err(FileFault(error)))
     }
 
-    /// What a path leads to.
+    /// Returns the metadata of a path.
     pub(crate) async fn stat(&mut self, path: &str) -> Result<Result<FileStat, FileFault>, Halt> {
         match self.file(FileCall::Stat { path: self.path(path) }).await? {
             Ok(FileAnswer::Found(found)) => Ok(Ok(found)),
@@ -102,7 +102,7 @@ impl Shell {
         }
     }
 
-    /// Whether a path leads to a file or to a directory.
+    /// Returns the kind of a path.
     pub(crate) async fn kind(&mut self, path: &str) -> Result<Result<FileKind, FileFault>, Halt> {
         Ok(self.stat(path).await?.map(|found| found.kind))
     }

@@ -1,14 +1,15 @@
-//! Words that are patterns of files' names.
+//! Pathname expansion: words that are patterns of file names.
 
 use super::{Halt, Shell};
 use crate::{FileKind, pattern::Pattern};
 
-/// What a name or a path takes beside its bytes.
+/// Bytes of a name or a path beside its own.
 const PLACE: usize = 64;
 
 impl Shell {
-    /// The paths that match a pattern, sorted; none leaves the word as it is.
-    /// Each is paid for, and there are no more than a command may have arguments.
+    /// Returns the paths that match a pattern, sorted. Without a match the word stays as it is. The
+    /// script pays for each path, and [`Limits::arguments`](crate::Limits::arguments) bounds their
+    /// number.
     pub(super) async fn glob(&mut self, word: &str) -> Result<Vec<String>, Halt> {
         self.pay(word.len().saturating_mul(Pattern::PRICE))?;
         let mut found = vec![String::new()];

@@ -1,5 +1,5 @@
-//! Redirections. What goes to a file is gathered and written when the command is over; the file is made, or emptied,
-//! before.
+//! Redirections. A file is made, or emptied, before the command runs. Output is buffered and written after the
+//! command.
 
 use super::{FileFault, Halt, Input, Output, Shell, Streams};
 use crate::{
@@ -7,17 +7,17 @@ use crate::{
     syntax::{Append, Redirection, Streams as Which},
 };
 
-/// A command's streams, and what is to be done with them when it is over.
+/// A command's streams, and the files to handle when it ends.
 pub(super) struct Redirected {
     pub(super) streams: Streams,
-    /// Files with what is written to them.
+    /// The files to write, with their buffers.
     files: Vec<(String, u64)>,
-    /// Files that are read.
+    /// The buffers of files to read.
     read: Vec<u64>,
 }
 
 impl Shell {
-    /// Opens what a command reads and writes; none if something cannot be, which was told.
+    /// Opens the files of a command's redirections. None after an error, which it has written.
     pub(super) async fn redirect(
         &mut self,
         redirections: &[Redirection],
@@ -89,7 +89,7 @@ impl Shell {
         Ok(None)
     }
 
-    /// Writes the files of a command that is over.
+    /// Writes the files of a command that has ended.
     pub(super) async fn restore(&mut self, redirected: Redirected, outer: Streams) -> Result<(), Halt> {
         for buffer in redirected.read {
             self.buffers.close(buffer);

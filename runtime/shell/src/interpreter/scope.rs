@@ -1,14 +1,14 @@
-//! What a subshell has its own copy of.
+//! The state that each subshell copies.
 
 use std::collections::BTreeMap;
 
-/// Where scripts begin, as Juju's begin in the charm's directory.
+/// The first directory of scripts: the charm's, as in Juju.
 const HOME: &str = "/charm";
 
-/// What a variable or an argument takes beside its bytes.
+/// Bytes of a variable or an argument beside its own.
 const PLACE: usize = 64;
 
-/// What separates words where a script says nothing else (`IFS`).
+/// The default of `IFS`, the separators of words.
 const BLANKS: &str = " \t\n";
 
 /// Variables, arguments, directory and options.
@@ -17,7 +17,7 @@ pub(crate) struct Scope {
     variables: BTreeMap<String, Variable>,
     /// `$0`, `$1` and so on.
     pub(crate) arguments: Vec<String>,
-    /// Absolute, without `.` and `..`.
+    /// An absolute path, without `.` and `..`.
     pub(crate) directory: String,
     /// `set -e`
     pub(crate) exit_on_failure: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Scope {
     pub(crate) trace: bool,
 }
 
-/// One variable.
+/// A shell variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) value: String,
@@ -79,7 +79,7 @@ impl Scope {
         self.variables.remove(name)
     }
 
-    /// Puts a variable back as it was.
+    /// Restores a variable to an earlier state.
     pub(super) fn restore(&mut self, name: &str, variable: Option<Variable>) {
         match variable {
             Some(variable) => self.variables.insert(name.to_owned(), variable),
@@ -87,28 +87,28 @@ impl Scope {
         };
     }
 
-    /// What `env` shows.
+    /// Iterates over the exported variables.
     pub(crate) fn exported(&self) -> impl Iterator<Item = (&str, &str)> {
         let exported = self.variables.iter().filter(|(_, variable)| variable.exported);
         exported.map(|(name, variable)| (name.as_str(), variable.value.as_str()))
     }
 
-    /// The value of a variable that `env` shows.
+    /// Returns the value of an exported variable.
     pub(crate) fn exported_value(&self, name: &str) -> Option<&str> {
         self.variables.get(name).filter(|variable| variable.exported).map(|variable| variable.value.as_str())
     }
 
-    /// What separates words: `IFS`, or blanks where it is not set.
+    /// Returns the separators of words: `IFS`, or blanks if it is not set.
     pub(crate) fn separators(&self) -> &str {
         self.get("IFS").unwrap_or(BLANKS)
     }
 
-    /// Leaves what another script is given: the variables that are exported. `IFS` begins anew.
+    /// Keeps the exported variables alone, for another script. `IFS` has its default again.
     pub(crate) fn keep_exported(&mut self) {
         self.variables.retain(|name, variable| variable.exported && name != "IFS");
     }
 
-    /// What a copy of it costs.
+    /// Returns the bytes of a copy.
     pub(super) fn bytes(&self) -> usize {
         let variables =
             self.variables.iter().map(|(name, variable)| name.len() + variable.value.len() + PLACE);

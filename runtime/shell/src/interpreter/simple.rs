@@ -1,4 +1,4 @@
-//! Simple commands: assignments, the shell's own commands, hook tools, and what is none of them.
+//! Simple commands: assignments, built-in commands, hook tools, and unknown commands.
 
 use periapt_hook::{ToolOutput, is_hook_tool};
 use periapt_host_api::exec;
@@ -6,14 +6,14 @@ use periapt_host_api::exec;
 use super::{Halt, Shell, Streams, scope::Variable};
 use crate::{Reply, Request, builtins, syntax::Word};
 
-/// What a shell exits with that finds no such command, and one that finds something which is no program.
+/// The exit codes for an unknown command, and for a path that is no program.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
-/// What a call of a hook tool costs beside its bytes: it looks through a view, and is recorded.
+/// Work for a call of a hook tool beside its bytes: it reads the view, and is recorded.
 const TOOL_CALL: usize = 4_096;
 
-/// How many commands may run each other (`env`, `command`, `sh -c`): each takes stack.
+/// The most commands that run each other (`env`, `command`, `sh -c`): each takes stack.
 const MAX_WRAPPED: u32 = 20;
 
 impl Shell {
@@ -23,7 +23,7 @@ impl Shell {
         words: &[Word],
         streams: Streams,
     ) -> Result<(), Halt> {
-        // A substitution's code is that of a command without a name.
+        // A command without a name has the exit code of its last substitution.
         self.substituted = None;
         let fields = self.fields(words, streams).await?;
         let Some((name, arguments)) = fields.split_first() else {
@@ -102,7 +102,7 @@ impl Shell {
         Ok(exit_code)
     }
 
-    /// Says that there is no such command: no program is, wherever its path leads.
+    /// Writes the error for an unknown command. No path leads to a program.
     async fn unknown(&mut self, name: &str, streams: Streams) -> Result<u8, Halt> {
         let shown: String = name.chars().take(256).collect();
         let (code, reason) = match name.contains('/') {

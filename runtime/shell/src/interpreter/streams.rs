@@ -1,4 +1,4 @@
-//! Where a command reads from and writes to.
+//! Input and output streams of commands.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Those that a script begins with: there is nothing to read.
+    /// Returns the first streams of a script, whose input is empty.
     pub(super) fn of_script() -> Self {
         let script = Output::Script;
         Self { stdin: Input::Nothing, stdout: script(Stream::Stdout), stderr: script(Stream::Stderr) }
     }
 }
 
-/// What is read.
+/// The source of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Input {
     Nothing,
     Buffer(u64),
 }
 
-/// Where something is written to.
+/// The target of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
     Nothing,
@@ -36,7 +36,7 @@ pub(crate) enum Output {
     Buffer(u64),
 }
 
-/// The texts in pipes, substitutions and redirected files.
+/// The buffers of pipes, substitutions and redirected files.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     open: BTreeMap<u64, Buffer>,
@@ -46,7 +46,7 @@ pub(super) struct Buffers {
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
-    /// How much of it was read.
+    /// The number of bytes that were read.
     at: usize,
 }
 
@@ -57,14 +57,14 @@ impl Buffers {
         self.next
     }
 
-    /// Closes a buffer; all that was written to it.
+    /// Closes a buffer, and returns its content.
     pub(super) fn close(&mut self, number: u64) -> Vec<u8> {
         self.open.remove(&number).map(|buffer| buffer.bytes).unwrap_or_default()
     }
 }
 
 impl Shell {
-    /// Writes what a command says.
+    /// Writes output of a command.
     pub(crate) fn write(&mut self, output: Output, bytes: &[u8]) -> Result<(), Halt> {
         self.pay(bytes.len())?;
         match output {
@@ -79,7 +79,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Reads all that is left.
+    /// Reads the whole rest.
     pub(crate) fn read_all(&mut self, input: Input) -> Result<Vec<u8>, Halt> {
         self.pay(self.unread(input).len())?;
         let rest = self.unread(input).to_vec();
@@ -87,7 +87,7 @@ impl Shell {
         Ok(rest)
     }
 
-    /// Reads one line, without its end, and whether it had one; none at the end.
+    /// Reads one line, without its line break, and returns true if it had one. None at the end.
     pub(crate) fn read_line(&mut self, input: Input) -> Result<Option<(Vec<u8>, bool)>, Halt> {
         let rest = self.unread(input);
         if rest.is_empty() {
@@ -101,7 +101,7 @@ impl Shell {
         Ok(Some((line, end.is_some())))
     }
 
-    /// What is left to be read, if there is a stream at all.
+    /// Returns the whole rest of the input. None without a stream.
     pub(super) fn standard_input(&mut self, input: Input) -> Result<Option<Vec<u8>>, Halt> {
         match input {
             Input::Nothing => Ok(None),

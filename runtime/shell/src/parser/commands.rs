@@ -6,7 +6,7 @@ use crate::syntax::{
 };
 
 impl Parser<'_> {
-    /// Commands up to an end, which is not taken.
+    /// Parses commands up to an end, which it does not take.
     pub(super) fn list(&mut self, until: Until) -> Result<List, SyntaxError> {
         self.deeper(|parser| {
             let mut items = Vec::new();
@@ -42,7 +42,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Refuses the end of the text where a list is still open.
+    /// Refuses the end of the text within an open list.
     fn has_more(&self, until: Until) -> Result<(), SyntaxError> {
         match (until, self.peek()) {
             (Until::Parenthesis(opened) | Until::Words(_, opened), None) => Err(SyntaxError::Open(opened)),
@@ -127,7 +127,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A list that has at least one command.
+    /// Parses a list that has at least one command.
     fn commands(&mut self, ends: &'static [&'static str], opened: &'static str) -> Result<List, SyntaxError> {
         let list = self.list(Until::Words(ends, opened))?;
         match list.items.is_empty() {
@@ -185,7 +185,7 @@ impl Parser<'_> {
         self.skip_lines();
         let mut words = Vec::new();
         if self.plain() != "in" {
-            // Each argument of the script.
+            // Without `in`, the loop takes each argument of the script.
             let kind = Kind::Parameter { name: "@".to_owned(), change: None };
             words.push(vec![Piece { kind, quoted: true }]);
         } else {

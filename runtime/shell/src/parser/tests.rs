@@ -1,4 +1,4 @@
-//! What is a script, and what is none.
+//! Valid and invalid scripts.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
     parse(text, DEPTH).unwrap_err().to_string()
 }
 
-/// The words of a simple command, those of one piece of text alone.
+/// Returns the words of a simple command that consist of one piece of text.
 fn words(text: &str) -> Vec<String> {
     let list = parse(text, DEPTH).unwrap();
     let [AndOr { first, .. }] = list.items.as_slice() else { panic!("{list:?}") };
@@ -112,7 +112,7 @@ fn nesting_is_bounded_whatever_nests() {
 }
 
 proptest! {
-    /// Texts of the language's own characters: none of them panics, hangs or takes more stack than there is.
+    /// Texts of the language's own characters: none panics, hangs or overflows the stack.
     #[test]
     fn any_text_is_read_or_refused(
         text in "([ \n|&;<>(){}$`'\"\\\\#!=:*?-]|if|then|else|fi|do|done|while|for|in|a|1|echo){0,200}"

@@ -3,11 +3,11 @@
 use super::{Parser, SyntaxError, Until, is_operator, name_length, parse, quoted as quoted_text};
 use crate::syntax::{Change, End, Kind, Piece, Unset, Word};
 
-/// Parameters of one character that is no letter.
+/// Parameters whose name is one special character.
 const SPECIAL: [char; 7] = ['?', '#', '@', '*', '$', '!', '-'];
 
 impl Parser<'_> {
-    /// The word that comes next; none if something else does.
+    /// Parses the next word. None if another construct comes next.
     pub(super) fn word(&mut self) -> Result<Option<Word>, SyntaxError> {
         let mut word = Word::new();
         while let Some(next) = self.peek() {
@@ -19,7 +19,7 @@ impl Parser<'_> {
         Ok((!word.is_empty()).then_some(word))
     }
 
-    /// One character of a word, or what it begins.
+    /// Parses one character of a word, or the construct that it begins.
     fn piece(&mut self, word: &mut Word) -> Result<(), SyntaxError> {
         match self.next() {
             Some('\'') => {
@@ -32,7 +32,7 @@ impl Parser<'_> {
                 self.inside_quotes(word, Some('"'))?;
             }
             Some('\\') => match self.next() {
-                // A line that goes on.
+                // A joined line.
                 Some('\n') => {}
                 Some(escaped) => push_text(word, escaped.encode_utf8(&mut [0; 4]), true),
                 None => push_text(word, "\\", true),
@@ -48,7 +48,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Text in which only `\`, `$` and backticks mean something, up to an end or to that of the text.
+    /// Parses quoted text, in which only `\`, `$` and backticks are special, up to an end or the end
+    /// of the text.
     pub(super) fn inside_quotes(&mut self, word: &mut Word, end: Option<char>) -> Result<(), SyntaxError> {
         loop {
             match self.next() {
@@ -70,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind a `$`.
+    /// Parses the construct after a `$`.
     fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), SyntaxError> {
         if self.rest().starts_with("((") {
             let kind = Kind::Arithmetic(self.arithmetic()?);
@@ -103,7 +104,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The expression of `$((...))`, as a text in which parameters are still to be replaced.
+    /// Parses the expression of `$((...))` as a text whose parameters are expanded later.
     fn arithmetic(&mut self) -> Result<Word, SyntaxError> {
         const OPENED: &str = "an arithmetic expression";
         self.at += 2;
@@ -125,7 +126,7 @@ impl Parser<'_> {
         self.deeper(|parser| quoted_text(text, parser.most, parser.left))
     }
 
-    /// A parameter in braces, behind the first one.
+    /// Parses a parameter in braces, after the opening one.
     fn braces(&mut self, quoted: bool) -> Result<Kind, SyntaxError> {
         const OPENED: &str = "a `${`";
         let is_length = self.rest().starts_with('#') && !self.rest().starts_with("#}");
@@ -175,7 +176,7 @@ impl Parser<'_> {
         Ok(Change::Trim { end, longest, pattern: self.in_braces(false)? })
     }
 
-    /// A word up to the closing brace, in which blanks and operators are text.
+    /// Parses a word up to the closing brace, in which blanks and operators are text.
     fn in_braces(&mut self, quoted: bool) -> Result<Word, SyntaxError> {
         let mut word = Word::new();
         loop {
@@ -185,7 +186,7 @@ impl Parser<'_> {
                     self.at += 1;
                     return Ok(word);
                 }
-                // Within double quotes a single one is text.
+                // Within double quotes a single quote is text.
                 Some('\'') if quoted => {
                     self.at += 1;
                     push_text(&mut word, "'", true);
@@ -195,7 +196,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A substitution between backticks: its text is read once the backslashes in it are gone.
+    /// Parses a substitution in backticks, after it removes the backslashes in it.
     fn backticks(&mut self, word: &mut Word, quoted: bool) -> Result<(), SyntaxError> {
         let mut text = String::new();
         loop {

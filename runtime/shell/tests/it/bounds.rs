@@ -1,4 +1,4 @@
-//! A script is a stranger's text: it ends, and takes no more than it may.
+//! Bounds of a script: an untrusted text ends, and stays within its bounds.
 
 use periapt_shell::{Limits, Stopped};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn what_grows_without_end_is_stopped() {
         "i=0; while :; do i=$((i + 1)); export v$i=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done",
         "echo aaaaaaaa > /tmp/x; while :; do cat /tmp/x /tmp/x > /tmp/y; cat /tmp/y > /tmp/x; done",
         "while :; do printf '%4096s' x; done",
-        // Each copy and each read is paid for, whatever becomes of it.
+        // Each copy and each read is paid for, even if its result is dropped.
         "x=$(printf '%4096s' x); while :; do x=$x$x; sh -c :; env :; ( : ); done",
         "while :; do cat /srv/huge 2>/dev/null; done",
         "while :; do echo a | grep -E '(a{900}){9}' 2>/dev/null; done",
@@ -74,7 +74,7 @@ fn arguments_that_patterns_and_columns_make_are_paid_for_before_they_are_made() 
     }
 }
 
-/// A text of at least so many bytes as `$x`: `part` over and over.
+/// Returns a script that sets `$x` to at least this many bytes of repeated `part`.
 fn long(part: &str, bytes: usize) -> String {
     let times = (bytes / part.len()).next_power_of_two().ilog2();
     format!("x='{part}'; {}", "x=$x$x; ".repeat(times as usize))
@@ -86,11 +86,11 @@ fn every_command_pays_for_its_work_before_it_does_it() {
         world.run_within(text, Limits { work, ..Limits::default() }).code
     };
     for (command, text, enough, work) in [
-        // Each match looks at all that is left of the line, in vain.
+        // Each search reads the whole rest of the line, in vain.
         ("grep -o", format!("{} echo $x | grep -oE 'a.*z|a' >/dev/null", long("a", 64 << 10)), 0, 64 << 20),
         // A pattern of few bytes and many states.
         ("grep", format!("{} echo $x | grep -cE '(a{{900}}){{9}}'", long("a", 64 << 10)), 0, 64 << 20),
-        // Nothing of it is shown.
+        // None of the names is shown.
         ("ls", "ls /srv/hidden".to_owned(), 4 << 20, 256 << 10),
         ("rm", "rm -r /srv/hidden".to_owned(), 64 << 20, 256 << 10),
         ("a pattern of names", "echo /srv/hidden/*".to_owned(), 4 << 20, 256 << 10),
@@ -184,7 +184,7 @@ fn a_script_may_be_nested_as_deep_as_it_says_and_no_deeper() {
 }
 
 proptest! {
-    /// Whatever the words, a script ends, and the same script does the same.
+    /// Any words make a script that ends, with the same result each time.
     #[test]
     fn any_script_ends_and_does_the_same_again(
         words in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! What the commands say and exit with.
+//! Output and exit codes of the commands.
 
 use std::time::Duration;
 
@@ -207,7 +207,8 @@ fn reading_ends_with_a_line_that_nothing_ends() {
     ]);
 }
 
-/// What `input`, a format of `printf`, is read to by `names`, with `IFS` and an option before it.
+/// Returns the values that `names` have after a read of `input`, a format of `printf`, with `IFS`
+/// and an option before it.
 fn read(input: &str, read: &str, names: &str) -> String {
     let shown: Vec<String> = names.split(' ').map(|name| format!("<${{{name}}}>")).collect();
     let names = if names == "REPLY" { "" } else { names };

@@ -1,4 +1,4 @@
-//! What the words between the commands mean.
+//! Syntax and semantics of the language.
 
 use crate::world::{World, fail, say};
 
@@ -29,7 +29,7 @@ fn pipes_lead_from_one_command_to_the_next() {
         ("printf 'b\\na\\n' | sort | head -n 1", "a\n"),
         ("echo a | { read x; echo \"<$x>\"; }", "<a>\n"),
         ("printf '1 x\\n2 y\\n' | while read n rest; do echo \"$rest-$n\"; done", "x-1\ny-2\n"),
-        // What a stage sets ends with it.
+        // The variables that a stage sets end with it.
         ("x=1; x=2 | true; echo a | read x; echo $x", "1\n"),
         ("echo out; no-such-command 2>&1 | grep -c 'not found'", "out\n1\n"),
         ("no-such-command |& wc -l", "1\n"),
@@ -137,6 +137,6 @@ fn a_text_that_is_no_script_fails_with_2_and_runs_nothing() {
         ),
     ]);
     assert_eq!(World::new().run("echo a; echo 'b").stdout, "");
-    // Another script's syntax is that one's error.
+    // A nested script's syntax error is its own.
     say(&[("sh -c 'echo \"'; echo $?", "2\n")]);
 }

@@ -1,4 +1,4 @@
-//! Scripts, from their text to what they say, over a world that answers as an agent does.
+//! Scripts, from their text to their output, over a world that answers as an agent does.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 

@@ -8,7 +8,7 @@ fn hook_tools_are_commands_like_others() {
         ("for id in $(relation-ids db); do echo \"<$id>\"; done", "<db:1>\n<db:2>\n"),
         ("relation-ids db | wc -l", "2\n"),
         ("is-leader 2>/dev/null || echo follower", "follower\n"),
-        // What it reads is what a pipe brings, and nothing else of the script's.
+        // A tool reads a pipe's content, and nothing else of the script's.
         ("echo a | leader-get; leader-get", "a\n"),
         ("relation-ids db | while read id; do relation-get -r $id; echo $id; done", "db:1\ndb:2\n"),
     ]);

@@ -1,4 +1,4 @@
-//! A world of files in memory and hook tools that tell how they were called.
+//! A world of files in memory, and of hook tools that record their calls.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,21 +8,21 @@ use periapt_shell::{
     Stopped,
 };
 
-/// What a script found and did.
+/// The world around a script, with the changes that the script made.
 #[derive(Debug, Default)]
 pub(crate) struct World {
-    /// Files by their paths; a directory has no content.
+    /// Files by path; a directory has no content.
     pub(crate) files: BTreeMap<String, Option<Vec<u8>>>,
-    /// Variables beside the usual ones.
+    /// Variables beside the defaults.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) slept: Duration,
     pub(crate) pauses: u32,
     pub(crate) called: Vec<Vec<String>>,
-    /// Names that it was told of.
+    /// The number of names that listings returned.
     pub(crate) listed: usize,
 }
 
-/// What a script left.
+/// The result of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) code: Result<u8, Stopped>,
@@ -31,7 +31,7 @@ pub(crate) struct Said {
 }
 
 impl World {
-    /// A charm with a note, an empty `/tmp`, and storage with two files.
+    /// Returns a world with a charm, an empty `/tmp`, and storage with two files.
     pub(crate) fn new() -> Self {
         let file = |text: &str| Some(text.as_bytes().to_vec());
         let files = [
@@ -84,8 +84,8 @@ impl World {
         self.run_within(text, Limits::default())
     }
 
-    /// `relation-ids` knows two relations, `leader-get` reads what it is given, `is-leader` fails, and the rest says
-    /// nothing.
+    /// Answers hook tools: `relation-ids` has two relations, `leader-get` prints its input, `is-leader` fails, and
+    /// the others print nothing.
     fn tool(&mut self, name: String, arguments: Vec<String>, stdin: Option<Vec<u8>>) -> ToolOutput {
         let stdout = match name.as_str() {
             "relation-ids" => "db:1\ndb:2\n".to_owned(),
@@ -177,7 +177,7 @@ impl World {
     }
 }
 
-/// Runs scripts in a new world each, and compares what they write to their standard output.
+/// Runs scripts, each in a new world, and compares their standard output.
 pub(crate) fn say(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let said = World::new().run(text);
@@ -185,7 +185,7 @@ pub(crate) fn say(cases: &[(&str, &str)]) {
     }
 }
 
-/// The same of exit code and standard error.
+/// Runs scripts, each in a new world, and compares their exit code and standard error.
 pub(crate) fn fail(cases: &[(&str, u8, &str)]) {
     for (text, code, expected) in cases {
         let said = World::new().run(text);
