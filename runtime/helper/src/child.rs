@@ -1,4 +1,4 @@
-//! The helper's own side: what a program runs when it was started as one.
+//! The helper's own side: the function that a program calls when it is started as a helper.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -13,28 +13,28 @@ use crate::{
     limits::{Limits, Order},
 };
 
-/// The exit code of a helper that refuses its input: the input is to blame.
+/// The exit code of a helper that refuses its input.
 pub(crate) const REFUSED: u8 = 1;
-/// The exit code of a helper that could not begin, or not hand out what it made: the host is to blame. It is the
-/// command line's, too, for words that make no sense.
+/// The exit code of a helper that could not start, or not write its output: the host's fault. It is also the command
+/// line's exit code for invalid arguments.
 pub(crate) const UNUSABLE: u8 = 2;
 
-/// Why a helper did not do its work.
+/// The reason why a helper did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The input is to blame: the same again does no better.
+    /// A fault of the input. A repetition with the same input fails again.
     #[error("{0}")]
     Refused(String),
-    /// This host is.
+    /// A fault of this host.
     #[error("{0}")]
     Host(String),
 }
 
-/// What a program runs when it is started as a helper. `order` is its last argument.
+/// Runs the helper's work, when a program is started as a helper. `order` is its last argument.
 ///
-/// The process has no descriptors but the standard three, and an environment that the process that starts it chose. Before it reads a
-/// byte it raises its fence, behind which it can open nothing. The exit code says whether standard output holds what it
-/// made; else standard error says why not, in one line.
+/// The process has no descriptors but the standard three, and an environment that its starter chose. Before it reads a
+/// byte it raises its fence, behind which it can open nothing. On success standard output holds its output. Otherwise
+/// standard error holds the reason, in one line.
 pub fn run_helper<W: DeserializeOwned>(
     order: &str,
     work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
@@ -43,7 +43,7 @@ pub fn run_helper<W: DeserializeOwned>(
         Ok(()) => return ExitCode::SUCCESS,
         Err(fault) => fault,
     };
-    // Nobody reads it: then nobody needs it.
+    // Without a reader on standard error the message is of no use.
     let _ = writeln!(io::stderr(), "{fault}");
     ExitCode::from(match fault {
         Fault::Refused(_) => REFUSED,
@@ -59,7 +59,7 @@ fn run<W: DeserializeOwned>(
         .map_err(|error| Fault::Host(format!("the last argument must be an order for a helper: {error}")))?;
     end_with(order.starter)?;
     order.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
-    // The process that starts helpers has logged at its own start what this host does not offer.
+    // The starting process has logged at its own start which parts of the fence this host lacks.
     let _ = Fence::Helper.raise();
     let input = read(&order.limits)?;
     let output = work(order.work, input)?;
@@ -76,7 +76,7 @@ fn run<W: DeserializeOwned>(
 
 fn read(limits: &Limits) -> Result<Vec<u8>, Fault> {
     let mut input = Vec::new();
-    // One byte more than may be shows that there is too much.
+    // One byte past the limit shows that the input is too large.
     io::stdin()
         .lock()
         .take(limits.input.saturating_add(1))
@@ -88,12 +88,13 @@ fn read(limits: &Limits) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Sees to it that this process ends with the process that started it, whenever that does.
+/// Makes this process end with the process that started it.
 fn end_with(starter: u32) -> Result<(), Fault> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| {
         Fault::Host(format!("cannot be made to end with the process that started it: {error}"))
     })?;
-    // That process may have been gone before that: then somebody else is the parent by now, for whose end nobody waits.
+    // The starter may have ended before that call. Then this process has another parent already, whose end would not
+    // end it.
     require_parent(starter, rustix::process::getppid())
 }
 

@@ -1,11 +1,11 @@
-//! The operating system's fence around the processes that come near strangers' code: helpers, which read it, and the
-//! runner, which runs it (`docs/decisions/0020-*`).
+//! The operating system's fence (Landlock and seccomp) around processes near untrusted code: helpers, which read it,
+//! and the runner, which runs it (`docs/decisions/0020-*`).
 //!
-//! The engine keeps a guest in its place. This is for the day on which the engine has a defect and a guest commands its
-//! process: what that reaches then is what it was handed, and nothing else of the host.
+//! The engine confines a guest. The fence is for the day on which the engine has a defect and a guest controls its
+//! process: the guest then reaches the process's open descriptors, and nothing else of the host.
 //!
-//! A fence binds the thread that raises it and all that this one starts, for good. So it is raised before there is a second
-//! thread, and before a byte of a stranger's was read.
+//! A fence binds the thread that raises it and all threads that it starts, for good. So it is raised before there is a
+//! second thread, and before the process reads an untrusted byte.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -20,50 +20,50 @@ mod files;
 #[cfg(test)]
 mod tests;
 
-/// Whose fence it is.
+/// The fence of a kind of process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence<'a> {
-    /// It computes, reads and writes what is open, and starts threads.
+    /// A helper's. It computes, uses open descriptors, and starts threads.
     Helper,
-    /// It opens files in some directories as well, and maps code.
+    /// A runner's. It also opens files in some directories, and maps code.
     Runner(&'a RunnerPlaces),
 }
 
-/// The directories that a runner works in; its last argument.
+/// The directories of a runner; its last argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunnerPlaces {
-    /// Charms' files, to be read.
+    /// The charms' files, read-only.
     pub charms: PathBuf,
-    /// The storage of its model's units. It is there before the runner is.
+    /// The storage of its model's units. It exists before the runner starts.
     pub storage: PathBuf,
 }
 
-/// A part of the fence that this host does not offer.
+/// A part of the fence that this host lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// What is not fenced.
+    /// The name of the part.
     pub part: &'static str,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
-/// Why a part of the fence was not raised.
+/// The reason why a part of the fence was not raised.
 #[derive(Debug, thiserror::Error)]
 enum FenceError {
-    /// Privileges could not be given up.
+    /// The process could not drop its privileges.
     #[error(transparent)]
     Privileges(#[from] rustix::io::Errno),
-    /// The kernel offers no fence around files.
+    /// The kernel has no Landlock.
     #[error("this kernel has no Landlock, or it is switched off")]
     NoLandlock,
-    /// The fence around files was refused.
+    /// The kernel refused the Landlock rules.
     #[error(transparent)]
     Files(#[from] landlock::RulesetError),
-    /// No filter of system calls could be made.
+    /// The seccomp filter could not be compiled.
     #[error(transparent)]
     Filter(#[from] seccompiler::BackendError),
-    /// The filter was refused.
+    /// The kernel refused the seccomp filter.
     #[error(transparent)]
     Calls(#[from] seccompiler::Error),
 }
@@ -75,22 +75,22 @@ impl fmt::Display for Gap {
 }
 
 impl RunnerPlaces {
-    /// As the argument.
+    /// Encodes it as the runner's last argument.
     pub fn to_argument(&self) -> String {
-        // Paths that are no text have no JSON form; without one the runner says that it got none.
+        // A path that is no text has no JSON form. Without JSON the runner reports a missing argument.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 impl Fence<'_> {
-    /// Raises it around this thread, as far as the host offers it.
+    /// Raises the fence around this thread, and returns the parts that this host lacks.
     pub fn raise(self) -> Vec<Gap> {
-        // A library looks up once where the kernel's clock is, in a file that is out of reach afterwards.
+        // A library looks the kernel's clock up once, in a file that is out of reach behind the fence.
         let _ = clock_gettime(ClockId::Monotonic);
         let parts = [
             ("privileges", self.without_privileges()),
             ("files", files::confine(self)),
-            // The last, since it forbids what raises the others.
+            // This part is the last, because it forbids the calls that raise the others.
             ("system calls", calls::confine(self)),
         ];
         parts
@@ -99,11 +99,11 @@ impl Fence<'_> {
             .collect()
     }
 
-    /// Takes away what the agent's user may do beyond its own files, if it is the superuser.
+    /// Drops the superuser's privileges, which reach beyond the agent's own files.
     fn without_privileges(self) -> Result<(), FenceError> {
         let kept = match self {
             Self::Helper => CapabilitySet::empty(),
-            // The agent's directory may lie in somebody else's home.
+            // The agent's directory may lie in another user's home.
             Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
         };
         let lowered = set_no_new_privs(true).and_then(|()| capabilities(None)).and_then(|now| {
@@ -119,7 +119,7 @@ impl Fence<'_> {
     }
 }
 
-/// What this host does not offer, found out by raising a fence around a thread that ends.
+/// Returns the parts that this host lacks. It raises a fence around a thread that ends.
 pub fn gaps() -> io::Result<Vec<Gap>> {
     let thread = std::thread::Builder::new().name("fence".to_owned());
     let raised = thread.spawn(|| Fence::Helper.raise())?;

@@ -1,9 +1,9 @@
-//! Processes that come near strangers' bytes.
+//! Processes that handle untrusted bytes.
 //!
-//! A *helper* is this program once more, for one piece of work: it reads its input, which a stranger made, and writes
-//! what it made of it. The kernel keeps its limits, and a [`Fence`] keeps it from everything that it was not handed.
-//! [`Program::run`] starts one and waits for it, [`run_helper`] is what the started process calls. Runners, which run
-//! charms, raise a fence of the same kind. Those that go on give back the memory that they have freed.
+//! A *helper* is this program once more, for one piece of work: it reads an untrusted input, and writes an output.
+//! The kernel enforces its limits, and a [`Fence`] confines it to its open descriptors. [`Program::run`] starts one
+//! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, raise a fence of the same
+//! kind. Long-lived processes return freed memory to the system.
 
 mod child;
 mod fence;

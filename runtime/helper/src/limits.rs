@@ -1,11 +1,11 @@
-//! What bounds a helper, and how it is told.
+//! Limits of a helper, and their encoding.
 
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-/// The fences around one piece of work on a stranger's bytes.
+/// The limits of one piece of work on untrusted bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Limits {
@@ -13,41 +13,41 @@ pub struct Limits {
     pub memory: u64,
     /// Processor time over all threads, in seconds.
     pub cpu_seconds: u64,
-    /// From start to end.
+    /// Time from start to end.
     pub deadline: Duration,
-    /// The most bytes that are read.
+    /// The most bytes of input.
     pub input: u64,
-    /// The most bytes that are written.
+    /// The most bytes of output.
     pub output: u64,
 }
 
-/// A helper's last argument.
+/// A helper's last argument: its work, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Order<W> {
     pub(crate) work: W,
     pub(crate) limits: Limits,
-    /// The process that starts it.
+    /// The process id of the starter.
     pub(crate) starter: u32,
 }
 
 impl<W: Serialize> Order<W> {
-    /// An order of this process.
+    /// Creates an order from this process.
     pub(crate) fn new(work: W, limits: Limits) -> Self {
         Self { work, limits, starter: std::process::id() }
     }
 
-    /// As the argument.
+    /// Encodes the order as the argument.
     pub(crate) fn to_argument(&self) -> String {
-        // Words and numbers always have a JSON form; without one the helper says that it got no order.
+        // Words and numbers always have a JSON form. Without JSON the helper reports a missing order.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 impl Limits {
-    /// Binds this process.
+    /// Applies the limits to this process.
     pub(crate) fn bind(&self) -> rustix::io::Result<()> {
-        // Private memory, not address space: engines reserve far more addresses than they ever use.
+        // `RLIMIT_DATA`, not address space: engines reserve far more addresses than they use.
         for (resource, limit) in [
             (Resource::Data, self.memory),
             (Resource::Cpu, self.cpu_seconds),

@@ -1,29 +1,28 @@
-//! Memory that a process has freed, given back to the system.
+//! Return of freed memory to the system.
 //!
-//! The C library keeps what is freed on any thread for that thread's next need, however much that is and however long it
-//! waits: after unpacking archives on eight threads 5.5 GB stayed. Asked to, it gives all of it back
-//! (`docs/decisions/0041-*`).
+//! The C library keeps memory that a thread freed for that thread's next need, without a bound in size or time: after
+//! unpacking archives on eight threads 5.5 GB stayed. `malloc_trim` returns all of it (`docs/decisions/0041-*`).
 
 use std::{fs::File, io, os::unix::fs::FileExt as _, thread, time::Duration};
 
-/// How often it is looked. What a burst of work took is gone soon after it.
+/// The time between two looks, which bounds how long a burst's memory stays.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Growth that is left alone, in bytes: giving a little back only to take it again costs more than keeping it.
+/// Growth in bytes that is left alone: to return a little and take it again costs more than to keep it.
 const LEFT_ALONE: u64 = 32 << 20;
 
-/// CPU time, in the kernel's ticks of 10 ms, after which a process that rests again may have freed much though it has not
-/// grown: a model that was removed leaves as large a process as it was.
+/// CPU time in the kernel's ticks of 10 ms, after which a resting process may have freed much without growth: after the
+/// removal of a model a process is as large as before.
 const WORKED: u64 = 100;
 
-/// What a process at rest takes of CPU time between two looks, at most.
+/// The most CPU time between two looks of a process that counts as resting, in ticks.
 const RESTS: u64 = 25;
 
-/// A process that is no larger than this has nothing to give back that would matter.
+/// The size in bytes up to which a process has nothing to return that would matter.
 const SMALL: u64 = 48 << 20;
 
-/// How much of this process is in memory, and what it has worked. Both are opened before a fence is raised, behind which
-/// nothing else of the kernel's can be.
+/// The memory and CPU time of this process. Both files are opened before a fence is raised, behind which no file of the
+/// kernel can be opened.
 #[derive(Debug)]
 pub struct Resident {
     status: File,
@@ -31,7 +30,7 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// Opens the kernel's account of this process.
+    /// Opens the kernel's files about this process.
     ///
     /// # Errors
     /// There is no `/proc`.
@@ -39,12 +38,12 @@ impl Resident {
         Ok(Self { status: File::open("/proc/self/status")?, times: File::open("/proc/self/stat")? })
     }
 
-    /// The CPU time of all its threads so far, in ticks.
+    /// Reads the CPU time of all threads so far, in ticks.
     fn worked(&self) -> io::Result<u64> {
         let mut times = [0; 2 << 10];
         let length = self.times.read_at(&mut times, 0)?;
         let times = String::from_utf8_lossy(times.get(..length).unwrap_or_default());
-        // Behind the name, which may hold anything, come eleven other fields.
+        // The process's name may hold any character. Eleven other fields follow it.
         let fields = times.rsplit_once(')').map(|(_, fields)| fields.split_whitespace().skip(11));
         let mut fields = fields.into_iter().flatten().map(|field| field.parse::<u64>().ok());
         let ticks = fields.next().flatten().zip(fields.next().flatten());
@@ -52,9 +51,9 @@ impl Resident {
         Ok(user.saturating_add(system))
     }
 
-    /// How much of it is in memory now, in bytes.
+    /// Reads the resident memory, in bytes.
     fn bytes(&self) -> io::Result<u64> {
-        // It has less than two.
+        // The file has less than two KiB.
         let mut status = [0; 8 << 10];
         let length = self.status.read_at(&mut status, 0)?;
         let status = String::from_utf8_lossy(status.get(..length).unwrap_or_default());
@@ -65,7 +64,7 @@ impl Resident {
     }
 }
 
-/// Gives back what is freed, from now on until the process ends.
+/// Returns freed memory to the system until the process ends.
 pub fn give_back_what_is_freed(resident: io::Result<Resident>) {
     let resident = match resident {
         Ok(resident) => resident,
@@ -100,14 +99,14 @@ fn watch(resident: &Resident) {
                 "freed memory was given back, in MiB"
             );
         } else {
-            // What is in use may be less now than it was.
+            // The process may have shrunk by itself.
             given_back.bytes = given_back.bytes.min(now.bytes);
         }
         last = now;
     }
 }
 
-/// A process at one moment.
+/// The memory and CPU time of a process at one moment.
 #[derive(Debug, Default, Clone, Copy)]
 struct Look {
     bytes: u64,
@@ -119,8 +118,7 @@ impl Look {
         Ok(Self { bytes: resident.bytes()?, worked: resident.worked()? })
     }
 
-    /// Whether the process has grown so much since it gave memory back that it is worth the work again, or has worked so
-    /// much and rests now.
+    /// Returns true if the process has grown enough since the last return, or has worked enough and rests now.
     fn is_worth_it(&self, last: &Self, given_back: &Self) -> bool {
         let grown = given_back.bytes.saturating_add(given_back.bytes / 4).saturating_add(LEFT_ALONE);
         let worked = self.worked.saturating_sub(given_back.worked) >= WORKED;
@@ -140,7 +138,7 @@ fn give_back() {
     }
 }
 
-/// Another C library has its own ways.
+/// Does nothing: other C libraries have their own ways.
 #[cfg(not(target_env = "gnu"))]
 fn give_back() {}
 
@@ -186,7 +184,7 @@ mod tests {
         let resident = Resident::open().unwrap();
         let before = resident.bytes().unwrap();
         let (go, freed) = (std::sync::mpsc::channel::<()>(), std::sync::mpsc::channel());
-        // A thread that goes on, as those do that serve requests: it keeps a little between all that it frees.
+        // A thread that goes on, as request threads do: it keeps a small block among all that it frees.
         let thread = thread::spawn(move || {
             let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; 24 << 10]).collect();
             let kept: Vec<Vec<u8>> = pieces.iter().step_by(40).cloned().collect();

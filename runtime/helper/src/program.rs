@@ -1,4 +1,4 @@
-//! The side of the process that starts a helper, a keeper or a controller: starting it, and what becomes of it.
+//! The side that starts a helper: a keeper or a controller.
 
 use std::{
     ffi::OsString,
@@ -18,34 +18,34 @@ use crate::{
     limits::{Limits, Order},
 };
 
-/// The most bytes of a helper's message that are read: what is wrong with an input is told in a few lines.
+/// The most bytes of a helper's message that are read: an error takes a few lines.
 const MESSAGE_BYTES: u64 = 16 << 10;
 
-/// A program that is a helper when it is given these arguments, and an order after them: it calls
+/// A program that is a helper when it is started with these arguments and an order: it calls
 /// [`run_helper`](crate::run_helper).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The executable.
     pub path: PathBuf,
-    /// Arguments that make it a helper.
+    /// The arguments that make it a helper.
     pub arguments: Vec<OsString>,
-    /// Its whole environment; it sees nothing else of the environment of the process that starts it.
+    /// The whole environment; the starter's own is not passed on.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Why a helper's work was not done.
+/// The reason why a helper's work was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The helper refuses its input, and says why.
+    /// The helper refuses its input, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// It was ended, as it took too long.
+    /// The helper exceeded its deadline and was killed.
     #[error("it took longer than {} s", .0.as_secs())]
     Late(Duration),
-    /// It ended otherwise, which is for its input to answer: how.
+    /// The helper ended in another way, given here. Its input is the cause.
     #[error("it ended with {0}: a limit of memory or time, or a defect")]
     Died(String),
-    /// This host is to blame.
+    /// A fault of this host.
     #[error("the helper could not be run: {0}")]
     Host(String),
 }
@@ -57,8 +57,8 @@ impl From<io::Error> for Failure {
 }
 
 impl Program {
-    /// Has a helper make a file's content of another's. `output` is empty, and worth nothing unless this succeeds. Who
-    /// does not wait for the end ends the helper.
+    /// Has a helper write `output` from `input`. `output` starts empty, and is valid only on success. Dropping the
+    /// future kills the helper.
     ///
     /// # Errors
     /// [`Failure`]
@@ -90,7 +90,7 @@ impl Program {
             child.wait().await
         })
         .await;
-        // Dropping the child kills it.
+        // The drop of the child kills it.
         let status = ended.map_err(|_| Failure::Late(limits.deadline))??;
         if status.success() {
             return Ok(());
@@ -103,13 +103,14 @@ impl Program {
         if has_code(UNUSABLE) {
             return Err(Failure::Host(message));
         }
-        // A panic's words, for whoever looks for the defect.
+        // The text of a panic, for the search of the defect.
         tracing::debug!(%status, said = message, "a helper died");
         Err(Failure::Died(status.to_string()))
     }
 }
 
-/// A character of a text that may quote a stranger's bytes: written as JSON, too, it takes three bytes at most.
+/// Replaces control characters in a text that may quote untrusted bytes. In JSON, too, a character takes three bytes
+/// at most.
 fn plain(character: char) -> char {
     match character {
         '\n' | '\t' => character,
@@ -119,7 +120,7 @@ fn plain(character: char) -> char {
 }
 
 impl Program {
-    /// Has a helper make a little of a file's content: answers what it made.
+    /// Has a helper make a small output from a file, and returns it.
     ///
     /// # Errors
     /// [`Failure`]
@@ -139,14 +140,14 @@ impl Program {
     }
 }
 
-/// Sees to it that no descriptor which this process was given at its own start passes on to others that it starts.
+/// Marks all inherited descriptors of this process close-on-exec, so that no process that it starts has them.
 ///
 /// # Errors
 /// The kernel does not offer it.
 pub fn keep_descriptors() -> io::Result<()> {
     #[expect(unsafe_code, reason = "it sets a flag on descriptors, closes none, and touches no memory")]
     let result = unsafe {
-        // From the first after the standard three to the last; those that are made later have the flag already.
+        // From the first after the standard three to the last. Later descriptors have the flag already.
         libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int)
     };
     match result {
@@ -169,7 +170,7 @@ mod tests {
         output: 1 << 20,
     };
 
-    /// What is told of a helper that is a shell with this script. Its last argument, the order, is `$0`.
+    /// Runs a shell script as a helper, and returns its output. Its last argument, the order, is `$0`.
     async fn told(script: &str, limits: Limits) -> Result<String, Failure> {
         let directory = tempfile::tempdir().unwrap();
         let (input, output) = (directory.path().join("input"), directory.path().join("output"));

@@ -1,8 +1,8 @@
-//! Which system calls a process may make: seccomp.
+//! The system calls that a process may make: seccomp.
 //!
-//! What is not listed is answered as if the kernel did not know it, so that a C library that tries something new goes on
-//! with what it did before. In no list, and so out of reach: sockets, programs and processes, other processes' memory and
-//! signals, links, owners, modes and attributes of files, rings, keys, mounts and namespaces.
+//! A call that is not listed fails as if the kernel did not have it, so that a C library that tries a new call falls
+//! back to an older one. No list has sockets, programs and processes, other processes' memory and signals, links,
+//! owners, modes and attributes of files, rings, keys, mounts or namespaces.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use seccompiler::{
 
 use super::{Fence, FenceError};
 
-/// For both: what is open already, memory, threads, time, and the process itself.
+/// Calls for both fences: open descriptors, memory, threads, time, and the process itself.
 const COMMON: &[c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -33,7 +33,7 @@ const COMMON: &[c_long] = &[
     libc::SYS_rseq,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
-    // Libraries take these for calls that cannot fail.
+    // Libraries expect these calls never to fail.
     libc::SYS_getcpu,
     libc::SYS_gettid,
     libc::SYS_getpid,
@@ -58,7 +58,7 @@ const COMMON: &[c_long] = &[
     libc::SYS_getrandom,
 ];
 
-/// For a runner: files by name, where [`super::files`] lets it; its socket, which it inherited; and waiting for many things.
+/// Calls for a runner: files by name, where [`super::files`] allows them; its inherited socket; and waiting for events.
 const RUNNER: &[c_long] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -102,7 +102,7 @@ const RUNNER: &[c_long] = &[
     libc::SYS_mprotect,
 ];
 
-/// Older names of the same, which only this processor still has.
+/// Older names of such calls, which only this processor has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
     libc::SYS_open,
@@ -119,7 +119,7 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// What `fcntl` is for: flags, copies and seals of what is open. Whom to signal is not among them.
+/// The commands of `fcntl`: flags, copies and seals of open descriptors. Commands about signals are left out.
 const FCNTL: [i32; 8] = [
     libc::F_GETFD,
     libc::F_SETFD,
@@ -131,7 +131,7 @@ const FCNTL: [i32; 8] = [
     libc::F_GET_SEALS,
 ];
 
-/// Lets this thread, and those that it starts, make the system calls of a fence and no others.
+/// Confines this thread, and those that it starts, to the system calls of a fence.
 pub(super) fn confine(fence: Fence<'_>) -> Result<(), FenceError> {
     Ok(apply_filter(&program(fence)?)?)
 }
@@ -156,36 +156,37 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// For both, with these arguments only.
+/// Returns the calls for both fences with restricted arguments.
 fn conditional() -> Result<Rules, BackendError> {
     let thread = libc::CLONE_THREAD.unsigned_abs().into();
     let name = libc::PR_SET_NAME.unsigned_abs().into();
     Ok(BTreeMap::from([
-        // Threads, but no processes. `clone3` hides its flags in memory: the C library falls back to this.
+        // Threads, but no processes. `clone3` has its flags in memory, so it is denied and the C library falls back to
+        // this.
         (libc::SYS_clone, vec![when([masked(0, thread, thread)?])?]),
         (libc::SYS_prctl, vec![when([number(0, name)?])?]),
-        // An abort is a signal to oneself.
+        // An abort is a signal to the own process.
         (libc::SYS_tgkill, vec![when([number(0, std::process::id().into())?])?]),
-        // Its own limits, to be read.
+        // Reads of its own limits.
         (libc::SYS_prlimit64, vec![when([number(0, 0)?, null(2)?])?]),
         (libc::SYS_fcntl, any_of(1, FCNTL.map(|command| u64::from(command.unsigned_abs())))?),
     ]))
 }
 
-/// A compiler writes code down, and runs none.
+/// Returns rules without executable memory: a compiler writes code and runs none.
 fn no_code() -> Result<Rules, BackendError> {
     let executable = libc::PROT_EXEC.unsigned_abs().into();
     let data = || when([masked(2, executable, 0)?]);
     Ok(BTreeMap::from([(libc::SYS_mmap, vec![data()?]), (libc::SYS_mprotect, vec![data()?])]))
 }
 
-/// For a runner, with these arguments only.
+/// Returns the calls for a runner with restricted arguments.
 fn runner_conditional() -> Result<Rules, BackendError> {
     Ok(BTreeMap::from([
-        // What is between its own threads.
+        // Sockets between its own threads.
         (libc::SYS_socketpair, vec![when([number(0, libc::AF_UNIX.unsigned_abs().into())?])?]),
         (libc::SYS_ioctl, any_of(1, [libc::FIONBIO, libc::FIOCLEX])?),
-        // Times of what is open, not of what has a name.
+        // Times of open files, not of named ones.
         (libc::SYS_utimensat, vec![when([null(1)?])?]),
     ]))
 }
@@ -198,7 +199,7 @@ fn when<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule
     SeccompRule::new(conditions.into())
 }
 
-/// A number that the kernel takes 32 bits of.
+/// Returns a condition on an argument of 32 bits.
 fn number(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }

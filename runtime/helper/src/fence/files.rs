@@ -1,4 +1,4 @@
-//! Which files a process may open: Landlock.
+//! The files that a process may open: Landlock.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
@@ -7,16 +7,16 @@ use landlock::{
 
 use super::{Fence, FenceError};
 
-/// What is denied as far as a kernel knows it. Later versions deny sockets alone, of which there are none
-/// (`calls.rs`).
+/// The version whose rights are denied, as far as a kernel has them. Later versions deny sockets alone, which seccomp
+/// denies already (`calls.rs`).
 const VERSION: ABI = ABI::V6;
 
 impl Fence<'_> {
-    /// What may be opened, and for what.
+    /// Returns the paths that a process may open, with their rights.
     fn allowed(self) -> Vec<(PathFd, BitFlags<AccessFs>)> {
         let Self::Runner(places) = self else { return Vec::new() };
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
-        // Neither links nor special files: storage knows none.
+        // No links and no special files: storage has none.
         let write = read
             | AccessFs::WriteFile
             | AccessFs::Truncate
@@ -25,13 +25,13 @@ impl Fence<'_> {
             | AccessFs::RemoveFile
             | AccessFs::RemoveDir
             | AccessFs::Refer;
-        // What is not there cannot be opened either.
+        // A path that does not exist cannot be opened either.
         let place = |path, access| PathFd::new(path).ok().map(|place| (place, access));
         [place(&places.charms, read), place(&places.storage, write)].into_iter().flatten().collect()
     }
 }
 
-/// Denies this thread all files but those of the fence, the network, and signals to processes outside of it.
+/// Denies this thread all files but those of the fence, the network, and signals to processes outside.
 pub(super) fn confine(fence: Fence<'_>) -> Result<(), FenceError> {
     match restrict(fence)? {
         RulesetStatus::NotEnforced => Err(FenceError::NoLandlock),
@@ -43,8 +43,8 @@ fn restrict(fence: Fence<'_>) -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default();
     let rules = match fence {
         Fence::Helper => rules,
-        // Before Linux 5.19 whoever is fenced in can rename nothing from one directory to another, which hooks may do
-        // in their storage: there is no fence rather than another kind of storage.
+        // Before Linux 5.19 Landlock forbids renames from one directory to another, which hooks may do in their
+        // storage. There a runner has no fence, rather than storage with other rules.
         Fence::Runner(_) => rules
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::Refer)?

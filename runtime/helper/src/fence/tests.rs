@@ -1,5 +1,5 @@
-//! A fence binds a thread, so each test raises one around a thread of its own and tries what it forbids. They need a kernel
-//! with Landlock and seccomp, as any since Linux 5.19 is.
+//! A fence binds a thread, so each test raises one around a thread of its own and tries forbidden actions. The tests
+//! need a kernel with Landlock and seccomp: Linux 5.19 or later.
 
 use std::{
     fs::{self, File},
@@ -18,7 +18,7 @@ use rustix::process::{Signal, getppid, kill_process, test_kill_process};
 
 use super::*;
 
-/// What a thread behind a fence says.
+/// Runs a function on a thread behind a fence.
 fn behind<T: Send>(fence: Fence<'_>, tries: impl FnOnce() -> T + Send) -> T {
     let inside = || {
         assert_eq!(fence.raise(), [], "this kernel offers no whole fence");
@@ -27,7 +27,7 @@ fn behind<T: Send>(fence: Fence<'_>, tries: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(inside).join()).unwrap()
 }
 
-/// An agent's directory, as far as a runner sees it.
+/// Makes an agent's directory, and returns a runner's part of it.
 fn places(root: &Path) -> RunnerPlaces {
     let places = RunnerPlaces { charms: root.join("charms"), storage: root.join("storage/mine") };
     for directory in [&places.charms.join("one"), &places.storage, &root.join("storage/other")] {
@@ -39,13 +39,13 @@ fn places(root: &Path) -> RunnerPlaces {
     places
 }
 
-/// What neither process may do, each with its name; all are tried before one is judged.
+/// Tries everything that both fences forbid, and returns each success with its name.
 fn escapes() -> Vec<(&'static str, bool)> {
     let parent = getppid().unwrap();
     vec![
         ("a program", Command::new("/bin/true").spawn().is_ok()),
         ("a listening socket", TcpListener::bind("127.0.0.1:0").is_ok()),
-        // It is refused by the kernel, not by whoever listens there.
+        // The kernel refuses it, not a listener.
         (
             "a connection",
             TcpStream::connect("127.0.0.1:1").is_err_and(|error| error.raw_os_error() == Some(111)),
@@ -65,7 +65,7 @@ fn assert_none(escapes: Vec<(&'static str, bool)>) {
     assert_eq!(done, Vec::<&str>::new());
 }
 
-/// Maps a page that can be executed.
+/// Maps a page of executable memory. Returns true on success.
 fn maps_code() -> bool {
     #[expect(unsafe_code, reason = "a new page, which nobody uses")]
     let page = unsafe {
@@ -81,7 +81,7 @@ fn a_helper_reaches_nothing_but_what_is_open() {
     let heard = behind(Fence::Helper, || {
         assert_none(escapes());
         assert!(!maps_code(), "a compiler that runs what it compiled");
-        // It does what it is there for.
+        // The helper's own work still succeeds.
         writer.write_all(b"compiled").unwrap();
         drop(writer);
         let mut heard = String::new();
@@ -123,7 +123,7 @@ fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
         assert_eq!(fs::read_to_string(two.join("file")).unwrap(), "ke");
         fs::remove_file(two.join("file")).unwrap();
         fs::remove_dir(two).unwrap();
-        // Code in memory that was handed over is mapped by its descriptor.
+        // A runner maps compiled code that it inherited in memory by its descriptor.
         let memory = rustix::fs::memfd_create("code", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         File::open(format!("/proc/self/fd/{}", memory.as_raw_fd())).unwrap();
         assert!(maps_code());
