@@ -1,8 +1,8 @@
-//! What a process holds for units of one charm that have nothing to do: each of them ran a hook before.
+//! Measures the memory of a process with idle units of one charm, each of which ran a hook before.
 //!
 //! `cargo run --release -p periapt-trial --example idle CHARM [UNITS]`
 //!
-//! Each row is the process's proportional set size, and of it what is anonymous: its own, and shared with nobody.
+//! Each row is the process's proportional set size, and the anonymous part of it, which no other process shares.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for people")]
 
 use periapt_trial::{CompiledCache, Ended, Scene, Trial};
@@ -12,7 +12,7 @@ fn main() {
     let archive = std::fs::read(arguments.next().unwrap()).unwrap();
     let units: usize = arguments.next().map_or(100, |count| count.parse().unwrap());
     let trial = {
-        // Compiled apart: what compiling takes is given back to no process.
+        // A cached component is measured, because a process keeps memory of a compilation.
         let cache = CompiledCache::open(&std::env::temp_dir().join("periapt-idle")).unwrap();
         Trial::open(&archive, &cache).unwrap()
     };

@@ -1,4 +1,5 @@
-//! Compiled components of one's own charms, kept between processes: a Python charm takes ten seconds to compile.
+//! A cache of compiled components of the user's own charms, across processes: a Python charm takes ten seconds to
+//! compile.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -16,8 +17,8 @@ use periapt_sandbox::{
 
 use crate::TrialError;
 
-/// A directory of compiled components, for one user. Its key lies in it, readable by that user alone: it tells files that
-/// this user's own processes made from files that were damaged, or put there by somebody who can write and not read.
+/// A directory of compiled components, for one user. It holds its key, readable by that user alone. The key tells this
+/// user's own files from damaged ones, and from those of other users who can write there and not read.
 #[derive(Debug)]
 pub struct CompiledCache {
     directory: PathBuf,
@@ -25,7 +26,7 @@ pub struct CompiledCache {
 }
 
 impl CompiledCache {
-    /// Opens a cache, or begins one.
+    /// Opens a cache, or creates it.
     ///
     /// # Errors
     /// The directory cannot be made or used.
@@ -39,7 +40,8 @@ impl CompiledCache {
         Ok(Self { directory: directory.to_owned(), key: ArtifactKey::new(&key) })
     }
 
-    /// A component in native code: as it lies here, or compiled and then kept. What it shares with others is compiled once.
+    /// Loads a component in native code from the cache, or compiles and stores it. Modules that it shares with other
+    /// components are compiled once.
     pub(crate) fn load(&self, sandbox: &Sandbox, component: &[u8]) -> Result<Loaded, TrialError> {
         let modules = guarded_with_workers(|| shared_modules(component))?;
         let mut kept = Vec::new();
@@ -63,7 +65,7 @@ impl CompiledCache {
         let id = ArtifactId { component: digest, engine: sandbox.compatibility_hash() };
         match artifact::open(&self.directory, &id, key) {
             Ok(sealed) => return Ok(sealed),
-            // Whatever is wrong with the file: it is made anew.
+            // A missing or damaged file is made anew.
             Err(ArtifactError::Missing | ArtifactError::Forged) => {}
             Err(error) => return Err(error.into()),
         }
@@ -72,7 +74,8 @@ impl CompiledCache {
     }
 }
 
-/// The key of a cache; the first who asks draws it. It appears whole: two that begin at once agree on one.
+/// Returns the key of a cache, and draws it on first use. The file appears whole, so two processes that start at once
+/// agree on one key.
 fn key(path: &Path) -> io::Result<[u8; 32]> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

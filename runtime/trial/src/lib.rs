@@ -1,8 +1,8 @@
-//! One hook of a packed charm, in the sandbox that agents run it in, over a world that is given as data: a [`Scene`] goes
-//! in, what the hook asked for comes out ([`Tried`]). There is no controller, no clock that runs and nothing that lasts,
-//! so it is what tests of charms stand on, in whatever language they are written.
+//! One hook of a packed charm, in the sandbox of agents, over a world given as data: a [`Scene`] goes in, the hook's
+//! effects come out ([`Tried`]). There is no controller, no running clock and no lasting state, so tests of charms in
+//! any language can use it.
 //!
-//! A [`Trial`] is opened once for a charm and runs as many scenes as there are; one knows nothing of another.
+//! A [`Trial`] is opened once for a charm and runs any number of scenes, each independent of the others.
 
 mod cache;
 mod native;

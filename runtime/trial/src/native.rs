@@ -1,5 +1,5 @@
-//! A charm's own program in the place of its component: a process on this host, with hook tools that answer as those in
-//! the sandbox do. For authors who debug, and to compare with. Nothing confines it: it is the author's own.
+//! A charm's own program in place of its component: a process on this host, with hook tools that answer as in the
+//! sandbox. It is for authors who debug or compare. Nothing confines it, because it is the author's own.
 
 use std::{
     env,
@@ -35,20 +35,20 @@ use crate::{
     stage::Stage,
 };
 
-/// Where a hook tool finds whoever answers it.
+/// The variable with the socket that answers hook tools.
 const SOCKET_VARIABLE: &str = "PERIAPT_HOOK_TOOLS";
 
-/// The most bytes of one call: what the sandbox takes, as JSON.
+/// The most bytes of one call: the sandbox's bound, as JSON.
 const MAX_CALL: u64 = 16 << 20;
 
 /// A program that handles hooks, such as `python3 src/charm.py`.
 #[derive(Debug, Clone)]
 pub struct NativeProgram {
-    /// What is run, with its arguments.
+    /// The command, with its arguments.
     pub command: Vec<OsString>,
-    /// The charm's directory, which it is run in.
+    /// The charm's directory, in which the command runs.
     pub directory: PathBuf,
-    /// A program that calls [`answer_as_hook_tool`] when it is run under a tool's name.
+    /// A program that calls [`answer_as_hook_tool`] when it is started under a tool's name.
     pub tool: PathBuf,
 }
 
@@ -60,7 +60,7 @@ struct ToolCall {
     stdin: Option<Vec<u8>>,
 }
 
-/// What it is answered with.
+/// The answer to a tool call.
 #[derive(Debug, Serialize, Deserialize)]
 struct ToolAnswer {
     exit_code: u8,
@@ -69,10 +69,10 @@ struct ToolAnswer {
 }
 
 impl Trial {
-    /// Plays one scene with a program in the place of the charm's component.
+    /// Runs one scene with a program in place of the charm's component.
     ///
     /// # Errors
-    /// [`TrialError`]: the scene is wrong, or the program cannot be run.
+    /// [`TrialError`]: the scene is invalid, or the program cannot be run.
     pub async fn run_native(&self, scene: &Scene, program: &NativeProgram) -> Result<Tried, TrialError> {
         let mut play = self.play(scene)?;
         let wall = play.budgets.wall;
@@ -89,7 +89,7 @@ impl Trial {
                 written(&mut context, &stage, &output);
                 outcome(output.status)
             }
-            // Dropping the process has killed it.
+            // The drop of the process has killed it.
             None => failed(HookErrorKind::TimedOut, "it took longer than it may".to_owned(), 1),
         };
         let costs = HookCosts {
@@ -129,7 +129,7 @@ fn command(program: &NativeProgram, context: &HookContext, place: &Path) -> Resu
     Ok(command)
 }
 
-/// What a process ended with while its tools were answered; none: it took longer than `wall`, or a tool of its did.
+/// Answers tools until the process ends, and returns its output. None if it, or a tool of its, took longer than `wall`.
 async fn attended(
     ended: impl Future<Output = io::Result<Output>>,
     wall: Duration,
@@ -147,11 +147,11 @@ async fn attended(
             }
         }
     };
-    // The time is over for all of it: whoever connects and says nothing keeps the process unwatched.
+    // One deadline bounds all of it: a tool that connects and sends nothing must not delay it.
     tokio::time::timeout(wall, attending).await.ok().transpose()
 }
 
-/// Answers one tool, as the sandbox answers a guest.
+/// Answers one tool call, as the sandbox answers a guest.
 async fn answer(
     stream: tokio::net::UnixStream,
     context: &mut HookContext,
@@ -161,7 +161,7 @@ async fn answer(
     let mut stream = tokio::io::BufReader::new(stream);
     let mut line = String::new();
     if (&mut stream).take(MAX_CALL).read_line(&mut line).await? == 0 {
-        // It died before it said anything.
+        // The tool ended before it sent a call.
         return Ok(());
     }
     let call: ToolCall = serde_json::from_str(&line).map_err(io::Error::other)?;
@@ -183,12 +183,12 @@ async fn answer(
     };
     let answer =
         serde_json::to_string(&ToolAnswer { exit_code, stdout, stderr }).map_err(io::Error::other)?;
-    // A tool that was killed meanwhile wants no answer.
+    // A tool that was killed meanwhile needs no answer.
     let _ = stream.get_mut().write_all(format!("{answer}\n").as_bytes()).await;
     Ok(())
 }
 
-/// A tool's file lies where the process believes.
+/// Reads or writes a file for a tool, in the process's own file system.
 fn do_with_file(request: &FileRequest, directory: &Path) -> Result<Vec<u8>, FileError> {
     let done = match request {
         FileRequest::Read { path, at_most } => match read(&directory.join(path), *at_most) {
@@ -205,7 +205,8 @@ fn do_with_file(request: &FileRequest, directory: &Path) -> Result<Vec<u8>, File
     })
 }
 
-/// At most one byte more than is taken. Not what waits for somebody who writes: the hook would wait past its deadline.
+/// Reads at most one byte more than the bound. Refuses a FIFO: a read of it would wait for a writer past the hook's
+/// deadline.
 fn read(path: &Path, at_most: usize) -> io::Result<Vec<u8>> {
     if fs::metadata(path)?.file_type().is_fifo() {
         return Err(io::Error::other("it is a FIFO"));
@@ -236,9 +237,9 @@ fn failed(kind: HookErrorKind, message: String, code: i32) -> Outcome {
     Outcome::Failed(HookError { kind, message, code })
 }
 
-/// Does what a hook tool does, if this process was started as one by a charm's native program; answers its exit code.
+/// Acts as a hook tool, if a charm's native program started this process as one, and returns the exit code.
 ///
-/// `arguments`: those of the process, its own name first.
+/// `arguments` are those of the process, its own name first.
 pub fn answer_as_hook_tool(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     let socket = env::var_os(SOCKET_VARIABLE)?;
     let mut arguments = arguments.into_iter();
@@ -252,7 +253,7 @@ pub fn answer_as_hook_tool(arguments: impl IntoIterator<Item = OsString>) -> Opt
             let _ = io::stderr().write_all(stderr.as_bytes());
             let mut output = io::stdout();
             match output.write_all(stdout.as_bytes()).and_then(|()| output.flush()) {
-                // Who closed a stream reads it no more.
+                // A charm that closed the stream does not need the output.
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                     let _ = writeln!(io::stderr(), "ERROR cannot write the output: {error}");
                     Some(1)
@@ -276,7 +277,7 @@ fn ask(socket: &Path, name: String, arguments: Vec<String>) -> io::Result<ToolAn
     Ok(serde_json::from_str(&line)?)
 }
 
-/// Standard input is read where an argument says so, as in `--file -`: the charm's own may stay open for ever.
+/// Reads standard input if an argument asks for it, as in `--file -`. Otherwise the charm's own may stay open for ever.
 fn stdin(arguments: &[String]) -> io::Result<Option<Vec<u8>>> {
     let asks = |pair: &[String]| matches!(pair, [flag, value] if flag == "--file" && value == "-");
     let asked = arguments.windows(2).any(asks) || arguments.iter().any(|it| it == "--file=-");

@@ -1,4 +1,4 @@
-//! A charm that is opened for trials.
+//! A charm opened for trials.
 
 use std::{
     collections::BTreeMap,
@@ -33,13 +33,13 @@ use crate::{
     stage::{Contents, Stage},
 };
 
-/// How many files a storage may hold.
+/// The most files of a storage.
 const STORAGE_FILES: u64 = 100_000;
 
-/// Why a charm cannot be tried, or a scene cannot be played.
+/// The reason why a charm cannot be tried, or a scene cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// The archive is broken, or cannot run here.
+    /// The charm is invalid, or cannot run here.
     #[error(transparent)]
     Charm(#[from] InspectError),
     /// The archive cannot be read.
@@ -51,33 +51,33 @@ pub enum TrialError {
     /// The compiler panicked.
     #[error("the component cannot be compiled here, because of a defect of the compiler: {}", .0.reason())]
     Compiler(#[from] ReaderPanicked),
-    /// The compiled component cannot be kept or read.
+    /// The compiled component cannot be stored or read.
     #[error(transparent)]
     Compiled(#[from] ArtifactError),
     /// The component does not fit the sandbox.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// There is no sandbox on this host.
+    /// This host has no sandbox.
     #[error(transparent)]
     Sandbox(#[from] BuildError),
-    /// The charm's files cannot be laid out, or there is no randomness.
+    /// The charm's files cannot be unpacked, or there is no randomness.
     #[error("this host: {0}")]
     Io(#[from] io::Error),
     /// The cache of compiled components cannot be used.
     #[error("cannot use {}: {source}", .path.display())]
     Cache {
-        /// Its directory.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The scene is none in which the charm can be.
+    /// The scene is invalid for the charm.
     #[error("scene: {0}")]
     Scene(#[from] SceneError),
-    /// The scene lacks something without which no hook runs.
+    /// The scene lacks an entry that every hook needs.
     #[error("scene: {0}")]
     Context(#[from] ContextError),
-    /// One trial at a time.
+    /// Another trial is running.
     #[error(transparent)]
     Busy(#[from] Busy),
 }
@@ -88,7 +88,7 @@ pub struct Trial {
     prepared: Prepared,
     meta: CharmMeta,
     digest: Digest,
-    /// What hooks see at `/charm`; it goes with the trial.
+    /// The files that hooks see at `/charm`. They are removed with the trial.
     _files: TempDir,
 }
 
@@ -119,15 +119,15 @@ impl Trial {
         })
     }
 
-    /// What the charm declares.
+    /// Returns the charm's metadata.
     pub fn meta(&self) -> &CharmMeta {
         &self.meta
     }
 
-    /// Plays one scene, on a runtime that has time.
+    /// Runs one scene. It needs a runtime with time.
     ///
     /// # Errors
-    /// [`TrialError::Scene`]: what is wrong with it. A hook that fails is no error but an outcome.
+    /// [`TrialError::Scene`]: the scene is invalid. A hook that fails is no error but an outcome.
     pub async fn run(&self, scene: &Scene) -> Result<Tried, TrialError> {
         let Play { context, seed, budgets, stage } = self.play(scene)?;
         let services = Arc::clone(&stage) as Arc<dyn HookServices>;
@@ -136,10 +136,10 @@ impl Trial {
         Ok(tried(report, stage.take_early()))
     }
 
-    /// What the charm would ask in a scene, without the charm: for whoever runs its code in another way.
+    /// Returns the hook context of a scene, to run the charm's code in another way.
     ///
     /// # Errors
-    /// [`TrialError::Scene`]: what is wrong with it.
+    /// [`TrialError::Scene`]: the scene is invalid.
     pub fn context(&self, scene: &Scene) -> Result<HookContext, TrialError> {
         Ok(self.play(scene)?.context)
     }
@@ -162,7 +162,7 @@ impl Trial {
     }
 }
 
-/// A scene that is set up: everything but who handles the hook.
+/// A scene that is set up, without the code that handles the hook.
 pub(crate) struct Play {
     pub(crate) context: HookContext,
     pub(crate) seed: Seed,
@@ -201,7 +201,7 @@ impl Play {
 
 type Shown = BTreeMap<ResourceName, ResourceView>;
 
-/// What is attached, as a view says it, and where it lies.
+/// Returns the attached resources for the view, and the paths of their contents.
 fn resources(scene: &Scene, meta: &CharmMeta) -> Result<(Shown, Contents), SceneError> {
     let (mut shown, mut contents) = (BTreeMap::new(), BTreeMap::new());
     for (name, path) in &scene.resources {
@@ -215,7 +215,8 @@ fn resources(scene: &Scene, meta: &CharmMeta) -> Result<(Shown, Contents), Scene
     Ok((shown, contents))
 }
 
-/// The digest of a resource's file, and how large it is: a regular file within the bound of resources.
+/// Returns a resource's digest and size. Refuses anything but a regular file within the bound of
+/// resources.
 fn digest(path: &Path) -> io::Result<(Digest, u64)> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -240,10 +241,11 @@ fn unusable(path: &Path, error: &dyn fmt::Display) -> SceneError {
     SceneError::File { path: path.display().to_string(), reason: error.to_string() }
 }
 
-/// Unpacks an archive: hooks see it at `/charm`. Its paths were checked when it was read.
+/// Unpacks an archive to the directory that hooks see at `/charm`. The archive reader has checked its
+/// paths.
 fn lay_out(archive: &Archive) -> io::Result<TempDir> {
     let directory = TempDir::with_prefix("periapt-trial-")?;
-    // As an agent lays it out: the component is what runs, and none of the charm's files.
+    // The component is left out, as in an agent: it is none of the charm's files.
     for (path, content) in archive.files().filter(|(path, _)| *path != COMPONENT) {
         let place = directory.path().join(path);
         if let Some(parent) = place.parent() {

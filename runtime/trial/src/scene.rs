@@ -1,4 +1,4 @@
-//! What a hook is tried in, as whoever writes tests thinks of it. All that is not said is as a fresh unit finds it.
+//! The world of a trial, as authors of tests write it. Parts that are left out are as for a fresh unit.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,24 +30,24 @@ pub(crate) mod view;
 
 pub use event::{BatchScene, EventKind, EventScene};
 
-/// A unit, what is due for it, and all of the model that it may see.
+/// A unit, its event, and the part of the model that it may see.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Scene {
-    /// The unit whose hook it is; its application is the charm's.
+    /// The unit that runs the hook; its application is the charm's.
     pub unit: UnitName,
-    /// What it is told.
+    /// The event of the hook.
     pub event: EventScene,
-    /// 1 for the first attempt.
+    /// The number of the attempt, from 1.
     #[serde(default = "first")]
     pub attempt: u32,
-    /// Whether it leads its application.
+    /// True if the unit leads its application.
     #[serde(default)]
     pub leader: bool,
     /// The model.
     #[serde(default)]
     pub model: ModelScene,
-    /// Options that were set, as JSON; the charm's defaults stand for the rest.
+    /// The options that were set, as JSON. The others have the charm's defaults.
     #[serde(default)]
     pub config: BTreeMap<String, Value>,
     /// Relations, of all endpoints.
@@ -59,58 +59,58 @@ pub struct Scene {
     /// Storage that the unit has.
     #[serde(default)]
     pub storages: Vec<StorageScene>,
-    /// Files that were attached, by the names of resources: where they lie on this host.
+    /// The attached files by resource: their paths on this host.
     #[serde(default)]
     pub resources: BTreeMap<ResourceName, PathBuf>,
-    /// What the charm stored for the unit.
+    /// The charm's stored state for the unit.
     #[serde(default)]
     pub state: BTreeMap<String, String>,
-    /// What the unit has open, for all endpoints.
+    /// The unit's open ports, for all endpoints.
     #[serde(default)]
     pub ports: BTreeSet<PortRange>,
-    /// The host's addresses, the preferred first.
+    /// The host's addresses, the preferred one first.
     #[serde(default = "addresses")]
     pub addresses: Vec<String>,
-    /// The host's interfaces; none: the addresses alone are known.
+    /// The host's interfaces; none if only the addresses are known.
     #[serde(default)]
     pub interfaces: Vec<HostInterface>,
-    /// Which subnets are in which space.
+    /// The spaces with their subnets.
     #[serde(default)]
     pub spaces: Spaces,
     /// The spaces that endpoints are bound to.
     #[serde(default)]
     pub bindings: Bindings,
-    /// How many units the application is to have, this one included.
+    /// The number of units that the application is to have, this one included.
     #[serde(default = "first")]
     pub planned_units: u32,
-    /// What the unit's charm said last.
+    /// The unit's last status.
     #[serde(default)]
     pub unit_status: StatusScene,
-    /// What the leader said last of the application; none: nothing.
+    /// The application's last status, if its leader set one.
     #[serde(default)]
     pub application_status: Option<StatusScene>,
     /// The principal, of a subordinate.
     #[serde(default)]
     pub principal: Option<UnitName>,
-    /// May be empty.
+    /// The zone; may be empty.
     #[serde(default)]
     pub availability_zone: String,
-    /// Parameters of the action that the event runs, as the charm is told them.
+    /// The parameters of the event's action, as the charm receives them.
     #[serde(default)]
     pub parameters: Parameters,
-    /// What the hook may use, as `model-config` takes it (`"hook-cpu-budget": "5s"`); the defaults stand for the rest.
+    /// The hook's budgets, as `model-config` takes them (`"hook-cpu-budget": "5s"`). The others have their defaults.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, String>,
-    /// The time that the hook sees; none: the host's.
+    /// The time that the hook sees; none means the host's.
     #[serde(default)]
     pub now: Option<Timestamp>,
-    /// 64 hex digits, from which all of the hook's randomness comes; none: drawn anew.
+    /// 64 hex digits that seed all of the hook's randomness; none means a fresh seed.
     #[serde(default)]
     pub seed: Option<String>,
 }
 
 impl Scene {
-    /// What was said of budgets.
+    /// Returns the budgets.
     ///
     /// # Errors
     /// [`SceneError::Budget`]
@@ -145,42 +145,42 @@ impl Default for ModelScene {
     }
 }
 
-/// A name that nobody gives from outside.
+/// Parses a literal.
 #[expect(clippy::expect_used, reason = "its callers pass literals, and each test of a scene passes them all")]
 fn constant<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().expect("a literal of the right form")
 }
 
-/// A relation as the unit has it.
+/// A relation, as the unit sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RelationScene {
     /// Its number.
     pub id: RelationId,
-    /// The charm's endpoint.
+    /// The charm's endpoint of the relation.
     pub endpoint: EndpointName,
     /// The application at the other end; a peer relation has none.
     #[serde(default)]
     pub remote_application: Option<ApplicationName>,
-    /// The model at the other end, if it is another one.
+    /// The model at the other end, if it is another model.
     #[serde(default)]
     pub remote_model: Option<ModelUuid>,
-    /// Dying in its last hooks.
+    /// The relation's life: dying in its last hooks.
     #[serde(default)]
     pub life: Life,
-    /// What the unit wrote.
+    /// The unit's own settings.
     #[serde(default)]
     pub unit_settings: Settings,
-    /// What its application's leader wrote.
+    /// The settings of its application.
     #[serde(default)]
     pub application_settings: Settings,
-    /// What the remote application's leader wrote.
+    /// The settings of the remote application.
     #[serde(default)]
     pub remote_settings: Settings,
-    /// The members that the unit was told of, with what they wrote.
+    /// The members that the unit was told of, with their settings.
     #[serde(default)]
     pub members: BTreeMap<UnitName, Settings>,
-    /// Members that left, and whose settings can still be read.
+    /// Members that left, with their settings, which stay readable.
     #[serde(default)]
     pub former_members: BTreeMap<UnitName, Settings>,
 }
@@ -191,27 +191,27 @@ pub struct RelationScene {
 pub struct SecretScene {
     /// Its id.
     pub id: SecretId,
-    /// Whose it is.
+    /// The owner.
     pub owner: SecretOwner,
-    /// Content of each revision that is there; the highest is the latest.
+    /// The content of each existing revision; the highest is the latest.
     pub revisions: BTreeMap<SecretRevision, BTreeMap<String, String>>,
     /// The owner's label.
     #[serde(default)]
     pub label: Option<String>,
-    /// For people.
+    /// The description, for operators.
     #[serde(default)]
     pub description: String,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     #[serde(default)]
     pub rotate: RotatePolicy,
-    /// When the latest revision expires.
+    /// The time at which the latest revision expires.
     #[serde(default)]
     pub expire: Option<Timestamp>,
-    /// To whom it is granted, and through which relation. Whoever is not its owner reads it by a grant to its unit or
+    /// The readers, with the relation of each grant. A unit that is not the owner needs a grant to itself or to its
     /// application.
     #[serde(default)]
     pub grants: BTreeMap<SecretReader, Option<RelationId>>,
-    /// The revision that the unit reads until it refreshes; none: it has not read it yet.
+    /// The revision that the unit reads until it refreshes; none before its first read.
     #[serde(default)]
     pub tracked: Option<SecretRevision>,
     /// The unit's own label for it.
@@ -223,9 +223,9 @@ pub struct SecretScene {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StorageScene {
-    /// Which, such as `data/0`.
+    /// The instance's id, such as `data/0`.
     pub id: StorageId,
-    /// The directory on this host that holds what is in it. Hooks change it.
+    /// The directory on this host with its content. Hooks change it.
     pub directory: PathBuf,
 }
 
@@ -235,7 +235,7 @@ pub struct StorageScene {
 pub struct StatusScene {
     /// The status.
     pub status: WorkloadStatus,
-    /// For people.
+    /// The message, for operators.
     #[serde(default)]
     pub message: String,
 }
@@ -246,51 +246,51 @@ impl Default for StatusScene {
     }
 }
 
-/// A scene in which the charm's hook cannot be.
+/// A scene that is invalid for the charm.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SceneError {
-    /// It names what the charm does not declare.
+    /// The scene names something that the charm does not declare.
     #[error("the charm has no {what} {name:?}")]
     Undeclared {
-        /// `endpoint`, `endpoint or extra binding`, `storage`, `resource`, `action`.
+        /// The kind: `endpoint`, `endpoint or extra binding`, `storage`, `resource`, `action`.
         what: &'static str,
-        /// As the scene has it.
+        /// The name in the scene.
         name: String,
     },
-    /// An option has a value that it cannot have.
+    /// An option has an invalid value.
     #[error("config: {0}")]
     Config(#[from] SettingError),
-    /// An option is no text, number or truth value.
+    /// An option is no text, number or boolean.
     #[error("config: option {0:?} is a list or an object; options are text, numbers or truth values")]
     OptionShape(String),
-    /// Parts that contradict each other.
+    /// Parts of the scene contradict each other.
     #[error("{0}")]
     Contradiction(String),
-    /// A secret's content that no secret can have.
+    /// A secret has invalid content.
     #[error("secret {id}: {reason}")]
     Secret {
-        /// Which.
+        /// The secret's id.
         id: SecretId,
-        /// What is wrong.
+        /// The reason.
         reason: ContentError,
     },
-    /// A file or directory of this host that cannot be used.
+    /// A file or directory of this host cannot be used.
     #[error("{path}: {reason}")]
     File {
-        /// Which.
+        /// The path.
         path: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A budget that none can be set to.
+    /// A budget has an invalid value.
     #[error("budgets: {0}")]
     Budget(#[from] BudgetError),
-    /// A seed that is none.
+    /// The seed is not 64 hex digits.
     #[error("the seed is not 64 hex digits")]
     Seed,
 }
 
-/// A storage of a scene as the charm declares it.
+/// Returns the charm's declaration of a scene's storage.
 pub(crate) fn declared<'m>(meta: &'m CharmMeta, id: &StorageId) -> Result<&'m StorageMeta, SceneError> {
     let undeclared = || SceneError::Undeclared { what: "storage", name: id.name().to_string() };
     meta.storage.get(id.name()).ok_or_else(undeclared)

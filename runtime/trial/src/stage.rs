@@ -1,4 +1,4 @@
-//! The world outside of a hook on trial.
+//! The world outside of a hook in a trial.
 
 use std::{
     collections::BTreeMap,
@@ -20,10 +20,10 @@ use periapt_sandbox::{BoxFuture, HookServices};
 
 use crate::{Scene, SceneError, scene::view::TERM};
 
-/// Where the contents of resources lie.
+/// The paths of resources' contents.
 pub(crate) type Contents = BTreeMap<Digest, PathBuf>;
 
-/// The world outside of a hook on trial.
+/// The world outside of a hook in a trial.
 pub(crate) struct Stage {
     now: CallTime,
     lease: LeaseState,
@@ -54,7 +54,7 @@ impl Stage {
     pub(crate) fn secret(&self, key: SecretKey) -> Result<SecretData, CallError> {
         let id = key.id.to_string();
         let missing = || match key.revision {
-            // The scene's view has all secrets of the scene: this one does not exist.
+            // The view has all secrets of the scene, so this one does not exist.
             SecretRevision::NONE => format!("secret {id:?} not found"),
             revision => format!("secret {id:?} revision {revision} not found"),
         };
@@ -94,13 +94,13 @@ impl HookServices for Stage {
         early.extend(items.into_iter().map(|(_, effect)| effect));
     }
 
-    /// Nobody waits for a time that stands still.
+    /// Returns at once, because time stands still.
     fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
         ready(())
     }
 }
 
-/// Time stands still in a trial: whoever leads does so to the end of the hook.
+/// Returns the lease, which lasts to the hook's end, because time stands still in a trial.
 fn lease(scene: &Scene) -> LeaseState {
     let held = HeldLease { term: TERM, valid_until_ms: 2 * LEADERSHIP_GUARANTEE_MS };
     LeaseState { held: scene.leader.then_some(held) }

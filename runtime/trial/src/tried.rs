@@ -1,4 +1,4 @@
-//! What a hook left behind.
+//! The outcome of a hook in a trial.
 
 use periapt_hook::ActionGathered;
 use periapt_host_api::{
@@ -10,24 +10,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One hook that was tried.
+/// The outcome of one hook.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tried {
-    /// How it ended.
+    /// The end of the hook.
     pub outcome: Ended,
-    /// What it asked for. Of a hook that failed nothing would be done, so nothing stands here.
+    /// The effects. A failed hook has none.
     pub effects: HookEffects,
-    /// What took effect whatever became of it, in order: statuses, the version, log lines.
+    /// The early effects, which a failed hook has, too, in order: statuses, the version, log lines.
     pub early: Vec<EarlyEffect>,
-    /// What an action left; none for hooks. It counts in every case.
+    /// The action's outcome; none for hooks. A failed action has one, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionTried>,
-    /// What it cost.
+    /// The costs.
     pub costs: HookCosts,
 }
 
-/// How a hook ended.
+/// The end of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -35,29 +35,29 @@ pub enum Ended {
     Handled,
     /// The charm has no handler for the event.
     Unhandled,
-    /// It failed.
+    /// The hook failed.
     Failed {
-        /// `failed` if the handler said so itself; else what ended it, such as `trapped` or `cpu-budget`.
+        /// `failed` if the handler returned the error, else the cause, such as `trapped` or `cpu-budget`.
         kind: String,
-        /// What author and operator read.
+        /// The message, for author and operator.
         message: String,
-        /// As a process's exit code.
+        /// The exit code of an equivalent process.
         code: i32,
     },
 }
 
-/// What an action left behind.
+/// The outcome of an action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ActionTried {
-    /// What it set.
+    /// The results that the action set.
     pub results: Map<String, Value>,
-    /// What it failed with, if it said that it did.
+    /// The failure message, if the action failed itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// What it wrote to its standard output.
+    /// The standard output.
     pub stdout: String,
-    /// What it wrote to its standard error.
+    /// The standard error.
     pub stderr: String,
 }
 

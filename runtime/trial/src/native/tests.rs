@@ -20,7 +20,7 @@ fn play() -> Play {
     Play::new(&scene, &OfCharm { digest: Digest::of(b"plain"), meta: &meta }).unwrap()
 }
 
-/// Time is over as soon as nothing else is left to be done.
+/// The paused clock reaches the deadline as soon as all tasks are idle.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_connects_and_says_nothing_does_not_outlast_the_hook() {
     let place = TempDir::new().unwrap();
@@ -30,7 +30,7 @@ async fn a_tool_that_connects_and_says_nothing_does_not_outlast_the_hook() {
     let attending = attended(pending(), wall, &listener, &mut play, place.path());
     let ended = timeout(2 * wall, attending).await.expect("it ends when the hook's time does");
     assert!(ended.unwrap().is_none());
-    // It was taken and waited for: its other end is closed now.
+    // The connection was accepted, so its other end is closed now.
     let mut rest = Vec::new();
     assert_eq!(stalled.read_to_end(&mut rest).await.unwrap(), 0);
 }

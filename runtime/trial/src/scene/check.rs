@@ -1,6 +1,6 @@
-//! What cannot be, refused before anything is set up: contradictions within a scene, and between a scene and what the
-//! charm declares. They are those that Scenario's consistency check refuses, and what the types of Scenario rule out.
-//! `runtime/hook/tests/impossible.json` has an example of each; the SDKs' harnesses answer those in the same words.
+//! Checks of a scene before it is set up: contradictions within it, and with the charm's declarations. They are those
+//! of Scenario's consistency checker, and those that Scenario's types rule out. `runtime/hook/tests/impossible.json`
+//! has an example of each; the SDKs' harnesses refuse them with the same messages.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn refuse(text: String) -> Checked {
     Err(SceneError::Contradiction(text))
 }
 
-/// Refuses a scene that cannot be. What it names and the charm does not declare is refused where it is looked up.
+/// Refuses an invalid scene. The lookups refuse names that the charm does not declare.
 pub(crate) fn check(scene: &Scene, meta: &CharmMeta) -> Checked {
     if scene.attempt == 0 {
         return refuse("attempt is 0; the first attempt is 1".to_owned());
@@ -73,7 +73,7 @@ fn relation(scene: &Scene, relation: &RelationScene, meta: &CharmMeta) -> Checke
     }
 }
 
-/// The application at the other end, which all members belong to.
+/// Returns the application at the other end, to which all members must belong.
 pub(crate) fn remote_application<'a>(
     scene: &'a Scene,
     relation: &'a RelationScene,
@@ -104,7 +104,7 @@ pub(crate) fn remote_application<'a>(
     }
 }
 
-/// Refuses who can be no remote unit of a relation: a unit of another application, and the unit itself.
+/// Refuses an invalid remote unit of a relation: a unit of another application, or the unit itself.
 pub(crate) fn remote_unit(
     scene: &Scene,
     relation: &RelationScene,
@@ -125,7 +125,7 @@ pub(crate) fn remote_unit(
     Ok(())
 }
 
-/// A principal and its subordinate see each other alone.
+/// Refuses more than a principal and its subordinate in a container relation, which see each other alone.
 fn within_container(scene: &Scene, relation: &RelationScene, remote: &ApplicationName) -> Checked {
     let mut members = relation.members.keys();
     let (Some(first), second) = (members.next(), members.next()) else { return Ok(()) };
@@ -171,7 +171,7 @@ fn secrets(scene: &Scene) -> Checked {
 }
 
 fn ports(ports: &BTreeSet<PortRange>) -> Checked {
-    // An author's list: short enough to look at each pair.
+    // An author's list is short enough to compare each pair.
     for (place, one) in ports.iter().enumerate() {
         if let Some(other) = ports.iter().skip(place + 1).find(|other| one.overlaps(other)) {
             return refuse(format!("ports {one} and {other} overlap; a unit opens each port once"));
@@ -192,8 +192,7 @@ fn bindings(scene: &Scene, meta: &CharmMeta) -> Checked {
     }
 }
 
-/// Parameters are looked at as they are when an operator runs the action; but those that are required may be left out,
-/// as in Scenario.
+/// Checks parameters as when an operator runs the action. Required ones may be left out, as in Scenario.
 fn parameters(scene: &Scene, meta: &CharmMeta) -> Checked {
     let told = &scene.event;
     if scene.parameters.is_empty() {
@@ -212,7 +211,7 @@ fn parameters(scene: &Scene, meta: &CharmMeta) -> Checked {
         .map_err(|wrong| SceneError::Contradiction(format!("parameters of {}: {wrong}", told.hook)))
 }
 
-/// Refuses remote units that a batch cannot tell of.
+/// Refuses invalid remote units of a batch.
 pub(crate) fn batch(scene: &Scene, relation: &RelationScene, remote: &ApplicationName) -> Checked {
     let batch = scene.event.batch.iter();
     let mut units = batch.flat_map(|it| it.joined.iter().chain(&it.changed).chain(&it.departed));

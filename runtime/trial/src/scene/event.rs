@@ -1,4 +1,4 @@
-//! What a scene's unit is told, from the hook's name and what Juju's environment says with it.
+//! The event of a scene, from the hook's name and the other variables of Juju's environment.
 
 use std::collections::BTreeSet;
 
@@ -14,54 +14,56 @@ use serde_json::Value;
 
 use super::{Scene, SceneError, check, declared};
 
-/// The task of every action on trial.
+/// The task id of every action in a trial.
 const TASK: TaskId = TaskId(1);
 
-/// A hook, by its name, and what it is about.
+/// A hook, by its name and subject.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EventScene {
-    /// Its full name: `install`, `db-relation-changed`, `data-storage-attached`; an action's or a custom event's own.
+    /// The full name: `install`, `db-relation-changed`, `data-storage-attached`; for an action or a custom event its
+    /// own.
     pub hook: String,
-    /// Whether the hook is a lifecycle event, an action or a custom one.
+    /// The kind: a hook, an action or a custom event.
     #[serde(default)]
     pub kind: EventKind,
-    /// Of relation hooks: the number of one of the scene's relations.
+    /// For relation hooks, the number of one of the scene's relations.
     #[serde(default)]
     pub relation: Option<RelationId>,
-    /// Of relation-joined, -changed and -departed: whom it is about; a changed one without is about the application.
+    /// For relation-joined, -changed and -departed, the remote unit. A relation-changed without it is about the
+    /// application.
     #[serde(default)]
     pub remote_unit: Option<UnitName>,
-    /// Of relation-departed: who leaves; none: the remote unit.
+    /// For relation-departed, the departing unit; by default the remote unit.
     #[serde(default)]
     pub departing_unit: Option<UnitName>,
-    /// Of relation-batch: what happened.
+    /// For relation-batch, the changes.
     #[serde(default)]
     pub batch: Option<BatchScene>,
-    /// Of storage hooks: one of the scene's storages.
+    /// For storage hooks, one of the scene's storages.
     #[serde(default)]
     pub storage: Option<StorageId>,
-    /// Of secret hooks: one of the scene's secrets.
+    /// For secret hooks, one of the scene's secrets.
     #[serde(default)]
     pub secret: Option<SecretId>,
-    /// Of secret-expired and secret-remove: which revision.
+    /// For secret-expired and secret-remove, the revision.
     #[serde(default)]
     pub revision: Option<SecretRevision>,
-    /// Of custom events: what the charm gave with it.
+    /// For custom events, the data of the charm's request.
     #[serde(default)]
     pub data: Value,
 }
 
-/// The kinds of hooks whose names do not tell them apart.
+/// The kinds of events that a name alone does not tell apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// What Juju's hooks are.
+    /// A hook, as in Juju.
     #[default]
     Hook,
-    /// An operator runs an action.
+    /// An action that an operator runs.
     Action,
-    /// What the charm asked to be told later.
+    /// A later event that the charm requested.
     Custom,
 }
 
@@ -69,7 +71,7 @@ pub enum EventKind {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct BatchScene {
-    /// Whether the remote application's settings changed.
+    /// True if the remote application's settings changed.
     pub application_changed: bool,
     /// Units that came into view.
     pub joined: BTreeSet<UnitName>,
@@ -79,7 +81,7 @@ pub struct BatchScene {
     pub departed: BTreeSet<UnitName>,
 }
 
-/// The event that a scene's unit is told.
+/// Builds the event of a scene's unit.
 pub(crate) fn event(scene: &Scene, meta: &CharmMeta) -> Result<Event, SceneError> {
     let told = &scene.event;
     match told.kind {
@@ -158,7 +160,7 @@ fn relation_event(scene: &Scene) -> Result<Event, SceneError> {
         Some(unit) => check::remote_unit(scene, found, remote, unit).map(|()| unit.clone()),
         None => Err(lacks(told, "remote-unit")),
     };
-    // The unit itself, when it is the one that goes.
+    // The departing unit may be the unit itself.
     if let Some(unit) = told.departing_unit.as_ref().filter(|unit| **unit != scene.unit) {
         check::remote_unit(scene, found, remote, unit)?;
     }

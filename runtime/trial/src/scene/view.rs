@@ -1,4 +1,4 @@
-//! The view that a runner would have in a scene.
+//! The runner's view in a scene.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,22 +27,22 @@ use super::{RelationScene, Scene, SceneError, SecretScene, StatusScene, check, c
 /// The only machine.
 const MACHINE: MachineId = MachineId(0);
 
-/// The leadership of a unit that leads.
+/// The leadership term of a unit that leads.
 pub(crate) const TERM: LeaderTerm = LeaderTerm(1);
 
-/// What a storage is said to hold at most, in MiB.
+/// The size in MiB that a storage reports.
 pub(crate) const STORAGE_MIB: u64 = 1 << 10;
 
-/// The most units that an application is said to have: each is an entry of the view.
+/// The most planned units of an application: each is an entry of the view.
 const MAX_PLANNED: u32 = 10_000;
 
-/// A charm that is opened for trials.
+/// The metadata and digest of a charm opened for trials.
 pub(crate) struct OfCharm<'a> {
     pub(crate) digest: Digest,
     pub(crate) meta: &'a CharmMeta,
 }
 
-/// Puts a scene's parts where a runner's mirror has them. `resources`: their contents' digests and sizes.
+/// Builds the view of a scene. `resources` are the digests and sizes of their contents.
 pub(crate) fn view(
     scene: &Scene,
     event: &Event,
@@ -148,7 +148,7 @@ fn application(
     })
 }
 
-/// Options are checked as an operator's are, but have the types of the options: no text stands for a number.
+/// Checks options as an operator's, but with the options' own types: no text stands for a number.
 fn options(scene: &Scene, meta: &CharmMeta) -> Result<OptionValues, SceneError> {
     let mut options = OptionValues::new();
     for (name, value) in &scene.config {
@@ -173,7 +173,7 @@ fn options(scene: &Scene, meta: &CharmMeta) -> Result<OptionValues, SceneError> 
     Ok(options)
 }
 
-/// A relation with its bags, and what the unit was told of it.
+/// Adds a relation with its bags, and the unit's record of it.
 fn put_relation(
     view: &mut View,
     record: &mut UnitRecord,
@@ -217,7 +217,7 @@ fn put_relation(
         return Err(SceneError::Contradiction(text));
     }
     let remote_settings = match declared.role {
-        // Its application's bag is the unit's own application's.
+        // In a peer relation the remote application's bag is the own application's.
         Role::Peer => None,
         Role::Provider | Role::Requirer => {
             Some((BagOwner::Application(remote.clone()), &relation.remote_settings))
@@ -295,7 +295,7 @@ fn task_view(scene: &Scene, name: &str, task: TaskId) -> TaskView {
     }
 }
 
-/// As many units as are planned, the scene's own among them, and the members of other applications.
+/// Iterates over the planned units, the scene's own first, and the members of other applications.
 fn outlines(scene: &Scene, now: Timestamp) -> impl Iterator<Item = UnitOutline> {
     let own = scene.unit.application();
     let others = (0..).map(|number| UnitName::new(own.clone(), number)).filter(|unit| *unit != scene.unit);

@@ -1,4 +1,4 @@
-//! The table of states that cannot be, as scenes. The harnesses of the SDKs read the same table.
+//! The table of invalid states, as scenes. The harnesses of the SDKs read the same table.
 
 use periapt_host_api::{
     Digest,
@@ -15,7 +15,7 @@ const TABLE: &str = include_str!("../../../../hook/tests/impossible.json");
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// Their `charmcraft.yaml`, by name.
+    /// The `charmcraft.yaml` of each charm, by name.
     charms: BTreeMap<String, String>,
     cases: Vec<Case>,
 }
@@ -26,13 +26,13 @@ struct Case {
     case: String,
     #[serde(default = "usual")]
     charm: String,
-    /// What a harness is told, the last of which cannot be.
+    /// The calls of a harness, the last of which is invalid.
     #[serde(default)]
     steps: Option<Vec<Vec<Value>>>,
-    /// What stands in a scene beside its unit.
+    /// The parts of a scene beside its unit.
     #[serde(default)]
     scene: Option<Map<String, Value>>,
-    /// What the refusal says; none: it can be.
+    /// The text of the refusal; none if the state is valid.
     says: Option<String>,
 }
 
