@@ -1,4 +1,4 @@
-//! An agent without processes: its mirror of the model, the leases that its keeper holds, and its units' executors.
+//! An agent without processes: its mirror of the model, its keeper's leases, and its units' executors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,47 +28,46 @@ mod watch;
 use driver::Groups;
 pub(crate) use driver::{Driver, Step, World};
 
-/// Whether an agent's process runs.
+/// The state of an agent's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Process {
     Running,
-    /// Stopped by a signal: it does nothing, and keeps what it knows.
+    /// Stopped by a signal: it does nothing, and keeps its memory.
     Paused,
     Ended,
 }
 
-/// Whether anything gets through to an agent and back.
+/// The state of the connection between an agent and the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     Up,
     Down,
 }
 
-/// What becomes of the claims of leadership that an agent's keeper makes. A hook's own claims get through whenever the
-/// line is up.
+/// The fate of leadership claims by an agent's keeper. A hook's own claims get through whenever the connection is up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Claims {
-    /// They are answered.
+    /// The controller answers them.
     #[default]
     Answered,
-    /// The controller grants them, and the answers are lost: the frames alone tell who leads.
+    /// The controller grants them, and the answers are lost: only frames show the leader.
     Unanswered,
-    /// The keeper is too slow to send any.
+    /// The keeper is too slow to send them.
     Unsent,
 }
 
-/// What becomes of storage on an agent.
+/// The state of an agent's disk for storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Disk {
-    /// It is made and deleted at once.
+    /// Storage is made and deleted at once.
     Works,
-    /// Nothing is made or deleted, and nothing said of it.
+    /// Storage is neither made nor deleted, and the agent reports nothing.
     Stuck,
-    /// Neither can be done, for this reason.
+    /// Storage can be neither made nor deleted, for this reason.
     Broken(String),
 }
 
-/// What the controller answers to a claim.
+/// The controller's answer to a claim.
 #[derive(Debug, Clone, Copy)]
 enum LeaseAnswer {
     Granted { term: LeaderTerm, lasts_ms: u64 },
@@ -82,7 +81,7 @@ pub(crate) struct Agent {
     pub(crate) host: Register,
     pub(crate) process: Process,
     pub(crate) line: Line,
-    /// Whether the stream of frames flows; calls go another way.
+    /// The state of the stream of frames; calls use another connection.
     pub(crate) stream: Line,
     pub(crate) disk: Disk,
     pub(crate) claims: Claims,
@@ -92,21 +91,21 @@ pub(crate) struct Agent {
     /// The state that the mirror was last made from.
     mirrored: Root,
     pub(crate) incarnation: Incarnation,
-    /// What its units' timers run by, from its start.
+    /// The timeline of its units' timers, from the agent's start.
     pub(crate) timeline: Timeline,
     leases: BTreeMap<UnitName, HeldLease>,
     renew_at_ms: u64,
-    /// The view on which leadership was last claimed out of turn.
+    /// The revision of the view at the last urgent claim.
     claimed_at: Option<Revision>,
     pub(crate) drivers: BTreeMap<UnitName, Driver>,
-    /// Which units a frame concerns.
+    /// The index of units by what their decisions depend on.
     dependents: Dependents,
-    /// Units whose decision may be another one by now.
+    /// Units whose decision may have changed.
     touched: BTreeSet<UnitName>,
-    /// Whether units that a frame does not concern are looked at, too.
+    /// True if units that a frame does not concern are checked, too.
     pub(crate) doubts: bool,
     groups: Groups,
-    /// How far the clock of short waits is ahead of the one of leases: see [`Agent::pass_short_waits`].
+    /// The lead of the clock of short waits over the clock of leases: see [`Agent::pass_short_waits`].
     ahead: Duration,
 }
 
@@ -145,17 +144,17 @@ impl Agent {
         self.process == Process::Running && self.line == Line::Up
     }
 
-    /// What it knows of the model.
+    /// Returns its view of the model.
     pub(crate) fn view(&self) -> View {
         self.mirror.clone().unwrap_or_default()
     }
 
-    /// Up to where it knows the model.
+    /// Returns the revision of its view.
     pub(crate) fn revision(&self) -> Revision {
         self.mirror.as_ref().map_or(Revision::default(), |mirror| mirror.revision)
     }
 
-    /// Whether a unit is in the model at all.
+    /// Returns true if a unit is in the model.
     pub(crate) fn exists(&self, controller: &Controller, unit: &UnitName) -> bool {
         controller.root().model(&self.model).is_some_and(|state| state.unit(unit).is_some())
     }
@@ -171,7 +170,7 @@ impl Agent {
         self.attach(controller, clock)
     }
 
-    /// Ends keeper and runner at once, as a power cut does.
+    /// Ends keeper and runner at once, like a power cut.
     pub(crate) fn stop(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
         self.process = Process::Ended;
         self.forget();
@@ -180,7 +179,8 @@ impl Agent {
         Ok(())
     }
 
-    /// The runner dies and is started again; the keeper lives on, and sends what the runner had noted.
+    /// Ends the runner and starts it again. The keeper lives on, and sends the early effects that the runner had
+    /// noted.
     pub(crate) fn restart_runner(
         &mut self,
         controller: &mut Controller,
@@ -191,7 +191,7 @@ impl Agent {
         for (unit, items) in noted.into_iter().filter(|(_, items)| !items.is_empty()) {
             let command = RunnerCommand::Early { unit, incarnation: self.incarnation, items };
             match self.call(controller, clock, command) {
-                // A refusal says that the unit is not this runner's any more: nobody is left to hear it.
+                // A refusal means that the unit is no longer this runner's, so nobody needs the answer.
                 Ok(_) | Err(LabError::Refused(_)) => {}
                 Err(other) => return Err(other),
             }
@@ -209,7 +209,7 @@ impl Agent {
         self.claimed_at = None;
     }
 
-    /// Revokes the runner before this one.
+    /// Attaches the runner, which revokes the one before it.
     fn attach(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
         match self.call(controller, clock, RunnerCommand::Attach)? {
             RunnerAnswer::Attached { incarnation } => {
@@ -233,8 +233,8 @@ impl Agent {
         }
     }
 
-    /// Receives all that happened as one frame, and checks that the mirror is the view afterwards. Answers whether
-    /// there was anything in it.
+    /// Receives all changes as one frame, and checks that the mirror then equals the view. Returns true if the frame
+    /// was not empty.
     pub(crate) fn catch_up(&mut self, controller: &Controller, clock: Clock) -> Result<bool, LabError> {
         let root = controller.root();
         let known = self.mirror.as_ref().is_some_and(|mirror| mirror.revision == root.revision());
@@ -254,7 +254,7 @@ impl Agent {
         };
         let quiet = self.mirrored.looks_the_same(root, &caller, &self.model);
         if frame.from.is_some() && quiet && !(frame.puts.is_empty() && frame.deletes.is_empty()) {
-            // Whoever goes by `looks_the_same` would not have sent this frame.
+            // A watcher that relies on `looks_the_same` would have missed this frame.
             let what = format!("unannounced: {:?} {:?}", frame.puts, frame.deletes);
             return Err(self.differs(root.revision(), &what));
         }
@@ -283,7 +283,7 @@ impl Agent {
         LabError::MirrorDiffers { agent: self.name.clone(), revision, what }
     }
 
-    /// Makes and deletes storage, as far as the disk lets it. Answers whether anything was told.
+    /// Makes and deletes storage as far as the disk allows. Returns true if a report changed the model.
     pub(crate) fn keep_storage(
         &mut self,
         controller: &mut Controller,
@@ -305,7 +305,7 @@ impl Agent {
             let before = controller.root().revision();
             let (storage, incarnation) = (found.id.clone(), self.incarnation);
             match self.call(controller, clock, RunnerCommand::Storage { storage, incarnation, report }) {
-                // What is refused is no longer as the mirror has it.
+                // A refused report is about storage that has changed since the mirror's revision.
                 Ok(_) | Err(LabError::Refused(_)) => told |= controller.root().revision() != before,
                 Err(other) => return Err(other),
             }
@@ -313,23 +313,22 @@ impl Agent {
         Ok(told)
     }
 
-    /// What one unit holds.
+    /// Returns a unit's lease.
     pub(crate) fn lease(&self, unit: &UnitName) -> LeaseState {
         LeaseState { held: self.leases.get(unit).copied() }
     }
 
-    /// Whether leadership was claimed on what it knows, for an application that nobody leads.
+    /// Returns true if the keeper has claimed leadership at its view's revision.
     pub(crate) fn has_claimed(&self) -> bool {
         self.mirror.as_ref().is_some_and(|mirror| self.claimed_at == Some(mirror.revision))
     }
 
-    /// When leases are renewed next.
+    /// Returns the time of the next renewal, on the clock of leases.
     pub(crate) fn renews_at_ms(&self) -> Option<u64> {
         self.is_up().then_some(self.renew_at_ms)
     }
 
-    /// Claims and renews in turn, and at once for an application that nobody leads. Answers whether leadership
-    /// was won.
+    /// Claims and renews when due, and at once if an application has no leader. Returns true if the model changed.
     pub(crate) fn keep_leases(
         &mut self,
         controller: &mut Controller,
@@ -353,7 +352,7 @@ impl Agent {
             let leads = application
                 .and_then(|application| application.leader.as_ref())
                 .is_some_and(|leader| leader.unit == unit.name);
-            // U-41: a dying unit only keeps what it has.
+            // A dying unit only keeps its leadership (U-41).
             if unit.life == Life::Alive || (unit.life == Life::Dying && leads) {
                 let answer = self.ask_to_lead(controller, clock, &unit.name)?;
                 if self.claims == Claims::Answered {
@@ -376,7 +375,7 @@ impl Agent {
         Ok(())
     }
 
-    /// None: the claim was refused.
+    /// Sends a claim. None if the controller refused it.
     fn ask_to_lead(
         &self,
         controller: &mut Controller,
@@ -391,7 +390,7 @@ impl Agent {
             }
             Ok(RunnerAnswer::Held { .. }) => Ok(Some(LeaseAnswer::Held)),
             Ok(other) => Err(LabError::OtherAnswer(format!("{other:?}"))),
-            // It is gone, or going: the next frame tells.
+            // The unit is dead or dying: the next frame shows it.
             Err(LabError::Refused(Refusal { .. })) => Ok(None),
             Err(other) => Err(other),
         }

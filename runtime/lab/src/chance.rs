@@ -1,21 +1,21 @@
-//! Chance that can be repeated: everything a laboratory draws comes from one printed seed.
+//! Repeatable randomness: all draws of a laboratory come from one printed seed.
 
-/// A stream of numbers (SplitMix64): the same seed always gives the same.
+/// A stream of random numbers (SplitMix64). Equal seeds give equal streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another stream, which draws without changing this one further.
+    /// Creates another stream. Its draws do not change this one.
     pub(crate) fn split(&mut self) -> Self {
         Self(self.number())
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,24 +23,24 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of so many; 0 of none.
+    /// Draws a number below `count`; 0 if `count` is 0.
     pub fn below(&mut self, count: usize) -> usize {
         let drawn = self.number().checked_rem(count as u64).unwrap_or(0);
         usize::try_from(drawn).unwrap_or(0)
     }
 
-    /// True so many times in a thousand.
+    /// Returns true `times` in a thousand.
     pub fn in_thousand(&mut self, times: u16) -> bool {
         self.number() % 1_000 < u64::from(times)
     }
 
-    /// Some bytes.
+    /// Draws random bytes.
     pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         std::array::from_fn(|_| self.number().to_be_bytes()[0])
     }
 }
 
-/// Bytes as hex digits.
+/// Formats bytes as hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

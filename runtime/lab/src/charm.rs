@@ -20,61 +20,61 @@ mod script;
 pub use script::{Action, Hook};
 pub(crate) use script::{exec, play};
 
-/// How a charm's handler ended.
+/// The end of a charm's handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// It returned ok.
+    /// The handler returned ok.
     Handled,
-    /// There is no handler for the event (A09).
+    /// The charm has no handler for the event (A09).
     Unhandled,
-    /// It was a script that an operator ran, and this is its exit code (C-9).
+    /// An operator's script ended with this exit code (C-9).
     Exited(u8),
-    /// It failed, trapped, or ran out of a budget.
+    /// The handler failed, trapped, or exceeded a budget.
     Failed(String),
 }
 
-/// A hook that ran, with all that it leaves behind.
+/// The outcome of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// How it ended.
+    /// The end of its handler.
     pub ending: Ending,
-    /// What it asked for.
+    /// Its gathered effects.
     pub gathered: Gathered,
     /// The hook tools that it ran, as far as they are known.
     pub tools: Vec<ToolCall>,
 }
 
-/// What a charm's code needs of the world, as the agent's executor gives it.
+/// The services of the agent's executor for a charm's code.
 pub trait HookHost {
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> CallTime;
 
-    /// Where the hook's randomness comes from: the same at each call.
+    /// Returns the seed of the hook's randomness, the same at each call.
     fn seed(&self) -> [u8; 32];
 
-    /// Renews the unit's lease, and tells what is held after that.
+    /// Renews the unit's lease, and returns its leadership after that.
     fn renew_lease(&mut self) -> LeaseState;
 
     /// Fetches content that the unit may read.
     fn fetch_secret(&mut self, key: SecretKey) -> Result<SecretData, CallError>;
 
-    /// Whether the unit may read a resource: a laboratory holds no content.
+    /// Checks that the unit may read a resource. A laboratory holds no content.
     fn fetch_resource(&mut self, key: &ResourceKey) -> Result<(), CallError>;
 
-    /// Takes what leaves the hook early, as it is made.
+    /// Takes the early effects as the hook makes them.
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>);
 
-    /// Time passes while the hook runs: for the whole laboratory, as it is the only time there is.
+    /// Lets time pass for the whole laboratory while the hook runs.
     fn sleep(&mut self, duration: Duration);
 }
 
-/// What plays a charm's component.
+/// A stand-in for a charm's component.
 pub trait CharmCode: fmt::Debug {
     /// Runs one hook to its end.
     fn run(&self, context: HookContext, host: &mut dyn HookHost) -> Ran;
 }
 
-/// A charm: what it declares, and its code. Two charms with equal texts are the same archive.
+/// A charm: its metadata and its code. Charms with equal texts are the same archive.
 #[derive(Debug, Clone)]
 pub struct Charm {
     digest: Digest,
@@ -84,10 +84,10 @@ pub struct Charm {
 }
 
 impl Charm {
-    /// A charm of a `charmcraft.yaml` whose every hook succeeds and does nothing.
+    /// Creates a charm from a `charmcraft.yaml`. Each hook of it succeeds and does nothing.
     ///
     /// # Errors
-    /// The metadata makes no charm.
+    /// The metadata is invalid.
     pub fn new(charmcraft: &str) -> Result<Self, LabError> {
         let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
         let meta = CharmMeta::parse(&files)?;
@@ -95,48 +95,48 @@ impl Charm {
         Ok(Self { digest: Digest::of(charmcraft.as_bytes()), meta, code, unusable: None })
     }
 
-    /// The same charm without a handler for any event (A09).
+    /// Returns the charm without any handler (A09).
     #[must_use]
     pub fn without_handlers(self) -> Self {
         Self { code: Rc::new(Quiet(Ending::Unhandled)), ..self }
     }
 
-    /// The same charm with code of its own.
+    /// Returns the charm with other code.
     #[must_use]
     pub fn with_code(self, code: impl CharmCode + 'static) -> Self {
         Self { code: Rc::new(code), ..self }
     }
 
-    /// The same charm with one handler for all events. An error is a failed hook.
+    /// Returns the charm with one handler for all events. An error is a failed hook.
     #[must_use]
     pub fn with_handler(self, handler: impl Fn(&mut Hook<'_>) -> Result<(), String> + 'static) -> Self {
         self.with_code(script::Handler::new(handler))
     }
 
-    /// Another archive with the same metadata and code, as a new revision of the charm would be.
+    /// Returns another archive with the same metadata and code, as a new revision of the charm.
     #[must_use]
     pub fn revised(&self, note: &str) -> Self {
         let digest = Digest::of(format!("{}{note}", self.digest).as_bytes());
         Self { digest, ..self.clone() }
     }
 
-    /// The same archive, which no agent can bring into place for the reason given (U-33).
+    /// Returns the same archive, which no agent can install, for this reason (U-33).
     #[must_use]
     pub fn unusable(&self, reason: &str) -> Self {
         Self { unusable: Some(reason.to_owned()), ..self.clone() }
     }
 
-    /// By this it is deployed.
+    /// Returns the digest by which the charm is deployed.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// What it declares.
+    /// Returns the metadata.
     pub fn meta(&self) -> &CharmMeta {
         &self.meta
     }
 
-    /// The name that an application of it gets by default.
+    /// Returns the default name of an application of it.
     pub(crate) fn application(&self) -> Result<ApplicationName, LabError> {
         Ok(ApplicationName::new(&self.meta.name)?)
     }
@@ -145,12 +145,12 @@ impl Charm {
         self.code.as_ref()
     }
 
-    /// Why it cannot be brought into place; none: it can.
+    /// Returns the reason why it cannot be installed, if any.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.unusable.as_deref()
     }
 
-    /// What the controller keeps of it.
+    /// Returns the controller's record of the charm.
     pub(crate) fn uploaded(&self) -> UploadedCharm {
         UploadedCharm { digest: self.digest, component: self.digest, meta: self.meta.clone(), size: 1 }
     }

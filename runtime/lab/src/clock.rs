@@ -1,4 +1,4 @@
-//! Time that passes only when it is told to.
+//! Virtual time.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use periapt_hook::CallTime;
 use periapt_host_api::Timestamp;
 use periapt_uniter::Timeline;
 
-/// When every laboratory begins.
+/// The time at which every laboratory starts.
 const BEGINNING: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// The two clocks of a laboratory: the one for people, and the one of leases.
+/// The two clocks of a laboratory: the wall clock, and the clock of leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
     now: Timestamp,
@@ -19,7 +19,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        // Not 0, so that nobody takes "never" for "at the beginning".
+        // Not 0, so that 0 never means the beginning.
         Self { now: BEGINNING, boot_ms: 1_000 }
     }
 
@@ -42,24 +42,24 @@ impl Clock {
         self.now = later(self.now, milliseconds);
     }
 
-    /// Goes on until the clock of leases shows some milliseconds; if it shows more, nothing happens.
+    /// Lets time pass until the clock of leases shows a time. A past time has no effect.
     pub(crate) fn pass_until(&mut self, boot_ms: u64) {
         self.pass(Duration::from_millis(boot_ms.saturating_sub(self.boot_ms)));
     }
 
-    /// What the clock of leases shows when the one for people has come to a time, in milliseconds.
+    /// Returns the time on the clock of leases, in milliseconds, when the wall clock reaches a time.
     pub(crate) fn boot_ms_at(&self, at: Timestamp) -> u64 {
         Timeline::new(self.now, self.boot_ms).boot_ms(at)
     }
 
-    /// Sets the clock for people; the one of leases cannot be set.
+    /// Sets the wall clock. The clock of leases cannot be set.
     pub(crate) fn set(&mut self, by: SignedDuration) {
         let end = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
         self.now = self.now.checked_add(by).unwrap_or(end);
     }
 }
 
-/// A point in time some milliseconds later; at the end of time it stays there.
+/// Returns a point in time some milliseconds later, or the last one there is.
 pub(crate) fn later(time: Timestamp, milliseconds: u64) -> Timestamp {
     let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
     time.checked_add(SignedDuration::from_millis(milliseconds)).unwrap_or(Timestamp::MAX)

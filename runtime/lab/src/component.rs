@@ -1,4 +1,4 @@
-//! Charms that are components: the same sandbox as in production, on the laboratory's time and seeds.
+//! Charms that are components: the sandbox of production, on the laboratory's time and seeds.
 
 use std::{
     fmt,
@@ -30,22 +30,22 @@ pub struct Component {
     runtime: Runtime,
 }
 
-/// Why a component makes no charm.
+/// The reason why a component makes no charm.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
-    /// It is no component, or none that the engine takes.
+    /// The component is invalid, or the engine does not support it.
     #[error(transparent)]
     Compile(#[from] periapt_sandbox::CompileError),
-    /// It imports what a charm may not.
+    /// The component imports an interface that a charm may not import.
     #[error(transparent)]
     Prepare(#[from] periapt_sandbox::PrepareError),
-    /// The system gives nothing to run it with.
+    /// The system cannot provide a runtime.
     #[error("nothing to run hooks with: {0}")]
     Runtime(#[from] std::io::Error),
 }
 
 impl Component {
-    /// Compiles a component of one's own. `files`: the charm's unpacked archive.
+    /// Compiles a trusted component. `files` is the charm's unpacked archive.
     ///
     /// # Errors
     /// [`ComponentError`].
@@ -59,7 +59,7 @@ impl Component {
         })
     }
 
-    /// The same with other budgets.
+    /// Returns the charm with other budgets.
     #[must_use]
     pub fn with_budgets(self, budgets: Budgets) -> Self {
         Self { budgets, ..self }
@@ -94,7 +94,8 @@ impl CharmCode for Component {
         });
         let (ending, gathered) = match report {
             Ok(report) => (ending(report.outcome), report.gathered),
-            // A laboratory runs one hook at a time: its pool is never exhausted, or has no place at all.
+            // A laboratory runs one hook at a time, so its pool is never exhausted unless it has no place at
+            // all.
             Err(busy) => (Ending::Failed(busy.to_string()), nothing()),
         };
         Ran { ending, gathered, tools: Vec::new() }
@@ -121,8 +122,8 @@ fn nothing() -> Gathered {
     }
 }
 
-/// Where a hook leaves its wishes, and where the laboratory serves them between two polls of the hook: both are
-/// on one thread, but the hook's side must be able to travel.
+/// The requests of a hook, which the laboratory serves between two polls of it. Both are on one thread, but the
+/// hook's side must be `Send`.
 #[derive(Clone)]
 struct Desk(Arc<Mutex<Slips>>);
 
@@ -136,7 +137,7 @@ struct Slips {
     sleeper: Wish<()>,
 }
 
-/// Something that the hook waits for.
+/// A request that the hook waits for.
 enum Wish<T> {
     None,
     Wanted(Waker),
@@ -144,7 +145,7 @@ enum Wish<T> {
 }
 
 impl<T> Wish<T> {
-    /// The hook's side: wishes, and takes what was granted.
+    /// Makes the request, or takes its answer. For the hook's side.
     fn poll(&mut self, task: &Context<'_>) -> Poll<T> {
         match std::mem::replace(self, Self::None) {
             Self::Granted(value) => Poll::Ready(value),
@@ -155,7 +156,7 @@ impl<T> Wish<T> {
         }
     }
 
-    /// The laboratory's side.
+    /// Answers a pending request. For the laboratory's side.
     fn grant(&mut self, value: impl FnOnce() -> T) {
         if let Self::Wanted(waker) = std::mem::replace(self, Self::None) {
             *self = Self::Granted(value());
@@ -182,7 +183,7 @@ impl Desk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves what was wished for since the last time.
+    /// Serves the requests since the last time.
     fn serve(&self, host: &mut dyn HookHost) {
         let mut slips = self.slips();
         let early = std::mem::take(&mut slips.early);

@@ -1,4 +1,4 @@
-//! The controller of a laboratory: the real model behind a store that is a map.
+//! The controller of a laboratory: the real model over a store that is a map.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use uuid::Uuid;
 
 use crate::{LabError, chance::Chance, clock::Clock, lock::Lock, travel::travelled};
 
-/// So many steps of the controller's workers in a row are a loop.
+/// The most steps of the controller's workers in a row. More are an endless loop.
 const MAX_WORKER_STEPS: usize = 10_000;
 
-/// What a controller is, without network and disk.
+/// A controller without network and disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Controller {
     root: Root,
@@ -52,7 +52,7 @@ impl Controller {
         self.records.iter()
     }
 
-    /// Evaluates a request and lets it happen.
+    /// Evaluates a request, and applies its changes.
     pub(crate) fn submit(&mut self, clock: Clock, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
         let env = Environment { now: clock.now(), lease_now_ms: clock.boot_ms(), seed: self.chance.bytes() };
         let mut input = input.clone();
@@ -65,7 +65,7 @@ impl Controller {
         Ok(output)
     }
 
-    /// Content that a runner fetches for a unit.
+    /// Returns a secret's content that a runner fetches for a unit.
     pub(crate) fn secret(
         &self,
         caller: &Caller,
@@ -77,7 +77,7 @@ impl Controller {
             .ok_or_else(|| Refusal::new(ErrorCode::Internal, "the laboratory lost its key"))
     }
 
-    /// Whether a runner may have a resource for a unit.
+    /// Checks that a runner may fetch a resource for a unit.
     pub(crate) fn resource(
         &self,
         caller: &Caller,
@@ -87,13 +87,13 @@ impl Controller {
         resource_for_unit(&self.root, caller, unit, key)
     }
 
-    /// Puts something into the store past all rules, as restoring a backup would.
+    /// Stores an entity past all rules, as a restored backup would.
     pub(crate) fn overwrite(&mut self, key: EntityKey, entity: Entity) {
         self.apply(Changes { puts: BTreeMap::from([(key, Some(entity))]), ..Changes::default() });
     }
 
     fn apply(&mut self, changes: Changes) {
-        // What is in memory alone makes no revision: nobody watches it.
+        // Changes in memory alone make no revision: nobody watches them.
         let step = u64::from(!changes.stores_nothing());
         self.root = self.root.apply(&changes, Revision(self.root.revision().0.saturating_add(step)));
         for (key, entity) in changes.puts {
@@ -105,7 +105,7 @@ impl Controller {
         self.records.extend(changes.records);
     }
 
-    /// Does all that the controller's workers have to do now. Answers whether there was anything.
+    /// Does all work that is due for the controller's workers. Returns true if there was any.
     pub(crate) fn work(&mut self, clock: Clock) -> Result<bool, LabError> {
         for step in 0..MAX_WORKER_STEPS {
             let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default());
@@ -121,7 +121,7 @@ impl Controller {
         Err(LabError::NeverSettles { rounds: MAX_WORKER_STEPS, last })
     }
 
-    /// When the controller's workers have something to do by the clock alone.
+    /// Returns the next time at which the clock alone gives the workers work.
     pub(crate) fn wake_at(&self, clock: Clock) -> Option<Timestamp> {
         due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default()).1
     }
@@ -130,17 +130,17 @@ impl Controller {
         self.submit(clock, &Caller::Worker, &Input::Worker(command)).map(|_| ())
     }
 
-    /// Forgets the rows that were written.
+    /// Forgets the written records.
     pub(crate) fn forget_records(&mut self) {
         self.records.clear();
     }
 
-    /// All that is stored, by key.
+    /// Iterates over all stored entities, by key.
     pub(crate) fn stored(&self) -> impl Iterator<Item = &Entity> {
         self.store.values()
     }
 
-    /// Ends the process and starts it again: what was in memory alone is gone.
+    /// Ends the process and starts it again. State in memory alone is lost.
     pub(crate) fn restart(&mut self, clock: Clock) -> Result<(), LabError> {
         let mut stored = Vec::with_capacity(self.store.len());
         for (key, entity) in &self.store {
@@ -151,16 +151,16 @@ impl Controller {
         Ok(())
     }
 
-    /// The rows of one entity, the oldest first.
+    /// Iterates over the records of one entity, the oldest first.
     pub(crate) fn records_of<'a>(&'a self, entity: &'a str) -> impl Iterator<Item = &'a RecordBody> {
         self.records().filter(move |record| record.entity == entity).map(|record| &record.body)
     }
 }
 
-/// What a key and a value take in a store beside their JSON.
+/// Bytes of a key and a value in a store beside their JSON.
 const FRAME_BYTES: usize = 50;
 
-/// Refuses what no store takes in one commit.
+/// Refuses changes that exceed a store's bound for one commit.
 fn fit(changes: &Changes) -> Result<(), Refusal> {
     let size =
         |value: &dyn Fn() -> serde_json::Result<Vec<u8>>| value().map_or(usize::MAX, |json| json.len());

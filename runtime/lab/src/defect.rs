@@ -1,12 +1,12 @@
-//! Defects that are planted between executors and the world, so that the laboratory is seen to find their like.
+//! Deliberate defects between executors and the world, which show that the laboratory finds their like.
 
-/// What is wrong with every executor, seen from outside.
+/// A defect of every executor, as seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// It does not wait for the answer to the commit of a hook before the next one runs.
+    /// It runs the next hook before its commit is answered.
     NextBeforeAnswer,
-    /// It takes a hook's commit for accepted that it never sent.
+    /// It takes a hook's commit for accepted without sending it.
     LosesACommit,
-    /// It does not wait until the view shows its last commit.
+    /// It acts before its view shows its last commit.
     ActsOnAnOldView,
 }

@@ -1,115 +1,115 @@
-//! Why a laboratory stopped.
+//! Errors of a laboratory.
 
 use periapt_host_api::{
     AgentName, NameError, Refusal, Revision, UnitName, charm::MetadataError, view::FrameGap,
 };
 use periapt_model::LoadError;
 
-/// A refused command, a mistaken name, or a defect that the run uncovered.
+/// A refused command, a wrong name, or a defect that the run uncovered.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The controller refused.
+    /// The controller refused a command.
     #[error("{}: {}", .0.code, .0.message)]
     Refused(#[from] Refusal),
-    /// Something is not a name.
+    /// A text is no valid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A charm's metadata makes no charm.
+    /// A charm's metadata is invalid.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// Something that was spoken of is not here.
+    /// The named thing does not exist here.
     #[error("there is no {kind} {name:?} here")]
     Unknown {
-        /// What it would be.
+        /// The kind of thing.
         kind: &'static str,
-        /// As it was named.
+        /// The name as given.
         name: String,
     },
-    /// An answer of another kind than the question has.
+    /// The answer has another kind than the request.
     #[error("the controller answered with something else: {0}")]
     OtherAnswer(String),
-    /// Defect: a frame does not fit where the stream left off.
+    /// Defect: a frame does not start where the stream ended.
     #[error("a frame does not apply: {0}")]
     Frame(#[from] FrameGap),
-    /// Defect: frames, applied, do not give the view (`design.md` section 3, item 3).
+    /// Defect: the frames, applied in order, differ from the view (`design.md` section 3, item 3).
     #[error("the mirror of agent {agent} differs from its view at revision {revision}: {what}")]
     MirrorDiffers {
-        /// Whose.
+        /// The agent of the mirror.
         agent: AgentName,
-        /// Where.
+        /// The revision.
         revision: Revision,
-        /// The first things that differ.
+        /// The first differences.
         what: String,
     },
-    /// Defect: something cannot be written as JSON, or reads back as something else.
+    /// Defect: a value cannot be written as JSON, or reads back as another value.
     #[error("{what} does not travel: {reason}")]
     DoesNotTravel {
-        /// What.
+        /// The kind of value.
         what: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Defect: a commit was called stale, and nothing tells the runner why.
+    /// Defect: a commit was stale without any change that tells the runner why.
     #[error(
         "a commit of unit {unit} is stale, and the newest view is the one that it was decided on: {reason}"
     )]
     StaleForNothing {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// What the controller said.
+        /// The controller's reason.
         reason: String,
     },
-    /// Defect: the same commit, sent again, got another answer.
+    /// Defect: a repeated commit got another answer.
     #[error("a commit of unit {unit} was taken, and when it was sent again: {reason}")]
     AnswerChanged {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// What the controller said the second time.
+        /// The controller's second answer.
         reason: String,
     },
-    /// Defect: a hook was run before it was decided what becomes of the one before it.
+    /// Defect: a hook ran before the commit of the last one was decided.
     #[error("unit {unit} runs {event} before it is decided what becomes of the hook before that")]
     NotSerial {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// Which.
+        /// The hook.
         event: String,
     },
-    /// Defect: a hook was run from a record that the unit has left behind: it does not see its own last commit.
+    /// Defect: a hook ran from a record that the unit has replaced, so it does not see its own last commit.
     #[error("unit {unit} runs {event} from an older record than that of its last commit")]
     OldView {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// Which.
+        /// The hook.
         event: String,
     },
-    /// Defect: a frame changed what a unit is to do, and the unit would not have been woken.
+    /// Defect: a frame changed a unit's decision without waking the unit.
     #[error("a frame is said not to concern unit {unit}, which decided: {before}; and now: {after}")]
     NotTouched {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// What it decided before the frame.
+        /// The decision before the frame.
         before: String,
-        /// What it decides after it.
+        /// The decision after the frame.
         after: String,
     },
-    /// Defect: there is always one more thing to do.
+    /// Defect: the model never comes to rest.
     #[error("nothing settles after {rounds} rounds; the last hooks were: {}", .last.join(", "))]
     NeverSettles {
-        /// How many rounds were tried.
+        /// The number of rounds.
         rounds: usize,
-        /// What ran last.
+        /// The last hooks.
         last: Vec<String>,
     },
-    /// Defect: what the controller stored makes no state.
+    /// Defect: the stored entities make no valid state.
     #[error("the stored entities cannot be loaded: {0}")]
     Load(#[from] LoadError),
-    /// Defect: after a restart the controller knows something else than before.
+    /// Defect: the controller's state differs after a restart.
     #[error("a restart of the controller changed what agent {agent} sees: {what}")]
     RestartChanged {
-        /// Whose view.
+        /// The agent whose view differs.
         agent: AgentName,
-        /// The first things that differ.
+        /// The first differences.
         what: String,
     },
 }
@@ -119,7 +119,7 @@ impl LabError {
         Self::Unknown { kind, name: name.to_string() }
     }
 
-    /// The refusal, if it is one.
+    /// Returns the refusal, if the error is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),

@@ -1,4 +1,4 @@
-//! What a hook in progress gets from its laboratory.
+//! The services of the laboratory for a hook in progress.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn refused(refusal: Refusal) -> CallError {
     }
 }
 
-/// The longest sleep between two looks at what time brings: leases are renewed more often.
+/// The longest sleep without a check for due work: leases are renewed more often.
 const NAP: Duration = Duration::from_secs(5);
 
 impl HookHost for Host<'_, '_> {
@@ -46,7 +46,7 @@ impl HookHost for Host<'_, '_> {
     fn renew_lease(&mut self) -> LeaseState {
         let World { clock, controller, agent, .. } = &mut *self.world;
         if agent.is_up() {
-            // Whatever goes wrong, what is held afterwards is the answer.
+            // Success or failure, the answer is the lease held afterwards.
             let _ = agent.claim(controller, **clock, self.unit.name());
         }
         agent.lease(self.unit.name())
@@ -69,11 +69,12 @@ impl HookHost for Host<'_, '_> {
     }
 
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>) {
-        // What the laboratory itself gets wrong comes to light when the hook has ended.
+        // An error of the laboratory itself shows at the hook's end.
         let _ = self.unit.feed(Input::Said(items), self.world);
     }
 
-    /// The keeper renews leases meanwhile, and the outbox sends what has waited for long enough.
+    /// Sleeps while the keeper renews leases, and the outbox sends effects that have waited long
+    /// enough.
     fn sleep(&mut self, duration: Duration) {
         let mut left = duration;
         while !left.is_zero() {

@@ -1,4 +1,4 @@
-//! The laboratory: who is in it, and what can be seen of it.
+//! The laboratory: its participants and its observable state.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,14 +34,14 @@ pub use by_hand::ByHand;
 pub use run::Weather;
 pub use standing::Standings;
 
-/// The agent that every laboratory begins with.
+/// The first agent of every laboratory.
 const FIRST_AGENT: &str = "host";
 
-/// The model's name, and its owner's.
+/// The names of the model and its owner.
 const MODEL: &str = "lab";
 const OWNER: &str = "admin";
 
-/// A model with its agents, on virtual time. A clone goes its own way from here.
+/// A model with its agents, on virtual time. A clone is independent from then on.
 #[derive(Clone)]
 pub struct Lab {
     clock: Clock,
@@ -69,10 +69,10 @@ impl fmt::Debug for Lab {
 }
 
 impl Lab {
-    /// A controller with an empty model, and one agent.
+    /// Creates a controller with an empty model, and one agent.
     ///
     /// # Errors
-    /// A defect of the model: it refuses its own beginning.
+    /// A defect: the model refuses its own set-up.
     pub fn new(seed: u64) -> Result<Self, LabError> {
         let mut chance = Chance::new(seed);
         let mut controller = Controller::new(chance.split());
@@ -103,8 +103,8 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Makes one more model, which is the one that is meant from then on. Applications of different models must have
-    /// different names, for hooks are told apart by their units.
+    /// Adds a model and selects it. Applications of different models must have different names, because hooks are
+    /// identified by their units.
     ///
     /// # Errors
     /// The refusal.
@@ -119,20 +119,20 @@ impl Lab {
         }
     }
 
-    /// The model that is meant.
+    /// Returns the selected model.
     pub fn model(&self) -> ModelUuid {
         self.model
     }
 
-    /// Means another model from now on.
+    /// Selects another model.
     pub fn switch(&mut self, model: ModelUuid) {
         self.model = model;
     }
 
-    /// Starts one more agent, on a host of its own. It runs units of the model that is meant now.
+    /// Starts one more agent, on a host of its own. It runs units of the selected model.
     ///
     /// # Errors
-    /// Not a name.
+    /// An invalid name.
     pub fn add_agent(&mut self, name: &str) -> Result<(), LabError> {
         let name: AgentName = name.parse()?;
         let number = self.agents.len().saturating_add(1);
@@ -154,28 +154,28 @@ impl Lab {
         Ok(())
     }
 
-    /// The time.
+    /// Returns the time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// All hooks that ran or were passed over, in the order in which they began.
+    /// Returns all hooks that ran or were skipped, in the order of their starts.
     pub fn trace(&self) -> &[Traced] {
         self.trace.all()
     }
 
-    /// The hooks of one unit that were committed or passed over, as `db-relation-joined b/0`.
+    /// Returns the hooks of one unit that were committed or skipped, as `db-relation-joined b/0`.
     pub fn hooks_of(&self, unit: &str) -> Vec<String> {
         let of_unit = self.trace().iter().filter(|traced| traced.unit.to_string() == unit);
         of_unit.filter(|traced| traced.is_concluded()).map(ToString::to_string).collect()
     }
 
-    /// All that the controller knows.
+    /// Returns the controller's whole state.
     pub fn root(&self) -> &Root {
         self.controller.root()
     }
 
-    /// The model's state.
+    /// Returns the model's state.
     ///
     /// # Errors
     /// The model is gone.
@@ -184,7 +184,7 @@ impl Lab {
         Ok(state)
     }
 
-    /// A unit as the controller knows it.
+    /// Returns a unit of the controller's state.
     ///
     /// # Errors
     /// There is no such unit.
@@ -193,7 +193,7 @@ impl Lab {
         self.state()?.unit(&unit).map(AsRef::as_ref).ok_or_else(|| LabError::unknown("unit", name))
     }
 
-    /// A unit's workload and agent status, as `status` shows them.
+    /// Returns a unit's workload and agent status, as `status` shows them.
     ///
     /// # Errors
     /// There is no such unit.
@@ -204,7 +204,7 @@ impl Lab {
         Ok(shown_statuses(self.root(), self.state()?, self.unit(name)?, self.now()))
     }
 
-    /// What `status` shows.
+    /// Returns the model's `status`.
     ///
     /// # Errors
     /// The model is gone.
@@ -218,12 +218,12 @@ impl Lab {
         full_status(self.root(), &self.model, &context).ok_or_else(|| LabError::unknown("model", MODEL))
     }
 
-    /// The rows that were written about an entity (`mysql/0`, `mysql`), the oldest first.
+    /// Iterates over the records of an entity (`mysql/0`, `mysql`), the oldest first.
     pub fn records_of<'a>(&'a self, entity: &'a str) -> impl Iterator<Item = &'a RecordBody> {
         self.controller.records_of(entity)
     }
 
-    /// What an agent's runner knows of the model.
+    /// Returns the view of an agent's runner.
     ///
     /// # Errors
     /// There is no such agent.
@@ -231,7 +231,7 @@ impl Lab {
         Ok(self.agent(agent)?.view())
     }
 
-    /// Whether some running agent looks after a unit.
+    /// Returns true if some running agent manages a unit.
     pub fn is_looked_after(&self, unit: &str) -> bool {
         let named = |name: &UnitName| name.to_string() == unit;
         self.agents.values().any(|agent| agent.drivers.keys().any(named))

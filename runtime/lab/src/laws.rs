@@ -1,8 +1,8 @@
-//! What is true of every run, whatever is asked, fails and dies: laws over the order of hooks, and over what a model
-//! at rest must look like.
+//! Laws: invariants of every run, for any commands, failures and deaths. They cover the order of hooks, and the
+//! state of a model at rest.
 //!
-//! The laws are written from the outside, from what charms and operators see, and know nothing of how the uniter
-//! comes to its decisions.
+//! The laws are written from outside, from what charms and operators see, without knowledge of the uniter's
+//! decisions.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ mod rest;
 pub use order::order_broken;
 pub use rest::unrest;
 
-/// One breach of one rule.
+/// One breach of one law.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
     /// The rule of `hook-model.md`, or of `design.md`.
     pub rule: &'static str,
-    /// Whose, and what was seen.
+    /// The unit or relation, and the observation.
     pub what: String,
 }
 

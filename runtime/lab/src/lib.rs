@@ -1,15 +1,14 @@
-//! A whole model in one process on virtual time: the controller's model, the uniter, hook contexts and charms, put
-//! together as controller and agents put them together, without threads, sockets or a clock.
+//! A whole model in one process on virtual time: the controller's model, the uniter, hook contexts and charms, composed
+//! as in controller and agents, without threads, sockets or a clock.
 //!
-//! A [`Lab`] has one model, some agents, and time that passes when a test lets it. Values travel between its parts as
-//! they do between processes: views as frames, frames and commits as JSON; and after each frame the mirror is
-//! compared with the view. What runs is decided by `periapt-uniter` and `periapt-hook` alone. The executors of units are
-//! those of the agent's runner; the laboratory is another driver of them, which carries out their commands in steps
-//! between which processes may die, answers may be lost, and other units may run ([`Lab::micro_step`]). All chance comes
-//! from one seed.
+//! A [`Lab`] has one model, some agents, and time that passes only when a test lets it. Values travel between its parts
+//! as between processes: views as frames, frames and commits as JSON. After each frame the mirror is compared with the
+//! view. `periapt-uniter` and `periapt-hook` alone decide what runs. The executors of units are those of the agent's
+//! runner. The laboratory is another driver of them, which carries out their commands in steps, between which processes
+//! may die, answers may be lost, and other units may run ([`Lab::micro_step`]). All randomness comes from one seed.
 //!
-//! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox.
-//! [`laws`] says what must be true of every run, however wild.
+//! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox. [`laws`]
+//! holds the invariants of every run.
 
 mod agent;
 mod chance;

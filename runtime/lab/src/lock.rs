@@ -1,5 +1,5 @@
-//! What a laboratory seals with: it keeps nothing from anybody who looks closely, but nothing sealed reads like
-//! what was open, so that a test sees what should have been sealed and was not.
+//! The laboratory's seal for secrets. It protects nothing, but sealed bytes never read like open ones, so a
+//! test sees bytes that should have been sealed and were not.
 
 use periapt_host_api::{
     Refusal, hash,
@@ -9,7 +9,7 @@ use periapt_model::Sealer;
 
 use crate::chance::hex;
 
-/// The one lock, without a key.
+/// The one seal, without a key.
 pub(crate) struct Lock;
 
 impl Sealer for Lock {

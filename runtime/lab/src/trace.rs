@@ -1,4 +1,4 @@
-//! What ran, in order, and what became of it.
+//! The trace: hooks that ran, in order, with their fates.
 
 use std::fmt;
 
@@ -7,67 +7,67 @@ use periapt_host_api::{OperationId, Revision, Timestamp, UnitName, event::Event}
 
 use crate::Ending;
 
-/// One hook run, or one hook that was passed over.
+/// One hook run, or one hook that was skipped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traced {
-    /// When it began.
+    /// The time of its start.
     pub at: Timestamp,
     /// The unit.
     pub unit: UnitName,
-    /// What the charm was told.
+    /// The event.
     pub event: Event,
-    /// 1 for the first attempt; 0 if it was not run.
+    /// The number of the attempt, from 1; 0 if it did not run.
     pub attempt: u32,
-    /// The run's id: the same if it was lost and made again.
+    /// The run's id; a repetition after a loss has the same.
     pub operation: OperationId,
-    /// The snapshot that it read.
+    /// The revision of the snapshot that it read.
     pub snapshot: Revision,
-    /// How the charm ended; none if it was not run.
+    /// The end of the charm's handler; none if it did not run.
     pub ending: Option<Ending>,
-    /// What became of it.
+    /// The fate of the hook.
     pub fate: Fate,
-    /// What it absorbed, for people.
+    /// The changes that it absorbed, for people.
     pub coalesced: Vec<String>,
     /// The hook tools that a script ran in it, in order.
     pub tools: Vec<ToolCall>,
 }
 
-/// What became of a hook run.
+/// The fate of a hook run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Its commit is not decided yet.
+    /// The commit is not decided yet.
     InFlight,
-    /// Its effects are in the model, and the unit went on.
+    /// The effects are in the model, and the unit went on.
     Committed,
-    /// It failed, and its failure is in the unit's record. If the handler itself ended well, the commit was refused
-    /// (C-3).
+    /// The hook failed, and its failure is in the unit's record. If the handler itself ended well, the commit was
+    /// refused (C-3).
     Failed,
-    /// It was not run, and counts as committed: `resolved --no-retry`.
+    /// The hook did not run, and counts as committed: `resolved --no-retry`.
     PassedOver,
-    /// It was not run, as it had lost its meaning: the unit was told nothing by it.
+    /// The hook did not run, because it had lost its subject.
     Moot,
-    /// Its commit was refused, and its failure is not in the unit's record yet.
+    /// The commit was refused, and its failure is not in the unit's record yet.
     Refused,
-    /// Its commit was stale: the unit had gone on elsewhere.
+    /// The commit was stale: the unit had gone on elsewhere.
     Stale,
-    /// Its runner died before the commit: it runs again.
+    /// The runner died before the commit: the hook runs again.
     Lost,
 }
 
 impl Traced {
-    /// Whether the unit goes on as if it had run: it was committed, or passed over.
+    /// Returns true if the unit goes on as after the hook: it was committed or skipped.
     pub fn is_concluded(&self) -> bool {
         matches!(self.fate, Fate::Committed | Fate::PassedOver | Fate::Moot)
     }
 
-    /// The output of a tool that the script ran, the last one of its name.
+    /// Returns the output of a tool that the script ran, by the last call with that name.
     pub fn output_of(&self, tool: &str) -> Option<&ToolOutput> {
         let mut calls = self.tools.iter().rev();
         calls.find(|call| call.argv.first().is_some_and(|name| name == tool)).map(|call| &call.output)
     }
 }
 
-/// The hook's name, and whom it is about: `db-relation-joined b/0`; of a batch who joined, changed and departed:
+/// The hook's name and subject: `db-relation-joined b/0`; for a batch its joined, changed and departed units,
 /// `db-relation-batch +b/0 ~b/1 -b/2`, with the application if its bag changed.
 impl fmt::Display for Traced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,19 +90,19 @@ impl fmt::Display for Traced {
 /// One hook tool that a script ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// When, on both clocks.
+    /// The time of the call, on both clocks.
     pub at: CallTime,
     /// Its name and arguments.
     pub argv: Vec<String>,
-    /// What it left behind.
+    /// The output.
     pub output: ToolOutput,
 }
 
-/// All that ran.
+/// All hooks that ran.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace(Vec<Traced>);
 
-/// Where a hook stands in the trace.
+/// The position of a hook in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TraceId(usize);
 
@@ -122,7 +122,7 @@ impl Trace {
         &self.0
     }
 
-    /// The last few, for an error's text.
+    /// Returns the last few hooks, for an error's text.
     pub(crate) fn last(&self, count: usize) -> Vec<String> {
         let skipped = self.0.len().saturating_sub(count);
         self.0

@@ -1,10 +1,10 @@
-//! Between the parts of a laboratory values travel as they do between processes: as JSON.
+//! Transport between the parts of a laboratory: JSON, as between processes.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::LabError;
 
-/// What arrives of a value that was sent.
+/// Returns the value that arrives when a value is sent.
 pub(crate) fn travelled<T: Serialize + DeserializeOwned>(
     what: &'static str,
     value: &T,

@@ -1,8 +1,8 @@
-//! Drives the executors of an agent's units on virtual time, in steps between which anything may happen.
+//! The driver of an agent's executors on virtual time, in steps between which any other event may happen.
 //!
-//! What the runner does with threads, a link and timers is done here at once, or in a later step: a charm arrives when it
-//! is asked for, a turn comes when its group is free, a hook runs in one step, is told to have ended in the next, and its
-//! commit is sent in the one after.
+//! The runner works with threads, a connection and timers. The driver does the same at once, or in a later step: a
+//! charm arrives on request, a turn comes when its group is free, a hook runs in one step, its end is reported in the
+//! next, and its commit is sent in the one after.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -33,19 +33,19 @@ use crate::{
 mod commit;
 mod hook;
 
-/// What the laboratory runs hooks with, as the journal names it.
+/// The name of the laboratory's engine in the journal.
 const ENGINE: &str = "laboratory";
 
-/// What a step of a unit came to.
+/// The result of a unit's step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Something was done; ask again.
+    /// The unit did something. Call again.
     Acted,
-    /// Nothing can be done now.
+    /// The unit can do nothing now.
     Rest,
-    /// The unit is looked after no more.
+    /// The runner has stopped managing the unit.
     Stopped,
-    /// The whole runner ends: another one looks after its units.
+    /// The whole runner is revoked: another one manages its units.
     Revoked,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct World<'a> {
     pub(crate) charms: &'a BTreeMap<Digest, Charm>,
     pub(crate) scripts: &'a BTreeMap<(UnitName, String), Vec<Action>>,
     pub(crate) trace: &'a mut Trace,
-    /// How often, in a thousand, a commit's answer is lost on the way.
+    /// The chance, in a thousand, that a commit's answer is lost.
     pub(crate) lost_answers: u16,
     pub(crate) defect: Option<Defect>,
 }
@@ -72,12 +72,12 @@ impl World<'_> {
 /// A group of actions on a machine.
 pub(crate) type Group = (MachineId, String);
 
-/// Who runs an action of a group, and who waits for that, in order.
+/// The queues of units by group. The first unit runs an action, the others wait in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Groups(BTreeMap<Group, VecDeque<UnitName>>);
 
 impl Groups {
-    /// Whether it is a unit's turn, which queues for it if it does not yet.
+    /// Returns true if it is the unit's turn, and queues the unit if it is not queued yet.
     fn enter(&mut self, group: &Group, unit: &UnitName) -> bool {
         let queue = self.0.entry(group.clone()).or_default();
         if !queue.contains(unit) {
@@ -92,48 +92,48 @@ impl Groups {
     }
 }
 
-/// A hook that ran, and is not told to have ended.
+/// A hook that ran, before its end is reported.
 #[derive(Debug, Clone)]
 struct Flown {
     run: Box<Run>,
     report: Box<RunReport>,
 }
 
-/// What is to be done in a step of its own.
+/// Work for a step of its own.
 #[derive(Debug, Clone)]
 enum Task {
     Run { run: Box<Run>, interrupted: bool },
     Commit(Box<UnitCommit>),
 }
 
-/// A unit's executor, and what of its commands is under way.
+/// A unit's executor, with its commands in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Driver {
     executor: Executor,
     begun: bool,
     tasks: VecDeque<Task>,
     flown: Option<Flown>,
-    /// The group whose turn is waited for.
+    /// The group whose turn the unit waits for.
     awaits: Option<Group>,
     /// The run whose commit is not decided yet.
     traced: Option<TraceId>,
-    /// The record that a commit which passes over a hook started from, when it was first sent.
+    /// The record's `seq` under a commit that skips a hook, when it was first sent.
     passed: Option<u64>,
-    /// Whether the commit under way was taken, and its answer lost.
+    /// True if the controller accepted the current commit, and its answer was lost.
     taken: bool,
-    /// What the keeper was told of, in case the runner dies before the controller has it.
+    /// Early effects at the keeper, which sends them if the runner dies before the controller has them.
     noted: Vec<EarlyItem>,
     wake: Wake,
     stopped: bool,
     revoked: bool,
-    /// The view that the operation in progress was decided on.
+    /// The revision of the view on which the current operation was decided.
     decided_on: Revision,
-    /// The `seq` of the record that the last accepted commit left.
+    /// The `seq` of the record after the last accepted commit.
     committed: u64,
 }
 
 impl Driver {
-    /// Stands where the unit's record says.
+    /// Creates a driver that starts at the unit's record.
     pub(super) fn new(agent: &Agent, unit: UnitName, last_number: u64) -> Self {
         let options = Options { unit, incarnation: agent.incarnation, engine: ENGINE.into(), last_number };
         Self {
@@ -154,7 +154,7 @@ impl Driver {
         }
     }
 
-    /// Whether an operation is in progress.
+    /// Returns true if an operation is in progress.
     pub(crate) fn is_in_flight(&self) -> bool {
         !self.tasks.is_empty() || self.flown.is_some() || self.executor.is_in_flight()
     }
@@ -164,39 +164,39 @@ impl Driver {
         self.executor.waits_for_frames()
     }
 
-    /// Whose it is.
+    /// Returns the unit's name.
     pub(crate) fn name(&self) -> &UnitName {
         self.executor.unit()
     }
 
-    /// Whether a hook ran that is not committed.
+    /// Returns true if a hook ran whose end is not reported.
     pub(crate) fn has_run(&self) -> bool {
         self.flown.is_some()
     }
 
-    /// Its hook that was not committed yet, for the runner died.
+    /// Returns the uncommitted run that the runner's death loses.
     pub(crate) fn lost(&self) -> Option<TraceId> {
         self.traced.filter(|_| !self.taken)
     }
 
-    /// When the clock alone makes something happen.
+    /// Returns the times at which the clock alone wakes the unit.
     pub(crate) fn wake(&self) -> Wake {
         self.wake
     }
 
-    /// When early effects are sent, if no commit takes them along.
+    /// Returns the time at which early effects are sent without a commit.
     pub(crate) fn early_due(&self) -> Option<Duration> {
         self.executor.early_due()
     }
 
-    /// What its keeper sends when the runner dies.
+    /// Takes the early effects that the keeper sends when the runner dies.
     pub(super) fn last_words(&mut self) -> Vec<EarlyItem> {
         std::mem::take(&mut self.noted)
     }
 
-    /// What decides on its next step, beside the view; `seq` is the unit's now.
+    /// Describes everything beside the view that decides the next step. `seq` is the unit's current one.
     pub(crate) fn standing(&self, seq: Option<u64>, now: Now, view: &View) -> String {
-        // A commit that starts from another record is dropped, whatever it says.
+        // The controller drops a commit that starts from another record, whatever its content.
         let fresh = |from: u64, what: String| if seq == Some(from) { what } else { "stale".to_owned() };
         let flight = match (&self.flown, self.tasks.front()) {
             (Some(Flown { run, report }), _) => {
@@ -209,7 +209,7 @@ impl Driver {
                 let run = &run.run;
                 fresh(run.record.seq, format!("started {:?} {:?}", run.event, run.seen))
             }
-            // One that was taken is stale, and is still answered as it was.
+            // An accepted commit is stale, and is still answered as accepted.
             (None, Some(Task::Commit(_))) if self.taken => "taken".to_owned(),
             (None, Some(Task::Commit(commit))) => {
                 fresh(commit.seq, format!("committing {:?} {:?}", commit.transitions, commit.effects))
@@ -225,7 +225,7 @@ impl Driver {
         self.wake.at.is_some_and(|at| at <= now.timer) || self.wake.after.is_some_and(|at| at <= now.steady)
     }
 
-    /// Does the next step of the operation in progress, or decides on one.
+    /// Runs the next step of the current operation, or decides on an operation.
     pub(crate) fn step(&mut self, world: &mut World<'_>) -> Result<Step, LabError> {
         let acted = self.next(world)?;
         Ok(match acted {
@@ -271,14 +271,14 @@ impl Driver {
         Ok(!self.tasks.is_empty())
     }
 
-    /// A commit whose answer was lost is sent again after a moment, which passes for this agent's short waits alone.
+    /// Passes the wait before a lost commit is sent again, for this agent's short waits alone.
     fn pass_the_wait_for_an_answer(&self, world: &mut World<'_>) {
         if self.executor.is_committing() && world.agent.is_up() {
             world.agent.pass_short_waits(*world.clock, self.wake.after);
         }
     }
 
-    /// Tells the executor what happened, and carries out what it says, as far as that takes no step of its own.
+    /// Hands an input to the executor, and carries out its commands, except those with a step of their own.
     pub(crate) fn feed(&mut self, input: Input, world: &mut World<'_>) -> Result<(), LabError> {
         if !self.is_in_flight() {
             self.decided_on = world.agent.revision();
@@ -293,7 +293,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What follows at once, if anything does.
+    /// Carries out a command, and returns the inputs that follow at once.
     fn carry_out(&mut self, command: Command, world: &mut World<'_>) -> Result<Vec<Input>, LabError> {
         Ok(match command {
             Command::FetchCharm(digest) => vec![Input::Charm(fetched(digest, world))],
@@ -345,7 +345,7 @@ impl Driver {
                 self.revoked = true;
                 Vec::new()
             }
-            // It is there at once; and no laboratory dies of a hook.
+            // The charm is present at once, and no hook ends the laboratory's process.
             Command::ForgetCharm | Command::Started(_) | Command::Ended(_) | Command::Tried(_) => Vec::new(),
         })
     }
@@ -362,7 +362,7 @@ impl Driver {
                 self.noted.retain(|item| item.number > sent);
                 Ok(Answer::Accepted)
             }
-            // The unit is not this runner's any more.
+            // The unit is no longer this runner's.
             Err(LabError::Refused(refusal)) => Ok(Answer::Refused(refusal)),
             Err(other) => Err(other),
         }
@@ -385,7 +385,7 @@ fn jitter(chance: &mut Chance) -> Jitter {
 }
 
 impl Agent {
-    /// The time of this agent's units.
+    /// Returns the time of this agent's units.
     pub(crate) fn time(&self, clock: Clock) -> Now {
         Now {
             wall: clock.now(),
@@ -394,19 +394,19 @@ impl Agent {
         }
     }
 
-    /// The present time for units' timers, which nobody sets.
+    /// Returns the time of units' timers, which no operator can set.
     fn timer_now(&self, clock: Clock) -> Timestamp {
         self.timeline.at(clock.boot_ms())
     }
 
-    /// What the clock of leases shows when a unit is to be woken, in milliseconds.
+    /// Returns the times at which a unit wakes, in milliseconds on the clock of leases.
     pub(crate) fn wakes_at_ms(&self, wake: Wake) -> impl Iterator<Item = u64> {
         let after = wake.after.map(|after| after.saturating_sub(self.ahead));
         let after = after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         wake.at.map(|at| self.timeline.boot_ms(at)).into_iter().chain(after)
     }
 
-    /// Lets this agent's short waits pass, up to a time of its steady clock; for nobody else time goes by.
+    /// Advances this agent's clock of short waits to a time. No other clock advances.
     pub(crate) fn pass_short_waits(&mut self, clock: Clock, until: Option<Duration>) {
         let boot = Duration::from_millis(clock.boot_ms());
         if let Some(until) = until {

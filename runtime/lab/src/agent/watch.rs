@@ -1,4 +1,4 @@
-//! Which units a frame concerns.
+//! The units that a frame concerns.
 
 use periapt_host_api::{UnitName, view::View};
 use periapt_uniter::{Decision, executor::Touched, resolve};
@@ -7,7 +7,7 @@ use super::{Agent, Driver};
 use crate::{LabError, clock::Clock};
 
 impl Agent {
-    /// Takes note of the units whose decisions depend on what a frame touched.
+    /// Notes the units whose decisions depend on a frame's changes.
     pub(super) fn touch(
         &mut self,
         touched: &Touched,
@@ -31,7 +31,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Checks that a unit that a frame is said not to concern decides as before.
+    /// Checks that the decision of a unit outside a frame's concern stays the same.
     fn concerns_nobody_else(
         &self,
         unit: &UnitName,
@@ -48,7 +48,7 @@ impl Agent {
     }
 }
 
-/// What a unit waits for or does, without what it finds when it does it.
+/// Describes a decision without the data that its run reads.
 fn standing(decision: Decision) -> String {
     match decision {
         Decision::RunHook(run) => format!("run {:?} of {:?}", run.event, run.charm),

@@ -29,25 +29,25 @@ impl<'a> Hook<'a> {
         Self { context, host, tools: Vec::new() }
     }
 
-    /// What the charm is told.
+    /// Returns the event that the charm handles.
     pub fn event(&self) -> &Event {
         self.context.event()
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub fn unit(&self) -> &UnitName {
         self.context.unit()
     }
 
-    /// 1 for the first attempt.
+    /// Returns the number of this attempt, from 1.
     pub fn attempt(&self) -> u32 {
         self.context.attempt()
     }
 
-    /// Runs a hook tool given as one line, its arguments parted by blanks.
+    /// Runs a hook tool given as one line, split at blanks.
     ///
     /// # Errors
-    /// What the tool says, if its exit code is not 0; so that `?` does what `set -e` does in a shell.
+    /// The tool's error text, if its exit code is not 0. So `?` has the effect of `set -e` in a shell.
     pub fn tool(&mut self, line: &str) -> Result<String, String> {
         let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let output = self.run_tool(&argv, None);
@@ -66,7 +66,7 @@ impl<'a> Hook<'a> {
         output
     }
 
-    /// Makes a typed call that may rest on leadership: asks for the lease where it must, as the sandbox does.
+    /// Makes a typed call that may need leadership, and renews the lease on request, as the sandbox does.
     pub fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext, CallTime) -> Answer<T>) -> T {
         loop {
             let now = self.host.now();
@@ -78,7 +78,7 @@ impl<'a> Hook<'a> {
             match answer {
                 Answer::Ready(value) => return value,
                 Answer::NeedsLease => {
-                    // Once renewed, the same call is decided either way.
+                    // After the renewal the same call is decided either way.
                     let state = self.host.renew_lease();
                     self.context.lease_renewed(state);
                 }
@@ -96,10 +96,10 @@ impl<'a> Hook<'a> {
         }
     }
 
-    /// Makes a typed call that never rests on leadership.
+    /// Makes a typed call that never needs leadership.
     ///
     /// # Errors
-    /// What the call says.
+    /// The call's error.
     pub fn call<T>(
         &mut self,
         call: impl Fn(&mut HookContext, CallTime) -> Result<T, CallError>,
@@ -107,12 +107,12 @@ impl<'a> Hook<'a> {
         self.ask(|context, now| Answer::Ready(call(context, now))).map_err(|error| error.to_string())
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub fn sleep(&mut self, duration: Duration) {
         self.host.sleep(duration);
     }
 
-    /// Gives a script what it asks for, to its end.
+    /// Answers a script's requests until it ends.
     fn script(&mut self, mut script: Running) -> Ending {
         loop {
             let reply = match script.advance() {
@@ -145,7 +145,7 @@ impl<'a> Hook<'a> {
     }
 }
 
-/// A closure for all events.
+/// A closure that handles all events.
 pub(super) struct Handler(Box<HandlerFn>);
 
 impl Handler {
@@ -171,20 +171,20 @@ impl CharmCode for Handler {
     }
 }
 
-/// One thing that a scripted hook does.
+/// One action of a scripted hook.
 #[derive(Clone)]
 pub enum Action {
-    /// Runs a hook tool; one that fails ends the hook, as in a shell with `set -e`.
+    /// Runs a hook tool. A failed one ends the hook, as in a shell with `set -e`.
     Tool(Vec<String>),
-    /// Runs a hook tool, whatever its exit code.
+    /// Runs a hook tool, and ignores its exit code.
     Try(Vec<String>),
-    /// Time passes.
+    /// Lets time pass.
     Sleep(Duration),
-    /// The handler fails with this message.
+    /// Fails the handler with this message.
     Fail(String),
-    /// There is no handler.
+    /// Ends as a charm without a handler.
     Unhandled,
-    /// Anything else.
+    /// Runs a closure.
     Do(Rc<HandlerFn>),
 }
 
@@ -202,28 +202,28 @@ impl fmt::Debug for Action {
 }
 
 impl Action {
-    /// A tool as one line, its arguments parted by blanks; it must succeed.
+    /// Creates a tool call from one line, split at blanks. It must succeed.
     pub fn tool(line: &str) -> Self {
         Self::Tool(line.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// A tool as one line, whatever its exit code.
+    /// Creates a tool call from one line, with any exit code.
     pub fn attempt(line: &str) -> Self {
         Self::Try(line.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// The handler fails.
+    /// Creates a failure of the handler.
     pub fn fail(message: &str) -> Self {
         Self::Fail(message.to_owned())
     }
 
-    /// A closure.
+    /// Creates a closure's action.
     pub fn run(handler: impl Fn(&mut Hook<'_>) -> Result<(), String> + 'static) -> Self {
         Self::Do(Rc::new(handler))
     }
 }
 
-/// Runs the script that the context's task asks for, as an agent does. A laboratory has no files.
+/// Runs the script of the context's task, as an agent does. A laboratory has no files.
 pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> Ran {
     let request = context.begin_exec();
     let (environment, hostname) = (context.environment(), context.unit().to_string().replace('/', "-"));
@@ -238,7 +238,7 @@ pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> Ran {
     hook.end(ending)
 }
 
-/// Runs a hook by a list of actions.
+/// Runs a hook from a list of actions.
 pub(crate) fn play(actions: &[Action], context: HookContext, host: &mut dyn HookHost) -> Ran {
     let mut hook = Hook::new(context, host);
     for action in actions {

@@ -1,4 +1,4 @@
-//! A unit that a test plays: it is held, and its commits are made by hand.
+//! A unit under a test's control: it is held, and the test makes its commits.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use periapt_model::{Input, Output, entity::Unit};
 use super::Lab;
 use crate::{LabError, travel::travelled};
 
-/// A held unit's commits, one by one. What its charm would do is up to the test: only the controller's rules hold.
+/// A held unit's commits, one by one. The test decides what its charm would do; only the controller's rules hold.
 #[derive(Debug)]
 pub struct ByHand<'a> {
     lab: &'a mut Lab,
@@ -23,7 +23,7 @@ pub struct ByHand<'a> {
 }
 
 impl Lab {
-    /// Takes a unit into the test's own hands: it is held from now on.
+    /// Puts a unit under the test's control, and holds it from now on.
     ///
     /// # Errors
     /// There is no such unit, or it has no machine yet.
@@ -36,7 +36,7 @@ impl Lab {
 }
 
 impl Lab {
-    /// Calls the controller as an agent's runner, which a test plays.
+    /// Calls the controller as an agent's runner would.
     ///
     /// # Errors
     /// The refusal, or there is no such agent.
@@ -78,7 +78,7 @@ impl ByHand<'_> {
         })
     }
 
-    /// Leaves the scope of a relation, as committing relation-broken does.
+    /// Leaves the scope of a relation, as the commit of relation-broken does.
     ///
     /// # Errors
     /// The refusal.
@@ -101,7 +101,7 @@ impl ByHand<'_> {
         })
     }
 
-    /// Writes to the application's bag; the unit must lead, or the controller refuses.
+    /// Writes to the application's bag. The controller refuses a unit that does not lead.
     ///
     /// # Errors
     /// The refusal.
@@ -120,7 +120,7 @@ impl ByHand<'_> {
         })
     }
 
-    /// Dies: all is wound up (U-39). The unit must be dying.
+    /// Makes a dying unit dead (U-39).
     ///
     /// # Errors
     /// The refusal.
@@ -132,7 +132,7 @@ impl ByHand<'_> {
         .map(|_| ())
     }
 
-    /// Makes a commit that follows the unit's last one, with what `change` puts into it.
+    /// Makes a commit that follows the unit's last one, after `change` has edited it.
     ///
     /// # Errors
     /// The refusal.
@@ -157,7 +157,7 @@ impl ByHand<'_> {
         self.call(&agent, RunnerCommand::Commit(Box::new(commit)))
     }
 
-    /// Sends what left a hook early, numbered on from the unit's last.
+    /// Sends early effects, numbered on from the unit's last.
     ///
     /// # Errors
     /// The refusal.
@@ -168,7 +168,7 @@ impl ByHand<'_> {
         self.call(&agent, command)
     }
 
-    /// Early effects as they are sent: numbered on from the unit's last.
+    /// Numbers early effects on from the unit's last, as they are sent.
     ///
     /// # Errors
     /// The unit is gone.
@@ -176,7 +176,7 @@ impl ByHand<'_> {
         Ok(numbered(self.lab.unit(&self.unit.to_string())?, self.lab.now(), effects))
     }
 
-    /// The runner that looks after the unit, and its incarnation.
+    /// Returns the runner that manages the unit, and its incarnation.
     fn runner(&self, unit: &Unit) -> Result<(String, Incarnation), LabError> {
         let state = self.lab.state()?;
         let agent = state.agent_of(unit).ok_or_else(|| LabError::unknown("agent of unit", &self.unit))?;
@@ -191,7 +191,8 @@ impl ByHand<'_> {
         }
     }
 
-    /// An agent that commits has reported, and a unit that it looks after is not removed over its head (L-1).
+    /// Returns an early status of an agent that has not reported yet. An agent that commits has reported, so the
+    /// controller does not remove its unit without it (L-1).
     fn first_words(&self, unit: &Unit) -> Vec<EarlyItem> {
         if unit.agent_status.status != AgentStatus::Allocating {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Clocks that are set, and processes that stand still.
+//! Clock changes and paused processes.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::Lab;
 use crate::{LabError, agent::Process};
 
 impl Lab {
-    /// How long the laboratory has been there, by the clock that nobody sets.
+    /// Returns the time since the laboratory's start, by the clock that cannot be set.
     pub fn elapsed(&self) -> Duration {
         Duration::from_millis(self.clock.boot_ms())
     }
 
-    /// Sets the clock for people forward, or back, on all hosts.
+    /// Sets the wall clock forward or back, on all hosts.
     pub fn set_clock(&mut self, by: SignedDuration) {
         self.clock.set(by);
     }
 
-    /// Stops an agent's processes, as SIGSTOP does: they do nothing, and keep what they know. The controller finds
+    /// Stops an agent's processes, as SIGSTOP does: they do nothing, and keep their memory. The controller finds
     /// their streams dead.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Lets an agent's processes go on, which know nothing of the time that has passed but what the clocks show.
+    /// Resumes an agent's processes, which learn from the clocks alone how much time has passed.
     ///
     /// # Errors
     /// There is no such agent.
@@ -51,8 +51,8 @@ impl Lab {
         Ok(())
     }
 
-    /// The units of an application whose charm would be told now, without a word from the controller, that it leads:
-    /// in whose agent's memory there is a lease with enough of it left (D-3).
+    /// Returns the units of an application whose charm would be told now, without a call to the controller, that it
+    /// leads: those with enough of a lease left in their agent's memory (D-3).
     ///
     /// # Errors
     /// The model is gone.

@@ -1,4 +1,4 @@
-//! Deaths, restarts, cut lines, and things put as they are past all rules.
+//! Deaths, restarts, lost connections, and entities stored past all rules.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,12 @@ use crate::{
 };
 
 impl Lab {
-    /// Makes every executor defective from now on.
+    /// Gives every executor a defect from now on.
     pub fn plant(&mut self, defect: Defect) {
         self.defect = Some(defect);
     }
 
-    /// From now on each unit that a frame is said not to concern is looked at all the same: what it decides must be as
-    /// before.
+    /// Checks every unit that a frame does not concern from now on: its decision must stay the same.
     pub fn doubt_frames(&mut self) {
         self.agents.values_mut().for_each(|agent| agent.doubts = true);
     }
@@ -54,7 +53,7 @@ impl Lab {
         }
     }
 
-    /// The agent's host goes down and comes up: all processes end, and the boot is another (U-43).
+    /// Reboots the agent's host: all processes end, and the boot id changes (U-43).
     ///
     /// # Errors
     /// There is no such agent.
@@ -65,7 +64,7 @@ impl Lab {
         self.start_agent(agent)
     }
 
-    /// Gives an agent's host other addresses, of which the agent tells when it starts.
+    /// Gives an agent's host other addresses, which the agent reports when it starts.
     ///
     /// # Errors
     /// There is no such agent.
@@ -75,7 +74,7 @@ impl Lab {
         Ok(())
     }
 
-    /// The agent's runner dies and is started again: hooks in flight are lost, what had left them early is not.
+    /// Ends the agent's runner and starts it again. Hooks in progress are lost, their early effects are not.
     ///
     /// # Errors
     /// There is no such agent.
@@ -89,7 +88,7 @@ impl Lab {
         }
     }
 
-    /// From now on an agent makes and deletes no storage, and says nothing of it.
+    /// Stops an agent from making, deleting and reporting storage from now on.
     ///
     /// # Errors
     /// There is no such agent.
@@ -98,7 +97,7 @@ impl Lab {
         Ok(())
     }
 
-    /// From now on an agent can neither make nor delete storage, for this reason.
+    /// Makes every creation and deletion of storage on an agent fail from now on, for this reason.
     ///
     /// # Errors
     /// There is no such agent.
@@ -107,7 +106,7 @@ impl Lab {
         Ok(())
     }
 
-    /// The agent's disk works again.
+    /// Repairs the agent's disk.
     ///
     /// # Errors
     /// There is no such agent.
@@ -116,7 +115,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Says what becomes of the claims of leadership that an agent's keeper makes from now on.
+    /// Sets the fate of leadership claims by an agent's keeper from now on.
     ///
     /// # Errors
     /// There is no such agent.
@@ -125,7 +124,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Starts an agent anew with a bound on all storage on its disk, in mebibytes.
+    /// Restarts an agent with a bound on all storage on its disk, in mebibytes.
     ///
     /// # Errors
     /// There is no such agent.
@@ -135,7 +134,7 @@ impl Lab {
         self.start_agent(agent)
     }
 
-    /// Cuts an agent off: neither calls nor frames get through.
+    /// Disconnects an agent: neither calls nor frames get through.
     ///
     /// # Errors
     /// There is no such agent.
@@ -155,7 +154,7 @@ impl Lab {
         Ok(self.controller.worker(self.clock, WorkerCommand::AgentConnected(name))?)
     }
 
-    /// Holds back all frames for an agent; its own calls get through.
+    /// Holds back all frames for an agent. Its calls get through.
     ///
     /// # Errors
     /// There is no such agent.
@@ -173,10 +172,10 @@ impl Lab {
         Ok(())
     }
 
-    /// Ends the controller's process and starts it again from what it stored. Every view is as before.
+    /// Ends the controller's process and starts it again from its store, and checks that every view stays the same.
     ///
     /// # Errors
-    /// [`LabError::RestartChanged`], if one is not.
+    /// [`LabError::RestartChanged`], if one does not.
     pub fn restart_controller(&mut self) -> Result<(), LabError> {
         let views: BTreeMap<AgentName, _> = self
             .agents
@@ -202,22 +201,22 @@ impl Lab {
     /// Holds a unit: nothing of it runs until it is released or stepped.
     ///
     /// # Errors
-    /// Not a unit's name.
+    /// An invalid unit name.
     pub fn hold(&mut self, unit: &str) -> Result<(), LabError> {
         self.held.insert(unit.parse()?);
         Ok(())
     }
 
-    /// Lets a unit run again.
+    /// Lets a held unit run again.
     ///
     /// # Errors
-    /// Not a unit's name.
+    /// An invalid unit name.
     pub fn release(&mut self, unit: &str) -> Result<(), LabError> {
         self.held.remove(&unit.parse()?);
         Ok(())
     }
 
-    /// Changes a stored unit past all rules, as restoring a backup would.
+    /// Changes a stored unit past all rules, as a restored backup would.
     ///
     /// # Errors
     /// There is no such unit.
@@ -258,7 +257,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Gives a unit's machine to another agent, with all that is on it.
+    /// Gives a unit's machine, with everything on it, to another agent.
     ///
     /// # Errors
     /// There is no such unit, or it has no machine.

@@ -1,5 +1,5 @@
-//! Moves: the smallest things that happen in a model, one at a time and nothing beside it, for whoever explores what
-//! can happen in every order.
+//! Moves: the smallest events of a model, one at a time and nothing beside it, for explorations of every order of
+//! events.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Lab {
-    /// Decides on a unit's next operation. The handler of a hook runs, and nothing of it is committed; what needs no
-    /// handler is committed at once. Answers whether there was anything to do.
+    /// Decides on a unit's next operation. A hook's handler runs, and nothing of it is committed; an operation
+    /// without a handler is committed at once. Returns true if there was one.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -29,7 +29,7 @@ impl Lab {
         Ok(acted)
     }
 
-    /// Commits the hook of a unit that ran.
+    /// Commits the unit's hook that ran.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -38,7 +38,7 @@ impl Lab {
         self.deliver()
     }
 
-    /// What controller and keepers have to do now, until they have nothing more to do.
+    /// Runs the due work of controller and keepers until there is none.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -47,7 +47,7 @@ impl Lab {
         Ok(())
     }
 
-    /// What the controller has to do now, with all agents silent.
+    /// Runs the due work of the controller, while all agents are silent.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -56,7 +56,7 @@ impl Lab {
         self.deliver()
     }
 
-    /// A unit's agent asks that it may lead, before it asks so for any other unit.
+    /// Claims leadership for a unit, before its agent claims it for any other.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -69,41 +69,41 @@ impl Lab {
         self.deliver()
     }
 
-    /// Time passes, and nothing else happens.
+    /// Lets time pass without any other event.
     pub fn pass(&mut self, duration: Duration) {
         self.clock.pass(duration);
     }
 
-    /// Whether an operation of a unit is in progress.
+    /// Returns true if an operation of a unit is in progress.
     pub fn is_in_flight(&self, unit: &UnitName) -> bool {
         self.agents.values().filter_map(|agent| agent.drivers.get(unit)).any(|it| it.is_in_flight())
     }
 
-    /// Whether a hook of a unit ran that is not committed.
+    /// Returns true if a hook of a unit ran whose end is not reported.
     fn has_run(&self, unit: &UnitName) -> bool {
         self.agents.values().filter_map(|agent| agent.drivers.get(unit)).any(|it| it.has_run())
     }
 
-    /// The units that running agents look after, by name.
+    /// Returns the units that running agents manage, by name.
     pub fn units_looked_after(&self) -> Vec<UnitName> {
         self.looked_after()
     }
 
-    /// Forgets what ran, and what was written about it: where the model stands is not in it.
+    /// Forgets the trace and the records, which do not decide what happens next.
     pub fn forget_past(&mut self) {
         self.trace = Default::default();
         self.controller.forget_records();
     }
 
-    /// Whether an agent's processes run.
+    /// Returns true if an agent's processes run.
     pub fn is_running(&self, agent: &str) -> bool {
         self.agent(agent).is_ok_and(|agent| agent.process == Process::Running)
     }
 
-    /// All frames arrive.
+    /// Delivers all frames.
     ///
     /// # Errors
-    /// A mirror that is not its view.
+    /// A mirror that differs from its view.
     pub fn deliver(&mut self) -> Result<(), LabError> {
         for agent in self.agents.values_mut() {
             agent.catch_up(&self.controller, self.clock)?;

@@ -1,4 +1,4 @@
-//! What operators ask of the model, and what scripts ask of its charms.
+//! Commands of operators, and scripts for charms.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Lab {
         self.command(&Command::Consume { offer, application: None }).map(|_| ())
     }
 
-    /// Uploads a charm; again, it replaces the code, as if the agents' copies were exchanged.
+    /// Uploads a charm. A second upload replaces the code, also on agents.
     ///
     /// # Errors
     /// The refusal.
@@ -123,8 +123,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Uploads content and attaches it to a resource; answers which revision that is. A laboratory keeps its digest
-    /// alone.
+    /// Uploads content, attaches it to a resource, and returns its revision. A laboratory keeps the digest alone.
     ///
     /// # Errors
     /// The refusal.
@@ -203,7 +202,7 @@ impl Lab {
             .map(|_| ())
     }
 
-    /// Changes settings of an application.
+    /// Changes the configuration of an application.
     ///
     /// # Errors
     /// The refusal.
@@ -220,7 +219,7 @@ impl Lab {
         self.command(&Command::SetModelConfig { set: texts(settings), reset: Vec::new() }).map(|_| ())
     }
 
-    /// Answers a failed hook.
+    /// Resolves a hook error.
     ///
     /// # Errors
     /// The refusal.
@@ -228,7 +227,7 @@ impl Lab {
         self.command(&Command::Resolve { unit: unit.parse()?, mode }).map(|_| ())
     }
 
-    /// Gives an application another charm.
+    /// Refreshes an application to another charm.
     ///
     /// # Errors
     /// The refusal.
@@ -236,7 +235,7 @@ impl Lab {
         self.refresh_how(application, charm, false)
     }
 
-    /// Gives an application another charm, even in the midst of a hook error (U-35).
+    /// Refreshes an application to another charm, even during a hook error (U-35).
     ///
     /// # Errors
     /// The refusal.
@@ -251,25 +250,25 @@ impl Lab {
         self.command(&Command::Refresh { application, charm: charm.digest(), force, with }).map(|_| ())
     }
 
-    /// From now on one unit's hook of this name does this, whatever its charm would do.
+    /// Replaces the charm's code for one hook of one unit from now on.
     ///
     /// # Errors
-    /// Not a unit's name.
+    /// An invalid unit name.
     pub fn script(&mut self, unit: &str, hook: &str, actions: Vec<Action>) -> Result<(), LabError> {
         self.scripts.insert((unit.parse()?, hook.to_owned()), actions);
         Ok(())
     }
 
-    /// From now on one unit's hook of this name does what its charm does: the cause of a failure is fixed.
+    /// Restores the charm's code for one hook of one unit, as if a failure's cause were fixed.
     ///
     /// # Errors
-    /// Not a unit's name.
+    /// An invalid unit name.
     pub fn unscript(&mut self, unit: &str, hook: &str) -> Result<(), LabError> {
         self.scripts.remove(&(unit.parse()?, hook.to_owned()));
         Ok(())
     }
 
-    /// Takes all scripts away.
+    /// Removes all scripts.
     pub fn unscript_all(&mut self) {
         self.scripts.clear();
     }

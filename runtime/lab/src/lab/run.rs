@@ -1,4 +1,4 @@
-//! Letting things happen: to the end, one operation, one step, or for a while.
+//! Runs of the model: to rest, for one operation, for one step, or for a time.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use crate::{
     trace::Fate,
 };
 
-/// So many rounds without rest are a loop: a unit's whole life takes fewer than a hundred.
+/// The most rounds of a run. More are an endless loop: a unit's whole life takes fewer than a hundred.
 const MAX_ROUNDS: usize = 20_000;
 
-/// How rough the world is.
+/// The rates of simulated faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weather {
-    /// How often, in a thousand, a commit's answer is lost, so that the commit is sent again.
+    /// The chance, in a thousand, that a commit's answer is lost, so that the commit is sent again.
     pub lost_answers: u16,
-    /// How often, in a thousand, keepers are too slow to claim leadership before a unit's next step. With 1000 they
-    /// claim only once no unit has anything else to do: as late as a claim can be.
+    /// The chance, in a thousand, that keepers are too slow to claim leadership before a unit's next step. With 1000
+    /// they claim only once no unit has anything else to do: the latest possible claim.
     pub late_claims: u16,
 }
 
 impl Lab {
-    /// Makes the world rougher, or calm again.
+    /// Sets the rates of simulated faults.
     pub fn set_weather(&mut self, weather: Weather) {
         self.weather = weather;
     }
 
-    /// Lets everything happen that can without time passing, in whole operations, unit by unit.
+    /// Runs everything that can happen without time passing, in whole operations, unit by unit.
     ///
     /// # Errors
     /// A defect that came to light, or [`LabError::NeverSettles`].
@@ -44,7 +44,7 @@ impl Lab {
         Err(LabError::NeverSettles { rounds: MAX_ROUNDS, last: self.trace.last(20) })
     }
 
-    /// One operation of each unit, and what controller and keepers have to do. Answers whether there was anything.
+    /// Runs one operation of each unit, and the due work of controller and keepers. Returns true if there was any.
     fn round(&mut self) -> Result<bool, LabError> {
         let mut acted = self.upkeep()?;
         for unit in self.looked_after() {
@@ -52,7 +52,7 @@ impl Lab {
                 acted |= self.operation(&unit)?;
             }
         }
-        // When nothing else is to be done, what waits for a commit to go with is sent, and the slowest keeper claims.
+        // Without other work, early effects that wait for a commit are sent, and late keepers claim.
         if !acted {
             acted = self.flush(None)?;
         }
@@ -62,7 +62,7 @@ impl Lab {
         Ok(acted)
     }
 
-    /// What controller and keepers have to do now, and all frames.
+    /// Runs the due work of controller and keepers, and delivers all frames.
     pub(super) fn upkeep(&mut self) -> Result<bool, LabError> {
         let late = self.weather.late_claims;
         let claims_are_late = late > 0 && self.chance.in_thousand(late);
@@ -77,7 +77,7 @@ impl Lab {
         Ok(acted)
     }
 
-    /// All keepers claim and renew what is due. Answers whether leadership was won.
+    /// Lets all keepers claim and renew what is due. Returns true if the model changed.
     fn claim_leadership(&mut self) -> Result<bool, LabError> {
         let mut won = false;
         for agent in self.agents.values_mut() {
@@ -86,7 +86,7 @@ impl Lab {
         Ok(won)
     }
 
-    /// Sends early effects: those that are due by `at`, or all.
+    /// Sends the early effects that are due at `at`, or all.
     pub(super) fn flush(&mut self, at: Option<Timestamp>) -> Result<bool, LabError> {
         let mut sent = false;
         let due: Vec<(AgentName, UnitName)> = self
@@ -105,7 +105,7 @@ impl Lab {
         for (agent, unit) in due {
             sent = true;
             self.with_driver(&agent, &unit, |driver, world| {
-                // For its early effects alone the moment passes that they wait for.
+                // The wait of the early effects passes for them alone.
                 world.agent.pass_short_waits(*world.clock, driver.early_due());
                 driver.feed(Input::Woken, world)
             })?;
@@ -116,8 +116,8 @@ impl Lab {
         Ok(sent)
     }
 
-    /// Runs one whole operation of a unit: a hook with its commit, or what needs no hook. Answers whether there
-    /// was one.
+    /// Runs one whole operation of a unit: a hook with its commit, or an operation without a hook. Returns true if
+    /// there was one.
     ///
     /// # Errors
     /// A defect that came to light, or no such unit.
@@ -126,8 +126,8 @@ impl Lab {
         self.operation(&unit.parse()?)
     }
 
-    /// Runs the next step of a unit's operation: it is decided, run, and committed in steps of their own, between
-    /// which its runner may die ([`Lab::crash_runner`]). Answers whether there was one.
+    /// Runs the next step of a unit's operation. Decision, run and commit are steps of their own, between which the
+    /// runner may die ([`Lab::crash_runner`]). Returns true if there was one.
     ///
     /// # Errors
     /// A defect that came to light, or no such unit.
@@ -136,8 +136,8 @@ impl Lab {
         Ok(self.micro(&unit.parse()?)? == Step::Acted)
     }
 
-    /// Decides on a unit's next hook, and runs its handler, but does not commit it: the hook is in progress.
-    /// [`Lab::step`] brings it to its end. Answers whether there was one.
+    /// Decides on a unit's next hook and runs its handler without a commit: the hook is in progress. [`Lab::step`]
+    /// ends it. Returns true if there was one.
     ///
     /// # Errors
     /// A defect that came to light, or no such unit.
@@ -171,7 +171,7 @@ impl Lab {
         }
     }
 
-    /// One step of one unit.
+    /// Runs one step of one unit.
     pub(super) fn micro(&mut self, unit: &UnitName) -> Result<Step, LabError> {
         let running = self.agents.values().filter(|agent| agent.process == Process::Running);
         let host = running.filter(|agent| agent.drivers.contains_key(unit)).map(|agent| agent.name.clone());
@@ -183,14 +183,14 @@ impl Lab {
                     agent.drivers.remove(unit);
                 }
             }
-            // Its keeper starts another.
+            // The keeper starts another runner.
             Step::Revoked => self.crash_runner(agent.as_str())?,
             Step::Acted | Step::Rest => {}
         }
         Ok(step)
     }
 
-    /// Does something with one unit's executor, if it is there.
+    /// Calls a function with one unit's driver, if there is one.
     fn with_driver<T>(
         &mut self,
         agent: &AgentName,
@@ -216,7 +216,7 @@ impl Lab {
         done.map(Some)
     }
 
-    /// The units that running agents look after, by name.
+    /// Returns the units that running agents manage, by name.
     pub(super) fn looked_after(&self) -> Vec<UnitName> {
         let running = self.agents.values().filter(|agent| agent.process == Process::Running);
         let mut units: Vec<UnitName> = running.flat_map(|agent| agent.drivers.keys().cloned()).collect();
@@ -224,7 +224,7 @@ impl Lab {
         units
     }
 
-    /// Lets time pass, and all that happens meanwhile happen in its turn.
+    /// Lets time pass, and runs everything that falls due meanwhile in its turn.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -240,8 +240,8 @@ impl Lab {
         self.run_until_idle()
     }
 
-    /// Lets time pass without anything else happening but that early effects which waited long enough are sent:
-    /// what is in progress takes its time.
+    /// Lets time pass without any other event, except that early effects which are due are sent. Operations in
+    /// progress take their time.
     ///
     /// # Errors
     /// A defect that came to light.
@@ -250,7 +250,8 @@ impl Lab {
         self.flush(Some(self.clock.now())).map(|_| ())
     }
 
-    /// What the clock of leases shows when the clock alone makes something happen; always later than now.
+    /// Returns the next time, on the clock of leases, at which the clock alone causes an event; always later than
+    /// now.
     fn next_wake(&self) -> Option<u64> {
         let mut times: Vec<u64> = Vec::new();
         for agent in self.agents.values().filter(|agent| agent.is_up()) {
@@ -262,13 +263,13 @@ impl Lab {
         times.into_iter().filter(|at| *at > self.clock.boot_ms()).min()
     }
 
-    /// Runs so many steps of units drawn by chance, one step each, so that their operations interleave.
+    /// Runs some steps of randomly drawn units, one step each, so that their operations interleave.
     ///
     /// # Errors
     /// A defect that came to light.
     pub fn stumble(&mut self, steps: usize) -> Result<(), LabError> {
         for _ in 0..steps {
-            // Now and then nobody hears the news, and leases and workers wait.
+            // At times frames, leases and workers wait.
             if !self.chance.in_thousand(300) {
                 self.upkeep()?;
             }
@@ -285,7 +286,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Marks what an agent's runner had not committed as lost.
+    /// Marks the uncommitted run of each unit of an agent's runner as lost.
     pub(super) fn note_lost(&mut self, agent: &AgentName) {
         let Some(agent) = self.agents.get(agent) else { return };
         for traced in agent.drivers.values().filter_map(|driver| driver.lost()) {

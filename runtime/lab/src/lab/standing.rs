@@ -1,5 +1,5 @@
-//! Where a laboratory stands: what decides what can happen from here on, and nothing else, so that two ways to the
-//! same place are seen to meet.
+//! The state of a laboratory, reduced to the parts that decide what can happen next, so that two paths to the same
+//! state are seen to meet.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::Lab;
 use crate::LabError;
 
-/// Fields for people, and those that tell how often or when something happened: nothing goes by them.
+/// Fields that nothing depends on: texts, and those with the number or time of past events.
 const TOLD_ONLY: &[&str] = &[
     "application-status",
     "attempts",
@@ -31,23 +31,23 @@ const TOLD_ONLY: &[&str] = &[
     "workload-status",
 ];
 
-/// Fields with a time that is waited for: it has come, or it has not.
+/// Fields with a time that is waited for: only whether it has come counts.
 const AWAITED: &[&str] = &["due", "update-status-due"];
 
-/// What entities came to that were looked at before: laboratories that are clones of each other share most of them.
+/// A cache of reduced entities. Cloned laboratories share most entities.
 #[derive(Debug)]
 pub struct Standings<T>(HashMap<*const (), Known<T>>);
 
 #[derive(Debug)]
 struct Known<T> {
-    /// Held, so that nothing else comes to lie there.
+    /// The entity, held so that its address is not reused.
     _entity: Entity,
-    /// At which time, if that matters.
+    /// The time of the reduction, if it depended on the time.
     at: Option<Timestamp>,
     part: Option<T>,
 }
 
-/// So many are known at a time.
+/// The most entities in the cache.
 const MOST_KNOWN: usize = 200_000;
 
 impl<T> Default for Standings<T> {
@@ -57,13 +57,13 @@ impl<T> Default for Standings<T> {
 }
 
 impl Lab {
-    /// Where everything stands. Equal for two laboratories of the same charms in which the same can happen from here
-    /// on: hooks, lives, members, bags and leaders, if time passes for longer than anything waits, or not at all. Of
-    /// times it holds whether they have come, of counters and statuses nothing; who is connected is left out, as new
-    /// units alone go by it. It comes in parts, whose order says nothing, as `make` makes of them.
+    /// Returns the reduced state, equal for two laboratories of the same charms in which the same can happen next:
+    /// hooks, lives, members, bags and leaders, if time passes for longer than anything waits, or not at all. Of
+    /// times it holds whether they have come, and it leaves out counters, statuses and connected agents, on which
+    /// only new units depend. It consists of unordered parts, each made by `make`.
     ///
     /// # Errors
-    /// A defect: something is not what JSON can hold.
+    /// A defect: a value has no JSON form.
     pub fn standing<T: Copy>(
         &self,
         known: &mut Standings<T>,
@@ -107,24 +107,24 @@ impl Lab {
     }
 }
 
-/// Leaves out of entities what nothing goes by.
+/// Reduces entities to the parts that decide what can happen next.
 struct Blur {
     now: Timestamp,
-    /// Whether it mattered what the time is.
+    /// True if the reduction depended on the time.
     asked: bool,
 }
 
 impl Blur {
-    /// Nothing, of what is told apart by nobody.
+    /// Reduces an entity. None if nothing depends on it.
     fn entity(&mut self, entity: &Entity) -> Result<Option<Value>, LabError> {
         Ok(Some(match entity {
-            // Numbers that are handed out next, and work items' own.
+            // Counters of names and work items.
             Entity::Sequence(_) => return Ok(None),
             Entity::WorkItem(item) => json!({
                 "work": self.value(&item.work)?,
                 "due": item.due.map(|due| self.has_come(due)),
             }),
-            // What was uploaded, and who runs it, stays as it is.
+            // An uploaded charm, and its use by a model, stay the same.
             Entity::Charm(charm) => json!(charm.digest.to_string()),
             Entity::ModelCharm(charm) => json!(charm.digest.to_string()),
             Entity::Controller(_) | Entity::Runner(_) => return Ok(None),
@@ -167,7 +167,7 @@ impl Blur {
         }
     }
 
-    /// Of a failed hook counts whether it is time to try again.
+    /// Reduces a failed hook to whether its retry is due.
     fn failure(&mut self, fields: &mut Map<String, Value>) {
         let failed_at = fields.remove("failed-at").and_then(|at| at.as_str()?.parse::<Timestamp>().ok());
         let wait = fields.remove("retry-after-ms").and_then(|wait| wait.as_u64());
@@ -178,7 +178,7 @@ impl Blur {
     }
 }
 
-/// Of what an agent does counts whether it ever said anything (L-1).
+/// Reduces an agent's status to whether it ever reported (L-1).
 fn blur_agent_status(fields: &mut Map<String, Value>) {
     if let Some(status) = fields.get_mut("agent-status") {
         *status = Value::Bool(status.get("status").and_then(Value::as_str) == Some("allocating"));

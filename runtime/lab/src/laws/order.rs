@@ -1,4 +1,4 @@
-//! Laws over the order in which hooks were committed.
+//! Laws on the order of committed hooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,14 @@ use periapt_host_api::{
 use super::Breach;
 use crate::{Traced, trace::Fate};
 
-/// Every breach of the rules of order in a trace:
-/// U-4, U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that
-/// was lost is made again before anything else.
+/// Returns every breach of the rules of order in a trace: U-4, U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, install
+/// is first and remove last.
 pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     let units: BTreeSet<&UnitName> = trace.iter().map(|traced| &traced.unit).collect();
     let mut breaches: Vec<Breach> = units
         .into_iter()
         .flat_map(|unit| {
-            // Actions are no hooks: they run once whatever happens, and stand in no order with hooks.
+            // Actions are no hooks: they run once in any case, and have no order with hooks.
             let of_unit: Vec<&Traced> =
                 trace.iter().filter(|traced| traced.unit == *unit && traced.event.task().is_none()).collect();
             let concluded =
@@ -34,8 +33,8 @@ pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// Install first, nothing after remove; who leads before the first config-changed (U-4); start after config-changed at
-/// the first start (U-24); no relation hook after stop (U-23).
+/// Checks a unit's life: install is first and nothing follows remove; a hook about leadership comes before the first
+/// config-changed (U-4); start follows config-changed at the first start (U-24); no relation hook follows stop (U-23).
 fn life(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let names: Vec<String> = hooks.iter().map(ToString::to_string).collect();
@@ -65,7 +64,7 @@ fn life(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// What a unit was told of one relation so far.
+/// The hooks of one relation that a unit ran so far.
 #[derive(Default)]
 struct Told {
     created: bool,
@@ -88,11 +87,11 @@ fn relations(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// Takes note of a hook of a relation, or says which rule it breaks.
+/// Records a hook of a relation, or returns the rule that it breaks.
 fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static str> {
     let passed = traced.fate == Fate::PassedOver;
     if traced.fate == Fate::Moot {
-        // Nobody was told. What a member that joined is still owed goes with its relation, or is told in a batch.
+        // The hook did not run. A joined member's owed relation-changed ends with the relation, or comes in a batch.
         told.pending = None;
         return None;
     }
@@ -102,11 +101,11 @@ fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static st
     }
     let first = matches!(traced.event, Event::RelationCreated(_));
     if first == told.created {
-        // Once, and before anything else.
+        // relation-created comes once, and before any other.
         return Some("R-28");
     }
     if let Some(pending) = told.pending.take() {
-        // A charm that asks for batches since then is told in one.
+        // A charm that has asked for batches since then gets the change in one.
         let follows = match &traced.event {
             Event::RelationChanged { remote_unit: Some(unit), .. } => *unit == pending,
             Event::RelationBatch { batch, .. } => {
@@ -150,7 +149,7 @@ fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static st
     None
 }
 
-/// Takes note of a batch, or says which rule it breaks.
+/// Records a batch, or returns the rule that it breaks.
 fn tell_batch(told: &mut Told, unit: &UnitName, batch: &RelationBatch, passed: bool) -> Option<&'static str> {
     let named: Vec<_> = batch.members().collect();
     if named.is_empty() && !batch.application_changed {
@@ -177,8 +176,7 @@ fn tell_batch(told: &mut Told, unit: &UnitName, batch: &RelationBatch, passed: b
     None
 }
 
-/// After a failure nothing runs but the same hook, until it is committed or passed over (U-29); a run that was
-/// lost is made again under the same id, if the unit has not gone another way.
+/// Checks that after a failure only the same hook runs, until it is committed or skipped (U-29).
 fn failures(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     let mut failed: Option<&Event> = None;
     let mut breaches = Vec::new();
@@ -199,8 +197,8 @@ fn failures(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// While one unit was told that it leads, for 30 seconds no other of its application is (D-3, K03), unless the first
-/// one is gone (L-4): of that nothing is heard any more.
+/// Checks that for 30 seconds after one unit was told that it leads, no other unit of its application is told so (D-3,
+/// K03). It passes over a first unit without a later hook, which may be gone (L-4).
 fn leadership(trace: &[Traced]) -> Vec<Breach> {
     let told: Vec<(usize, &UnitName, u64)> = trace
         .iter()

@@ -1,4 +1,4 @@
-//! What a model looks like in which nothing is left to be done.
+//! Laws on a model at rest.
 
 use periapt_host_api::{
     UnitName,
@@ -14,9 +14,9 @@ use periapt_model::{
 
 use super::Breach;
 
-/// Why a model is not at rest, though it was left alone for long enough and every hook succeeds: each unit runs its
-/// application's charm with its settings, knows each relation's members and the newest of their bags, and the
-/// dying are gone.
+/// Returns the reasons why a model is not at rest, though it was left alone for long enough and every hook
+/// succeeds. At rest each unit runs its application's charm with its settings, knows each relation's members and
+/// the newest of their bags, and nothing is dying.
 pub fn unrest(state: &ModelState) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for application in state.applications().filter(|application| application.life != Life::Alive) {
@@ -69,7 +69,7 @@ fn unit_at_rest(state: &ModelState, unit: &Unit, breaches: &mut Vec<Breach>) {
     }
 }
 
-/// The units of the other end that live in the same container.
+/// Returns the units at the other end that live in the same container.
 fn counterparts(state: &ModelState, unit: &Unit, relation: &Relation) -> Vec<UnitName> {
     let Some(other) = relation.other_end(unit.name.application()) else { return Vec::new() };
     let principal = unit.principal.clone();

@@ -1,4 +1,4 @@
-//! Sends a unit's commits, and takes note of what becomes of the hooks in them.
+//! Sends a unit's commits, and records the fate of their hooks.
 
 use periapt_host_api::{
     ErrorCode, OperationId, Refusal,
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Driver {
-    /// Takes a commit to be sent in a step of its own.
+    /// Queues a commit for a step of its own.
     pub(super) fn send(&mut self, commit: Box<UnitCommit>, world: &mut World<'_>) -> Vec<Input> {
         let passed = commit.journal.as_ref().filter(|journal| is_no_run(&journal.outcome));
         if let Some(journal) = passed
@@ -52,7 +52,7 @@ impl Driver {
         })
     }
 
-    /// A hook that ran and ended may have had nothing to write.
+    /// Records a hook that ended without a commit as committed.
     pub(super) fn had_nothing_to_commit(&mut self, ran: Option<TraceId>, world: &mut World<'_>) {
         let commits = self.executor.is_committing_a_run();
         if let Some(ran) = ran.filter(|_| !commits && world.defect.is_none()) {
@@ -61,7 +61,7 @@ impl Driver {
         }
     }
 
-    /// Sends a commit. The same is sent again until it is known what became of it.
+    /// Sends a commit. The executor sends it again until its fate is known.
     pub(super) fn deliver(
         &mut self,
         commit: Box<UnitCommit>,
@@ -86,7 +86,7 @@ impl Driver {
                 Answer::Accepted
             }
             Err(LabError::Refused(refusal)) if self.taken => {
-                // It was removed after its commit had been taken.
+                // The unit was removed after its commit had been accepted.
                 if world.agent.exists(world.controller, self.name()) {
                     let (unit, reason) = (self.name().clone(), refusal.to_string());
                     return Err(LabError::AnswerChanged { unit, reason });
@@ -108,7 +108,7 @@ impl Driver {
         if world.defect == Some(Defect::ActsOnAnOldView) {
             self.feed(Input::StoreReplaced, world)?;
         }
-        // Of what is committed again, as a failure, is still undecided what becomes.
+        // A commit that is repeated as a failure is still undecided.
         if decided.is_some() && self.traced == decided && !self.executor.is_committing_a_run() {
             self.traced = None;
         }
@@ -138,7 +138,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes note of what became of the hook that a commit is about.
+    /// Records the fate of a commit's hook.
     fn note(&self, commit: &UnitCommit, fate: Fate, world: &mut World<'_>) {
         if let Some(traced) = self.traced.filter(|_| commit.journal.is_some()) {
             world.trace.decide(traced, fate);
@@ -150,7 +150,7 @@ fn is_no_run(outcome: &HookOutcome) -> bool {
     matches!(outcome, HookOutcome::Skipped | HookOutcome::Moot)
 }
 
-/// What it means that a commit was taken.
+/// Returns the fate of a hook whose commit was accepted.
 fn accepted(commit: &UnitCommit) -> Fate {
     match commit.journal.as_ref().map(|journal| &journal.outcome) {
         Some(HookOutcome::Failed { .. }) => Fate::Failed,

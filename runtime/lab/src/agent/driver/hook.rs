@@ -1,4 +1,4 @@
-//! Runs one hook, and reports how it ended.
+//! Runs one hook, and reports its end.
 
 use periapt_hook::{ActionGathered, HookContext, HookInputs, IdSeed, LeaseState, Limits};
 use periapt_host_api::{Timestamp, action::TaskResults};
@@ -16,7 +16,7 @@ use crate::{
     trace::{Fate, Traced},
 };
 
-/// How a run ends that is told to stop before it runs; in one that runs, no time passes for others here.
+/// The reason of a run that is stopped before it starts. During a run no time passes for other units here.
 const STOPPED: &str = "it was stopped";
 
 impl Driver {
@@ -41,7 +41,7 @@ impl Driver {
             attempt: run.attempt,
             lease,
             context_id,
-            // Ids are hashed from it: nothing else that is drawn from the seed tells them.
+            // The ids are hashes of the seed, which no other draw reveals.
             ids: IdSeed(seed),
             api_addresses: Vec::new(),
             limits,
@@ -68,8 +68,8 @@ impl Driver {
         Ok(())
     }
 
-    /// What an executor must not do: run a hook before the one before it was decided, or from a record that the unit has
-    /// left behind.
+    /// Checks two promises of an executor: no hook runs before the last one's commit is decided, or from a record that
+    /// the unit has replaced.
     fn keeps_its_turn(&self, run: &HookRun) -> Result<(), LabError> {
         let (unit, event) = (self.name().clone(), run.event.to_string());
         if self.traced.is_some() {
@@ -81,7 +81,7 @@ impl Driver {
         }
     }
 
-    /// What is known once a hook ran; of one that could not run, only why.
+    /// Builds the report of a hook that ran, or the failure of one that could not run.
     fn report(
         &mut self,
         run: &HookRun,
