@@ -1,4 +1,4 @@
-//! N, and what actions have in other sections: `hook-model.md` 1.13, 5.10, C-8.
+//! N, and the rules on actions in other sections: `hook-model.md` 1.13, 5.10, C-8.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -29,12 +29,12 @@ actions:
   ping: {}
 ";
 
-/// Asks for an action on one unit: its task, or the reason why there is none.
+/// Enqueues an action on one unit. Returns its task, or the reason of the refusal.
 fn ask(lab: &mut Lab, unit: &str, action: &str, parameters: Value) -> Result<TaskId, String> {
     ask_in_turn(lab, unit, action, parameters, Turns::default())
 }
 
-/// The same, and says beside what it may run.
+/// Enqueues an action on one unit, with the actions that may run beside it.
 fn ask_in_turn(
     lab: &mut Lab,
     unit: &str,
@@ -109,7 +109,7 @@ fn n01_actions_that_were_queued_before_start_run_in_order_after_it() {
     assert!(first.enqueued <= first.started.unwrap() && first.completed <= last.started);
 }
 
-/// All that a unit can be told of at once.
+/// A charm with every event that a unit can have at once.
 const BUSY: &str = "
 name: busy
 requires:
@@ -233,7 +233,7 @@ fn a_pending_action_that_is_cancelled_never_runs() {
     assert!(again.contains("is cancelled already"), "{again}");
 }
 
-/// `a/0`, related to `b/0`.
+/// Returns a model with `a/0` related to `b/0`.
 fn related() -> Lab {
     let mut lab = started(ACTING, 1);
     lab.deploy("b", &charm(REMOTE), 1).unwrap();
@@ -242,7 +242,7 @@ fn related() -> Lab {
     lab
 }
 
-/// How often `b/0` heard of a change.
+/// Counts the relation-changed hooks of `b/0`.
 fn changes_heard(lab: &Lab) -> usize {
     runs(lab, "b/0").iter().filter(|hook| hook.starts_with("db-relation-changed")).count()
 }
@@ -287,7 +287,7 @@ fn an_action_that_fails_commits_nothing_but_its_results() {
     assert_eq!(Value::Object(results(&lab, id).values), json!({"part": "1"}));
 }
 
-/// `a/0` and `c/0` of one charm on one machine, both at rest.
+/// Returns a model with `a/0` and `c/0` of one charm on one machine, both at rest.
 fn on_one_machine() -> Lab {
     let mut lab = started(ACTING, 1);
     let machine = lab.unit("a/0").unwrap().machine.unwrap();
@@ -321,7 +321,7 @@ fn actions_of_one_group_on_one_machine_run_one_after_the_other() {
     assert_eq!(task(&lab, second).status, TaskStatus::Pending);
     assert!(lab.step("a/0").unwrap());
     check_ended(&lab, first, TaskStatus::Completed, "");
-    // Its turn lasts until its unit's view shows the end.
+    // Its turn lasts until its unit's view has the task's end.
     lab.micro_step("a/0").unwrap();
     assert!(lab.start_hook("c/0").unwrap());
     let other = ask_in_turn(&mut lab, "a/0", "ping", json!({}), beside).unwrap();
@@ -350,10 +350,11 @@ fn an_action_that_waits_for_its_turn_and_is_cancelled_leaves_the_queue() {
 #[test]
 fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
     let mut lab = on_one_machine();
-    // Both units of the machine decide for the same port at the same time: neither could know.
+    // Both units of the machine request the same port at the same time, so neither can know of the
+    // other.
     lab.script("c/0", "ping", does("open-port 80")).unwrap();
     lab.script("a/0", "ping", vec![Action::tool("open-port 80"), Action::tool("action-set part=1")]).unwrap();
-    // Without a group: else one would wait for the other.
+    // No group: in one, the second action would wait for the first.
     let beside = || Turns { parallel: Some(true), ..Turns::default() };
     let id = ask_in_turn(&mut lab, "a/0", "ping", json!({}), beside()).unwrap();
     ask_in_turn(&mut lab, "c/0", "ping", json!({}), beside()).unwrap();
@@ -416,7 +417,7 @@ fn an_action_whose_agent_dies_is_never_run_twice() {
     while task(&lab, first).status != TaskStatus::Running {
         assert!(lab.micro_step("a/0").unwrap());
     }
-    // Run, but not committed.
+    // The action has run and is not committed.
     for _ in 0..2 {
         assert!(lab.micro_step("a/0").unwrap());
     }

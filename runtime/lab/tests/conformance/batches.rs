@@ -1,4 +1,4 @@
-//! Charms that ask for batches: what happens among a relation's members is one hook (decision 0016).
+//! Charms that ask for batches: one hook for all changes among a relation's members (decision 0016).
 
 use periapt_host_api::{
     command::{Command, ResolveMode},
@@ -9,7 +9,7 @@ use periapt_model::RecordBody;
 
 use crate::bench::{REMOTE, charm, does, fails, lab, printed};
 
-/// A charm that collects from many.
+/// A charm that collects from many units.
 pub(crate) const COLLECTOR: &str = "
 name: collector
 requires:
@@ -19,7 +19,8 @@ config:
     colour: {type: string, default: red}
 ";
 
-/// `a/0` of the collector, held, and `b` with many started units on an agent of their own, related to it.
+/// Returns a model with a held `a/0` of the collector, related to `b` with many started units on an agent
+/// of their own.
 fn crowd(units: u32) -> (Lab, periapt_host_api::RelationId) {
     let mut lab = lab();
     lab.add_agent("far").unwrap();

@@ -1,4 +1,4 @@
-//! The bench: a local application `a`, a remote application `b` whose units a test may play by hand, and their charms.
+//! The test bench: a local application `a`, a remote application `b` whose units a test may control, and their charms.
 
 use periapt_host_api::{
     RelationId,
@@ -7,10 +7,10 @@ use periapt_host_api::{
 };
 use periapt_lab::{Action, Charm, Lab};
 
-/// What every unit without relations runs at first.
+/// The first hooks of a unit without relations.
 pub(crate) const START_UP: [&str; 4] = ["install", "leader-elected", "config-changed", "start"];
 
-/// A charm with a requirer, and an option.
+/// A charm with a requirer endpoint, and an option.
 pub(crate) const LOCAL: &str = "
 name: local
 requires:
@@ -20,7 +20,7 @@ config:
     colour: {type: string, default: red}
 ";
 
-/// The same with a peer endpoint.
+/// The local charm with a peer endpoint.
 pub(crate) const PEERED: &str = "
 name: peered
 requires:
@@ -29,7 +29,7 @@ peers:
   ring: {interface: ring}
 ";
 
-/// A charm that provides what the local one requires.
+/// A charm with the provider endpoint for the local one.
 pub(crate) const REMOTE: &str = "
 name: remote
 provides:
@@ -44,7 +44,7 @@ pub(crate) fn lab() -> Lab {
     Lab::new(1).unwrap()
 }
 
-/// A laboratory with `units` units of `a` that ran all their first hooks.
+/// Returns a model with `units` units of `a` that ran all their first hooks.
 pub(crate) fn started(text: &str, units: u32) -> Lab {
     let mut lab = lab();
     lab.deploy("a", &charm(text), units).unwrap();
@@ -52,7 +52,8 @@ pub(crate) fn started(text: &str, units: u32) -> Lab {
     lab
 }
 
-/// `a/0`, started, and `b` related to it, with `remotes` units in scope that the test plays, on an agent of their own.
+/// A model with a started `a/0`, related to `b`, whose `remotes` units are in scope, on an agent of their own, and
+/// under the test's control.
 pub(crate) struct Related {
     pub(crate) lab: Lab,
     pub(crate) relation: RelationId,
@@ -60,14 +61,14 @@ pub(crate) struct Related {
 }
 
 impl Related {
-    /// The relation is made, and the remote units have entered, before the local unit hears of it.
+    /// Relates the applications and lets the remote units enter before the local unit's view has the relation.
     pub(crate) fn new(remotes: u32) -> Self {
         let mut bench = Self::unheard(remotes);
         bench.lab.release("a/0").unwrap();
         bench
     }
 
-    /// The same, and `a/0` has run all hooks that follow.
+    /// Builds the same model after `a/0` has run all hooks that follow.
     pub(crate) fn joined(remotes: u32) -> Self {
         let mut bench = Self::new(remotes);
         bench.run();
@@ -75,7 +76,7 @@ impl Related {
         bench
     }
 
-    /// The same as [`Self::new`], but that `a/0` is still held.
+    /// Builds the model of [`Self::new`] with `a/0` still held.
     pub(crate) fn unheard(remotes: u32) -> Self {
         let mut lab = started(LOCAL, 1);
         lab.add_agent("far").unwrap();
@@ -93,12 +94,12 @@ impl Related {
         Self { lab, relation, seen }
     }
 
-    /// Lets everything happen.
+    /// Runs the model to rest.
     pub(crate) fn run(&mut self) {
         self.lab.run_until_idle().unwrap();
     }
 
-    /// The hooks of `a/0` since the last look.
+    /// Runs the model to rest, and returns the new hooks of `a/0`.
     pub(crate) fn news(&mut self) -> Vec<String> {
         self.run();
         let hooks = self.lab.hooks_of("a/0").split_off(self.seen);
@@ -111,34 +112,34 @@ impl Related {
     }
 }
 
-/// A hook that fails.
+/// Returns a hook that fails.
 pub(crate) fn fails() -> Vec<Action> {
     vec![Action::fail("out of luck")]
 }
 
-/// A hook that runs one tool.
+/// Returns a hook that runs one tool.
 pub(crate) fn does(line: &str) -> Vec<Action> {
     vec![Action::tool(line)]
 }
 
-/// A unit's workload status with its message, as `status` shows them.
+/// Returns a unit's workload status with its message, as `status` shows them.
 pub(crate) fn workload(lab: &Lab, unit: &str) -> (WorkloadStatus, String) {
     let (workload, _) = lab.statuses(unit).unwrap();
     (workload.status, workload.message)
 }
 
-/// The hooks of a unit that ran, whatever became of them.
+/// Returns the hooks of a unit that ran, with any fate.
 pub(crate) fn runs(lab: &Lab, unit: &str) -> Vec<String> {
     let of_unit = lab.trace().iter().filter(|traced| traced.unit.to_string() == unit);
     of_unit.filter(|traced| traced.ending.is_some()).map(ToString::to_string).collect()
 }
 
-/// A hook that runs some tools, whatever they say.
+/// Returns a hook that runs some tools, with any exit code.
 pub(crate) fn tries(lines: &[&str]) -> Vec<Action> {
     lines.iter().map(|line| Action::attempt(line)).collect()
 }
 
-/// What the last hook that ran a tool with these arguments was told: exit code, standard output, standard error.
+/// Returns the last result of a tool with these arguments: exit code, standard output, standard error.
 pub(crate) fn told(lab: &Lab, line: &str) -> (u8, String, String) {
     let mut calls = lab.trace().iter().rev().flat_map(|traced| traced.tools.iter().rev());
     let call = calls.find(|call| call.argv.join(" ") == line);
@@ -146,19 +147,19 @@ pub(crate) fn told(lab: &Lab, line: &str) -> (u8, String, String) {
     (output.exit_code, output.stdout, output.stderr)
 }
 
-/// The tool succeeded, and printed this.
+/// Checks that the tool succeeded and printed this.
 pub(crate) fn printed(lab: &Lab, line: &str, output: &str) {
     assert_eq!(told(lab, line), (0, output.to_owned(), String::new()), "{line}");
 }
 
-/// The tool failed with this exit code and printed nothing; its message holds this.
+/// Checks that the tool failed with this exit code and printed nothing, and that its message contains this.
 pub(crate) fn refused(lab: &Lab, line: &str, exit_code: u8, message: &str) {
     let (code, output, error) = told(lab, line);
     assert_eq!((code, output.as_str()), (exit_code, ""), "{line}: {error}");
     assert!(error.starts_with("ERROR ") && error.contains(message), "{line}: {error}");
 }
 
-/// A unit in hook error, as `status` shows it (ST-1): workload error, agent idle.
+/// Checks that a unit is in hook error, as `status` shows it (ST-1): workload error, agent idle.
 pub(crate) fn check_error(lab: &Lab, unit: &str, hook: &str, data: &serde_json::Value) {
     let (workload, agent) = lab.statuses(unit).unwrap();
     assert_eq!((workload.status, agent.status), (WorkloadStatus::Error, AgentStatus::Idle));
@@ -166,13 +167,13 @@ pub(crate) fn check_error(lab: &Lab, unit: &str, hook: &str, data: &serde_json::
     assert_eq!(serde_json::Value::Object(workload.data), *data);
 }
 
-/// What a unit has in its bag; nothing if it has none.
+/// Returns a unit's bag; empty if it has none.
 pub(crate) fn bag_of(lab: &Lab, relation: RelationId, unit: &str) -> Settings {
     let key = BagKey { relation, owner: BagOwner::Unit(unit.parse().unwrap()) };
     lab.state().unwrap().bag(&key).map(|bag| bag.settings.clone()).unwrap_or_default()
 }
 
-/// The ports that a unit has opened, each with its endpoints; none means all.
+/// Returns the ports that a unit has opened, each with its endpoints; no endpoints mean all.
 pub(crate) fn ports_of(lab: &Lab, unit: &str) -> Vec<String> {
     let ports = &lab.unit(unit).unwrap().ports;
     ports

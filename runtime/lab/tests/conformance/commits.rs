@@ -1,4 +1,4 @@
-//! I: what a hook asked for happens wholly, in one request, or not at all (`hook-model.md` 3.1).
+//! I: a hook's effects happen wholly, in one request, or not at all (`hook-model.md` 3.1).
 
 use periapt_host_api::{
     RelationId,
@@ -16,7 +16,7 @@ use crate::bench::{
     LOCAL, REMOTE, bag_of, charm, check_error, fails, lab, ports_of, runs, started, tries, workload,
 };
 
-/// What a hook may leave behind (3.1), in the model and in what the other side's agent sees of it.
+/// The effects of a hook (3.1), in the model and in the view of the other side's agent.
 #[derive(Debug, PartialEq)]
 struct Left {
     unit_bag: Option<String>,
@@ -28,7 +28,8 @@ struct Left {
     told_afar: Vec<String>,
 }
 
-/// `a/0` and `b/0` related, each on an agent of its own; both have said all that they have to say.
+/// Returns a model with `a/0` and `b/0` related, each on an agent of its own, after all their
+/// hooks.
 fn related() -> (Lab, RelationId) {
     let mut lab = started(LOCAL, 1);
     lab.add_agent("far").unwrap();
@@ -55,7 +56,7 @@ fn left(lab: &Lab, relation: RelationId, heard_before: usize) -> Left {
     }
 }
 
-/// All that a hook can ask for.
+/// Returns a hook with every kind of effect.
 fn everything() -> Vec<Action> {
     let tools = [
         "relation-set -r 0 mine=1",
@@ -82,7 +83,7 @@ fn i01_of_a_hook_that_fails_nothing_is_visible() {
     assert_eq!(left(&lab, relation, heard), before);
     assert_eq!((&before.unit_bag, &before.ports[..], before.told_afar.len()), (&None, &[][..], 0));
     check_error(&lab, "a/0", "config-changed", &json!({"hook": "config-changed"}));
-    // Nor is it afterwards: the hook that is made again begins with nothing.
+    // The repeated hook starts without the effects of the first run, too.
     lab.script("a/0", "config-changed", tries(&["relation-get -r 0 mine a/0", "opened-ports", "state-get"]))
         .unwrap();
     lab.resolve("a/0", periapt_host_api::command::ResolveMode::Retry).unwrap();
@@ -143,7 +144,8 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
     .unwrap();
     let relations = ["a", "c"].map(|application| lab.integrate(application, "b").unwrap());
     lab.run_until_idle().unwrap();
-    // Both units of the machine decide for the same port at the same time: neither could know.
+    // Both units of the machine request the same port at the same time, so neither can know of the
+    // other.
     for (unit, relation) in ["a/0", "c/0"].iter().zip(relations) {
         let set = format!("relation-set -r {relation} k=v");
         let tools = ["open-port 80", "leader-set who=both", &set].map(Action::tool);
@@ -169,10 +171,10 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
     assert_eq!((written("a/0", relations[0]), written("c/0", relations[1])), (true, false));
 }
 
-/// Fills the commit until there is no room for more.
+/// Fills the commit to its bound.
 fn fill(hook: &mut Hook<'_>) -> Result<(), String> {
     for number in 0.. {
-        // A quote is two bytes in a commit.
+        // A quote takes two bytes in a commit.
         let value = "\"".repeat(30_000);
         let said = hook.run_tool(&["state-set".into(), format!("key{number}={value}")], None);
         if said.exit_code != 0 {
@@ -210,7 +212,7 @@ fn one_large_value_reaches_another_agent_and_many_do_not_exceed_a_commit() {
         }
         let relations = hook.tool("relation-ids db")?;
         for relation in relations.split_whitespace() {
-            // A quote is two bytes in a commit, so that three such bags are too much for one.
+            // A quote takes two bytes in a commit, so three such bags exceed one.
             let argv = ["relation-set", "-r", relation, &format!("big={}", "\"".repeat(200 << 10))]
                 .map(str::to_owned);
             let said = hook.run_tool(&argv, None);

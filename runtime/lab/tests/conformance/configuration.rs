@@ -1,4 +1,4 @@
-//! D: settings, the timer of update-status, reboots (`hook-model.md` U-3, U-20, U-43).
+//! D: configuration, the timer of update-status, reboots (`hook-model.md` U-3, U-20, U-43).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use periapt_model::{RecordBody, StatusRecord};
 
 use crate::bench::{LOCAL, START_UP, charm, does, runs, started};
 
-/// The hooks that a unit ran after its first ones.
+/// Returns the hooks that a unit ran after its first ones.
 fn later(lab: &periapt_lab::Lab) -> Vec<String> {
     runs(lab, "a/0").split_off(START_UP.len())
 }
@@ -26,7 +26,7 @@ fn d01_a_changed_setting_is_one_config_changed() {
 #[test]
 fn d02_a_setting_that_is_set_to_what_it_is_is_no_hook() {
     let mut lab = started(LOCAL, 1);
-    // The default is what it has, set or not.
+    // The value equals the default, so nothing changes.
     lab.configure("a", &[("colour", "red")]).unwrap();
     lab.run_until_idle().unwrap();
     assert!(later(&lab).is_empty());
@@ -215,7 +215,7 @@ fn e02_a_new_resource_of_the_same_charm_is_upgrade_charm() {
     let after = lab.unit("a/0").unwrap().record.charm.unwrap();
     assert_eq!((after.digest, after.modified_version), (before.digest, before.modified_version + 1));
 
-    // The same content again is nothing new, other content is.
+    // Equal content is no change; other content is.
     assert_eq!(lab.attach_resource("a", "data", b"one").unwrap(), 1);
     lab.run_until_idle().unwrap();
     assert_eq!(later(&lab).len(), 2);
@@ -269,7 +269,8 @@ fn e03_a_new_charm_waits_for_the_error_to_clear_unless_it_is_forced() {
         lab.resolve("a/0", periapt_host_api::command::ResolveMode::Retry).unwrap();
         lab.run_until_idle().unwrap();
         let expected: &[&str] = match forced {
-            // U-35: the failed hook under the new code, and the hash of the settings holds the charm.
+            // The failed hook runs under the new code, and the configuration's hash covers the charm
+            // (U-35).
             true => &["config-changed", "config-changed"],
             false => &["config-changed", "config-changed", "upgrade-charm", "config-changed"],
         };

@@ -1,5 +1,5 @@
-//! X: relations across models (`hook-model.md` 2.2, L-3, 5.4, 7.3): `a` in one model requires what `b` in another one
-//! provides.
+//! X: relations across models (`hook-model.md` 2.2, L-3, 5.4, 7.3): `a` in one model requires an interface that `b`
+//! in another model provides.
 
 use periapt_host_api::{
     ModelUuid, RelationId,
@@ -11,21 +11,21 @@ use periapt_lab::{Lab, LabError};
 
 use crate::bench::{LOCAL, REMOTE, charm, does, lab, printed};
 
-/// How long forced removals wait here.
+/// The wait of forced removals in these tests.
 const FORCE: Force = Force { max_wait: 5 };
 
 /// Two models, each with an agent of its own.
 struct Two {
     lab: Lab,
-    /// With `a/0`, which consumes.
+    /// The model with `a/0`, which consumes the offer.
     here: ModelUuid,
-    /// With the units of `b`, which is offered.
+    /// The model with the units of `b`, which is offered.
     there: ModelUuid,
     seen: [usize; 2],
 }
 
 impl Two {
-    /// Both applications are started, and `b` is offered and consumed.
+    /// Builds both models with started applications. `b` is offered and consumed.
     fn consumed(remotes: u32) -> Self {
         let mut lab = lab();
         let here = lab.model();
@@ -42,7 +42,7 @@ impl Two {
         two
     }
 
-    /// They are related, and all hooks have run.
+    /// Relates the applications, and runs all hooks.
     fn joined(remotes: u32) -> Self {
         let mut two = Self::consumed(remotes);
         two.lab.integrate("a:db", "b:db").unwrap();
@@ -50,7 +50,7 @@ impl Two {
         two
     }
 
-    /// The hooks of `a/0` and `b/0` since the last look, with the consumer's generated name as `remote`.
+    /// Returns the new hooks of `a/0` and `b/0`, with the consumer's generated name as `remote`.
     fn news(&mut self) -> [Vec<String>; 2] {
         self.lab.run_until_idle().unwrap();
         let name = self.remote_name();
@@ -60,7 +60,7 @@ impl Two {
         news.map(|hooks| hooks.iter().map(|hook| renamed(hook, name.as_deref())).collect())
     }
 
-    /// What `a` is called in the offering model.
+    /// Returns the name of `a` in the offering model.
     fn remote_name(&self) -> Option<String> {
         let state = self.lab.root().model(&self.there)?;
         state.remote_applications().next().map(|remote| remote.name.to_string())
@@ -90,7 +90,7 @@ impl Two {
         self.lab.remove_relation(relation).unwrap();
     }
 
-    /// Neither model has a relation left, nor the offering one a name for the consumer.
+    /// Checks that neither model has a relation left, nor the offering one a name for the consumer.
     fn nothing_is_left(&self) {
         for model in [self.here, self.there] {
             let state = self.lab.root().model(&model).unwrap();
@@ -106,7 +106,7 @@ fn renamed(hook: &str, remote: Option<&str>) -> String {
     match remote {
         Some(remote) => hook.replace(remote, "remote"),
         None => match hook.split_once("remote-") {
-            // The relation is gone, and the name with it: 32 digits.
+            // The relation is gone, and with it the name of 32 digits.
             Some((before, after)) => format!("{before}remote{}", &after[32..]),
             None => hook.to_owned(),
         },
@@ -129,7 +129,7 @@ fn x01_remote_units_join_one_by_one_each_with_its_change() {
         ]
     );
     assert_eq!(b, ["db-relation-created", "db-relation-joined remote/0", "db-relation-changed remote/0"]);
-    // who joined has its addresses with it.
+    // A unit that enters has its addresses in its bag.
     two.lab.script("a/0", "config-changed", does("relation-get -r 0 private-address b/1")).unwrap();
     two.lab.configure("a", &[("colour", "blue")]).unwrap();
     two.news();
@@ -164,7 +164,7 @@ fn x02_bags_are_copied_and_what_is_equal_is_no_change() {
 fn x03_a_remote_unit_that_dies_departs_and_its_bag_stays() {
     let mut two = Two::joined(2);
     two.lab.script("a/0", "db-relation-departed", does("relation-get private-address b/1")).unwrap();
-    // Early: b/1 has run none of its own hooks.
+    // The departure comes early: b/1 has run none of its own hooks.
     two.there(|lab| lab.hold("b/1")).unwrap();
     two.there(|lab| lab.remove_unit("b/1")).unwrap();
     assert_eq!(two.news()[0], ["db-relation-departed b/1"]);
@@ -278,14 +278,14 @@ fn x06_each_side_ends_whatever_hangs_on_the_other() {
     two.there(|lab| lab.command(&Command::RemoveRelation { relation, force: Some(FORCE) })).unwrap();
     two.lab.advance(std::time::Duration::from_secs(10)).unwrap();
     assert_eq!(two.relation(two.there), None);
-    // What was removed by force is told on what was known last.
+    // After a forced removal the last known bags serve the last hooks.
     two.lab.script("b/0", "db-relation-departed", does("relation-get private-address")).unwrap();
     two.lab.start_agent("far").unwrap();
     assert_eq!(two.news()[1], ["db-relation-departed remote/0", "db-relation-broken"]);
     printed(&two.lab, "relation-get private-address", "10.0.0.1\n");
     two.nothing_is_left();
 
-    // And the other way round: an offer that is removed by force.
+    // The other direction: an offer that is removed by force.
     let mut two = Two::joined(1);
     two.lab.kill_agent("host").unwrap();
     let offer: periapt_host_api::ApplicationName = "b".parse().unwrap();
@@ -339,7 +339,7 @@ fn x08_an_offer_in_use_keeps_its_application_and_its_model() {
     two.lab.advance(std::time::Duration::from_secs(10)).unwrap();
     two.nothing_is_left();
 
-    // The whole model, with an agent that is gone.
+    // A whole model, with an agent that is gone.
     let mut two = Two::joined(1);
     let there = two.there;
     two.lab.kill_agent("far").unwrap();

@@ -1,4 +1,4 @@
-//! A day of leases, retries, timers and time-outs in seconds; clocks that are set, and processes that stand still
+//! A day of leases, retries, timers and time-outs in seconds, with clock changes and paused processes
 //! (`hook-model.md` 1.9, U-20, D-3).
 
 use std::{collections::BTreeMap, time::Duration};
@@ -16,7 +16,7 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// The agents, and which of them has which unit of `a`; the first also has `f`, whose start hook always fails.
+/// The agents, of which each has one unit of `a`. The first also has `f`, whose start hook always fails.
 const AGENTS: [&str; 3] = ["host", "second", "third"];
 
 fn three_agents(seed: u64) -> Lab {
@@ -47,14 +47,14 @@ fn agent_of(lab: &Lab, unit: &str) -> String {
     lab.state().unwrap().agent_of(lab.unit(unit).unwrap()).unwrap().to_string()
 }
 
-/// A hook in which `is-leader` was asked: whose, which, its attempt, when by the clock that nobody sets, the answer.
+/// A hook that called `is-leader`: unit, hook, attempt, time by the clock of leases, answer.
 type Asked = (String, String, u32, u64, bool);
 
 fn asked(lab: &Lab) -> Vec<Asked> {
     asked_since(lab, 0)
 }
 
-/// The same, of the hooks after so many.
+/// Returns the hooks that called `is-leader`, after the first `hooks` of the trace.
 fn asked_since(lab: &Lab, hooks: usize) -> Vec<Asked> {
     let asked = lab.trace()[hooks..].iter().filter_map(|traced| {
         let call =
@@ -65,7 +65,7 @@ fn asked_since(lab: &Lab, hooks: usize) -> Vec<Asked> {
     asked.collect()
 }
 
-/// Each second of a day in which nothing goes wrong, one leader.
+/// Each second of a day without faults has one leader.
 #[test]
 fn d06_c09_k03_a_day_of_timers_is_what_their_intervals_say() {
     let mut lab = three_agents(7);
@@ -79,7 +79,7 @@ fn d06_c09_k03_a_day_of_timers_is_what_their_intervals_say() {
     let asked = asked(&lab);
     for unit in units() {
         let ticks = asked.iter().filter(|(of, hook, ..)| *of == unit && hook == "update-status").count();
-        // Each 300 s, moved by a fifth either way: the sum of so many moves by little.
+        // The interval is 300 s, moved by a fifth either way; the sum of many moves is small.
         assert!((274..=302).contains(&ticks), "{unit}: {ticks} in a day");
         let leads = leader[0].to_string() == unit;
         assert!(asked.iter().filter(|(of, ..)| *of == unit).all(|(.., told)| *told == leads), "{unit}");
@@ -96,7 +96,7 @@ fn d06_c09_k03_a_day_of_timers_is_what_their_intervals_say() {
     assert!((286..=330).contains(&attempts.len()), "{} attempts", attempts.len());
 }
 
-/// The hooks of a day, on hosts whose clocks are set by so much each time that something happened.
+/// Returns the hooks of a day on hosts whose clocks are set by these steps, one at each event.
 fn day_with_clock(steps: &[SignedDuration]) -> (Vec<Asked>, Vec<usize>) {
     let mut lab = three_agents(7);
     let (began, mut leaders, mut sets) = (lab.elapsed(), Vec::new(), steps.iter().cycle());
@@ -126,7 +126,7 @@ fn a_clock_that_is_set_forward_or_back_moves_no_lease_no_retry_and_no_timer() {
     }
 }
 
-/// What an agent that starts finds in a record was written by a clock that may have been set since.
+/// The clock may have been set since the times in a record that a starting agent reads.
 #[test]
 fn no_retry_is_lost_when_the_clock_is_set_back_while_the_agent_is_down() {
     for by in [-30 * 86_400, -3_600, -60, 60, 30 * 86_400] {
@@ -148,7 +148,7 @@ fn no_retry_is_lost_when_the_clock_is_set_back_while_the_agent_is_down() {
     }
 }
 
-/// A forced removal whose agent is gone comes when its time-out does, to the second.
+/// A forced removal without its agent happens at its time-out, to the second.
 #[test]
 fn a_time_out_comes_when_it_should() {
     let mut lab = three_agents(5);
@@ -164,12 +164,12 @@ fn a_time_out_comes_when_it_should() {
     assert!(lab.unit("a/2").is_err());
 }
 
-/// What is done to an agent, and when it ends.
+/// A fault of an agent.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     Paused,
     CutOff,
-    /// It stands still, and when it goes on it is still cut off for a while.
+    /// The agent is paused, and is still cut off for a while when it resumes.
     PausedThenCutOff,
 }
 
@@ -184,7 +184,7 @@ fn begin(lab: &mut Lab, agent: &str, trouble: Trouble) {
     }
 }
 
-/// Answers what it still suffers from.
+/// Ends a fault, and returns the fault that remains.
 fn end(lab: &mut Lab, agent: &str, trouble: Trouble) -> Option<Trouble> {
     match trouble {
         Trouble::Paused => lab.resume_agent(agent).unwrap(),
@@ -207,7 +207,7 @@ fn k03_whoever_stands_still_or_is_cut_off_two_units_never_lead_and_no_retry_is_l
 fn stormy_day(seed: u64) {
     let (mut lab, mut chance) = (three_agents(seed), Chance::new(seed));
     let mut troubles: BTreeMap<&str, (Trouble, Duration)> = BTreeMap::new();
-    // Since when each agent does what it should.
+    // The time since which each agent works normally.
     let mut well: BTreeMap<&str, Duration> = AGENTS.into_iter().map(|agent| (agent, lab.elapsed())).collect();
     let mut seen = lab.trace().len();
     let mut told_last: BTreeMap<String, u64> = BTreeMap::new();
@@ -225,12 +225,12 @@ fn stormy_day(seed: u64) {
                         }
                         None => drop(well.insert(agent, now)),
                     }
-                    // At once, before anything else could happen.
+                    // The check comes at once, before any other event.
                     assert!(lab.believers("a").unwrap().len() <= 1, "seed {seed}: {agent} wakes");
                 }
                 None if chance.in_thousand(8) => {
                     let kinds = [Trouble::Paused, Trouble::CutOff, Trouble::PausedThenCutOff];
-                    // Around the lease's length, and far beyond.
+                    // Durations around the lease's length, and far beyond.
                     let lasts = [15, 29, 31, 40, 59, 61, 75, 300][chance.below(8)];
                     let trouble = kinds[chance.below(3)];
                     begin(&mut lab, agent, trouble);
@@ -255,7 +255,7 @@ fn stormy_day(seed: u64) {
             if unit == "f/0" {
                 last_attempt = Duration::from_millis(at);
             } else if leads {
-                // What a charm was told holds for thirty seconds (5.6).
+                // An answer to a charm holds for thirty seconds (5.6).
                 let others = told_last.iter().filter(|(other, _)| **other != unit);
                 for (other, told) in others {
                     assert!(

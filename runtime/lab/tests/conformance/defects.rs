@@ -1,5 +1,4 @@
-//! Defects that are planted in executors are found: by the laboratory itself while it runs, or by the laws of a model
-//! that is left alone.
+//! Deliberate defects of executors are found: by the laboratory while it runs, or by the laws of a model at rest.
 
 use std::time::Duration;
 
@@ -7,7 +6,7 @@ use periapt_lab::{Defect, LabError, laws};
 
 use crate::bench::{PEERED, charm, lab};
 
-/// A unit that starts up with a defect: what comes to light.
+/// Runs the start-up of a unit with a defect, and returns the findings.
 fn life(defect: Option<Defect>) -> Result<Vec<laws::Breach>, LabError> {
     let mut lab = lab();
     lab.doubt_frames();

@@ -14,7 +14,7 @@ use periapt_model::{RecordBody, entity::Task};
 
 use crate::bench::{LOCAL, Related, bag_of, fails, started, workload};
 
-/// Asks for a tool on one unit: its task, or the reason why there is none.
+/// Enqueues a script on one unit. Returns its task, or the reason of the refusal.
 fn ask(lab: &mut Lab, unit: &str, request: ExecRequest) -> Result<TaskId, String> {
     let receivers: Vec<ActionReceiver> = vec![unit.parse().unwrap()];
     let request = EnqueueOperation {
@@ -36,7 +36,7 @@ fn request(line: &str) -> ExecRequest {
     ExecRequest::new(&[line.to_owned()], None, None).unwrap()
 }
 
-/// Runs a tool on `a/0` to its end.
+/// Runs a script on `a/0` to its end.
 fn run(lab: &mut Lab, request: ExecRequest) -> (Task, TaskResults) {
     let id = ask(lab, "a/0", request).unwrap();
     lab.run_until_idle().unwrap();
@@ -78,7 +78,7 @@ fn a_code_that_is_not_0_is_a_result() {
     let (task, results) = run(&mut lab, request("apt install emacs"));
     assert_eq!((task.status, results.return_code), (TaskStatus::Completed, 127));
     assert!(results.stderr.starts_with("apt: command not found: a sandbox has no programs"), "{results:?}");
-    // What was asked for before is committed all the same.
+    // Effects before the failure are committed all the same.
     let (_, results) = run(&mut lab, request("status-set active 'half done'; exit 3"));
     assert_eq!(results.return_code, 3);
     assert_eq!(workload(&lab, "a/0"), (WorkloadStatus::Active, "half done".to_owned()));

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::bench::{LOCAL, Related, START_UP, charm, check_error, fails, lab, runs, started};
 
-/// A laboratory in which `a/0`'s hook of this name fails, without retries by itself.
+/// Returns a model in which `a/0`'s hook of this name fails, without automatic retries.
 fn failing(hook: &str) -> Lab {
     let mut lab = lab();
     lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
@@ -22,7 +22,7 @@ fn failing(hook: &str) -> Lab {
     lab
 }
 
-/// When the runs of one hook of `a/0` began, in seconds since the first.
+/// Returns the start times of the runs of one hook of `a/0`, in seconds since the first.
 fn seconds_of(lab: &Lab, hook: &str) -> Vec<f64> {
     let of_hook: Vec<&Traced> = lab.trace().iter().filter(|traced| traced.to_string() == hook).collect();
     let first = of_hook[0].at;
@@ -151,7 +151,7 @@ fn c11_resolved_stops_the_timer_and_starts_the_back_off_over() {
         lab.deploy("a", &charm(LOCAL), 1).unwrap();
         lab.script("a/0", "install", fails()).unwrap();
         lab.script("a/0", "leader-elected", fails()).unwrap();
-        // The fourth try was at 35 s; the next is due at 75 s.
+        // The fourth attempt was at 35 s; the next is due at 75 s.
         lab.advance(Duration::from_secs(45)).unwrap();
         let tries = runs(&lab, "a/0").len();
         lab.resolve("a/0", mode).unwrap();

@@ -1,4 +1,4 @@
-//! Goal state in a whole model: what the operator wants is seen before the relation's own hooks tell of it.
+//! Goal state in a whole model: a charm sees the operator's wishes before its relation hooks.
 
 use crate::bench::{Related, does};
 

@@ -1,4 +1,4 @@
-//! Events that a charm asks to be told later (decision 0017).
+//! Later events, which a charm schedules for itself (decision 0017).
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use periapt_lab::{Action, Claims, Fate, Lab, laws};
 
 use crate::bench::{LOCAL, Related, charm, does, fails, lab, printed, refused};
 
-/// `a/0`, started, without update-status, having asked for something in its start hook.
+/// Returns a model with a started `a/0`, without update-status, whose start hook requested an
+/// event.
 fn asked(line: &str) -> Lab {
     let mut lab = lab();
     lab.deploy("a", &charm(LOCAL), 1).unwrap();
@@ -156,7 +157,8 @@ fn a_relation_that_ends_ends_the_waiting() {
     assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken", "again"]);
 }
 
-/// `a/0`, which leads and has asked to be told of another leader, and `a/1` on another host.
+/// Returns a model with `a/0`, which leads and has requested an event on a change of leader, and
+/// `a/1` on another host.
 fn led() -> Lab {
     let mut lab = lab();
     lab.add_agent("far").unwrap();

@@ -1,11 +1,11 @@
-//! The laws themselves: each is broken by a trace that breaks it, and by none that does not.
+//! Tests of the laws: a trace that breaks a law is found, and no other.
 
 use periapt_host_api::{UnitName, event::Event};
 use periapt_lab::{Fate, Lab, Traced, laws};
 
 use crate::bench::{PEERED, REMOTE, Related, charm, lab};
 
-/// A whole life of `a/0`: installed, related, and gone.
+/// Returns the trace of a whole life of `a/0`: installed, related, and removed.
 fn life() -> Vec<Traced> {
     let mut bench = Related::joined(2);
     bench.lab.remove_relation(bench.relation).unwrap();
@@ -15,7 +15,7 @@ fn life() -> Vec<Traced> {
     bench.lab.trace().to_vec()
 }
 
-/// Where a hook stands in a trace.
+/// Returns the position of a hook in a trace.
 fn place(trace: &[Traced], hook: &str) -> usize {
     trace.iter().position(|traced| traced.to_string() == hook).unwrap()
 }
@@ -93,7 +93,7 @@ fn a_hook_that_was_lost_counts_for_nothing() {
     assert_eq!(laws::order_broken(&trace), []);
 }
 
-/// Two units that ask who leads, one after the other.
+/// Returns the trace of two units that call `is-leader`, one after the other.
 fn two_ask(lab: &mut Lab) -> Vec<Traced> {
     lab.deploy("a", &charm(PEERED).with_handler(|hook| hook.tool("is-leader").map(|_| ())), 2).unwrap();
     lab.run_until_idle().unwrap();

@@ -1,4 +1,4 @@
-//! K: who leads, and for how long it may believe so (`hook-model.md` 7.4).
+//! K: leadership, and how long a unit may rely on it (`hook-model.md` 7.4).
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use periapt_lab::{Action, Lab};
 
 use crate::bench::{LOCAL, PEERED, charm, does, lab, runs, started};
 
-/// Two units of `a`, each on an agent of its own.
+/// Returns a model with two units of `a`, each on an agent of its own.
 fn apart() -> Lab {
     let mut lab = lab();
     lab.add_agent("other").unwrap();
@@ -15,7 +15,7 @@ fn apart() -> Lab {
     lab
 }
 
-/// The leader of `a`, its agent, and the other unit.
+/// Returns the leader of `a`, its agent, and the other unit.
 fn roles(lab: &Lab) -> (String, String, String) {
     let application = lab.state().unwrap().application(&"a".parse().unwrap()).unwrap().clone();
     let leader = application.leader.as_ref().unwrap().unit.to_string();
@@ -24,7 +24,7 @@ fn roles(lab: &Lab) -> (String, String, String) {
     (leader, agent, other.to_owned())
 }
 
-/// Whether a unit is told that it leads.
+/// Returns a unit's answer to `is-leader`.
 fn is_leader(lab: &mut Lab, unit: &str) -> bool {
     lab.script(unit, "config-changed", does("is-leader")).unwrap();
     let colour = format!("colour-{}", lab.trace().len());
@@ -55,7 +55,7 @@ fn k01_who_does_not_lead_writes_no_leader_settings() {
 
 #[test]
 fn k03_while_a_unit_believes_that_it_leads_nobody_else_is_told_so() {
-    // However long before the cut the leader renewed last, and whenever it asks last.
+    // The bound holds for every time of the last renewal before the cut, and of the last call.
     for renewed_before in [0, 7, 14] {
         let mut lab = apart();
         let (leader, agent, other) = roles(&lab);
@@ -77,7 +77,7 @@ fn k03_while_a_unit_believes_that_it_leads_nobody_else_is_told_so() {
 fn k03_a_leader_that_is_cut_off_stops_believing_before_anybody_else_leads() {
     let mut lab = apart();
     let (leader, agent, other) = roles(&lab);
-    // It asks again and again in one hook, which began before the cut and cannot end.
+    // One hook, which began before the cut and cannot end, calls again and again.
     let asks = (0..90).flat_map(|_| [Action::attempt("is-leader"), Action::Sleep(Duration::from_secs(1))]);
     lab.script(&leader, "config-changed", asks.collect()).unwrap();
     lab.hold(&other).unwrap();
@@ -87,7 +87,7 @@ fn k03_a_leader_that_is_cut_off_stops_believing_before_anybody_else_leads() {
     assert!(lab.start_hook(&leader).unwrap());
     let asked = &lab.trace().last().unwrap().tools;
     let believed = asked.iter().filter(|call| call.output.stdout.trim() == "True").count();
-    // The lease has 60 s from its last renewal, of which the last 30 are not believed in.
+    // The lease has 60 s from its last renewal, of which the last 30 do not count.
     assert!((15..=31).contains(&believed), "{believed} s");
     assert!(
         asked[..believed].iter().all(|call| call.output.stdout.trim() == "True"),
@@ -124,7 +124,8 @@ fn k05_leader_elected_does_not_run_for_who_lost_leadership_before_it() {
     let mut lab = apart();
     let (leader, agent, other) = roles(&lab);
     lab.kill_agent(&agent).unwrap();
-    // The other accepts, and is cut off before its hook runs; the first one leads again meanwhile.
+    // The other unit wins the lease, and is cut off before its hook runs; the first one leads again
+    // meanwhile.
     lab.hold(&other).unwrap();
     lab.advance(Duration::from_secs(100)).unwrap();
     while !lab.unit(&other).unwrap().record.leader {

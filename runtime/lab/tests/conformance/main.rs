@@ -1,6 +1,6 @@
-//! The conformance list in the laboratory: each test is named after the row that it covers, and goes through the
-//! controller's model, frames, the uniter and hook contexts, as a real model does. Rows that need real processes
-//! have their process form in the end-to-end tests.
+//! The conformance list in the laboratory. Each test is named after its row, and goes through the controller's
+//! model, frames, the uniter and hook contexts, as a real model does. End-to-end tests cover the rows that need
+//! real processes.
 
 #![allow(
     clippy::unwrap_used,

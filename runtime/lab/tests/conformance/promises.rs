@@ -1,5 +1,4 @@
-//! Properties of wild runs that are promises to somebody: to a charm, that it finds what it has written; to an operator,
-//! that what is removed goes.
+//! Properties of random runs: a charm finds its own writes, and a removed thing goes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,7 +16,7 @@ fn fail(error: LabError) -> TestCaseError {
     TestCaseError::fail(error.to_string())
 }
 
-/// The count that a hook found, and whether it left the next one.
+/// Returns the count that a hook found, and true if it wrote the next one.
 fn counted(traced: &Traced) -> Option<(u64, bool)> {
     let is = |name: &str, word: &str| {
         traced.tools.iter().find(|call| {
@@ -29,8 +28,8 @@ fn counted(traced: &Traced) -> Option<(u64, bool)> {
     Some((found, is("relation-set", "count=").is_some()))
 }
 
-/// Each hook must find what the last committed one of its unit has left, and no other (`design.md` section 3, item 4).
-/// Answers how many hooks were looked at.
+/// Checks that each hook finds the count of the last committed one of its unit (`design.md` section 3, item 4). Returns
+/// the number of checked hooks.
 fn check_counts(trace: &[Traced]) -> Result<usize, TestCaseError> {
     let mut left: BTreeMap<&UnitName, u64> = BTreeMap::new();
     let mut looked_at = 0;
@@ -46,7 +45,7 @@ fn check_counts(trace: &[Traced]) -> Result<usize, TestCaseError> {
     Ok(looked_at)
 }
 
-/// Units whose hook or charm has failed.
+/// Returns the units whose hook or charm has failed.
 pub(crate) fn failed(lab: &Lab) -> Result<Vec<String>, LabError> {
     let has_failed = |operation: &Operation| {
         matches!(
@@ -58,7 +57,7 @@ pub(crate) fn failed(lab: &Lab) -> Result<Vec<String>, LabError> {
     Ok(failed.map(|unit| unit.name.to_string()).collect())
 }
 
-/// Removes all applications that are there.
+/// Removes all present applications.
 fn remove_all(lab: &mut Lab, force: Option<Force>) -> Result<(), LabError> {
     for name in APPLICATIONS {
         let application = name.parse()?;
@@ -81,7 +80,7 @@ fn check_empty(lab: &Lab) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What the property below is worth: hooks that count, in lives like its own.
+/// Shows that the property below is not vacuous: random lives have hooks that count.
 #[test]
 fn wild_runs_have_hooks_that_count() {
     let mut runner = TestRunner::deterministic();
@@ -131,7 +130,7 @@ proptest! {
         retries in prop::collection::vec(any::<bool>(), 16),
     ) {
         let mut lab = beginning(seed).map_err(fail)?;
-        // Nothing is tried again by itself: it is the operator who ends each error.
+        // Without automatic retries the operator ends each error.
         lab.configure_model(&[("automatically-retry-hooks", "false")]).map_err(fail)?;
         for act in &acts {
             perform(&mut lab, act).map_err(fail)?;
@@ -149,7 +148,7 @@ proptest! {
             for unit in failed {
                 let retry = retries.next().unwrap_or(true);
                 let mode = if retry { ResolveMode::Retry } else { ResolveMode::NoRetry };
-                // It may be gone by now, or have been resolved before its agent was reached again.
+                // The unit may be gone, or was resolved before its agent was reached again.
                 match lab.resolve(&unit, mode) {
                     Ok(()) | Err(LabError::Refused(_)) => {}
                     Err(other) => return Err(fail(other)),
@@ -161,7 +160,7 @@ proptest! {
         check_empty(&lab)?;
     }
 
-    /// Hooks go on failing, agents stay dead or cut off: force waits as long as it was told to, and ends it.
+    /// Hooks go on failing, and agents stay dead or cut off: force waits for its time-out, and ends the removal.
     #[test]
     fn every_removal_ends_by_force_whatever_hangs(
         seed: u64,
@@ -179,7 +178,7 @@ proptest! {
     }
 }
 
-/// The link is cut while a hook's early items wait, so that its commit waits for them; then the agent dies.
+/// The connection is cut while a hook's early items wait, so its commit waits for them. Then the agent dies.
 #[test]
 fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
     use crate::properties::Act::*;

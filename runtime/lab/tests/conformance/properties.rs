@@ -1,6 +1,6 @@
-//! Properties of wild runs: operators who ask for anything, hooks that fail, processes that die between any two steps,
-//! answers and frames that are late or lost. The order of hooks keeps its laws (R-23, R-25, R-28, U-24, ...), mirrors
-//! are their views, and once the world is calm and every cause is fixed, every unit settles.
+//! Properties of random runs: operators with arbitrary commands, failing hooks, processes that die between any two
+//! steps, answers and frames that are late or lost. The order of hooks keeps its laws (R-23, R-25, R-28, U-24, ...),
+//! mirrors equal their views, and once all faults end and every cause is fixed, every unit settles.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -46,7 +46,7 @@ config:
     colour: {type: string, default: red}
 ";
 
-/// Hooks that can be made to fail.
+/// The hooks that may be made to fail.
 const HOOKS: &[&str] = &[
     "install",
     "leader-elected",
@@ -67,18 +67,18 @@ pub(crate) const APPLICATIONS: [&str; 3] = ["a", "b", "s"];
 pub(crate) const AGENTS: [&str; 2] = ["host", "far"];
 const ENDS: [(&str, &str); 4] = [("a:db", "b:db"), ("a:cache", "b:cache"), ("s", "a"), ("s", "b")];
 
-/// One thing that somebody does, or that goes wrong. Numbers name things by their place among those that are there.
+/// One action of an operator, or one fault. Numbers name things by their position among the present ones.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     AddUnit(usize),
     RemoveUnit(usize, Option<u32>),
-    /// A member that somebody was told has joined, and not yet that it changed, is removed: the rare case of R-24.
+    /// Removes a member of which some unit has run joined, and not yet changed: the rare case of R-24.
     RemoveJoining(usize),
     Integrate(usize),
     RemoveRelation(usize, Option<u32>),
     RemoveApplication(usize),
     Configure(usize, u8),
-    /// Principals and their subordinates, on one machine each, are configured alike, and run their hooks at one time.
+    /// Configures principals and their subordinates alike, on one machine each, so that their hooks run at one time.
     Clash(u8),
     Refresh(usize, u8, bool),
     Fail(usize, usize),
@@ -92,7 +92,7 @@ pub(crate) enum Act {
     RebootHost(usize),
     CutOff(usize),
     HoldFrames(usize),
-    /// A keeper claims nothing, or hears no answer.
+    /// Makes a keeper claim nothing, or lose the answers.
     SlowKeeper(usize, bool),
     Reconnect(usize),
     RestartController,
@@ -128,8 +128,8 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What these charms do: write to their bags when they join, and when they are configured; leaders to the
-/// application's, too. Nothing that they write depends on what they read, so that there is an end to it.
+/// Handles events of these charms: it writes to its bags on joined and config-changed, and a leader to the
+/// application's, too. The writes do not depend on reads, so they come to an end.
 fn handler(hook: &mut Hook<'_>) -> Result<(), String> {
     count(hook)?;
     let colour = hook.tool("config-get colour")?.trim().to_owned();
@@ -145,12 +145,12 @@ fn handler(hook: &mut Hook<'_>) -> Result<(), String> {
         return Ok(());
     }
     if *hook.event() == Event::ConfigChanged {
-        // A principal and its subordinate live on one machine: one of them gets it, be it told so by the tool or,
-        // if both ask at the same time, by the refusal of its commit.
+        // A principal and its subordinate live on one machine, and one of them gets the port. The other one's tool
+        // fails, or its commit if both request it at the same time.
         let number = colour.trim_start_matches('c').parse::<u8>().unwrap_or_default();
         let _ = hook.tool(&format!("open-port {}/tcp", 8_000 + u32::from(number)));
     }
-    // As many as there is room for.
+    // The events fill up to their bound.
     let _ = hook.tool("emit-later look --after 30s --when-config colour");
     let leads = hook.tool("is-leader")?.trim() == "True";
     for endpoint in endpoints {
@@ -165,7 +165,7 @@ fn handler(hook: &mut Hook<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds one to a number in the unit's own bag among its peers, which are not moved by that to do the same.
+/// Adds one to a number in the unit's own bag among its peers, whose hooks do not do the same in turn.
 fn count(hook: &mut Hook<'_>) -> Result<(), String> {
     let peers = hook.tool("relation-ids ring")?.trim().to_owned();
     if peers.is_empty() {
@@ -187,7 +187,7 @@ fn of(application: usize) -> Charm {
     charm([WEB, BASE, HELPER][application]).with_handler(handler)
 }
 
-/// Another revision of a charm, every other of which asks for batches in all its relations.
+/// Returns another revision of a charm, every other of which asks for batches in all its relations.
 fn revision_of(application: usize, note: u8) -> Charm {
     let text = [WEB, BASE, HELPER][application];
     let charm = match note.is_multiple_of(2) {
@@ -206,7 +206,7 @@ pub(crate) fn beginning(seed: u64) -> Result<Lab, LabError> {
     Ok(lab)
 }
 
-/// Does one thing. Who names what is not there, or asks for what is refused, changes nothing.
+/// Performs one action. A refused one changes nothing.
 pub(crate) fn perform(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
     let done = try_to(lab, act);
     match done {
@@ -223,7 +223,7 @@ fn units(lab: &Lab) -> Result<Vec<UnitName>, LabError> {
     Ok(lab.state()?.units().map(|unit| unit.name.clone()).collect())
 }
 
-/// Those whose first change somebody is still to be told.
+/// Returns the members of which some unit has yet to run the first changed hook.
 fn joining(lab: &Lab) -> Result<Vec<UnitName>, LabError> {
     let told = lab.state()?.units().flat_map(|unit| unit.record.relations.values());
     Ok(told.filter_map(|told| told.changed_pending.clone()).collect())
@@ -259,7 +259,7 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
         Act::Clash(value) => {
             let colour = format!("c{value}");
             for application in APPLICATIONS {
-                // One of them may be gone.
+                // One of the applications may be gone.
                 let _ = lab.configure(application, &[("colour", &colour)]);
             }
             let pairs = lab.state()?.units().filter_map(|unit| Some((unit.principal.clone()?, &unit.name)));
@@ -308,8 +308,8 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
     }
 }
 
-/// Calms the world, fixes every cause, and gives everything the time that it needs: the longest back-off and the
-/// longest forced wait are under six minutes.
+/// Ends all faults, fixes every cause, and lets enough time pass: the longest back-off and the longest forced wait are
+/// under six minutes.
 fn calm(lab: &mut Lab) -> Result<(), LabError> {
     lab.unscript_all();
     connect(lab)?;
@@ -317,7 +317,7 @@ fn calm(lab: &mut Lab) -> Result<(), LabError> {
     lab.advance(Duration::from_secs(400))
 }
 
-/// Every agent runs and is reached, and no answer is lost any more.
+/// Starts and connects every agent, and lets no answer be lost.
 pub(crate) fn connect(lab: &mut Lab) -> Result<(), LabError> {
     lab.set_weather(Weather::default());
     for agent in AGENTS {
@@ -343,14 +343,14 @@ fn check_laws(lab: &Lab) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// How rough the world of a wild run is.
+/// Generates the rates of simulated faults.
 pub(crate) fn weather() -> impl Strategy<Value = Weather> {
     let lost_answers = prop_oneof![Just(0_u16), Just(300)];
     let late_claims = prop_oneof![Just(0_u16), Just(700), Just(1000)];
     (lost_answers, late_claims).prop_map(|(lost_answers, late_claims)| Weather { lost_answers, late_claims })
 }
 
-/// A world in which some answers are lost, and claims are late more often than not.
+/// Rates at which some answers are lost, and most claims are late.
 pub(crate) const ROUGH: Weather = Weather { lost_answers: 100, late_claims: 700 };
 
 pub(crate) fn live(seed: u64, weather: Weather, acts: &[Act]) -> Result<Lab, TestCaseError> {
@@ -366,7 +366,8 @@ pub(crate) fn live(seed: u64, weather: Weather, acts: &[Act]) -> Result<Lab, Tes
     Ok(lab)
 }
 
-/// What the wild runs below are worth: some dozens of them meet every kind of hook, and hooks of every fate.
+/// Shows that the random runs below are not vacuous: some dozens of them have every kind of hook, and hooks of every
+/// fate.
 #[test]
 fn wild_runs_meet_every_fate_and_every_kind_of_hook() {
     let mut runner = TestRunner::deterministic();
@@ -387,8 +388,8 @@ fn wild_runs_meet_every_fate_and_every_kind_of_hook() {
     assert_eq!(kinds.len(), 16, "{kinds:?}");
 }
 
-/// A wild run takes a second or two, so that there are fewer of them than of other properties' cases, unless
-/// `PROPTEST_CASES` says how many.
+/// Sets the number of cases. A random run takes a second or two, so there are fewer of them than of other properties,
+/// unless `PROPTEST_CASES` is set.
 pub(crate) fn config() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig { cases: asked.unwrap_or(32), max_shrink_iters: 2_000, ..ProptestConfig::default() }

@@ -17,7 +17,7 @@ fn queued(event: Event) -> Operation {
     Operation::Hook { event, step: HookStep::Queued }
 }
 
-/// Whether a unit's agent ever said that something failed.
+/// Returns true if a unit's agent ever reported an error.
 fn was_in_error(lab: &Lab, unit: &str) -> bool {
     lab.records_of(unit).any(|record| {
         matches!(record, RecordBody::Status(StatusRecord::Agent(info)) if info.status == AgentStatus::Error)
@@ -43,7 +43,7 @@ fn b04_a_queued_install_of_a_dying_unit_does_not_run() {
     }
     lab.wait(Duration::from_secs(1)).unwrap();
     lab.kill_agent("host").unwrap();
-    // Its agent had reported, so that it is not removed over its head (L-1).
+    // Its agent has reported, so the controller does not remove it without the agent (L-1).
     lab.alter_unit("a/0", |unit| unit.agent_status.status = AgentStatus::Idle).unwrap();
     lab.remove_unit("a/0").unwrap();
     lab.start_agent("host").unwrap();
@@ -104,7 +104,7 @@ fn b05_a_charm_that_was_replaced_is_not_tried_again_before_the_news_of_the_other
     assert!(lab.micro_step("a/0").unwrap());
     lab.refresh("a", &third).unwrap();
     lab.hold_frames("host").unwrap();
-    // Whoever tried the same again at once would never come to rest.
+    // An immediate retry would never come to rest.
     lab.run_until_idle().unwrap();
     lab.advance(Duration::from_secs(600)).unwrap();
     assert_eq!(
@@ -119,7 +119,7 @@ fn b05_a_charm_that_was_replaced_is_not_tried_again_before_the_news_of_the_other
     assert!(!was_in_error(&lab, "a/0"));
 }
 
-/// The charm that `a/0` has in place.
+/// Returns the charm that `a/0` has installed.
 fn started_from(lab: &Lab) -> Digest {
     lab.unit("a/0").unwrap().record.charm.unwrap().digest
 }
@@ -158,7 +158,7 @@ fn b09_a_hook_that_the_agents_end_cut_short_runs_again_and_is_no_failure() {
     assert!(!was_in_error(&lab, "a/0"));
 }
 
-/// A life with relations, peers, a leader that writes, and an end.
+/// Builds a model with relations, peers, a leader that writes, and removals.
 fn life() -> Lab {
     let mut lab = Lab::new(3).unwrap();
     let ring = charm(PEERED).with_handler(|hook| {
@@ -177,7 +177,7 @@ fn life() -> Lab {
     lab
 }
 
-/// What a life's end must not depend on.
+/// Returns the parts of the final state that crashes must not change.
 fn summary(lab: &Lab) -> (Vec<String>, Vec<String>, Vec<String>) {
     let bags = lab.state().unwrap().relations_with_bags().flat_map(|id| lab.state().unwrap().bags(id));
     let bags = bags.map(|bag| format!("{:?} {:?}", bag.key, bag.settings)).collect();

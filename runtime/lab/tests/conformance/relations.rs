@@ -1,4 +1,4 @@
-//! F: what runs in relations (`hook-model.md` 2.5, 2.6).
+//! F: hooks in relations (`hook-model.md` 2.5, 2.6).
 
 use periapt_host_api::{
     UnitName,
@@ -9,7 +9,7 @@ use periapt_lab::{Action, Lab};
 
 use crate::bench::{REMOTE, Related, charm, fails};
 
-/// Who departed by the last departed hook of a unit.
+/// Returns the departing unit of a unit's last departed hook.
 fn departing(lab: &Lab, unit: &str) -> UnitName {
     let departed = lab.trace().iter().rev().filter(|traced| traced.unit.to_string() == unit);
     departed
@@ -77,7 +77,7 @@ fn f02_a_failed_changed_holds_the_relation_up_until_it_is_passed_over() {
 fn f05_a_unit_that_never_wrote_a_key_is_a_change_all_the_same() {
     let mut bench = Related::new(1);
     let key = BagKey { relation: bench.relation, owner: BagOwner::Unit("b/0".parse().unwrap()) };
-    // Not even the controller wrote to it.
+    // Its bag is empty, without even the controller's keys.
     bench.lab.alter_bag(&key, |bag| bag.settings.clear()).unwrap();
     assert_eq!(bench.news(), ["db-relation-created", "db-relation-joined b/0", "db-relation-changed b/0"]);
 }
@@ -99,7 +99,7 @@ fn f07_several_writes_in_one_hook_are_one_change_that_sees_the_last() {
     let mut bench = Related::joined(1);
     bench.lab.script("a/0", "db-relation-changed", vec![Action::tool("relation-get k")]).unwrap();
     bench.lab.release("b/0").unwrap();
-    // The remote unit runs for itself now, and writes in its first hook.
+    // The remote unit now runs by itself, and writes in its first hook.
     let writes = ["relation-set -r 0 k=1", "relation-set -r 0 k=2", "relation-set -r 0 k=3"];
     bench.lab.script("b/0", "install", writes.map(Action::tool).to_vec()).unwrap();
     bench.lab.hold("a/0").unwrap();

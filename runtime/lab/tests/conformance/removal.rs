@@ -17,7 +17,7 @@ requires:
   host: {interface: juju-info, scope: container}
 ";
 
-/// `a/0` with its subordinate `s/0`.
+/// Returns a model with `a/0` and its subordinate `s/0`.
 fn accompanied() -> Lab {
     let mut lab = started(LOCAL, 1);
     lab.deploy("s", &charm(SUBORDINATE), 0).unwrap();
@@ -61,7 +61,7 @@ fn f21_relations_with_others_are_wound_up_before_that_with_peers() {
     lab.integrate("a:db", "b:db").unwrap();
     lab.run_until_idle().unwrap();
     let before = ["a/0", "a/1"].map(|unit| (unit, runs(&lab, unit).len()));
-    // All of it is due at the same time: neither unit has seen the other go when it begins.
+    // All hooks are due at the same time: neither unit knew of the other's removal when it began.
     lab.remove_application("a").unwrap();
     lab.run_until_idle().unwrap();
     for (unit, before) in before {
@@ -176,7 +176,7 @@ fn g19_a_forced_removal_takes_a_stuck_unit_out_and_its_charm_still_says_good_bye
     assert!(bench.lab.state().unwrap().member_count(&relation) > 0);
     bench.lab.advance(Duration::from_secs(2)).unwrap();
     assert_eq!(bench.lab.state().unwrap().member_count(&relation), 0);
-    // The last known bags are there for the last hooks (section 0).
+    // The last known bags serve the last hooks (section 0).
     bench.lab.script("a/0", "db-relation-departed", does("relation-get k b/0")).unwrap();
     bench.lab.release("a/0").unwrap();
     assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken"]);

@@ -9,7 +9,7 @@ use periapt_lab::Lab;
 
 use crate::bench::{LOCAL, REMOTE, Related, bag_of, charm, printed, refused, started, tries};
 
-/// Takes a unit away at once, whatever it is doing.
+/// Removes a unit at once, whatever it does.
 fn force_out(lab: &mut Lab, unit: &str) {
     let (unit, force) = (unit.parse().unwrap(), Some(Force { max_wait: 0 }));
     lab.command(&Command::RemoveUnit { unit, force, storage: Default::default() }).unwrap();
@@ -40,7 +40,7 @@ fn g04_nobody_enters_a_dying_relation() {
     let refusal = error.refusal().unwrap();
     assert_eq!(refusal.code, ErrorCode::NotAlive);
     assert!(refusal.message.ends_with("relation is not alive"), "{}", refusal.message);
-    // Nor does a running unit try to.
+    // A running unit does not try to, either.
     bench.lab.release("a/0").unwrap();
     assert!(bench.news().is_empty());
     assert_eq!(bench.lab.state().unwrap().member_count(&relation), 1);
@@ -84,7 +84,7 @@ fn g10_with_nobody_in_scope_the_first_news_is_that_there_is_nobody() {
     printed(&lab, lines[0], "[]\n");
     let record = &lab.unit("a/0").unwrap().record.relations[&relation];
     assert!(record.created && record.members.is_empty());
-    // A runner that starts anew is told the same, once, and does nothing on it.
+    // A restarted runner gets the same view, and does nothing more.
     lab.crash_runner("host").unwrap();
     lab.run_until_idle().unwrap();
     let members = lab.mirror("host").unwrap().relations[&relation].members.clone();
@@ -153,7 +153,7 @@ requires:
         assert!(lab.unit(subordinate).is_err());
         assert_eq!(*lab.hooks_of(principal).last().unwrap(), format!("logs-relation-departed {subordinate}"));
         printed(&lab, &line, &format!("{subordinate}\n"));
-        // The principal was told that it departed, and the relation is alive.
+        // The principal has run departed, and the relation is alive.
         let told = |lab: &mut Lab, unit: &str, colour: &str| {
             lab.unscript_all();
             lab.script(unit, "config-changed", tries(&[&line])).unwrap();

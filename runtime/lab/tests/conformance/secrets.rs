@@ -28,10 +28,10 @@ config:
     token: {type: secret}
 ";
 
-/// What hooks said, in order.
+/// The notes of hooks, in order.
 type Notes = Rc<RefCell<Vec<String>>>;
 
-/// An owner and a reader in one relation, settled; the owner's leader has made `password=one` and granted it.
+/// A settled owner and reader in one relation. The owner's leader has made `password=one` and granted it.
 struct Scene {
     lab: Lab,
     uri: Rc<RefCell<String>>,
@@ -65,7 +65,7 @@ impl Scene {
         scene
     }
 
-    /// Has a unit do something in an update-status hook.
+    /// Runs lines in an update-status hook of a unit.
     fn run(&mut self, unit: &str, lines: &[&str]) {
         let (uri, notes) = (self.uri.borrow().clone(), Rc::clone(&self.notes));
         let lines: Vec<String> = lines.iter().map(|line| line.replace("URI", &uri)).collect();
@@ -205,7 +205,7 @@ fn g18_grants_go_with_their_relation() {
     assert!(said.iter().all(|said| said.ends_with("ERROR permission denied")), "{said:?}");
 }
 
-/// S-7: the view of the owner's host holds the owner's secret, the other host's view does not.
+/// The view of the owner's host has the owner's secret, the other host's view does not (S-7).
 #[test]
 fn a_secret_without_a_grant_is_denied_on_every_host_and_one_that_is_not_there_is_not_found() {
     let mut scene = Scene::new();
@@ -250,7 +250,7 @@ fn add_user_secret(lab: &mut Lab, name: &str, value: &str) -> String {
     }
 }
 
-/// 6.2: an option of type secret names a secret of the model's users, which units read once it is granted.
+/// An option of type secret names a secret of the model's users, which units read once it is granted (6.2).
 #[test]
 fn a_users_secret_is_read_once_it_is_granted() {
     let mut scene = Scene::new();
@@ -270,7 +270,7 @@ fn a_users_secret_is_read_once_it_is_granted() {
     assert_eq!(scene.said(), ["hunter2"]);
 }
 
-/// `design.md` section 7: content is in no view and in no stored entity as it was given.
+/// Content in the open is in no view and in no stored entity (`design.md` section 7).
 #[test]
 fn no_view_and_no_store_holds_content() {
     let mut scene = Scene::new();

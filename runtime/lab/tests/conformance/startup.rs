@@ -184,7 +184,7 @@ fn a12_a_unit_that_is_another_agents_runs_only_there() {
     assert_eq!(runs(&lab, "a/0").len(), before);
 }
 
-/// What a lone unit with peers runs at first.
+/// The first hooks of a lone unit with peers.
 const PEERED_START_UP: [&str; 5] =
     ["install", "ring-relation-created", "leader-elected", "config-changed", "start"];
 

@@ -1,4 +1,4 @@
-//! I and O: what a charm stores for its unit (`hook-model.md` 3.1, 5.11).
+//! I and O: a charm's stored state for its unit (`hook-model.md` 3.1, 5.11).
 
 use periapt_host_api::{
     record::{HookStep, Operation},
@@ -15,14 +15,14 @@ fn stored(lab: &Lab, key: &str) -> Option<String> {
     lab.state().unwrap().state_entry(&key).map(|entry| entry.value.clone())
 }
 
-/// Writes a key, opens a port, stores something, and reads it back.
+/// Returns a hook that writes a key, opens a port, stores a value, and reads it back.
 fn effects() -> Vec<Action> {
     let tools =
         ["relation-set -r 0 colour=blue", "open-port 80", "state-set seen=1", "state-get --strict seen"];
     tools.iter().map(|line| Action::tool(line)).collect()
 }
 
-/// Whether the relation key, the port and the stored state of [`effects`] are there.
+/// Checks for the relation key, the port and the stored state of [`effects`].
 fn visible(bench: &Related) -> [bool; 3] {
     let state = bench.lab.state().unwrap();
     let key = BagKey { relation: bench.relation, owner: BagOwner::Unit("a/0".parse().unwrap()) };

@@ -20,7 +20,7 @@ storage:
 
 const FIRST: [&str; 5] = ["data-storage-attached", "install", "leader-elected", "config-changed", "start"];
 
-/// `a/0`, started, with `data/0`.
+/// Returns a model with a started `a/0`, which has `data/0`.
 fn stored() -> Lab {
     let mut lab = lab();
     lab.deploy("a", &charm(STORED), 1).unwrap();
@@ -32,7 +32,7 @@ fn id(text: &str) -> StorageId {
     text.parse().unwrap()
 }
 
-/// What storage there is, and how it is.
+/// Returns the model's storage with its statuses.
 fn shown(lab: &Lab) -> Vec<String> {
     let storage = lab.status().unwrap().storage.unwrap_or_default().storage;
     storage.iter().map(|(id, info)| format!("{id} {}", info.status.current)).collect()
@@ -309,7 +309,7 @@ fn what_was_forced_for_one_detachment_touches_no_later_one() {
     assert_eq!(shown(&lab), ["data/0 attached", "logs/1 detached"]);
 }
 
-/// What the charm of [`STORED`] wants of a disk if its storage is at least so large.
+/// Returns the charm of [`STORED`] with a minimum size of its storage.
 fn at_least(size: &str) -> Charm {
     charm(&STORED.replace("/srv/data}", &format!("/srv/data, minimum-size: {size}}}")))
 }
@@ -326,7 +326,7 @@ fn a_charm_takes_no_more_of_a_disk_than_its_model_lets_it_unless_its_operator_sa
         set: [("storage-default-max-size".to_owned(), size.to_owned())].into(),
         reset: Vec::new(),
     };
-    // What was admitted stays, and goes on to other charms; more does not.
+    // Admitted storage stays, and goes on to other charms; more is refused.
     lab.command(&set("1G")).unwrap();
     lab.refresh(
         "a",
@@ -359,7 +359,7 @@ fn storage_of_an_agent_that_is_gone_is_removed_by_force_alone() {
     assert_eq!(shown(&lab), [""; 0]);
     let again = lab.command(&remove(None)).unwrap_err().to_string();
     assert!(again.contains("not found"), "{again}");
-    // Its files are deleted when the agent is back, and only then nobody knows of it any more.
+    // The controller forgets the files only after the returning agent has deleted them.
     assert_eq!(lab.state().unwrap().forgotten_storages().count(), 1);
     lab.start_agent("host").unwrap();
     lab.run_until_idle().unwrap();
@@ -385,7 +385,7 @@ fn a_disk_that_fails_is_seen_and_a_unit_in_wait_says_for_which_agent() {
     assert_eq!(lab.statuses("a/0").unwrap().0.message, "waits for agent host, where its storage lies");
 }
 
-/// A unit that takes detached storage over goes where that lies, gets no other in its place, and is told of it as of its own.
+/// The unit goes to the agent of the detached storage, gets no other in its place, and has it as its own.
 #[test]
 fn a_new_unit_takes_detached_storage_over() {
     let mut lab = lab();
@@ -420,7 +420,7 @@ fn a_new_unit_takes_detached_storage_over() {
     assert!(again.contains("cannot attach storage data/0: unit a/1 has it"), "{again}");
 }
 
-/// A model whose agent is away is destroyed by force. What is there of it when nobody waits any longer?
+/// Destroys a model by force while its agent is away, and returns it after the time-out.
 fn forced(end: StorageEnd) -> (Lab, ModelUuid) {
     let mut lab = stored();
     let model = lab.model();
@@ -439,7 +439,7 @@ fn what_a_destroyed_model_forgot_by_force_is_deleted_when_its_agent_is_back() {
         lab.root().model_or_remains(&model).map_or(0, |remains| remains.forgotten_storages().count())
     };
     assert_eq!(files(&lab), 1);
-    // Nobody sees it, and its name is free.
+    // No operator sees it, and its name is free.
     let destroy = ControllerCommand::DestroyModel { model, force: None, storage: None };
     assert!(lab.control(&destroy).unwrap_err().to_string().contains("not found"));
     lab.add_model("lab").unwrap();
@@ -473,7 +473,7 @@ fn an_agent_promises_no_more_storage_than_it_may() {
         "no room for 500MiB: 2.0GiB of the 2.4GiB that storage on agent host may take are promised; remove storage \
          there, or run the agent with a larger --storage-limit"
     );
-    // Room that comes is taken: of other storage, in any model, or by a larger bound.
+    // Freed room is used, whether from other storage, from another model, or by a larger bound.
     lab.remove_unit("a/1").unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(status(&lab, "logs/2").current, "pending", "what outlives its unit still takes room");
@@ -490,7 +490,7 @@ fn an_agent_promises_no_more_storage_than_it_may() {
     lab.limit_storage("host", 2_548).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(status(&lab, "logs/3").current, "attached");
-    // What is there stays, whatever the bound is then.
+    // Present storage stays under any later bound.
     lab.limit_storage("host", 1).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(shown(&lab), ["data/0 attached", "logs/2 attached", "logs/3 attached"]);

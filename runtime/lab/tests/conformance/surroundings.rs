@@ -1,4 +1,5 @@
-//! J and O: ports, settings and statuses, asked by hooks of a running unit (`hook-model.md` 5).
+//! J and O: ports, configuration and statuses, as hooks of a running unit read them
+//! (`hook-model.md` 5).
 
 use periapt_host_api::{
     command::{Command, Deploy, Placement},
@@ -8,7 +9,7 @@ use periapt_lab::{Fate, Lab};
 
 use crate::bench::{charm, lab, ports_of, printed, refused, started, tries, workload};
 
-/// Two endpoints, and options with and without a value.
+/// A charm with two endpoints, and options with and without a value.
 const RICH: &str = "
 name: rich
 requires:
@@ -21,12 +22,12 @@ config:
     token: {type: string}
 ";
 
-/// `a/0`, of which config-changed is still to come at each change of its settings.
+/// Returns a model of the charm, whose units run config-changed at each change of configuration.
 fn rich(units: u32) -> Lab {
     started(RICH, units)
 }
 
-/// Lets a unit run a config-changed that asks these tools.
+/// Runs these tools in a config-changed of a unit.
 fn ask(lab: &mut Lab, unit: &str, lines: &[&str]) {
     lab.script(unit, "config-changed", tries(lines)).unwrap();
     let colour = format!("colour-{}", lab.trace().len());
@@ -37,7 +38,7 @@ fn ask(lab: &mut Lab, unit: &str, lines: &[&str]) {
     assert_eq!((ran.fate, ran.unit.to_string().as_str()), (Fate::Committed, unit));
 }
 
-/// One more unit on the machine of `a/0`.
+/// Adds one more unit on the machine of `a/0`.
 fn neighbour(lab: &mut Lab) {
     let machine = lab.unit("a/0").unwrap().machine.unwrap();
     lab.command(&Command::Deploy(Deploy {
@@ -77,7 +78,7 @@ fn j03_the_ports_of_another_unit_of_the_machine_are_taken() {
         (ports_of(&lab, "c/0"), ports_of(&lab, "a/0")),
         (vec!["80/tcp []".into()], vec!["81/tcp []".into()])
     );
-    // On a machine of its own it is free.
+    // On a machine of its own the port is free.
     lab.add_units("a", 1).unwrap();
     lab.run_until_idle().unwrap();
     ask(&mut lab, "a/1", &["open-port 80"]);

@@ -1,9 +1,9 @@
-//! H: the relation tools, asked by hooks of a running unit (`hook-model.md` 2.7 to 2.9, 5.1). What they say stands in the
-//! table of hook tools; here is what takes a model around them.
+//! H: the relation tools in hooks of a running unit (`hook-model.md` 2.7 to 2.9, 5.1). The table of hook tools has
+//! their outputs; these tests need a model around them.
 
 use crate::bench::{Related, bag_of, printed, told, tries};
 
-/// `a/0` with `b/0`, which has written two keys; `a/0`'s hook on that ran these tools.
+/// Returns a model in which `b/0` has written two keys, and `a/0`'s hook on that ran these tools.
 fn changed(lines: &[&str]) -> Related {
     let mut bench = Related::joined(1);
     bench.lab.script("a/0", "db-relation-changed", tries(lines)).unwrap();
@@ -12,7 +12,7 @@ fn changed(lines: &[&str]) -> Related {
     bench
 }
 
-/// `b/0` writes.
+/// Writes to the bag of `b/0`.
 fn write(bench: &mut Related, settings: &[(&str, &str)]) {
     let relation = bench.relation;
     bench.lab.by_hand("b/0").unwrap().write(relation, settings).unwrap();
@@ -48,7 +48,7 @@ fn h06_a_bag_that_changes_meanwhile_is_the_same_throughout_a_hook() {
         .script("a/0", "db-relation-changed", tries(&["relation-get host", "relation-get host"]))
         .unwrap();
     write(&mut bench, &[("host", "old")]);
-    // The hook is decided on; before it reads anything, the bag changes, and the agent hears of it.
+    // The hook is decided. Before it reads anything, the bag changes, and the agent gets the frame.
     assert!(bench.lab.micro_step("a/0").unwrap());
     write(&mut bench, &[("host", "new")]);
     assert_eq!(bench.news(), ["db-relation-changed b/0", "db-relation-changed b/0"]);

@@ -1,18 +1,20 @@
-//! Symmetry: states that differ only in which of two units is which are one.
+//! Symmetry reduction: states that differ only in the roles of two equal units are one state.
 //!
 //! Two units of one application that were deployed together, of the same charm and on machines of their own on one
-//! agent, are told apart by their numbers alone. If a move leads from one state to another, then the same move with
-//! the two exchanged leads from the first state, exchanged, to the second, exchanged: so whatever holds of all states
-//! that are reached from one holds, exchanged, of all that are reached from its image, and one of both is enough. That
-//! takes three things:
+//! agent, differ in their numbers alone. If a move leads from one state to another, then the same move with the two
+//! units exchanged leads from the exchanged first state to the exchanged second one. So an invariant of all states
+//! reached from a state also holds, exchanged, of all states reached from its image, and one of both is enough. That
+//! needs three things:
 //!
-//! - what is checked names no unit in particular: nor does it (`states.rs`);
-//! - each move is there for both: so operators ask of either whatever they ask of one ([`super::scenes::Scene::moves`]);
-//! - nothing goes by a number. One thing does: a keeper claims leadership for its units in the order of their names.
-//!   Nothing promises that order, and so a unit may claim before all others
+//! - The checks name no unit in particular (`states.rs`).
+//! - Each move exists for both units: operators may ask of either whatever they ask of one
+//!   ([`super::scenes::Scene::moves`]).
+//! - Nothing depends on a number, with one exception: a keeper claims leadership for its units in the order of their
+//!   names. That order is no promise, so a unit may also claim before all others
 //!   ([`Move::Claim`](super::moves::Move::Claim)).
 //!
-//! That nothing else does is not taken on trust: a test goes everywhere in a model with and without this, and meets
+//! A test checks that there is no other exception: it searches a model with and without the reduction, and finds the
+//! same states.
 //! the same states.
 
 use std::{
@@ -23,14 +25,14 @@ use std::{
 use periapt_lab::{Lab, Standings};
 use serde_json::{Map, Value};
 
-/// Two units that are told apart by nothing, and the numbers of their machines.
+/// Two equal units, and the numbers of their machines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Twins {
     pub(super) units: [&'static str; 2],
     pub(super) machines: [u64; 2],
 }
 
-/// Tells where models stand, whichever of two units is which.
+/// Computes digests of states, equal for a state and its image.
 pub(super) struct Places {
     twins: Option<Twins>,
     known: Standings<(u128, u128)>,
@@ -41,7 +43,7 @@ impl Places {
         Self { twins, known: Standings::default() }
     }
 
-    /// The same for all states in which the same can happen.
+    /// Returns an equal digest for all states in which the same can happen next.
     pub(super) fn of(&mut self, lab: &Lab) -> u128 {
         let twins = self.twins;
         let image = |part: &Value| twins.map_or(0, |twins| digest(&twins.exchanged(part).to_string()));
@@ -54,14 +56,14 @@ impl Places {
     }
 }
 
-/// What stands twice counts once. Only work items can: entities have keys of their own. Each step of a work item is
-/// idempotent, and the item goes with the last, so a second one like it has nothing left to do. (Asking for force again
-/// and again notes one each time: without this there would be no end of states.)
+/// Combines digests; equal parts count once. Only work items can be equal: entities have keys of their own. Each step
+/// of a work item is idempotent, and the item goes with its last step, so a second equal one has nothing left to do.
+/// (Each repeated force adds one: without this the states would have no end.)
 fn together(parts: impl Iterator<Item = u128>) -> u128 {
     digest(&BTreeSet::from_iter(parts))
 }
 
-/// Two hashes: 128 bits, so that no two of a million states are taken for one.
+/// Computes two hashes: with 128 bits no two of a million states collide.
 fn digest(what: &impl Hash) -> u128 {
     let hash = |salt: u64| {
         let mut hasher = DefaultHasher::new();
@@ -72,9 +74,9 @@ fn digest(what: &impl Hash) -> u128 {
 }
 
 impl Twins {
-    /// The same with each in the other's place. Exchanging is its own inverse and loses nothing, so two states that
-    /// come to the same text are the same, or images of each other. (A debug text inside may list the two in the order
-    /// of their old names; then an image is not recognised, and searched as well.)
+    /// Exchanges the two units. The exchange is its own inverse, so two states with the same result are equal, or
+    /// images of each other. (A debug text inside may list the two in the order of their old names. Then an image is
+    /// not recognized, and is searched as well.)
     fn exchanged(self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.renamed(text)),
@@ -95,11 +97,11 @@ impl Twins {
 
     fn renamed(self, text: &str) -> String {
         let [one, other] = self.units;
-        // No text that is told has this character.
+        // No text of a state has this character.
         text.replace(one, "\u{0}").replace(other, one).replace('\u{0}', other)
     }
 
-    /// A machine, or its number.
+    /// Exchanges the two machines, or their numbers.
     fn moved(self, value: &Value) -> Value {
         let [one, other] = self.machines;
         match value {

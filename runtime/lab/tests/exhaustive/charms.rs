@@ -1,29 +1,29 @@
-//! The charms of small models: as little as a relation needs.
+//! The charms of small models, with the minimum for a relation.
 
 use periapt_lab::Charm;
 
-/// Needs what a [`PROVIDER`] has.
+/// A charm that requires the interface of a [`PROVIDER`].
 pub(super) const REQUIRER: &str = "
 name: requirer
 requires:
   db: {interface: sql}
 ";
 
-/// Has what a [`REQUIRER`] needs.
+/// A charm that provides the interface of a [`REQUIRER`].
 pub(super) const PROVIDER: &str = "
 name: provider
 provides:
   db: {interface: sql}
 ";
 
-/// Its units see each other.
+/// A charm with a peer relation.
 pub(super) const PEERED: &str = "
 name: peered
 peers:
   ring: {interface: ring}
 ";
 
-/// Comes along with units of any other charm.
+/// A subordinate of any other charm.
 pub(super) const SUBORDINATE: &str = "
 name: subordinate
 subordinate: true

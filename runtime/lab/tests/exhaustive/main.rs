@@ -1,11 +1,11 @@
-//! Removal, exhaustively: every order in which operators' commands, hooks, failures, crashes and time can meet in
-//! models of two applications and up to three units. From every state that can be reached
+//! Exhaustive search of removal: every order of operators' commands, hooks, failures, crashes and time in models of two
+//! applications and up to three units. From every state that can be reached
 //!
-//! - what is dying says what it waits for;
-//! - there is a way to the end without force, as long as hooks are tried again and agents come back;
-//! - forced removal gets there with all agents silent.
+//! - a dying thing has a status that names the reason it waits;
+//! - there is a path to the end without force, as long as hooks are retried and agents come back;
+//! - forced removal ends with all agents silent.
 //!
-//! A search goes on from each state by each move, and knows a state again by [`Lab::standing`].
+//! The search continues from each state by each move, and recognizes a state by [`Lab::standing`].
 
 #![allow(
     clippy::unwrap_used,
@@ -34,23 +34,23 @@ use moves::Move;
 use plants::Plant;
 use scenes::{Crowd, Scene};
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Default)]
 struct Found {
-    /// How each state was reached first: from which, by which move.
+    /// The first path to each state: its predecessor and the move.
     reached: Vec<Option<(usize, Move)>>,
-    /// From which states a move leads here that needs neither an operator nor luck.
+    /// The predecessors of each state by hopeful moves ([`Move::is_hopeful`]).
     hopeful: Vec<Vec<usize>>,
-    /// States in which all that was asked for is done.
+    /// True for states in which every requested removal is done.
     ended: Vec<bool>,
-    /// How often each kind of move led anywhere.
+    /// The number of times that each kind of move changed the state.
     moves: HashMap<&'static str, usize>,
-    /// All states, by where the model stands.
+    /// The digests of all states.
     places: HashSet<u128>,
 }
 
 impl Found {
-    /// The moves from the beginning to a state, for a failure's message.
+    /// Returns the moves from the beginning to a state, for a failure's message.
     fn way_to(&self, mut state: usize) -> String {
         let mut way = Vec::new();
         while let Some((before, step)) = &self.reached[state] {
@@ -61,7 +61,7 @@ impl Found {
         way.join(", then ")
     }
 
-    /// States from which no hopeful move leads towards the end.
+    /// Returns the states from which no hopeful move leads towards the end.
     fn stuck(&self) -> Vec<usize> {
         let mut can_end = self.ended.clone();
         let mut waiting: Vec<usize> = (0..can_end.len()).filter(|state| can_end[*state]).collect();
@@ -76,29 +76,29 @@ impl Found {
     }
 }
 
-/// A scene of more states is too large to be searched.
+/// The most states of a scene; a search of more takes too long.
 const MOST_STATES: usize = 5_000_000;
 
-/// After so many states a long search says how far it is.
+/// The number of states between two progress messages of a long search.
 const PROGRESS: usize = 20_000;
 
-/// Goes everywhere, and checks each state. More than `bound` states are a scene that is too large.
+/// Searches all states, and checks each. Refuses a scene with more than `bound` states.
 ///
 /// # Errors
-/// What is wrong with a state, and how it came about.
+/// The fault of a state, and the path to it.
 fn search(scene: &Scene, bound: usize) -> Result<Found, String> {
     let mut places = Places::new(scene.twins());
     search_by(scene, bound, |lab| places.of(lab))
 }
 
-/// The same, with another way to know a state again.
+/// Searches with another digest of states.
 fn search_by(scene: &Scene, bound: usize, mut place: impl FnMut(&Lab) -> u128) -> Result<Found, String> {
     let mut found = Found::default();
     let mut known: HashMap<u128, usize> = HashMap::new();
     let beginning = scene.beginning();
     known.insert(place(&beginning), 0);
     found.reached.push(None);
-    // The nearest first: the way to what is wrong is a short one, and no more models wait than are equally far.
+    // Breadth-first: the path to a fault is short, and only models of one distance wait.
     let mut waiting = VecDeque::from([(0, beginning)]);
     while let Some((state, lab)) = waiting.pop_front() {
         if state > 0 && state % PROGRESS == 0 {
@@ -163,15 +163,15 @@ impl fmt::Display for Scene {
     }
 }
 
-/// Set, each scene is searched with every move, for minutes; else so far as seconds allow.
+/// A variable that makes each scene be searched with every move, for minutes. Without it a search takes seconds.
 const EVERYTHING: &str = "PERIAPT_EXHAUSTIVE";
 
-/// What a search of two units leaves out where seconds count, ...
+/// The moves that a short search of two units leaves out.
 const DEAR: &[&str] = &["fail", "resolve", "kill", "revive", "restart"];
-/// ... and a larger one beside it.
+/// The moves that a short search of a larger scene leaves out.
 const DEARER: &[&str] = &["fail", "resolve", "kill", "revive", "restart", "crash", "step", "pass"];
 
-/// Operators may remove either application, and what relates them.
+/// Lets operators remove either application, and the relation between them.
 fn of_all(scene: Scene, applications: [&'static str; 2]) -> Scene {
     scene
         .with("remove the first", scenes::application(applications[0], None))
@@ -179,7 +179,7 @@ fn of_all(scene: Scene, applications: [&'static str; 2]) -> Scene {
         .with("remove the relation", scenes::relation(None))
 }
 
-/// What operators may ask of small scenes.
+/// Lets operators send the commands for small scenes.
 fn removed(scene: Scene, applications: [&'static str; 2]) -> Scene {
     let scene = of_all(scene, applications);
     if std::env::var_os(EVERYTHING).is_none() {
@@ -212,7 +212,7 @@ fn two_related_units_always_go() {
     let found = assert_always_ends(&removed(Scene::related("one and one", 1, 1).at_rest(), ["a", "b"]));
     assert_met(&found, &["begin", "finish", "tend", "pass", "crash", "remove the relation"]);
     if std::env::var_os(EVERYTHING).is_some() {
-        // From before their first hooks.
+        // The search starts before their first hooks.
         assert_always_ends(&removed(Scene::related("starting", 1, 1), ["a", "b"]).crowd(Crowd::One));
     }
 }
@@ -224,8 +224,8 @@ fn three_related_units_always_go() {
         assert_always_ends(&of_all(scene("two and one"), ["a", "b"]).without(DEARER));
         return;
     }
-    // Which of the two units is which tells nothing, and halves what is to be searched. With all moves at once it would
-    // still be too much: what is asked for here differs from search to search, and so does what dies.
+    // The roles of the two units do not matter, which halves the search. With all moves at once it would still be too
+    // large: each search has other commands, and other deaths.
     let force = Some(Force { max_wait: 60 });
     let scene = |name| scene(name).with_twins();
     let of_the_other = |scene: Scene| scene.with("remove the second", scenes::application("b", None));
@@ -249,7 +249,7 @@ fn three_related_units_always_go() {
     }
 }
 
-/// What [`alike`] says is so: all states, told apart, come to the same as those that a reduced search visits.
+/// Checks the claim of [`alike`]: the states of a full search reduce to those of a reduced one.
 #[test]
 fn units_that_are_alike_are_told_apart_by_nothing() {
     let scene = Scene::crew("two alike", 2)

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The moves that can happen next.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use periapt_host_api::{
     command::{Command, ResolveMode},
 };
 
-/// One thing that happens.
+/// One event.
 #[derive(Debug, Clone)]
 pub(super) enum Move {
-    /// A unit's next operation is decided, and its handler runs well.
+    /// A unit's next operation is decided, and its handler succeeds.
     Begin(UnitName),
-    /// It fails, and that is committed at once. What could happen in between would come to the same before or after it:
-    /// of a failed hook nothing is written but the unit's own record, which no other move reads.
+    /// A unit's next handler fails, which is committed at once. An event in between would have the same result before
+    /// or after: a failed hook writes only the unit's own record, which no other move reads.
     Fail(UnitName),
-    /// What ran is committed.
+    /// The hook that ran is committed.
     Finish(UnitName),
-    /// A unit's next operation as a whole, while another's is in progress.
+    /// A unit's next operation runs as a whole, while another's is in progress.
     Step(UnitName),
-    /// A unit is the first of its application to claim that it leads.
+    /// A unit claims leadership, the first of its application to do so.
     Claim(UnitName),
-    /// Controller and keepers do what they have to.
+    /// Controller and keepers do their due work.
     Tend,
     /// Time passes, longer than anything waits.
     Pass,
@@ -33,14 +33,14 @@ pub(super) enum Move {
     Revive,
     /// The controller dies and is started again.
     Restart,
-    /// An operator answers a failed hook.
+    /// An operator resolves a failed hook.
     Resolve(UnitName, ResolveMode),
-    /// An operator asks for something else, by its name in the scene.
+    /// An operator sends another command, by its name in the scene.
     Ask(&'static str, Box<Command>),
 }
 
 impl Move {
-    /// Whether it happens by itself sooner or later: no operator is needed, no handler fails and nothing dies.
+    /// Returns true if it happens by itself sooner or later: without an operator, a failed handler or a death.
     pub(super) fn is_hopeful(&self) -> bool {
         matches!(
             self,
@@ -54,7 +54,7 @@ impl Move {
         )
     }
 
-    /// In one word.
+    /// Returns the kind in one word.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Begin(_) => "begin",

@@ -1,25 +1,25 @@
-//! Defects that are planted beside the product, so that a search is seen to find them.
+//! Deliberate defects beside the product, which show that a search finds them.
 
 use periapt_host_api::status::{FullStatus, Life};
 use periapt_lab::Lab;
 
 use super::moves::Move;
 
-/// What is wrong with a world.
+/// A defect of a scene's world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plant {
-    /// Nothing.
+    /// No defect.
     Sound,
-    /// What this unit does once it is dying is never heard of, its death least of all.
+    /// No commit of this unit arrives once it is dying.
     UnheardEnd(&'static str),
-    /// Nobody says what a unit of this application waits for.
+    /// The status of this unit of this application does not name the reason it waits.
     SilentUnit(&'static str, &'static str),
-    /// For forced removal no time passes.
+    /// No time passes for forced removal.
     StoppedClock,
 }
 
 impl Plant {
-    /// Whether a move that could be made is made by nobody.
+    /// Returns true for a move that the defect prevents.
     pub(super) fn withholds(self, step: &Move, lab: &Lab) -> bool {
         match (self, step) {
             (Self::UnheardEnd(name), Move::Finish(unit) | Move::Step(unit)) => {
@@ -29,7 +29,7 @@ impl Plant {
         }
     }
 
-    /// What status says instead.
+    /// Changes a status as the defect does.
     pub(super) fn distort(self, status: &mut FullStatus) {
         let Self::SilentUnit(application, unit) = self else { return };
         let units = status.applications.get_mut(application).map(|found| &mut found.units);

@@ -1,4 +1,4 @@
-//! Small models, and what operators ask of them.
+//! Small models, with operators' commands.
 
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
@@ -19,23 +19,23 @@ use super::{
     plants::Plant,
 };
 
-/// The agent on which all units are.
+/// The agent of all units.
 const AGENT: &str = "host";
 
-/// How much goes on at a time.
+/// The amount of concurrency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Crowd {
-    /// Any number of hooks is in progress, and any number of units in error.
+    /// Any number of hooks in progress, and any number of units in error.
     Any,
-    /// One hook is in progress while all else happens, hooks of others as a whole; and one unit is in error.
+    /// One hook in progress, while hooks of other units run as a whole; and one unit in error.
     One,
 }
 
-/// A model, and the moves that are made in it.
+/// A model, and its moves.
 pub(super) struct Scene {
     name: &'static str,
     lab: Lab,
-    /// Whether the next handler fails.
+    /// True if the next handler fails.
     unlucky: Rc<Cell<bool>>,
     commands: Vec<(&'static str, Command)>,
     crowd: Crowd,
@@ -45,7 +45,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Two applications that are related, with so many units, at rest.
+    /// Creates two related applications with these numbers of units, at rest.
     pub(super) fn related(name: &'static str, requirers: u32, providers: u32) -> Self {
         let mut scene = Self::empty(name);
         scene.lab.deploy("a", &scene.charm(REQUIRER), requirers).unwrap();
@@ -54,21 +54,21 @@ impl Scene {
         scene
     }
 
-    /// One unit, from before its first hook.
+    /// Creates one unit, before its first hook.
     pub(super) fn alone(name: &'static str) -> Self {
         let mut scene = Self::empty(name);
         scene.lab.deploy("a", &scene.charm(REQUIRER), 1).unwrap();
         scene
     }
 
-    /// One application of so many units, which see each other, from before their first hooks.
+    /// Creates one application with a peer relation and this number of units, before their first hooks.
     pub(super) fn crew(name: &'static str, units: u32) -> Self {
         let mut scene = Self::empty(name);
         scene.lab.deploy("a", &scene.charm(PEERED), units).unwrap();
         scene
     }
 
-    /// A principal application with so many units, each with its subordinate, at rest.
+    /// Creates a principal application with this number of units, each with its subordinate, at rest.
     pub(super) fn accompanied(name: &'static str, principals: u32) -> Self {
         let mut scene = Self::empty(name);
         scene.lab.deploy("a", &scene.charm(REQUIRER), principals).unwrap();
@@ -79,7 +79,7 @@ impl Scene {
 
     fn empty(name: &'static str) -> Self {
         let mut lab = Lab::new(1).unwrap();
-        // What comes by the clock alone, and goes on for ever, is no part of this.
+        // The timer of update-status, which fires for ever, is left out.
         lab.configure_model(&[("update-status-hook-interval", "0")]).unwrap();
         Self {
             name,
@@ -93,7 +93,7 @@ impl Scene {
         }
     }
 
-    /// A charm whose every handler ends as the move says.
+    /// Returns a charm whose every handler ends as the move says.
     fn charm(&self, text: &str) -> Charm {
         let unlucky = Rc::clone(&self.unlucky);
         charm(text).with_handler(move |_| match unlucky.get() {
@@ -102,32 +102,32 @@ impl Scene {
         })
     }
 
-    /// All that is due is done before the search begins.
+    /// Runs the model to rest before the search begins.
     pub(super) fn at_rest(mut self) -> Self {
         self.lab.run_until_idle().unwrap();
         self
     }
 
-    /// What operators may ask, by a name for people.
+    /// Adds a command of operators, with a name for messages.
     pub(super) fn with(mut self, name: &'static str, command: Command) -> Self {
         self.commands.push((name, command));
         self
     }
 
-    /// So much goes on at a time.
+    /// Sets the amount of concurrency.
     pub(super) fn crowd(mut self, crowd: Crowd) -> Self {
         self.crowd = crowd;
         self
     }
 
-    /// Moves of these kinds are left to longer searches.
+    /// Leaves moves of these kinds to longer searches.
     pub(super) fn without(mut self, kinds: &'static [&'static str]) -> Self {
         self.without = kinds;
         self
     }
 
-    /// The first two units of `a`, on the first two machines, are one as good as the other, and nothing is asked of
-    /// either that cannot be asked of both.
+    /// Declares the first two units of `a`, on the first two machines, to be equal. Each command must exist for
+    /// both.
     pub(super) fn with_twins(mut self) -> Self {
         self.twins = Some(Twins { units: ["a/0", "a/1"], machines: [0, 1] });
         self
@@ -137,7 +137,7 @@ impl Scene {
         self.twins
     }
 
-    /// Something is wrong.
+    /// Adds a defect.
     pub(super) fn planted(mut self, plant: Plant) -> Self {
         self.plant = plant;
         self
@@ -155,7 +155,7 @@ impl Scene {
         self.lab.clone()
     }
 
-    /// Every move that can be made.
+    /// Returns every possible move.
     pub(super) fn moves(&self, lab: &Lab) -> Vec<Move> {
         let mut moves = vec![Move::Tend, Move::Pass, Move::Restart];
         moves.push(if lab.is_running(AGENT) { Move::Kill } else { Move::Revive });
@@ -178,7 +178,7 @@ impl Scene {
         }
         moves.extend(flying.into_iter().map(Move::Finish));
         for unit in failed {
-            // Once time has passed, a failed hook is tried again by itself.
+            // With less concurrency the passing of time retries a failed hook.
             if self.crowd == Crowd::Any {
                 moves.push(Move::Resolve(unit.clone(), ResolveMode::Retry));
             }
@@ -192,7 +192,7 @@ impl Scene {
         moves
     }
 
-    /// Makes a move. What is refused changes nothing.
+    /// Makes a move. A refused one changes nothing.
     pub(super) fn perform(&self, lab: &mut Lab, step: &Move) -> Result<(), LabError> {
         let done = match step {
             Move::Begin(unit) => lab.begin(unit).map(|_| ()),
@@ -232,7 +232,7 @@ fn in_error(lab: &Lab) -> Vec<UnitName> {
     lab.state().unwrap().units().filter(failed).map(|unit| unit.name.clone()).collect()
 }
 
-/// Who can come to lead an application that nobody leads (U-41).
+/// Returns the units that can become leader of an application without one (U-41).
 fn candidates(lab: &Lab) -> Vec<UnitName> {
     let state = lab.state().unwrap();
     let leaderless = |unit: &UnitName| {
@@ -243,17 +243,17 @@ fn candidates(lab: &Lab) -> Vec<UnitName> {
     units
 }
 
-/// Removes an application.
+/// Returns the command that removes an application.
 pub(super) fn application(name: &str, force: Option<Force>) -> Command {
     Command::RemoveApplication { application: name.parse().unwrap(), force, storage: UnitStorage::Detach }
 }
 
-/// Removes a unit.
+/// Returns the command that removes a unit.
 pub(super) fn unit(name: &str, force: Option<Force>) -> Command {
     Command::RemoveUnit { unit: name.parse().unwrap(), force, storage: UnitStorage::Detach }
 }
 
-/// Removes the first relation that was made.
+/// Returns the command that removes the first relation.
 pub(super) fn relation(force: Option<Force>) -> Command {
     Command::RemoveRelation { relation: RelationSelector::Id(periapt_host_api::RelationId(0)), force }
 }

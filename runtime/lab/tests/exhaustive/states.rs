@@ -1,4 +1,4 @@
-//! What must be true of every state.
+//! Invariants of every state.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use periapt_lab::Lab;
 
 use super::plants::Plant;
 
-/// How long forced removal waits for agents here.
+/// The wait of forced removals, for agents, in seconds.
 const MAX_WAIT: u32 = 60;
 
-/// Whether all that was sent on its way has gone.
+/// Returns true if no removal is in progress.
 pub(super) fn nothing_is_dying(lab: &Lab) -> bool {
     let state = lab.state().unwrap();
     let alive = |life: Life| life == Life::Alive;
@@ -24,7 +24,7 @@ pub(super) fn nothing_is_dying(lab: &Lab) -> bool {
         && state.storages().all(|storage| alive(storage.life()))
 }
 
-/// What is wrong with a state.
+/// Checks a state, and returns its fault.
 pub(super) fn check(lab: &Lab, plant: Plant) -> Result<(), String> {
     the_dying_say_what_they_wait_for(lab, plant)?;
     force_ends_it(lab.clone(), plant)
@@ -65,14 +65,14 @@ fn the_dying_say_what_they_wait_for(lab: &Lab, plant: Plant) -> Result<(), Strin
     }
 }
 
-/// No agent does or says anything from here on.
+/// Checks that forced removal ends while no agent does or reports anything.
 fn force_ends_it(mut lab: Lab, plant: Plant) -> Result<(), String> {
     let fail = |error: periapt_lab::LabError| error.to_string();
     let applications: Vec<_> = lab.state().unwrap().applications().map(|it| it.name.clone()).collect();
     for application in applications {
         let force = Some(Force { max_wait: MAX_WAIT });
         let remove = Command::RemoveApplication { application, force, storage: UnitStorage::Detach };
-        // The end of one may have been the end of another.
+        // The end of one application may have been the end of another.
         let _ = lab.command(&remove);
     }
     lab.work().map_err(fail)?;
