@@ -1,4 +1,4 @@
-//! The command line: what can be asked for.
+//! The command line: the global options and the commands.
 
 use clap::Parser;
 
@@ -39,12 +39,12 @@ pub(crate) struct Cli {
     /// Taken for Juju's sake: nobody logs in by a browser
     #[arg(short = 'B', long, global = true, hide = true)]
     no_browser_login: bool,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// Under what all commands' options stand.
+/// The help heading of the options of all commands.
 const GLOBAL: &str = "Global options";
 
 const FIRST_STEPS: &str = "\
@@ -62,7 +62,7 @@ Grammar: of an option that is given twice the last counts, unless it is a list; 
 Completion: `periapt completion SHELL` prints what makes a shell ask for commands, options and names.";
 
 impl Cli {
-    /// Whether output is coloured.
+    /// Returns the choice of colours.
     pub(crate) fn color(&self) -> ColorChoice {
         match self.no_color {
             true => ColorChoice::Never,
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::grammar;
 
-    /// The commands in a text that shows their use, as words, without prompts and comments.
+    /// Returns the commands of an example text, split into words, without prompts and comments.
     fn examples(text: &str) -> Vec<Vec<String>> {
         let lines = text.lines().map(str::trim).map(|line| line.strip_prefix("$ ").unwrap_or(line));
         lines
@@ -90,7 +90,7 @@ mod tests {
             .collect()
     }
 
-    /// Words between blanks, but for those in single quotes.
+    /// Splits at blanks, except within single quotes.
     fn words(line: &str) -> Vec<String> {
         let mut words = Vec::new();
         for (index, part) in line.split('\'').enumerate() {
@@ -112,7 +112,7 @@ mod tests {
         examples.len()
     }
 
-    /// Of a command and all below it.
+    /// Checks the examples of a command and its subcommands, and returns their number.
     fn check_help(command: &clap::Command) -> usize {
         let own = command.get_after_help().map_or(0, |help| check(&help.to_string()));
         own + command.get_subcommands().map(check_help).sum::<usize>()
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn whatever_has_forms_goes_into_a_file_as_well() {
-        // A log and a status go on, and tell each form as it comes.
+        // A log and a status are streams with formats of their own.
         let streams = ["debug-log", "documentation"];
         for command in Cli::command().get_subcommands() {
             let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);

@@ -1,6 +1,6 @@
-//! The verbs of the command line: a file each in the folder of their group, or one for a few that belong together. A verb parses,
-//! calls, and prints. What several verbs need is in [`crate::parse`], [`crate::print`], [`crate::upload`] and
-//! [`crate::follow`]: no verb knows another, and no group another group.
+//! The verbs of the command line: one file each in the folder of their group, or one for a few related ones. A verb
+//! parses, calls, and prints. Code that several verbs need is in [`crate::parse`], [`crate::print`], [`crate::upload`]
+//! and [`crate::follow`]: no verb uses another, and no group another group.
 
 mod actions;
 mod applications;
@@ -22,10 +22,10 @@ use crate::{context::Context, error::Result};
 
 /// One verb of the command line. `clap` derives its arguments and its help, where it is declared.
 pub(crate) trait Verb {
-    /// Does it.
+    /// Runs the verb.
     async fn run(self, context: &Context) -> Result<()>;
 
-    /// Which runtime it runs on.
+    /// Returns the runtime that it needs.
     fn runtime(&self) -> Runtime<'_> {
         Runtime::OneThread
     }
@@ -34,15 +34,15 @@ pub(crate) trait Verb {
 /// The runtime that a verb's tasks run on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Runtime<'a> {
-    /// A thread of its own: it asks somebody else, and waits.
+    /// A thread of its own, for verbs that send requests and wait.
     OneThread,
-    /// All cores: it serves until somebody ends it.
+    /// All cores, for services.
     AllCores,
-    /// One that this function makes for itself, in a process that an agent or a controller has started with this argument.
+    /// A runtime that this function creates, in a process that an agent or a controller has started with this argument.
     Own(fn(&str) -> ExitCode, &'a str),
 }
 
-/// Declares verbs as an enum that `clap` reads and that runs the one that was read. The order is that of the help.
+/// Declares verbs as an enum that `clap` parses and that runs the parsed one. The help keeps the order.
 macro_rules! verbs {
     ($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $module:ident::$verb:ident),+ $(,)? }) => {
         $(#[$doc])*

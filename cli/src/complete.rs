@@ -1,7 +1,7 @@
-//! Shell completion: the shell asks this program what could stand where the cursor is, with the names that there are now.
+//! Shell completion: the shell asks this program for the words that may stand at the cursor, with the present names.
 //!
-//! `periapt completion bash` prints what makes a shell ask. It asks by running the program with [`VARIABLE`] set, and the
-//! words of its line behind `--`. What an argument takes is read off its value's name in the help: `APPLICATION[:ENDPOINT]`
+//! `periapt completion bash` prints a script for the shell. It runs the program with [`VARIABLE`] set, and the words of
+//! its line after `--`. The value's name in the help decides how an argument is completed: `APPLICATION[:ENDPOINT]`
 //! takes names of applications.
 
 mod live;
@@ -21,10 +21,10 @@ use crate::{
     grammar, output,
 };
 
-/// The variable that says which shell asks.
+/// The variable that names the asking shell.
 pub(crate) const VARIABLE: &str = "PERIAPT_COMPLETE";
 
-/// What can be named on a command line and be asked for.
+/// The kinds of names that are completed from the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Application,
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Controller,
 }
 
-/// By the words of values' names.
+/// The kinds by the words of value names.
 const KINDS: [(&str, Kind); 10] = [
     ("APPLICATION", Kind::Application),
     ("UNIT", Kind::Unit),
@@ -53,19 +53,19 @@ const KINDS: [(&str, Kind); 10] = [
     ("CONTROLLER", Kind::Controller),
 ];
 
-/// Answers a shell, if it is one that asks: whether it was.
+/// Answers a shell's request for completions. Returns true if this process was started for one.
 pub(crate) fn answered() -> Result<bool> {
     let asked = CompleteEnv::with_factory(command).var(VARIABLE);
     let directory = env::current_dir().ok();
     let answered = asked
         .try_complete(env::args_os(), directory.as_deref())
         .map_err(|error| Failure::new(error.to_string().trim_end().to_owned()))?;
-    // What has no end of line is still in the buffer.
+    // Output without a line break at its end is still in the buffer.
     output::flush()?;
     Ok(answered)
 }
 
-/// The command line, with what completes the names on it.
+/// Returns the command line, with completions of names.
 fn command() -> Command {
     with_names(grammar::shown())
 }
@@ -84,22 +84,22 @@ fn with_names(command: Command) -> Command {
     command.mut_subcommands(with_names)
 }
 
-/// What an argument names, in the order of its value's name.
+/// Returns the kinds of names of an argument, in the order of its value's name.
 fn kinds(argument: &clap::Arg) -> Vec<Kind> {
     let named = argument.get_value_names().map(|names| names.join(" "));
     let text = named.unwrap_or_else(|| argument.get_id().as_str().to_uppercase());
     let words = text.split(|c: char| !c.is_ascii_alphabetic());
     let kind = |word: &str| {
-        // `APPLICATIONS` takes them one by one.
+        // `APPLICATIONS` takes one name after the other.
         let one = word.strip_suffix('S').unwrap_or(word);
         KINDS.iter().find(|(name, _)| *name == word || *name == one).map(|(_, kind)| *kind)
     };
     words.filter_map(kind).collect()
 }
 
-/// What could stand there: names that begin as the word does. Where somebody does not answer, nothing.
+/// Returns the names that begin as the word does. An unreachable controller gives none.
 fn candidates(kinds: &[Kind], word: &str) -> Vec<CompletionCandidate> {
-    // Of several that are joined by commas the last is completed.
+    // The last of several names joined by commas is completed.
     let (before, last) = word.rsplit_once(',').map_or(("", word), |(before, last)| (before, last));
     let names = live::names(kinds, &Words::of_this_process()).unwrap_or_default();
     let fitting = names.into_iter().filter(|name| name.starts_with(last));

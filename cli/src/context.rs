@@ -1,4 +1,4 @@
-//! What every command has: the client's data, and the way to the controller and the model that are meant.
+//! The context of every command: the client's data, and the connection to the selected controller and model.
 
 mod environment;
 
@@ -38,12 +38,12 @@ pub(crate) struct ControllerArg {
     pub(crate) controller: Option<ControllerName>,
 }
 
-/// `[CONTROLLER:][USER/]MODEL`
+/// A reference to a model: `[CONTROLLER:][USER/]MODEL`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelRef {
-    /// None: the current one.
+    /// The controller; none means the current one.
     pub(crate) controller: Option<ControllerName>,
-    /// By name or UUID.
+    /// The model, by name or UUID.
     pub(crate) model: ModelSelector,
 }
 
@@ -59,48 +59,48 @@ impl FromStr for ModelRef {
     }
 }
 
-/// What every command is given.
+/// The context of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// The client's data.
     pub(crate) data: DataDir,
-    /// Where commands go if no option says it.
+    /// The selection by environment variables.
     pub(crate) environment: Environment,
-    /// Whether output is coloured.
+    /// The choice of colours.
     pub(crate) color: ColorChoice,
-    /// How much is said beside what was asked for.
+    /// The amount of messages beside the output.
     pub(crate) verbosity: Verbosity,
 }
 
-/// A controller that is known, and the way to it.
+/// A controller in the client's file, with a client for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Controller {
     /// This client's name for it.
     pub(crate) name: ControllerName,
-    /// What is known of it.
+    /// The entry in the client's file.
     pub(crate) entry: ControllerEntry,
-    /// The way to it.
+    /// The client.
     pub(crate) client: Client,
 }
 
-/// A model, and the way to its controller.
+/// A model, with its controller.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     /// Its controller.
     pub(crate) controller: Controller,
-    /// Which.
+    /// The model's name or UUID.
     pub(crate) selector: ModelSelector,
 }
 
 impl Context {
-    /// Tells a person what happened, unless they want to hear nothing.
+    /// Prints a message for the operator, unless `--quiet` is given.
     pub(crate) fn say(&self, text: impl fmt::Display) {
         if self.verbosity == Verbosity::Usual {
             note(spelled(&text.to_string()));
         }
     }
 
-    /// The named controller, or the current one.
+    /// Returns the named controller, or the current one.
     pub(crate) fn controller(&self, named: Option<&ControllerName>) -> Result<Controller> {
         let data = ClientData::read(&self.data)?;
         let named = match named {
@@ -118,7 +118,7 @@ impl Context {
         Ok(Controller { name, entry, client })
     }
 
-    /// The model that an option names, or else the environment.
+    /// Returns the model that an option names, or else the environment.
     pub(crate) fn named(&self, option: Option<&ModelRef>) -> Result<Option<ModelRef>> {
         match option {
             Some(named) => Ok(Some(named.clone())),
@@ -126,7 +126,7 @@ impl Context {
         }
     }
 
-    /// The named model, or the current one.
+    /// Returns the named model, or the current one.
     pub(crate) fn model(&self, arg: &ModelArg) -> Result<Model> {
         let named = self.named(arg.model.as_ref())?;
         let controller = self.controller(named.as_ref().and_then(|named| named.controller.as_ref()))?;
@@ -143,7 +143,7 @@ impl Context {
 }
 
 impl Controller {
-    /// Makes a model the one that commands go to.
+    /// Makes a model the current one.
     pub(crate) fn select(&self, data: &DataDir, model: Option<ModelName>) -> Result<()> {
         ClientData::update(data, |known| {
             let entry =
@@ -155,7 +155,7 @@ impl Controller {
 }
 
 impl Model {
-    /// The way to its controller.
+    /// Returns the client of its controller.
     pub(crate) fn client(&self) -> &Client {
         &self.controller.client
     }
@@ -165,7 +165,7 @@ impl Model {
         Ok(self.client().command(&self.selector, command).await?)
     }
 
-    /// Sends commands that stand each for itself, and reports each. Fails if one was refused.
+    /// Sends independent commands, and reports each. Fails if one was refused.
     pub(crate) async fn commands(
         &self,
         commands: Vec<Command>,
@@ -187,22 +187,22 @@ impl Model {
     }
 }
 
-/// How long a command waits for a controller that has too much to do: longer than many uploads at once take to be checked.
+/// The longest wait for a busy controller: longer than it takes to check many uploads at once.
 const BUSY_PATIENCE: Duration = Duration::from_secs(180);
 
-/// A client of the controller at a URL.
+/// Creates a client of the controller at a URL.
 pub(crate) fn client(url: &str) -> Result<Client> {
     Ok(Client::new(Options::new(url, Identity::Local).with_busy_patience(BUSY_PATIENCE))?)
 }
 
-/// A controller's models, in order of their names.
+/// Returns a controller's models, sorted by name.
 pub(crate) async fn models_by_name(client: &Client) -> Result<Vec<ModelSummary>> {
     let mut models = client.models().await?;
     models.sort_by(|one, other| (&one.name, &one.owner).cmp(&(&other.name, &other.owner)));
     Ok(models)
 }
 
-/// No such controller.
+/// Returns the error for an unknown controller.
 pub(crate) fn unknown_controller(name: &ControllerName) -> Failure {
     Failure::new(format!("controller {name} is not known")).with_hint("`periapt controllers` lists them")
 }

@@ -1,12 +1,12 @@
-//! What this user's client keeps: `$PERIAPT_DATA`, by default `periapt` in the user's data directory.
+//! The data of this user's client: `$PERIAPT_DATA`, by default `periapt` in the user's data directory.
 //!
 //! ```text
-//! client.json             the controllers that it knows, and which model of each is the current one
-//! client.lock             held while that file is changed
-//! controllers/NAME/       one that was bootstrapped here
-//!   controller.log        what the controller process logs; once it is large it is put aside as controller.log.1
-//!   starting.json         while it is being bootstrapped: by which processes
-//!   agent.log             what this machine's agent logs, in the same way
+//! client.json             the controllers, each with its current model
+//! client.lock             the lock on changes of that file
+//! controllers/NAME/       a controller that was bootstrapped here
+//!   controller.log        the controller's log; a large one is moved to controller.log.1
+//!   starting.json         the processes of a bootstrap in progress
+//!   agent.log             the log of this machine's agent, bounded likewise
 //!   controller/           the controller's store and blobs
 //!   agent/                the agent's charms and compiled code
 //! ```
@@ -26,15 +26,15 @@ pub(crate) use name::{ControllerName, ControllerNameError};
 
 use crate::error::{Explain as _, Failure, Result};
 
-/// The variable that says where the client's data lies.
+/// The variable that names the client's data directory.
 pub(crate) const DATA_VARIABLE: &str = "PERIAPT_DATA";
 
-/// The directory.
+/// The client's data directory.
 #[derive(Debug, Clone)]
 pub(crate) struct DataDir(PathBuf);
 
 impl DataDir {
-    /// Where the environment says; always absolute, because processes that outlive this one use it.
+    /// Returns the directory of the environment; always absolute, because processes that outlive this one use it.
     pub(crate) fn from_environment() -> Result<Self> {
         let path = locate(env::var_os(DATA_VARIABLE), env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
             .ok_or_else(|| {
@@ -44,7 +44,8 @@ impl DataDir {
         std::path::absolute(&path).explain(|| format!("{}", path.display())).map(Self)
     }
 
-    /// Where what can be made again is kept: `$PERIAPT_CACHE`, by default `periapt` in the user's cache directory.
+    /// Returns the cache directory, for files that can be made again: `$PERIAPT_CACHE`, by default `periapt` in
+    /// the user's cache directory.
     pub(crate) fn cache_from_environment() -> Result<PathBuf> {
         let path = periapt_pack::cache_directory(|name| env::var_os(name)).ok_or_else(|| {
             Failure::new("nobody says where a cache may lie").with_hint("set PERIAPT_CACHE or HOME")
@@ -52,22 +53,22 @@ impl DataDir {
         std::path::absolute(&path).explain(|| format!("{}", path.display()))
     }
 
-    /// The file with the controllers.
+    /// Returns the path of the file with the controllers.
     pub(crate) fn client_file(&self) -> PathBuf {
         self.0.join("client.json")
     }
 
-    /// The lock on it.
+    /// Returns the path of that file's lock.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.0.join("client.lock")
     }
 
-    /// Where a controller that was bootstrapped here lies.
+    /// Returns the directory of a controller that was bootstrapped here.
     pub(crate) fn controller(&self, name: &ControllerName) -> ControllerDir {
         ControllerDir(self.0.join("controllers").join(name.as_str()))
     }
 
-    /// The directory itself.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -79,7 +80,7 @@ fn locate(data: Option<OsString>, xdg_data: Option<OsString>, home: Option<OsStr
         .or_else(|| set(home).map(|path| path.join(".local/share/periapt")))
 }
 
-/// An empty variable counts as one that is not set.
+/// Returns a variable's value. An empty variable counts as not set.
 fn set(value: Option<OsString>) -> Option<PathBuf> {
     value.filter(|value| !value.is_empty()).map(PathBuf::from)
 }
@@ -89,27 +90,27 @@ fn set(value: Option<OsString>) -> Option<PathBuf> {
 pub(crate) struct ControllerDir(PathBuf);
 
 impl ControllerDir {
-    /// The directory itself.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The controller's own data.
+    /// Returns the directory of the controller's own data.
     pub(crate) fn controller(&self) -> PathBuf {
         self.0.join("controller")
     }
 
-    /// The local agent's data.
+    /// Returns the directory of the local agent's data.
     pub(crate) fn agent(&self) -> PathBuf {
         self.0.join("agent")
     }
 
-    /// What the controller logs.
+    /// Returns the path of the controller's log.
     pub(crate) fn controller_log(&self) -> PathBuf {
         self.0.join("controller.log")
     }
 
-    /// What the local agent logs.
+    /// Returns the path of the local agent's log.
     pub(crate) fn agent_log(&self) -> PathBuf {
         self.0.join("agent.log")
     }

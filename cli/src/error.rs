@@ -1,4 +1,4 @@
-//! What a command ends with when it does not succeed.
+//! The failures of commands.
 
 use std::{fmt, io};
 
@@ -10,47 +10,47 @@ use crate::{misuse, output::one_line, program::spelled};
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// Why a command did not do what it was asked.
+/// The reason why a command did not succeed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It could not, or was refused.
+    /// The command failed, or was refused.
     Failed {
-        /// What was wrong, and where; without a full stop.
+        /// The cause and its place, without a full stop.
         message: String,
-        /// What to do about it.
+        /// The advice.
         hint: Option<String>,
     },
-    /// A signal ended it.
+    /// A signal ended the command.
     Interrupted {
-        /// What was interrupted, and what became of it.
+        /// The interrupted work, and its state.
         message: String,
         /// The signal's number.
         signal: u8,
     },
-    /// The command line makes no sense, though each of its options does.
+    /// The command line is invalid, though each of its options is valid.
     Misused(String),
-    /// Whoever read the output has gone (`periapt status | head`): nobody is left to be told.
+    /// The reader of the output has closed it (`periapt status | head`), so no message is needed.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure that needs no hint.
+    /// Creates a failure without a hint.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Failed { message: message.into(), hint: None }
     }
 
-    /// Options that do not go together.
+    /// Creates a failure for options that exclude each other.
     pub(crate) fn misused(message: impl Into<String>) -> Self {
         Self::Misused(message.into())
     }
 
-    /// The controller answered a command as another one.
+    /// Creates a failure for an answer that does not belong to the command.
     pub(crate) fn unexpected(answer: &Answer) -> Self {
         Self::new(format!("the controller answered otherwise than this command expects: {answer:?}"))
             .with_hint("client and controller may be of different versions: `periapt controllers` shows them")
     }
 
-    /// Says what to do about it.
+    /// Adds a hint.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         match self {
             Self::Failed { message, .. } => Self::Failed { message, hint: Some(hint.into()) },
@@ -61,18 +61,18 @@ impl Failure {
         }
     }
 
-    /// With which code the process ends, where it says this.
+    /// Returns the exit code of a process that ends with this failure.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { .. } => 1,
             Self::Misused(_) => misuse::CODE,
-            // As a shell tells it of a process that the signal itself has ended.
+            // The exit code that shells give a process ended by the signal.
             Self::Interrupted { signal, .. } => signal.saturating_add(128),
             Self::OutputClosed => 0,
         }
     }
 
-    /// Tells what went wrong behind it, too, when what had been begun was undone.
+    /// Adds the failure of a clean-up, if it failed, too.
     pub(crate) fn and_undoing(self, undone: Result<()>) -> Self {
         match (self, undone) {
             (Self::Failed { message, hint }, Err(Self::Failed { message: then, .. })) => {
@@ -117,7 +117,7 @@ impl From<ClientError> for Failure {
         };
         let message = match &error {
             ClientError::Refused(refusal) => match &refusal.subject {
-                // The subject is said once, whether or not the message names it.
+                // The subject appears once, in the message or before it.
                 Some(subject) if !names(&refusal.message, subject) => {
                     format!("{}: {}", one_line(subject), refusal.message)
                 }
@@ -135,12 +135,13 @@ impl From<periapt_host_api::Refusal> for Failure {
     }
 }
 
-/// Whether a message names a subject, such as `unit mysql/0`: as it is, or with the name in quotes.
+/// Returns true if a message names a subject, such as `unit mysql/0`, with or without quotes around
+/// the name.
 fn names(message: &str, subject: &str) -> bool {
     message.replace('"', "").contains(&subject.replace('"', ""))
 }
 
-/// What helps for a whole kind of refusal; the message itself says the rest.
+/// Returns the hint for a kind of refusal. The message has the details.
 fn hint_of(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
@@ -166,7 +167,7 @@ impl From<crate::parse::ParseError> for Failure {
     }
 }
 
-/// Writing to standard output is the one I/O that needs no words of its own.
+/// Converts errors of standard output, the one I/O whose errors need no context.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -176,9 +177,9 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Says what was being done when something failed.
+/// Adds the failed action to an error.
 pub(crate) trait Explain<T> {
-    /// `WHAT: ERROR`
+    /// Converts the error to a failure `WHAT: ERROR`.
     fn explain(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -188,13 +189,13 @@ impl<T, E: fmt::Display> Explain<T> for Result<T, E> {
     }
 }
 
-/// An error with what caused it, from the outside in, on one line.
+/// Converts an error with its causes, the outermost first, to one line.
 pub(crate) fn with_source(error: impl std::error::Error) -> Failure {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let text = cause.to_string();
-        // Some errors say their cause themselves.
+        // Some errors include their cause.
         if !message.contains(&text) {
             message = format!("{message}: {text}");
         }

@@ -1,4 +1,4 @@
-//! Following a controller while it changes something, until that is done.
+//! Progress of changes at a controller, until they are done.
 
 pub(crate) mod destroyed;
 pub(crate) mod removal;

@@ -1,11 +1,11 @@
-//! How command lines are read, one rule for all commands: as programs that were written for Juju write them.
+//! The grammar of command lines, one for all commands, compatible with programs written for Juju.
 //!
-//! - Of an option that is given twice the last counts, unless it is a list.
-//! - A flag takes its value behind `=`: `--force=true`, `--reveal=false`.
-//! - An option of text takes the next word whatever it begins with: `--info '- first'`.
+//! - An option given twice has its last value, unless it is a list.
+//! - A flag takes its value after `=`: `--force=true`, `--reveal=false`.
+//! - An option of text takes the next word, whatever it begins with: `--info '- first'`.
 //!
-//! The commands themselves say nothing of this. Help shows flags as flags: what is shown and what reads are two trees
-//! of one origin.
+//! The commands themselves declare none of this. Help shows flags as flags, so there are two trees of one origin: one
+//! for help, one for parsing.
 
 use std::{any::TypeId, ffi::OsStr, path::PathBuf};
 
@@ -14,28 +14,29 @@ use periapt_host_api::truth;
 
 use crate::{args::Cli, output::escaped, program};
 
-/// What flags are in a tree.
+/// The form of flags in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flags {
-    /// Options whose value can be left out: as they are read.
+    /// Options whose value can be left out, for parsing.
     WithValues,
-    /// Flags: as they are shown.
+    /// Plain flags, for help.
     Alone,
 }
 
-/// The command line as help, the document and completion show it.
+/// Returns the command line for help, documentation and completion.
 pub(crate) fn shown() -> Command {
     command(Flags::Alone)
 }
 
-/// Reads a command line, the program's name first.
+/// Parses a command line, the program's name first.
 pub(crate) fn read<T: AsRef<OsStr>>(words: &[T]) -> Result<Cli, clap::Error> {
     let words = words.iter().map(AsRef::as_ref);
     let mut command = command(Flags::WithValues);
     let read =
         command.try_get_matches_from_mut(words.clone()).and_then(|matches| Cli::from_arg_matches(&matches));
     read.map_err(|error| {
-        // The same, in words in which flags are flags: help is one of these, too. What errors repeat of a line is text.
+        // The help tree parses the line again, so that help and errors show plain flags. The words that errors repeat
+        // are escaped.
         let clean = words.map(|word| escaped(&word.to_string_lossy()).into_owned());
         match shown().try_get_matches_from(clean) {
             Err(told) if told.kind() == error.kind() => told,
@@ -56,7 +57,7 @@ fn with_rules(command: Command, flags: Flags) -> Command {
     command.mut_args(|argument| with_rule(argument, flags)).mut_subcommands(|below| with_rules(below, flags))
 }
 
-/// The same, with help in which commands begin with the name by which the program was called.
+/// Returns the command with help that has the name by which the program was called.
 fn with_name(mut command: Command) -> Command {
     let spelled = |text: &StyledStr| program::spelled(&text.to_string()).into_owned();
     if let Some(text) = command.get_about().map(spelled) {
@@ -94,7 +95,7 @@ fn with_rule(argument: Arg, flags: Flags) -> Arg {
 }
 
 fn with_value(flag: Arg) -> Arg {
-    // Set by itself it is false where it is not given; an option that may be left out says so otherwise.
+    // A flag that `clap` sets to true is false by default; an option that may be left out has its own default.
     let is_set_alone =
         matches!(flag.get_action(), ArgAction::SetTrue) && flag.get_default_values().is_empty();
     let flag = flag.action(ArgAction::Set).num_args(0..=1).require_equals(true).value_name("true|false");
@@ -105,12 +106,12 @@ fn with_value(flag: Arg) -> Arg {
     }
 }
 
-/// The value of a flag that is neither true nor false.
+/// The error for a flag's value that is neither true nor false.
 #[derive(Debug, thiserror::Error)]
 #[error("write true or false")]
 struct NoTruth;
 
-/// As Juju reads it.
+/// Parses a boolean as Juju does.
 fn read_truth(text: &str) -> Result<bool, NoTruth> {
     truth::parse(text).ok_or(NoTruth)
 }
@@ -133,7 +134,7 @@ mod tests {
         shown().debug_assert();
     }
 
-    /// A command's arguments, and those of all below it.
+    /// Returns the arguments of a command and its subcommands.
     fn arguments(command: &Command) -> Vec<(String, Arg)> {
         let own = command.get_arguments().map(|it| (command.get_name().to_owned(), it.clone()));
         own.chain(command.get_subcommands().flat_map(arguments)).collect()

@@ -1,19 +1,19 @@
-//! Help in Juju's words: `help hook-tool relation-get` is the command `help-hook-commands relation-get`.
+//! Juju's help topics: `help hook-tool relation-get` is the command `help-hook-commands relation-get`.
 
 use std::ffi::{OsStr, OsString};
 
-/// What Juju calls the tools that charms run, and under which verb they are explained here.
+/// Juju's names of help topics on charms' tools, with the verbs that explain them here.
 const TOPICS: [(&[&str], &str); 2] = [
     (&["hook-tool", "hook-tools", "hook-command", "hook-commands"], "help-hook-commands"),
     (&["action-command", "action-commands"], "help-action-commands"),
 ];
 
-/// The arguments, the program's name first, with a topic of `help` in the place of its verb.
+/// Replaces a topic of `help` in the arguments by its verb. The program's name comes first.
 pub(crate) fn resolved(arguments: Vec<OsString>) -> Vec<OsString> {
     let asked = |at: usize| arguments.get(at).and_then(|word| OsStr::to_str(word));
     let (Some("help"), Some(topic)) = (asked(1), asked(2)) else { return arguments };
     let verb = match topic {
-        // All of them: what `help` says without a topic.
+        // The topic of all commands is `help` itself.
         "commands" => "help",
         topic => match TOPICS.iter().find(|(names, _)| names.contains(&topic)) {
             Some((_, verb)) => verb,

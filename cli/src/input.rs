@@ -1,7 +1,7 @@
-//! What commands read: files and standard input, never more than what they are for.
+//! The input of commands: files and standard input, each with a bound.
 //!
-//! A text that an option names may come from anything that ends, such as `<(command)` or `/dev/stdin`; what is deployed must
-//! be a regular file, so that nothing waits for a writer who never comes.
+//! A text that an option names may come from any source that ends, such as `<(command)` or `/dev/stdin`. A deployed
+//! file must be a regular one, so that no read waits for a writer.
 
 use std::{
     fmt,
@@ -13,18 +13,18 @@ use std::{
 
 use crate::error::{Explain as _, Failure, Result};
 
-/// The most that is read of a text: settings, parameters, a bundle. The controller takes less of each.
+/// The largest text in bytes: settings, parameters, a bundle. The controller accepts less of each.
 pub(crate) const MAX_TEXT: u64 = 16 << 20;
 
-/// The longest answer to a question.
+/// The longest answer to a question, in bytes.
 const MAX_ANSWER: u64 = 1 << 10;
 
-/// Reads a text, whatever it comes from.
+/// Reads a text from any source.
 pub(crate) fn text(path: &Path) -> Result<String> {
     text_within(path, MAX_TEXT)
 }
 
-/// The same, where `-` is standard input.
+/// Reads a text from any source, or from standard input for `-`.
 pub(crate) fn text_or_stdin(path: &Path) -> Result<String> {
     match path.as_os_str() == "-" {
         true => in_utf8(within(io::stdin().lock(), MAX_TEXT, &"standard input")?, &"standard input"),
@@ -32,12 +32,12 @@ pub(crate) fn text_or_stdin(path: &Path) -> Result<String> {
     }
 }
 
-/// Reads a text of at most so many bytes.
+/// Reads a text of at most `most` bytes.
 pub(crate) fn text_within(path: &Path, most: u64) -> Result<String> {
     in_utf8(bytes(path, most)?, &path.display())
 }
 
-/// Reads at most so many bytes, whatever they come from.
+/// Reads at most `most` bytes from any source.
 pub(crate) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = File::open(path).explain(|| format!("cannot read {}", path.display()))?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
@@ -47,11 +47,11 @@ pub(crate) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// Opens a regular file. Waits for nobody: a FIFO is refused, whether or not somebody writes into it.
+/// Opens a regular file. A FIFO is refused, so the call never waits for a writer.
 pub(crate) fn regular(path: &Path) -> Result<File> {
     let failed = || format!("cannot read {}", path.display());
     let not_regular = || Failure::new(format!("{} is not a regular file", path.display()));
-    // A device does something when it is opened.
+    // Opening a device may have effects.
     if !fs::metadata(path).explain(failed)?.is_file() {
         return Err(not_regular());
     }
@@ -63,7 +63,7 @@ pub(crate) fn regular(path: &Path) -> Result<File> {
     }
 }
 
-/// Reads at most so many bytes of a regular file.
+/// Reads at most `most` bytes of a regular file.
 pub(crate) fn regular_bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     within(regular(path)?, most, &path.display())
 }
@@ -73,7 +73,7 @@ pub(crate) fn regular_text(path: &Path) -> Result<String> {
     in_utf8(regular_bytes(path, MAX_TEXT)?, &path.display())
 }
 
-/// The end of a file from a place on, at most so many bytes; nothing of what cannot be read.
+/// Reads at most `most` bytes from the end of a file, after `from`. An unreadable file is empty.
 pub(crate) fn tail(path: &Path, from: u64, most: u64) -> Vec<u8> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
@@ -86,7 +86,7 @@ pub(crate) fn tail(path: &Path, from: u64, most: u64) -> Vec<u8> {
     read().unwrap_or_default()
 }
 
-/// The lines of standard input, each of at most so many bytes.
+/// Iterates over the lines of standard input, each of at most `most` bytes.
 pub(crate) fn lines(most: u64) -> impl Iterator<Item = Result<String>> {
     let mut input = io::stdin().lock();
     std::iter::from_fn(move || line(&mut input, most).transpose())
@@ -103,17 +103,17 @@ fn line(input: &mut impl BufRead, most: u64) -> Result<Option<String>> {
     }
 }
 
-/// Whether a person types standard input.
+/// Returns true if standard input is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::IsTerminal::is_terminal(&io::stdin())
 }
 
-/// Waits until standard input holds something, or ends: whether it was the former.
+/// Waits for standard input. Returns true if it has a byte, false if it ends.
 pub(crate) fn has_word() -> bool {
     io::stdin().lock().read_exact(&mut [0]).is_ok()
 }
 
-/// What a person answers; without an end of line where the input ends.
+/// Reads an operator's answer, without a line break if the input ends.
 pub(crate) fn answer() -> io::Result<String> {
     let mut answer = String::new();
     io::stdin().lock().take(MAX_ANSWER).read_line(&mut answer)?;

@@ -12,13 +12,13 @@ use crate::{
     process::{Detached, Ended, ProcessId, Started},
 };
 
-/// How long a service may take until it answers: a large store is read from the disk first.
+/// The longest start of a service: it may read a large store from the disk.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a service may take to end by itself.
+/// The longest wait for a service to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
 
-/// Starts the controller whose data lies in a directory, and waits until it answers; `at` is its URL.
+/// Starts the controller with its data in a directory, and waits until it answers. `at` in the result is its URL.
 pub(crate) async fn start_controller(
     name: &ControllerName,
     directory: &ControllerDir,
@@ -33,7 +33,7 @@ pub(crate) async fn start_controller(
     Detached { what: "controller", arguments, log: &log, patience: STARTS_WITHIN }.start(record).await
 }
 
-/// Starts this machine's agent, and waits until the controller has taken it.
+/// Starts this machine's agent, and waits until it has registered.
 pub(crate) async fn start_agent(
     name: &AgentName,
     directory: &ControllerDir,
@@ -48,7 +48,7 @@ pub(crate) async fn start_agent(
     Detached { what: "agent", arguments, log: &log, patience: STARTS_WITHIN }.start(record).await
 }
 
-/// Waits until the controller says that an agent is there: then units are placed on it.
+/// Waits until the controller has the agent's stream: from then on units run on it.
 pub(crate) async fn alive(url: &str, name: &AgentName) -> Result<()> {
     let client = client(url)?;
     let deadline = Instant::now() + STARTS_WITHIN;
@@ -65,7 +65,7 @@ pub(crate) async fn alive(url: &str, name: &AgentName) -> Result<()> {
     Ok(())
 }
 
-/// Ends both, the agent first. Answers what had to be killed.
+/// Ends both, the agent first. Returns the names of those that had to be killed.
 pub(crate) async fn end(local: &Local) -> Result<Vec<&'static str>> {
     let mut killed = Vec::new();
     let agent = local.agent.as_ref().map(|agent| ("agent", &agent.process));
@@ -77,7 +77,8 @@ pub(crate) async fn end(local: &Local) -> Result<Vec<&'static str>> {
     Ok(killed)
 }
 
-/// Waits on a thread of its own: a controller that stops waits in turn for this client's connection to say goodbye.
+/// Ends a process. It waits on another thread, because a stopping controller waits in turn for this client's
+/// connection to close.
 pub(crate) async fn end_process(process: &ProcessId) -> Result<Ended> {
     let process = process.clone();
     let ended = tokio::task::spawn_blocking(move || process.end(ENDS_WITHIN)).await;

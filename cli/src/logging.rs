@@ -1,4 +1,4 @@
-//! What the program says of its own doings: on standard error, never between its output.
+//! The program's log, on standard error, apart from its output.
 
 use tracing_subscriber::EnvFilter;
 
@@ -8,10 +8,10 @@ use crate::{
     output,
 };
 
-/// The variable with which more than the options allow can be asked for, as in `periapt_agent=trace`.
+/// The variable that sets log levels beyond those of the options, as in `periapt_agent=trace`.
 pub(crate) const LOG_VARIABLE: &str = "PERIAPT_LOG";
 
-/// Starts it; once.
+/// Starts the log. Called once.
 pub(crate) fn start(cli: &Cli) {
     let level = match (cli.debug, cli.verbose || cli.show_log, cli.quiet, is_process(cli)) {
         (true, ..) => "debug",
@@ -27,7 +27,7 @@ pub(crate) fn start(cli: &Cli) {
         .init();
 }
 
-/// A service, or a process of one: what they log is all that is heard of them.
+/// Returns true for a service, or a process of one, whose log is its only message.
 fn is_process(cli: &Cli) -> bool {
     match cli.command.runtime() {
         Runtime::OneThread => false,

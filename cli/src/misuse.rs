@@ -1,4 +1,4 @@
-//! What is said to a command line that makes no sense.
+//! The answer to an invalid command line.
 
 use std::process::ExitCode;
 
@@ -12,11 +12,11 @@ use crate::{
 /// The exit code: Juju's, and the parser's own.
 pub(crate) const CODE: u8 = 2;
 
-/// Answers a command line that was not read: with help or a version if one was wanted, else with an error as all others
-/// are, `ERROR` first.
+/// Answers a command line that could not be parsed, or that asks for help or a version: with that text, or with an
+/// error, `ERROR` first.
 ///
 /// # Errors
-/// Help that cannot be written.
+/// The help cannot be written.
 pub(crate) fn answer(error: &clap::Error) -> Result<ExitCode> {
     if matches!(
         error.kind(),

@@ -1,7 +1,7 @@
-//! What Juju has and Periapt has not, on purpose: whoever types it is told why, and what there is instead.
+//! Juju's verbs and options that Periapt leaves out on purpose: the error has the reason, and an alternative.
 //!
-//! `docs/juju-differences.md` lists the same. What is only not there yet is not in here. `juju.txt` is all that Juju
-//! has: a test finds each command and each option either here or in the command line.
+//! `docs/juju-differences.md` lists the same. Features that are only missing so far are not in here. `juju.txt`
+//! lists all commands and options of Juju: a test finds each either here or in the command line.
 
 mod options;
 mod verbs;
@@ -14,7 +14,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use self::{options::OPTIONS, verbs::VERBS};
 use crate::{error::Failure, grammar};
 
-/// What is said to a command line that was not understood because it is Juju's; none for all others.
+/// Returns the failure for an invalid command line that is Juju's. None for others.
 pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<Failure> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -39,7 +39,7 @@ fn verb(verb: &str) -> Option<Failure> {
 }
 
 fn option(verb: &str, option: &str) -> Option<Failure> {
-    // As it is named in the error, it may have a value.
+    // The error's option may have a value.
     let name = option.split('=').next().unwrap_or(option);
     let of_verb = |verbs: &[&str]| verbs.is_empty() || verbs.contains(&verb);
     let found = OPTIONS.iter().find(|reason| of_verb(reason.verbs) && reason.options.contains(&name))?;

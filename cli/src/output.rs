@@ -1,8 +1,8 @@
-//! What commands print, and where: all that this program writes for people and for other programs goes through here.
+//! The output of commands: all that this program writes for people and for other programs.
 //!
-//! People are shown tables and sentences, in which a stranger's text cannot steer their terminal; programs are given JSON,
-//! YAML and values, byte for byte. `tests/tests/walls` sees to it that no other module writes to standard output or standard
-//! error, or into a file that a user names.
+//! People get tables and sentences, in which untrusted text cannot steer their terminal. Programs get JSON, YAML and
+//! values, byte for byte. `tests/tests/walls` checks that no other module writes to standard output or standard error,
+//! or into a file that a user names.
 
 mod escape;
 mod file;
@@ -26,7 +26,7 @@ pub(crate) use times::Times;
 
 use jiff::Timestamp;
 
-/// A time for people: to the second, in UTC.
+/// Formats a time for people: to the second, in UTC.
 pub(crate) fn to_the_second(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }

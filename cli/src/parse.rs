@@ -1,4 +1,4 @@
-//! What several verbs read from a command line.
+//! Parsers of command-line words that several verbs share.
 
 pub(crate) mod base;
 pub(crate) mod bindings;
@@ -16,28 +16,28 @@ use periapt_host_api::{NameError, offer::OfferUrlError, storage::DirectiveError}
 
 use crate::data::ControllerNameError;
 
-/// A word of a command line that is not what it should be: what is wrong with it, or what would be right.
+/// An invalid word of a command line: the mistake, or the valid form.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ParseError {
-    /// It has another form.
+    /// The word has another form.
     #[error("{0}")]
     Form(String),
-    /// A name in it cannot be one.
+    /// A name in it is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A controller's name in it cannot be one.
+    /// A controller's name in it is invalid.
     #[error(transparent)]
     Controller(#[from] ControllerNameError),
-    /// An offer's URL in it cannot be one.
+    /// An offer's URL in it is invalid.
     #[error(transparent)]
     Offer(#[from] OfferUrlError),
-    /// What it asks of storage cannot be.
+    /// A storage directive in it is invalid.
     #[error(transparent)]
     Directive(#[from] DirectiveError),
 }
 
 impl ParseError {
-    /// It has another form.
+    /// Creates an error about a word's form.
     pub(crate) fn form(text: impl Into<String>) -> Self {
         Self::Form(text.into())
     }

@@ -1,4 +1,4 @@
-//! What several verbs print.
+//! Output that several verbs share.
 
 pub(crate) mod constraints;
 pub(crate) mod identity;

@@ -1,5 +1,5 @@
-//! What this program is called: hints and examples name it as whoever reads them called it. Juju's clients and people's
-//! fingers reach it by a link named `juju`.
+//! The name of this program: hints and examples use the name by which it was called. Juju's clients and users' habits
+//! call it by a link named `juju`.
 
 use std::{
     borrow::Cow,
@@ -11,41 +11,41 @@ use std::{
 /// Its own name, in which all texts are written.
 pub(crate) const OWN: &str = "periapt";
 
-/// This program's file, by which it starts itself again. A process that goes on after its file was replaced or removed
+/// The path of this program's file, by which it starts itself again. A process whose file was replaced or removed
 /// starts others of the same version.
 pub(crate) const FILE: &str = "/proc/self/exe";
 
 static NAME: OnceLock<String> = OnceLock::new();
 
-/// Notes by which name it was called: the last part of the first argument. The first call counts.
+/// Records the name by which it was called: the last part of the first argument. The first call counts.
 pub(crate) fn called_by(argument: Option<&OsStr>) {
     if let Some(name) = argument.and_then(name_in) {
         let _ = NAME.set(name);
     }
 }
 
-/// Gives a process that was started by [`FILE`] this program's name where processes are listed.
+/// Sets this program's name in process listings, if it was started by [`FILE`].
 pub(crate) fn name_process() {
     let by_file = Path::new(FILE).file_name().map(OsStr::as_encoded_bytes);
     if rustix::thread::name().is_ok_and(|name| Some(name.as_bytes()) == by_file)
         && let Ok(own) = CString::new(OWN)
     {
-        // It is for people's eyes.
+        // The name is for people alone, so an error does not matter.
         let _ = rustix::thread::set_name(&own);
     }
 }
 
-/// The name by which it was called.
+/// Returns the name by which it was called.
 pub(crate) fn name() -> &'static str {
     NAME.get().map_or(OWN, String::as_str)
 }
 
-/// A text for people, in which commands begin with the name by which this program was called.
+/// Returns a text for people, in which commands have the name by which this program was called.
 pub(crate) fn spelled(text: &str) -> Cow<'_, str> {
     spelled_as(text, name())
 }
 
-/// A name that can be typed as it is; others are not worth showing.
+/// Returns a name that can be typed as it is. Others are not shown.
 fn name_in(argument: &OsStr) -> Option<String> {
     let name = Path::new(argument).file_name()?.to_str()?;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -67,14 +67,14 @@ fn spelled_as<'a>(text: &'a str, name: &str) -> Cow<'a, str> {
     Cow::Owned(spelled)
 }
 
-/// Whether what stands before a word makes it the first of a command: a quote, a line's beginning, an indentation, or
-/// what joins it to another command.
+/// Returns true if the text before a word makes it the first of a command: a quote, a line's beginning, an indentation,
+/// or an operator that joins commands.
 fn begins_command(before: &str) -> bool {
     let quoted = before.is_empty() || before.ends_with(['`', '\'', '\n', '\t']);
     quoted || ["  ", "& ", "| ", "$ "].iter().any(|end| before.ends_with(end))
 }
 
-/// Whether a verb or an option follows.
+/// Returns true if a verb or an option follows.
 fn goes_on_as_command(after: &str) -> bool {
     let mut letters = after.chars();
     letters.next() == Some(' ')

@@ -1,4 +1,4 @@
-//! Asking a person before something cannot be taken back.
+//! Confirmation of changes that cannot be undone.
 
 use clap::Args;
 
@@ -8,7 +8,7 @@ use crate::{
     output::tell,
 };
 
-/// Whether to ask at all.
+/// The option that skips the question.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PromptArg {
     /// Do not ask for confirmation
@@ -17,16 +17,16 @@ pub(crate) struct PromptArg {
 }
 
 impl PromptArg {
-    /// Says what will happen and waits for a yes; anything else, or nobody there, is a no.
+    /// Prints the consequences, and waits for a yes. Any other answer, or none, is a no.
     pub(crate) fn confirm(&self, what: &str) -> Result<()> {
         if self.no_prompt {
             return Ok(());
         }
-        // A question that nobody saw has no answer.
+        // Without a reader of the question there is no answer.
         tell(&format!("WARNING {what}\n\nContinue [y/N]? ")).explain(|| "cannot ask".to_owned())?;
         let answer = input::answer().explain(|| "cannot read the answer".to_owned())?;
         if !answer.ends_with('\n') {
-            // Nobody has ended the line of the question.
+            // The input ended, so the question's line has no line break.
             tell("\n").explain(|| "cannot ask".to_owned())?;
         }
         match answer.trim().to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! What the two services, controller and agent, have in common as processes.
+//! The process side of the two services, controller and agent.
 
 mod log;
 
@@ -13,13 +13,13 @@ use crate::{
     process::{FAILED, READY, end_with_parent},
 };
 
-/// Says on standard output that the service answers, and at what. Whoever started it may have gone.
+/// Prints on standard output that the service answers, with its address. The starter may have gone.
 pub(crate) fn announce(at: &impl fmt::Display) {
     say(READY, at);
 }
 
-/// Says on standard output why a service in the background ends, in case whoever started it still waits for it to
-/// answer: its log may be on a disk that is full.
+/// Prints on standard output why a background service ends, for a starter that still waits: the log may be on a full
+/// disk.
 pub(crate) fn told(result: Result<()>) -> Result<()> {
     if let Err(failure) = &result {
         say(FAILED, &failure.to_string().replace('\n', "; "));
@@ -33,7 +33,7 @@ fn say(word: &str, what: &impl fmt::Display) {
     }
 }
 
-/// Cancelled by SIGTERM or SIGINT. From now on neither ends the process by itself.
+/// Returns a token that SIGTERM or SIGINT cancels. From now on neither ends the process by itself.
 pub(crate) fn cancelled_by_signal() -> Result<CancellationToken> {
     let what = || "cannot listen to signals".to_owned();
     let mut terminate = signal(SignalKind::terminate()).explain(what)?;
@@ -50,9 +50,8 @@ pub(crate) fn cancelled_by_signal() -> Result<CancellationToken> {
     Ok(cancel)
 }
 
-/// Goes on without the terminal that the service was started from, which may be closed, and keeps the log small to
-/// which standard error goes. Standard input is a leash: the service ends with the process that has started it, until that
-/// one has written down that it runs.
+/// Leaves the terminal's session, which may be closed, and keeps the log small that standard error goes to. Standard
+/// input is a leash: the service ends with its starter, until that has recorded it.
 pub(crate) fn detach(log: PathBuf) -> Result<()> {
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the service leads its session already");

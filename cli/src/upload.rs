@@ -1,4 +1,4 @@
-//! Files on their way from this machine to a controller.
+//! Uploads of files to a controller.
 
 pub(crate) mod charm;
 pub(crate) mod resource;

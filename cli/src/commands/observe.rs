@@ -1,4 +1,4 @@
-//! What a model does, and what helps where it is stuck.
+//! Status, logs and journal of a model, and verbs that unblock its units.
 
 mod cancel_event;
 mod debug_log;
@@ -15,7 +15,7 @@ mod wait_for;
 use super::{Verb, verbs};
 
 verbs! {
-    /// What a model does, and what helps where it is stuck.
+    /// Status, logs and journal of a model, and verbs that unblock its units.
     Observe {
         status::Status,
         show_unit::ShowUnit,

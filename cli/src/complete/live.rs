@@ -1,4 +1,4 @@
-//! The names that there are now.
+//! The present names at the controller.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,10 +13,11 @@ use crate::{
     output::{ColorChoice, Verbosity},
 };
 
-/// How long a person waits for a completion at most; they type on meanwhile.
+/// The longest wait for a completion; users type on meanwhile.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// All names of these kinds, as far as the line says where. Fails where the controller does not answer in time.
+/// Returns all names of these kinds, for the model or application that the line names. Fails if the controller
+/// does not answer in time.
 pub(super) fn names(kinds: &[Kind], words: &Words) -> Result<Vec<String>> {
     let context = Context {
         data: DataDir::from_environment()?,

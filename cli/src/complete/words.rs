@@ -1,4 +1,4 @@
-//! The line that is completed, as far as it says what is meant.
+//! The line to complete, which names the model, the controller and the unit.
 
 use std::env;
 
@@ -9,13 +9,13 @@ use crate::context::{ModelArg, ModelRef};
 pub(super) struct Words(Vec<String>);
 
 impl Words {
-    /// The words behind `--`, where a shell puts them.
+    /// Returns the words after `--`, where a shell puts them.
     pub(super) fn of_this_process() -> Self {
         let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
         Self(words.skip_while(|word| word != "--").skip(1).collect())
     }
 
-    /// The model that the line names, if any.
+    /// Returns the model that the line names, if any.
     pub(super) fn model(&self) -> ModelArg {
         let after = |at: usize| self.0.get(at + 1).cloned();
         let named = self.0.iter().enumerate().find_map(|(at, word)| match word.as_str() {
@@ -25,14 +25,14 @@ impl Words {
         ModelArg { model: named.and_then(|text| text.parse::<ModelRef>().ok()) }
     }
 
-    /// The controller that the line names.
+    /// Returns the controller that the line names.
     pub(super) fn controller(&self) -> Option<String> {
         let mut words = self.0.iter();
         words.find(|word| matches!(word.as_str(), "-c" | "--controller"))?;
         words.next().cloned()
     }
 
-    /// The first unit on the line, whose actions are meant.
+    /// Returns the first unit on the line, whose actions are completed.
     pub(super) fn unit(&self) -> Option<&str> {
         let is_unit = |word: &&String| {
             let unit = word.split_once('/').filter(|(application, _)| !application.is_empty());

@@ -1,4 +1,4 @@
-//! What the environment says of where commands go.
+//! The controller and model that environment variables select.
 
 use std::{env, ffi::OsString};
 
@@ -14,8 +14,8 @@ const CONTROLLER_VARIABLE: &str = "PERIAPT_CONTROLLER";
 /// The variable that names the model, where no option does.
 const MODEL_VARIABLE: &str = "PERIAPT_MODEL";
 
-/// Where commands go if no option says it. A variable that is empty counts as one that is not set; what is in one is
-/// wrong only for commands that go by it.
+/// The selection by environment variables, for commands without an option. An empty variable counts as not set. An
+/// invalid value is an error only for commands that use it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     controller: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// That of this process.
+    /// Reads the environment of this process.
     pub(crate) fn of_process() -> Self {
         Self::read(|name| env::var_os(name))
     }
@@ -35,19 +35,19 @@ impl Environment {
         Self { controller: set(CONTROLLER_VARIABLE), model: set(MODEL_VARIABLE) }
     }
 
-    /// What is named for all commands, by which variable, and as what.
+    /// Returns the kind, the variable and the value that override the selection of all commands.
     pub(crate) fn overriding(&self) -> Option<(&'static str, &'static str, &str)> {
         let controller = self.controller.as_deref().map(|name| ("controller", CONTROLLER_VARIABLE, name));
         controller.or_else(|| self.model.as_deref().map(|name| ("model", MODEL_VARIABLE, name)))
     }
 
-    /// The controller that is named.
+    /// Returns the named controller.
     pub(crate) fn controller(&self) -> Result<Option<ControllerName>> {
         let parsed = self.controller.as_ref().map(|text| text.parse::<ControllerName>()).transpose();
         parsed.explain(|| CONTROLLER_VARIABLE.to_owned())
     }
 
-    /// The model that is named.
+    /// Returns the named model.
     pub(crate) fn model(&self) -> Result<Option<ModelRef>> {
         let parsed = self.model.as_ref().map(|text| text.parse::<ModelRef>()).transpose();
         parsed.explain(|| MODEL_VARIABLE.to_owned())

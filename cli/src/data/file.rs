@@ -19,19 +19,19 @@ use crate::{
     process::ProcessId,
 };
 
-/// The form in which the file is written. A later one is refused rather than misread.
+/// The version of the file's form. A later one is refused rather than misread.
 const VERSION: u32 = 1;
 
-/// What the client knows.
+/// The content of the client's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ClientData {
     version: u32,
-    /// The controller that commands go to.
+    /// The current controller.
     pub(crate) current_controller: Option<ControllerName>,
-    /// By the names that this client gives them.
+    /// The controllers, by the names that this client gives them.
     pub(crate) controllers: BTreeMap<ControllerName, ControllerEntry>,
-    /// Clouds that Juju's clients defined; none is of any effect.
+    /// Clouds that Juju's clients defined; without effect.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) clouds: BTreeMap<CloudName, CloudDefinition>,
     /// Credentials for clouds, by cloud and name.
@@ -39,17 +39,17 @@ pub(crate) struct ClientData {
     pub(crate) credentials: BTreeMap<CloudName, BTreeMap<CredentialName, Credential>>,
 }
 
-/// A credential for a cloud, with all that is secret of it: the file is its owner's alone.
+/// A credential for a cloud, with its secret parts: only its owner can read the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Credential {
-    /// How it authenticates, such as `userpass`.
+    /// The auth type, such as `userpass`.
     pub(crate) auth_type: String,
-    /// With what.
+    /// The attributes.
     pub(crate) attributes: BTreeMap<String, String>,
 }
 
-/// Not its attributes: debug output finds its way into logs.
+/// Hides the attributes: debug output may reach logs.
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Credential({}, {} attributes)", self.auth_type, self.attributes.len())
@@ -60,20 +60,20 @@ impl fmt::Debug for Credential {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ControllerEntry {
-    /// Where it answers.
+    /// The URL.
     pub(crate) url: String,
-    /// Which one it is, for ever.
+    /// The UUID, which never changes.
     pub(crate) uuid: Uuid,
-    /// The model that commands go to.
+    /// The current model.
     #[serde(default)]
     pub(crate) current_model: Option<ModelName>,
-    /// Its processes, if it was bootstrapped here.
+    /// The processes, if it was bootstrapped here.
     #[serde(default)]
     pub(crate) local: Option<Local>,
 }
 
 impl ControllerEntry {
-    /// `HOST:PORT`, as Juju's clients want an address.
+    /// Returns `HOST:PORT`, the form of an address for Juju's clients.
     pub(crate) fn server(&self) -> &str {
         self.url.split_once("://").map_or(self.url.as_str(), |(_, server)| server).trim_end_matches('/')
     }
@@ -112,7 +112,7 @@ impl Default for ClientData {
 }
 
 impl ClientData {
-    /// What is known now; nothing, where there is no file.
+    /// Reads the file. Without one the data is empty.
     pub(crate) fn read(directory: &DataDir) -> Result<Self> {
         let path = directory.client_file();
         let text = match fs::read_to_string(&path) {
@@ -131,7 +131,7 @@ impl ClientData {
         Ok(data)
     }
 
-    /// Does something for which what is known must not change meanwhile.
+    /// Calls a function with the data, while no other process can change it.
     pub(crate) fn locked<T>(directory: &DataDir, act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let lock = lock(directory)?;
         let answer = act(&Self::read(directory)?)?;
@@ -139,7 +139,7 @@ impl ClientData {
         Ok(answer)
     }
 
-    /// Changes what is known. Changes of several processes follow each other; a failed one changes nothing.
+    /// Changes the data. Changes of several processes follow each other; a failed one changes nothing.
     pub(crate) fn update<T>(directory: &DataDir, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let lock = lock(directory)?;
         let mut data = Self::read(directory)?;
@@ -151,7 +151,7 @@ impl ClientData {
 
     fn write(&self, directory: &DataDir) -> Result<()> {
         let path = directory.client_file();
-        // A link stays: the file may lie with others that are looked after together.
+        // A link stays, because the file may lie in a directory that the user manages.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let partial = path.with_extension("json.new");
         let mut text = serde_json::to_string_pretty(self).explain(|| format!("{}", path.display()))?;
@@ -165,14 +165,14 @@ impl ClientData {
         };
         let written = write();
         if written.is_err() {
-            // It may never have been made; what is wrong is said below.
+            // The file may not exist; the error below is the one to report.
             let _ = fs::remove_file(&partial);
         }
         written.explain(|| format!("cannot write {}", path.display()))
     }
 }
 
-/// Held until it is dropped. Makes the directory, which only its owner may enter.
+/// Takes the lock, which is held until it is dropped. Makes the directory, which only its owner may enter.
 fn lock(directory: &DataDir) -> Result<File> {
     let path = directory.path();
     fs::DirBuilder::new()

@@ -4,12 +4,12 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A controller's name: a directory is called by it, and `CONTROLLER:MODEL` must be readable.
+/// A controller's name. It is a directory's name, and `CONTROLLER:MODEL` must be unambiguous.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct ControllerName(String);
 
-/// A text that no controller can be called.
+/// An invalid controller name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid controller name {0:?}: it must start with a letter or digit and hold only these, dashes, dots \
@@ -18,7 +18,7 @@ pub(crate) struct ControllerName(String);
 pub(crate) struct ControllerNameError(String);
 
 impl ControllerName {
-    /// The name as text.
+    /// Returns the name as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,9 +1,8 @@
-//! The directory of a controller that is being bootstrapped: whose it is, and what becomes of it where the bootstrap ends
-//! before its time.
+//! The directory of a controller that is being bootstrapped, and its clean-up after a bootstrap that did not finish.
 //!
-//! A bootstrap holds `starting.json` locked for as long as it runs, and writes each process into it that it has started. The
-//! file goes once the client's file knows the controller. So a directory with one that nobody has locked is what a bootstrap
-//! left that was killed: the next one ends what still runs of it, and takes its place.
+//! A bootstrap holds `starting.json` (the mark) locked for as long as it runs, and writes each process into it that it
+//! has started. The file is deleted once the client's file has the controller. So a directory with an unlocked mark was
+//! left by a killed bootstrap: the next one ends the processes that still run, and takes its place.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,24 +21,24 @@ use crate::{
     process::ProcessId,
 };
 
-/// How long processes may take to end whose bootstrap was killed: they end by themselves.
+/// The longest wait for the processes of a killed bootstrap, which end by themselves.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The longest list of processes that is read.
+/// The largest mark, in bytes.
 const MAX_MARK: u64 = 64 << 10;
 
-/// A bootstrap's hold on a controller's directory.
+/// A bootstrap's claim to a controller's directory.
 #[derive(Debug)]
 pub(crate) struct Starting {
     directory: ControllerDir,
-    /// Locked until it is closed.
+    /// The mark, locked until it is closed.
     mark: File,
     processes: Vec<ProcessId>,
     took_over: bool,
 }
 
 impl Starting {
-    /// Makes the directory, or takes over what a bootstrap left that was killed. The caller holds the client's lock.
+    /// Makes the directory, or takes over that of a killed bootstrap. The caller holds the client's lock.
     pub(crate) fn claim(directory: ControllerDir) -> Result<Self> {
         let path = directory.path();
         let failed = || format!("cannot make {}", path.display());
@@ -61,39 +60,39 @@ impl Starting {
         match marked(path) {
             Ok(mark) => Ok(Self { directory, mark, processes: Vec::new(), took_over }),
             Err(error) => {
-                // Nothing is in it yet.
+                // The directory is still empty.
                 let _ = fs::remove_dir_all(path);
                 Err(Failure::new(format!("{}: {error}", failed())))
             }
         }
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub(crate) fn directory(&self) -> &ControllerDir {
         &self.directory
     }
 
-    /// Whether another bootstrap had left something there.
+    /// Returns true if a killed bootstrap had left the directory.
     pub(crate) fn took_over(&self) -> bool {
         self.took_over
     }
 
-    /// Writes down a process that was started.
+    /// Records a started process.
     pub(crate) fn add(&mut self, process: &ProcessId) -> Result<()> {
         let failed = || format!("cannot write {}", mark_of(self.directory.path()).display());
         self.processes.push(process.clone());
-        // A line each: what was cut short is the last one, whose process has not been told to stay.
+        // One line for each process. A cut last line is of a process that has not been released from its leash.
         let mut line = serde_json::to_string(process).explain(failed)?;
         line.push('\n');
         self.mark.write_all(line.as_bytes()).and_then(|()| self.mark.sync_data()).explain(failed)
     }
 
-    /// Lets go of the directory: the client knows the controller, or its operator wants to look at what is there.
+    /// Releases the directory: the client's file has the controller, or its operator wants to inspect the directory.
     pub(crate) fn done(self) -> Result<()> {
         forget(&self.directory)
     }
 
-    /// Ends what was started, and removes the directory.
+    /// Ends the started processes, and removes the directory.
     pub(crate) async fn undo(self) -> Result<()> {
         for process in self.processes.iter().rev() {
             local::end_process(process).await?;
@@ -103,7 +102,7 @@ impl Starting {
     }
 }
 
-/// Removes the mark of a bootstrap that was killed when it had done all but that.
+/// Removes the mark of a bootstrap that was killed when only that was left to do.
 pub(crate) fn forget(directory: &ControllerDir) -> Result<()> {
     let mark = mark_of(directory.path());
     match fs::remove_file(&mark) {
@@ -125,7 +124,7 @@ fn mark_of(directory: &Path) -> PathBuf {
     directory.join("starting.json")
 }
 
-/// Removes what a bootstrap left that was killed, or an empty directory, and nothing else; says whether a bootstrap had begun.
+/// Removes the directory of a killed bootstrap, or an empty one, and no other. Returns true if it was a bootstrap's.
 fn clear(path: &Path) -> Result<bool> {
     let failed = || format!("cannot remove {}", path.display());
     let is_empty = fs::read_dir(path).explain(failed)?.next().is_none();
@@ -172,7 +171,7 @@ mod tests {
         let refused = Starting::claim(directory(&place)).unwrap_err().to_string();
         assert!(refused.starts_with("a bootstrap of this controller is under way"), "{refused}");
         fs::write(directory(&place).path().join("controller.log"), "begun").unwrap();
-        // Killed: nobody undoes it, and the system takes its lock away.
+        // A killed bootstrap undoes nothing, and the system releases its lock.
         drop(first);
         let second = Starting::claim(directory(&place)).unwrap();
         assert!(second.took_over());

@@ -1,4 +1,4 @@
-//! Waiting until models that are destroyed are gone.
+//! The wait for destroyed models to be gone.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,24 +16,25 @@ use crate::{
     error::{Failure, Result},
 };
 
-/// Time before the command says what a removal waits for. Most removals end sooner, and need no message.
+/// The time before the command names the reason of a wait. Most removals end sooner, and need no message.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// Models that are destroyed, as a command waits for them.
+/// The destroyed models that a command waits for.
 pub(crate) struct Destroyed<'a> {
     pub(crate) client: &'a Client,
-    /// One of them; none: all of the controller's.
+    /// The model; none means all of the controller's.
     pub(crate) model: Option<ModelUuid>,
-    /// Removes by force what takes too long; none: waits.
+    /// The forced removal after a time; none waits without force.
     pub(crate) force: Option<Force>,
-    /// The command that would do so.
+    /// The command that would force the removal.
     pub(crate) forcing: String,
-    /// How long it waits, besides what force takes.
+    /// The longest wait, beside the time that force takes.
     pub(crate) give_up_after: Duration,
 }
 
 impl Destroyed<'_> {
-    /// Waits until they are gone, and tells what that waits for. A stream of all models' lives does not exist.
+    /// Waits until they are gone, and names the reasons of the wait. It polls, because there is no stream of
+    /// all models' lives.
     pub(crate) async fn gone(&self, context: &Context) -> Result<()> {
         let began = Instant::now();
         let longest = Duration::from_secs(self.force.map_or(0, |force| force.max_wait.into()));
@@ -82,7 +83,7 @@ impl Destroyed<'_> {
     }
 
     async fn tell(&self, context: &Context, model: &ModelSummary, told: &mut Waiting) {
-        // It may be gone meanwhile, and what else is wrong the next look finds.
+        // The model may be gone meanwhile; the next poll finds any other error.
         let Ok(status) = self.client.status(&ModelSelector::Uuid(model.uuid)).await else { return };
         let way_on = if self.force.is_some() { WayOn::Forced } else { WayOn::Force(&self.forcing) };
         told.tell(context, &status, way_on);

@@ -1,4 +1,4 @@
-//! What a removal waits for, told while a command waits and when it gives up.
+//! The reasons why a removal waits, printed during a wait and when a command gives up.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use periapt_host_api::status::{FullStatus, PlacedUnit};
 
 use crate::context::Context;
 
-/// The most things that one message names; their number is told with them.
+/// The most things that one message names; it has the number of the others.
 const NAMED: usize = 10;
 
 /// A unit that does not go by itself: its hook has failed, or its agent does not answer.
@@ -14,11 +14,11 @@ const NAMED: usize = 10;
 struct Stuck {
     unit: String,
     reason: String,
-    /// Whether `resolved` helps.
+    /// True if `resolved` helps.
     failed: bool,
 }
 
-/// The units that do not go by themselves.
+/// Iterates over the units that do not go by themselves.
 fn stuck(status: &FullStatus) -> impl Iterator<Item = Stuck> {
     status.units().filter_map(|PlacedUnit { name, unit, .. }| {
         let failed = unit.workload_status.current == "error";
@@ -33,33 +33,33 @@ fn stuck(status: &FullStatus) -> impl Iterator<Item = Stuck> {
     })
 }
 
-/// What was told of one model that goes, so that nothing is told twice.
+/// The printed state of one dying model, so that nothing is printed twice.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     model: String,
-    /// The last reason of each unit.
+    /// The last printed reason of each unit.
     stuck: BTreeMap<String, String>,
-    /// The last counts.
+    /// The last printed counts.
     left: String,
     hinted: bool,
 }
 
-/// How a person can go on.
+/// The next action of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WayOn<'a> {
-    /// A model is waited for; it is forced by this command.
+    /// Force the removal by this command.
     Force(&'a str),
-    /// It is forced already: what takes too long is cut short.
+    /// The removal is forced already, and ends at its time-out.
     Forced,
 }
 
 impl Waiting {
-    /// Nothing was told yet.
+    /// Creates the state before the first message.
     pub(crate) fn new(model: &str) -> Self {
         Self { model: model.to_owned(), stuck: BTreeMap::new(), left: String::new(), hinted: false }
     }
 
-    /// Tells what is new: each unit that came to be stuck or is stuck by something else, and what else is left.
+    /// Prints the news: each newly stuck unit or new reason, and new counts.
     pub(crate) fn tell(&mut self, context: &Context, status: &FullStatus, way_on: WayOn<'_>) {
         for line in self.news(status, way_on) {
             context.say(line);
@@ -90,7 +90,7 @@ impl Waiting {
     }
 }
 
-/// How many of what is left.
+/// Formats the counts of remaining things.
 fn left(status: &FullStatus) -> String {
     let storage = status.storage.as_ref().map_or(0, |storage| storage.storage.len());
     let counts = [
@@ -108,7 +108,7 @@ fn left(status: &FullStatus) -> String {
     }
 }
 
-/// What helps with a unit.
+/// Returns the hint for a stuck unit.
 fn hint(stuck: &Stuck, model: &str, way_on: WayOn<'_>) -> Option<String> {
     let unit = &stuck.unit;
     let resolved = stuck.failed.then(|| {
@@ -124,8 +124,8 @@ fn hint(stuck: &Stuck, model: &str, way_on: WayOn<'_>) -> Option<String> {
     (!hints.is_empty()).then(|| hints.join("; "))
 }
 
-/// What a model waits for, for the message of a command that gives up: a line each, first of units that do not go by
-/// themselves.
+/// Formats the reasons why a model is still there, for a command that gives up: one on each line, units that do not
+/// go by themselves first.
 pub(crate) fn still_there(status: &FullStatus) -> String {
     let stuck = stuck(status).map(|stuck| format!("unit {}: {}", stuck.unit, stuck.reason));
     let mut reasons: Vec<String> = stuck.collect();
@@ -141,7 +141,7 @@ pub(crate) fn still_there(status: &FullStatus) -> String {
     reasons.iter().map(|reason| format!("\n  {reason}")).collect()
 }
 
-/// Tells which units keep things from going that a command has removed, with what helps.
+/// Prints the units that block the removals of a command, with hints.
 pub(crate) fn tell_of_stuck<T: ToString>(
     context: &Context,
     status: &FullStatus,
@@ -172,7 +172,7 @@ mod tests {
 
     const FORCE: WayOn<'static> = WayOn::Force("periapt destroy-model shop --force");
 
-    /// The fixture with one unit's hook failed.
+    /// Returns the fixture with one unit's hook failed.
     fn failing(message: &str) -> FullStatus {
         let mut status = fixture::settled();
         for application in status.applications.values_mut() {

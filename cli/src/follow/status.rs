@@ -1,4 +1,4 @@
-//! A model's statuses as they come, across a controller that goes away and comes back.
+//! A model's statuses as they come, across restarts of the controller.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use tokio::time::sleep;
 
 use crate::{context::Model, error::Result, output::note};
 
-/// The pauses between attempts to reach the controller grow from this...
+/// The first pause between attempts to reach the controller; it grows up to...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// ... to this.
+/// ... this one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A model's statuses: the present one, then each that differs, without those that nobody had time for.
+/// A follower of a model's statuses: the present one, then each that differs. It skips those that
+/// nobody read in time.
 pub(crate) struct StatusFollower<'a> {
     model: &'a Model,
     stream: Option<NdJson<FullStatus>>,
@@ -23,12 +24,13 @@ pub(crate) struct StatusFollower<'a> {
 }
 
 impl<'a> StatusFollower<'a> {
-    /// Connects at the first `next`.
+    /// Creates a follower, which connects at the first `next`.
     pub(crate) fn new(model: &'a Model) -> Self {
         Self { model, stream: None, pause: FIRST_PAUSE, lost: false }
     }
 
-    /// The newest status. Waits for one that is new, however long, and for a controller that is away.
+    /// Returns the newest status. It waits without a bound for a new one, and for an unreachable
+    /// controller.
     pub(crate) async fn next(&mut self) -> Result<FullStatus> {
         loop {
             match self.attempt().await {
@@ -59,7 +61,7 @@ impl<'a> StatusFollower<'a> {
             None => self.stream.insert(client.watch_status(&self.model.selector).await?),
         };
         let Some(mut newest) = stream.next().await else {
-            // The controller stops: it ends its streams in good order.
+            // A stopping controller ends its streams in good order.
             self.stream = None;
             return Err(ClientError::Unreachable {
                 url: client.options().url.clone(),

@@ -2,14 +2,14 @@
 
 /// Options of verbs that are here.
 pub(super) struct OptionReason {
-    /// None: of all verbs.
+    /// The verbs; empty means all.
     pub(super) verbs: &'static [&'static str],
     pub(super) options: &'static [&'static str],
     pub(super) because: &'static str,
     pub(super) instead: &'static str,
 }
 
-/// All of them.
+/// All such options.
 pub(super) const OPTIONS: &[OptionReason] = &[
     OptionReason {
         verbs: &["add-cloud", "add-model"],

@@ -74,7 +74,7 @@ fn the_list_of_differences_names_each_verb() {
     }
 }
 
-/// The options that stand for several in the table.
+/// Returns the options that one word of the table stands for.
 fn options(word: &str) -> Vec<&str> {
     match word {
         "%model" => vec!["-m", "--model"],
@@ -84,7 +84,7 @@ fn options(word: &str) -> Vec<&str> {
     }
 }
 
-/// Whether a command takes an option, shown or not.
+/// Returns true if a command takes an option, shown or hidden.
 fn takes(command: &clap::Command, option: &str) -> bool {
     command.get_arguments().any(|argument| match option.strip_prefix("--") {
         Some(long) => {
@@ -117,7 +117,7 @@ fn each_command_and_option_of_juju_is_here_or_is_refused_with_its_reason() {
             if found.is_none() && verb(name).is_none() && topic[1] == "help" {
                 wrong.push(format!("{name} is neither here nor refused"));
             }
-            // `help` is the parser's own, and no command that does something.
+            // `help` is the parser's own command.
             let Some(command) = found.filter(|command| command.get_name() != "help") else { continue };
             let everywhere = [
                 "--debug",

@@ -1,13 +1,13 @@
-//! Juju's verbs that are not here.
+//! Juju's verbs that Periapt leaves out.
 
-/// Verbs with the one reason that they are not here, and what to do instead.
+/// Verbs with a common reason for their absence, and an alternative.
 pub(super) struct Reason {
     pub(super) verbs: &'static [&'static str],
     pub(super) because: &'static str,
     pub(super) instead: &'static str,
 }
 
-/// All of them.
+/// All such verbs.
 pub(super) const VERBS: &[Reason] = &[
     Reason {
         verbs: &["debug-code", "debug-hook", "debug-hooks", "import-ssh-key", "scp", "ssh"],

@@ -1,15 +1,14 @@
-//! What is not text, and how it is shown.
+//! Escapes for characters that are not plain text.
 //!
-//! Names, messages and values come from strangers. A terminal obeys some characters (clears the screen, changes what it has
-//! drawn, answers as if its user had typed), draws others in another order than they stand in, and leaves others out. People
-//! are shown a code in the place of each; what goes to programs is escaped only where the form has an escape that means the
-//! same.
+//! Names, messages and values are untrusted. A terminal obeys some characters (clears the screen, changes what it has
+//! drawn, answers as if its user had typed), draws others in another order, and leaves others out. People get a code in
+//! place of each. Output for programs is escaped only if its format has an escape with the same meaning.
 
 use std::{borrow::Cow, fmt::Write as _, ops::RangeInclusive};
 
-/// What can be neither seen nor told from its absence, or turns the order of what follows: Unicode's default ignorable
-/// characters and its line and paragraph separators. Variation selectors and the combining grapheme joiner are left: they
-/// belong to the character before them, which is seen.
+/// Characters that are invisible or reorder the following ones: Unicode's default ignorable characters, and its line
+/// and paragraph separators. Variation selectors and the combining grapheme joiner are left out: they belong to the
+/// visible character before them.
 const HIDDEN: [RangeInclusive<char>; 15] = [
     '\u{ad}'..='\u{ad}',
     '\u{61c}'..='\u{61c}',
@@ -28,14 +27,14 @@ const HIDDEN: [RangeInclusive<char>; 15] = [
     '\u{e0000}'..='\u{e00ff}',
 ];
 
-/// How far lines are indented that belong to the one before.
+/// The line break and indentation of continued lines.
 const CONTINUED: &str = "\n    ";
 
 fn is_text(c: char) -> bool {
     !c.is_control() && !HIDDEN.iter().any(|range| range.contains(&c))
 }
 
-/// The code of a character, as YAML and Python write it.
+/// Adds the code of a character, as YAML and Python write it.
 fn push_code(text: &mut String, c: char) {
     let code = u32::from(c);
     // Writing to a String cannot fail.
@@ -46,7 +45,7 @@ fn push_code(text: &mut String, c: char) {
     };
 }
 
-/// A stranger's text for a person: line breaks and tabs are its own, all else that is not text is shown as a code.
+/// Escapes an untrusted text for people. Line breaks and tabs stay.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| is_text(c) || matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
@@ -56,7 +55,7 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     while let Some(c) = rest.next() {
         match c {
             '\n' | '\t' => shown.push(c),
-            // An end of line as some systems write it.
+            // A line break of other systems.
             '\r' if rest.peek() == Some(&'\n') => shown.push(c),
             c if is_text(c) => shown.push(c),
             c => push_code(&mut shown, c),
@@ -65,7 +64,7 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same on one line.
+/// Escapes a text on one line.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_text) {
         return Cow::Borrowed(text);
@@ -74,13 +73,13 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped(&spaced).into_owned())
 }
 
-/// The same for a line of a list or a log: what follows a line break is indented, so that it passes for no line of its own.
+/// Escapes a line of a list or a log. Continued lines are indented, so that they cannot pass for lines of their own.
 pub(crate) fn continued(text: &str) -> String {
     let lines = text.trim_end_matches(['\r', '\n']);
     escaped(lines).replace("\r\n", "\n").replace('\n', CONTINUED)
 }
 
-/// A line of a log with the colours that its writer gave it; no other sequence of control passes.
+/// Escapes a line of a log, and keeps its writer's colours. No other control sequence passes.
 pub(super) fn continued_in_color(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
@@ -102,7 +101,7 @@ pub(super) fn continued_in_color(line: &str) -> String {
     shown
 }
 
-/// `ESC [ ... m`, if the text begins so.
+/// Returns the sequence `ESC [ ... m` at the beginning of a text, or an empty text.
 fn style_at_start(text: &str) -> &str {
     let Some(parameters) = text.strip_prefix("\u{1b}[") else { return "" };
     let length = parameters.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(parameters.len());
@@ -112,7 +111,7 @@ fn style_at_start(text: &str) -> &str {
     }
 }
 
-/// JSON with the same meaning in which all that is not text is escaped. Such characters stand only in strings.
+/// Escapes JSON, with the same meaning. Such characters appear in its strings alone.
 pub(super) fn escaped_json(json: &str) -> Cow<'_, str> {
     if json.chars().all(|c| is_text(c) || matches!(c, '\n' | '\t' | '\r')) {
         return Cow::Borrowed(json);
@@ -136,7 +135,7 @@ pub(super) fn escaped_json(json: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Every character that there is.
+    /// Iterates over all characters.
     fn all() -> impl Iterator<Item = char> {
         '\0'..=char::MAX
     }

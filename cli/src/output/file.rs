@@ -1,7 +1,7 @@
-//! Files that commands write: one rule for all of them.
+//! Files that commands write, by one rule.
 //!
-//! What is there and is no ordinary file (a device, a FIFO) is written to, and a link leads to its target: nothing is put in
-//! their place. Standard output and standard error, by whatever path, are written as the streams that they are.
+//! A path that exists and is no ordinary file (a device, a FIFO) is written to, and a link leads to its target: neither
+//! is replaced. Standard output and standard error, by any path, are written as the streams that they are.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -13,13 +13,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where what is written to a path goes.
+/// The destination of a path.
 enum Destination {
     /// This process's own standard output or standard error.
     Stream(Box<dyn Write>, bool),
-    /// What is there, and cannot be replaced.
+    /// An existing file that cannot be replaced.
     There,
-    /// An ordinary file, or none yet, at the end of all links.
+    /// An ordinary file, or one to create, after all links.
     Ordinary(PathBuf),
 }
 
@@ -27,7 +27,7 @@ impl Destination {
     fn of(path: &Path) -> io::Result<Self> {
         let there = match fs::metadata(path) {
             Ok(there) => there,
-            // A link to a file that is to be made.
+            // A link to a file that does not exist yet.
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => return Ok(Self::There),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::Ordinary(path.to_owned())),
             Err(error) => return Err(error),
@@ -42,7 +42,7 @@ impl Destination {
     }
 }
 
-/// The stream of this process that is the same file.
+/// Returns the standard stream of this process that is the same file.
 fn own_stream(there: &fs::Metadata) -> Option<Destination> {
     let is_there = |stream: io::Result<rustix::fs::Stat>| {
         stream.is_ok_and(|own| (own.st_dev, own.st_ino) == (there.dev(), there.ino()))
@@ -58,13 +58,13 @@ fn own_stream(there: &fs::Metadata) -> Option<Destination> {
     })
 }
 
-/// Whether a path names an open file by its number: whoever opened it expects it there.
+/// Returns true if a path names an open descriptor, whose opener expects the output there.
 fn is_descriptor(path: &Path) -> bool {
     let directory = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
     directory.is_some_and(|directory| directory.starts_with("/proc") && directory.ends_with("fd"))
 }
 
-/// Opens a path to be written piece by piece, and says whether a terminal shows it. An ordinary file is emptied.
+/// Opens a path to write in pieces, and returns true if it is a terminal. An ordinary file is emptied.
 pub(super) fn opened(path: &Path) -> io::Result<(Box<dyn Write>, bool)> {
     if let Destination::Stream(stream, watched) = Destination::of(path)? {
         return Ok((stream, watched));
@@ -74,7 +74,7 @@ pub(super) fn opened(path: &Path) -> io::Result<(Box<dyn Write>, bool)> {
     Ok((Box::new(file), watched))
 }
 
-/// Writes a file whole: an ordinary one is never found half written under its name, and keeps its owner and mode.
+/// Writes a file whole. An ordinary file is never half written under its name, and keeps its owner and mode.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let real = match Destination::of(path)? {
         Destination::Stream(mut stream, _) => return stream.write_all(bytes).and_then(|()| stream.flush()),
@@ -82,7 +82,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Destination::Ordinary(real) => real,
     };
     match replace(&real, bytes) {
-        // Its directory takes no new files, or it is mounted by itself: it may be written all the same.
+        // A file that cannot be replaced, in a read-only directory or as a mount of its own, may be writable.
         Err(error) if is_tied(&error) && real.exists() => in_place(&real, bytes),
         done => done,
     }
@@ -101,7 +101,7 @@ fn in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let there = fs::metadata(path).ok();
-    // What a new file may be for others, the process's mask says.
+    // The process's umask decides the mode of a new file.
     let mode = there.as_ref().map_or(0o666, |there| there.mode() & 0o777);
     let mut partial =
         tempfile::Builder::new().prefix(".periapt-").suffix(".part").make_in(parent, |partial| {
@@ -110,7 +110,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     partial.write_all(bytes)?;
     if let Some(there) = there {
         partial.as_file().set_permissions(Permissions::from_mode(mode))?;
-        // Only root can give a file away; to anybody else it is their own already, or becomes so.
+        // Only root can change the owner. For other users the file is their own already, or becomes so.
         let _ = fchown(partial.as_file(), Some(there.uid()), Some(there.gid()));
     }
     partial.persist(path).map(drop).map_err(|error| error.error)

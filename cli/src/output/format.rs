@@ -1,4 +1,4 @@
-//! In which form something is printed.
+//! Output formats.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{ColorChoice, Sink, Text};
 use crate::error::{Explain as _, Result};
 
-/// The forms that every listing has.
+/// The formats of every listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table for people.
@@ -20,7 +20,7 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// Where and how a listing is printed.
+/// The format and the destination of a listing.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {
     /// Output format
@@ -32,7 +32,7 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The same, with YAML in place of a table: what Juju prints where it has none.
+    /// Returns these options with YAML in place of a table, for listings without a table in Juju.
     pub(crate) fn or_yaml(&self) -> Self {
         let format = match self.format {
             Format::Tabular => Format::Yaml,
@@ -57,14 +57,14 @@ impl OutputArgs {
     }
 }
 
-/// JSON on one line, with a line break at its end.
+/// Formats JSON on one line, with a line break at its end.
 pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Text> {
     let mut text = serde_json::to_string(value).explain(|| "cannot write JSON".to_owned())?;
     text.push('\n');
     Ok(Text::json(text))
 }
 
-/// YAML, with a line break at its end.
+/// Formats YAML, with a line break at its end.
 pub(crate) fn to_yaml<T: Serialize>(value: &T) -> Result<Text> {
     let mut text = serde_saphyr::to_string(value).explain(|| "cannot write YAML".to_owned())?;
     if !text.ends_with('\n') {
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn each_character_comes_back_from_json_and_from_yaml() {
         let characters: Vec<String> = ('\0'..=char::MAX).map(String::from).collect();
-        // Some mean something else at an end, at a beginning, or alone.
+        // Some characters are special at an end, at a beginning, or alone.
         let all = characters.concat();
         let some = characters
             .iter()

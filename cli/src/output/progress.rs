@@ -1,4 +1,4 @@
-//! How far something is, on standard error, as long as it takes.
+//! Progress on standard error.
 
 use std::{fmt::Display, time::Duration};
 
@@ -6,12 +6,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{escape::one_line, note};
 
-/// How much is said beside what was asked for.
+/// The amount of messages beside the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// Nothing: `--quiet`.
+    /// No messages: `--quiet`.
     Quiet,
-    /// What happens.
+    /// Messages about changes.
     Usual,
 }
 
@@ -20,31 +20,31 @@ pub(crate) enum Verbosity {
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of an upload of so many bytes.
+    /// Shows the progress of an upload of `length` bytes.
     pub(crate) fn of_upload(length: u64, name: &str) -> Self {
         let bar = ProgressBar::new(length).with_message(one_line(name).into_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
         Self(styled(bar, "Uploading {msg} {wide_bar} {bytes}/{total_bytes} {eta}"))
     }
 
-    /// Of steps that are said one after the other.
+    /// Shows steps, one after the other.
     pub(crate) fn of_steps() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(styled(bar, "{spinner} {msg} ({elapsed})"))
     }
 
-    /// Nothing is done yet: the upload begins again.
+    /// Resets the progress, because the upload begins again.
     pub(crate) fn restart(&self) {
         self.0.set_position(0);
     }
 
-    /// So many bytes more are done.
+    /// Advances by some bytes.
     pub(crate) fn advance(&self, bytes: u64) {
         self.0.inc(bytes);
     }
 
-    /// Says the step that is being done. Where no terminal shows it, on a line, which a log keeps.
+    /// Shows the current step, or prints it as a line without a terminal, for a log.
     pub(crate) fn step(&self, step: impl Display, verbosity: Verbosity) {
         match self.0.is_hidden() {
             true if verbosity == Verbosity::Quiet => {}
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Takes it away.
+    /// Removes the progress.
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
     }

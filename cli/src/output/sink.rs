@@ -1,4 +1,4 @@
-//! Where output goes.
+//! Destinations of output.
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -8,17 +8,17 @@ use std::{
 use super::{ColorChoice, Text, escape::continued_in_color, file, text::Reader};
 use crate::error::{Explain as _, Result};
 
-/// What clears a terminal, and what it remembers.
+/// The sequence that clears a terminal and its scroll-back.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
 
-/// Standard output, or a file: a place that a person looks at, or one that a program reads.
+/// Standard output, or a file: a terminal for people, or a stream for programs.
 pub(crate) struct Sink {
     writer: Box<dyn Write>,
     reader: Reader,
 }
 
 impl Sink {
-    /// Opens it. What is there is written to if it is no ordinary file.
+    /// Opens it. An existing file that is no ordinary file is written to.
     pub(crate) fn new(file: Option<&Path>, color: ColorChoice) -> Result<Self> {
         if let Some(path) = file {
             let (writer, is_terminal) =
@@ -36,19 +36,19 @@ impl Sink {
         Ok(Self { writer: Box::new(output), reader })
     }
 
-    /// Whether a terminal shows it.
+    /// Returns true if it is a terminal.
     pub(crate) fn is_watched(&self) -> bool {
         self.reader.is_terminal
     }
 
-    /// Writes a text, at once.
+    /// Writes a text, and flushes it.
     pub(crate) fn write(&mut self, text: impl Into<Text>) -> Result<()> {
         let text = text.into();
         self.writer.write_all(text.written(self.reader).as_bytes())?;
         Ok(self.writer.flush()?)
     }
 
-    /// Clears the terminal that shows it.
+    /// Clears the terminal.
     pub(crate) fn clear(&mut self) -> Result<()> {
         if self.reader.is_terminal {
             self.writer.write_all(CLEAR.as_bytes())?;
@@ -57,53 +57,53 @@ impl Sink {
     }
 }
 
-/// Tells a person what happened, beside the output: on standard error, in one piece.
+/// Prints a message for the operator on standard error, in one piece.
 pub(crate) fn note(text: impl std::fmt::Display) {
-    // Where nobody reads it, nobody misses it.
+    // Without a reader nothing is lost.
     let _ = tell(&format!("{text}\n"));
 }
 
-/// Tells a person something on standard error, without ending the line.
+/// Prints a text on standard error, without a line break.
 pub(crate) fn tell(text: &str) -> io::Result<()> {
     let mut output = io::stderr().lock();
     output.write_all(Text::from(text).as_bytes())?;
     output.flush()
 }
 
-/// Tells the process that started this one something on standard output: a line of this program's own.
+/// Prints a line of this program's own on standard output, for the process that started this one.
 pub(crate) fn announce(line: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(format!("{line}\n").as_bytes())?;
     output.flush()
 }
 
-/// Writes what somebody else left in standard output's buffer.
+/// Flushes standard output, after writes by another library.
 pub(crate) fn flush() -> io::Result<()> {
     io::stdout().flush()
 }
 
-/// Prints help or a version: as output if it was asked for, beside the output if a command line without a command gets it.
+/// Prints help or a version: on standard output on request, on standard error for a command line without a command.
 pub(crate) fn usage(error: &clap::Error) -> Result<()> {
     let told = error.render();
     if !error.use_stderr() {
         return Sink::new(None, ColorChoice::Auto)?.write(Text::clean(told.ansi().to_string()));
     }
-    // As for notes: the exit code says it, too.
+    // An error of standard error needs no message; the exit code tells the failure.
     let _ = tell(&told.to_string());
     Ok(())
 }
 
-/// Whether a terminal shows standard output.
+/// Returns true if standard output is a terminal.
 pub(crate) fn is_watched() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether a terminal shows what is told beside the output.
+/// Returns true if standard error is a terminal.
 pub(crate) fn is_seen() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Takes the lines of the log, an event each, to standard error.
+/// A writer that passes the log's lines, one for each event, to standard error.
 #[derive(Debug)]
 pub(crate) struct Log;
 

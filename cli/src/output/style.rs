@@ -1,10 +1,9 @@
-//! Colours, only where a terminal shows them.
+//! Colours, on terminals alone.
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 
-/// Whether output is coloured: on a terminal, everywhere or nowhere. `NO_COLOR` and `CLICOLOR_FORCE` count where
-/// `auto` decides.
+/// The choice of colours: on a terminal, always or never. `NO_COLOR` and `CLICOLOR_FORCE` apply to `auto`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     #[default]
@@ -23,25 +22,25 @@ impl From<ColorChoice> for anstream::ColorChoice {
     }
 }
 
-/// How something is to look: by what it means.
+/// The look of a text, by its meaning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As everything else.
+    /// Ordinary text.
     #[default]
     Plain,
     /// A heading.
     Heading,
-    /// All is well.
+    /// A good state.
     Good,
-    /// Under way, or waiting.
+    /// A state in progress, or waiting.
     Busy,
-    /// Somebody must do something.
+    /// A state that needs an operator.
     Bad,
-    /// Of little interest.
+    /// Text of little interest.
     Faint,
 }
 
-/// The tone of a status word of a unit, an application, an agent or a machine.
+/// Returns the tone of a status word of a unit, an application, an agent or a machine.
 pub(crate) fn tone_of_status(word: &str) -> Tone {
     match word {
         "active" | "idle" | "started" | "executing" | "available" | "running" => Tone::Good,
@@ -51,7 +50,8 @@ pub(crate) fn tone_of_status(word: &str) -> Tone {
     }
 }
 
-/// A clean text in its tone, with escape sequences; [`super::Sink`] takes them out where they are not wanted.
+/// Formats an escaped text in its tone, with escape sequences; [`super::Sink`] strips them if the output has no
+/// colours.
 pub(super) fn styled(text: &str, tone: Tone) -> String {
     let style = match tone {
         Tone::Plain => return text.to_owned(),

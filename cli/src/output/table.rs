@@ -41,7 +41,7 @@ impl From<(&str, Tone)> for Cell {
     }
 }
 
-/// Rows under a heading. Values are strangers' texts: what is not text in them is shown as codes.
+/// Rows under a heading. Values are untrusted texts, and are escaped.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     heading: Vec<Cell>,
@@ -50,13 +50,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new<'a>(heading: impl IntoIterator<Item = &'a str>) -> Self {
         let heading = heading.into_iter().map(|text| Cell::from((text, Tone::Heading))).collect();
         Self { heading, right: Vec::new(), rows: Vec::new() }
     }
 
-    /// Draws a column, counted from 0, at its right edge: numbers.
+    /// Right-aligns a column, counted from 0, for numbers.
     pub(crate) fn right(mut self, column: usize) -> Self {
         self.right.push(column);
         self
@@ -67,12 +67,12 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Whether there is nothing under the heading.
+    /// Returns true if there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The lines, each with a line break and without spaces at its end.
+    /// Draws the lines, each with a line break and without trailing spaces.
     pub(crate) fn render(&self) -> Text {
         let all = || std::iter::once(&self.heading).chain(&self.rows);
         let width_of = |column: usize| {

@@ -1,4 +1,4 @@
-//! A text on its way out, and what may be done to it there.
+//! Texts for output.
 
 use std::{borrow::Cow, ops::Deref};
 
@@ -7,58 +7,58 @@ use super::{
     style::{Tone, styled},
 };
 
-/// A text to be printed.
+/// A text for output.
 ///
-/// What is made of a [`String`] is for people, and what is not text in it is shown as codes wherever it goes: so is a
-/// table. Values for programs ([`Text::value`]) and JSON are written byte for byte, unless a terminal shows them.
+/// A text from a [`String`] is for people, and is escaped for every destination, as a table is. Values for programs
+/// ([`Text::value`]) and JSON are written byte for byte, except on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text {
     text: String,
     form: Form,
 }
 
-/// For whom it is.
+/// The kind of a text's reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A person. Of escape sequences it holds those of [`styled`] alone.
+    /// People. The text has no escape sequences but those of [`styled`].
     People,
-    /// A program, in a form of its own: a value, YAML, what a tool printed.
+    /// A program that reads another format: a value, YAML, a tool's output.
     Value,
     /// A program that reads JSON.
     Json,
 }
 
-/// What reads it.
+/// The properties of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reader {
-    /// Whether it is a terminal.
+    /// True if it is a terminal.
     pub(super) is_terminal: bool,
-    /// Whether it is given colours.
+    /// True if it gets colours.
     pub(super) is_colored: bool,
 }
 
 impl Text {
-    /// A value that programs read as it is.
+    /// Creates a value for programs.
     pub(crate) fn value(text: impl Into<String>) -> Self {
         Self { text: text.into(), form: Form::Value }
     }
 
-    /// JSON.
+    /// Creates JSON.
     pub(super) fn json(text: String) -> Self {
         Self { text, form: Form::Json }
     }
 
-    /// A text for people that is clean, with its styles: this program's own, or put together of what was escaped.
+    /// Creates a clean text for people, with styles: this program's own, or composed of escaped parts.
     pub(super) fn clean(text: String) -> Self {
         Self { text, form: Form::People }
     }
 
-    /// A text for people in a tone.
+    /// Creates a text for people in a tone.
     pub(crate) fn painted(text: &str, tone: Tone) -> Self {
         Self::clean(styled(&escaped(text), tone))
     }
 
-    /// Texts for people one after the other, with something between them.
+    /// Joins texts for people with a separator.
     pub(crate) fn joined(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let parts: Vec<String> = parts.into_iter().map(Self::for_people).collect();
         Self::clean(parts.join(between))
@@ -71,7 +71,7 @@ impl Text {
         }
     }
 
-    /// As it is written to a reader.
+    /// Returns the text for a destination.
     pub(super) fn written(&self, reader: Reader) -> Cow<'_, str> {
         match self.form {
             Form::People if reader.is_colored || !self.text.contains('\u{1b}') => Cow::Borrowed(&self.text),
@@ -83,21 +83,21 @@ impl Text {
     }
 }
 
-/// For people.
+/// Creates a text for people.
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Self::clean(escaped(text).into_owned())
     }
 }
 
-/// For people.
+/// Creates a text for people.
 impl From<String> for Text {
     fn from(text: String) -> Self {
         text.as_str().into()
     }
 }
 
-/// For people.
+/// Creates a text for people.
 impl From<&String> for Text {
     fn from(text: &String) -> Self {
         text.as_str().into()
@@ -118,7 +118,7 @@ impl Deref for Text {
     }
 }
 
-/// For tests alone: elsewhere a text is put together with others by its form, and not as a string.
+/// Formats the text for tests alone. Other code joins texts by their forms, not as strings.
 #[cfg(test)]
 impl std::fmt::Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

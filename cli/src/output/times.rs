@@ -1,4 +1,4 @@
-//! Times as Juju's `status` writes them: its API says them by RFC 3339, and scripts read what its command line makes of that.
+//! Times in the form of Juju's `status`. Its API has RFC 3339, and scripts parse its command line's form.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use crate::error::{Explain as _, Result};
 
-/// In which of its two forms Juju writes since when a status holds.
+/// The form of Juju's `since` times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// `02 Jan 2026 15:04:05Z`
+    /// For example `02 Jan 2026 15:04:05Z`.
     ForPeople,
-    /// `2026-01-02 15:04:05Z`, as with `--utc`.
+    /// For example `2026-01-02 15:04:05Z`, as with `--utc`.
     Iso,
 }
 
-/// A printed value with the order of its fields, which YAML shows.
+/// A value to print, with the order of its fields, which YAML shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tree {
     Leaf(Value),
@@ -29,12 +29,12 @@ pub(crate) enum Tree {
 }
 
 impl Times {
-    /// The form that an option `--utc` asks for.
+    /// Returns the form for an option `--utc`.
     pub(crate) fn of_utc(utc: bool) -> Self {
         if utc { Self::Iso } else { Self::ForPeople }
     }
 
-    /// A value in which each `since` and the controller's `timestamp` are written as Juju writes them.
+    /// Returns a value in which each `since` and the controller's `timestamp` have Juju's form.
     pub(crate) fn written<T: Serialize>(self, value: &T) -> Result<Tree> {
         let text = serde_json::to_string(value).explain(|| "cannot write JSON".to_owned())?;
         let mut tree: Tree = serde_json::from_str(&text).explain(|| "cannot write JSON".to_owned())?;

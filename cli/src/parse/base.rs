@@ -1,8 +1,8 @@
-//! `--base`, which counts for nothing.
+//! `--base`, which has no effect.
 
 use crate::context::Context;
 
-/// Says what becomes of a base that was asked for.
+/// Prints that a given base has no effect.
 pub(crate) fn say_of_base(context: &Context, base: Option<&str>) {
     if let Some(base) = base {
         context.say(format_args!(

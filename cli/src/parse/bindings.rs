@@ -1,10 +1,10 @@
-//! Bindings of endpoints to spaces as a command line says them.
+//! Bindings of endpoints to spaces on a command line.
 
 use periapt_host_api::{SpaceName, network::Bindings};
 
 use crate::error::{Failure, Result};
 
-/// Reads `SPACE` and `ENDPOINT=SPACE`, as `bind` and `deploy --bind` take them.
+/// Parses `SPACE` and `ENDPOINT=SPACE`, as `bind` and `deploy --bind` take them.
 pub(crate) fn parse(words: &[String]) -> Result<Bindings> {
     let mut bindings = Bindings::default();
     let space = |text: &str| SpaceName::new(text).map_err(|error| Failure::new(error.to_string()));

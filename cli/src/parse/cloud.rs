@@ -1,6 +1,6 @@
-//! Clouds as a command line names them.
+//! Clouds on a command line.
 
 use crate::print::identity::CLOUD;
 
-/// What stands for it on a command line: statuses' name, and Juju's for the machine that one works on.
+/// The names of the built-in cloud: that of statuses, and Juju's for the own machine.
 pub(crate) const HERE: [&str; 2] = [CLOUD, "localhost"];

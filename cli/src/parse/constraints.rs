@@ -1,4 +1,4 @@
-//! Constraints as a command line says them.
+//! Constraints on a command line.
 
 use periapt_host_api::constraints::Constraints;
 
@@ -7,7 +7,7 @@ use crate::{
     error::{Failure, Result},
 };
 
-/// Reads constraints as they are written on a command line.
+/// Parses constraints.
 pub(crate) fn read(texts: &[String]) -> Result<Constraints> {
     Constraints::parse(texts.iter().map(String::as_str)).map_err(|error| {
         Failure::new(error.to_string())
@@ -15,7 +15,7 @@ pub(crate) fn read(texts: &[String]) -> Result<Constraints> {
     })
 }
 
-/// Tells a person, in one line, which constraints are kept and have no effect, and why.
+/// Prints in one line which constraints are stored without effect, and why.
 pub(crate) fn tell_of_kept(context: &Context, constraints: &Constraints) {
     let told = constraints.without_effect();
     if !told.is_empty() {

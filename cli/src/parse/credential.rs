@@ -1,4 +1,4 @@
-//! Credentials as a command line names them: each must be kept already.
+//! Credentials on a command line: each must be stored already.
 
 use periapt_host_api::{CloudName, CredentialName};
 
@@ -9,7 +9,7 @@ use crate::{
     error::{Failure, Result},
 };
 
-/// Fails unless there is such a credential where it is to be used.
+/// Checks that a credential is stored at the place of its use.
 pub(crate) async fn require(
     context: &Context,
     controller: Option<&ControllerName>,
@@ -25,7 +25,7 @@ pub(crate) async fn require(
     if known { Ok(()) } else { Err(unknown(cloud, name)) }
 }
 
-/// Fails unless there is such a credential for a model's cloud, which may be named with a region.
+/// Checks that a credential is stored for a model's cloud, which may be named with a region.
 pub(crate) async fn require_for_model(
     context: &Context,
     controller: &Controller,

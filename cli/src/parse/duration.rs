@@ -1,10 +1,10 @@
-//! Times as people write them on a command line: `30s`, `5m`, `1h30m`, `500ms`; a bare number is seconds.
+//! Durations on a command line: `30s`, `5m`, `1h30m`, `500ms`; a bare number is seconds.
 
 use std::time::Duration;
 
 use periapt_host_api::duration::{self, DurationError};
 
-/// Reads one.
+/// Parses a duration.
 pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
     match text.parse() {
         Ok(seconds) => Ok(Duration::from_secs(seconds)),

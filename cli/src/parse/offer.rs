@@ -1,4 +1,4 @@
-//! Offers as people name them.
+//! Offers on a command line.
 
 use std::str::FromStr;
 
@@ -16,12 +16,12 @@ use crate::{
     error::{Failure, Result},
 };
 
-/// `[CONTROLLER:][USER/]MODEL.OFFER`
+/// A reference to an offer: `[CONTROLLER:][USER/]MODEL.OFFER`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfferRef {
-    /// None: the current one.
+    /// The controller; none means the current one.
     pub(crate) controller: Option<ControllerName>,
-    /// Which offer of it.
+    /// The offer's URL at the controller.
     pub(crate) url: OfferUrl,
 }
 
@@ -38,7 +38,7 @@ impl FromStr for OfferRef {
 }
 
 impl OfferRef {
-    /// Refuses an offer of another controller than the one that is asked.
+    /// Refuses an offer of another controller than the given one.
     pub(crate) fn require_on(&self, controller: &Controller) -> Result<()> {
         match &self.controller {
             Some(named) if *named != controller.name => Err(Failure::new(format!(
@@ -50,7 +50,7 @@ impl OfferRef {
         }
     }
 
-    /// Makes the offer known in a model, and answers its name and URL there.
+    /// Consumes the offer in a model, and returns its name and URL there.
     pub(crate) async fn consume(
         &self,
         model: &Model,
@@ -64,7 +64,7 @@ impl OfferRef {
         }
     }
 
-    /// The model that offers.
+    /// Returns the model that offers.
     pub(crate) async fn model(&self, controller: &Controller) -> Result<ModelSelector> {
         let Some(owner) = &self.url.owner else { return Ok(ModelSelector::Name(self.url.model.clone())) };
         let models = controller.client.models().await?;
@@ -76,17 +76,17 @@ impl OfferRef {
     }
 }
 
-/// An end of a relation that is an offer: `[CONTROLLER:][USER/]MODEL.OFFER[:ENDPOINT]`.
+/// An offer as the end of a relation: `[CONTROLLER:][USER/]MODEL.OFFER[:ENDPOINT]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RemoteEnd {
     /// The offer.
     pub(crate) offer: OfferRef,
-    /// Which of its endpoints; none: whichever fits.
+    /// The endpoint; none means the one that fits.
     pub(crate) endpoint: Option<EndpointName>,
 }
 
 impl RemoteEnd {
-    /// Reads an end; none for one of the model itself: no application's name has a dot.
+    /// Parses an end. None for an end in the model itself: no application's name has a dot.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, ParseError> {
         let Some((model, offer)) = text.split_once('.') else { return Ok(None) };
         let (offer, endpoint) = match offer.split_once(':') {
@@ -97,12 +97,12 @@ impl RemoteEnd {
     }
 }
 
-/// How an offer's URL is shown with its controller, as Juju writes it.
+/// Formats an offer's URL with its controller, as Juju does.
 pub(crate) fn with_store(model: &Controller, url: &OfferUrl) -> String {
     format!("{}:{url}", model.name)
 }
 
-/// The store of a model's offers: its controller.
+/// Returns the store of a model's offers: its controller.
 pub(crate) fn store(model: &Model) -> String {
     model.controller.name.to_string()
 }

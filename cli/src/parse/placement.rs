@@ -1,10 +1,10 @@
-//! Places of units as a command line names them.
+//! Placements of units on a command line.
 
 use periapt_host_api::{AgentName, MachineId, command::Placement};
 
 use super::ParseError;
 
-/// `3`, or `agent=NAME`.
+/// Parses `3` or `agent=NAME`.
 pub(crate) fn parse(text: &str) -> Result<Placement, ParseError> {
     if let Some(agent) = text.strip_prefix("agent=") {
         return Ok(Placement::Agent(AgentName::new(agent)?));

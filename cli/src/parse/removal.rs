@@ -1,4 +1,4 @@
-//! What all removals have in common.
+//! The options that all removals share.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use periapt_host_api::{
 
 use crate::{context::Context, error::Result, output::Sink, parse::duration};
 
-/// Whether to wait for ever.
+/// The options of forced removals.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ForceArgs {
     /// Remove it without its agent, if that takes too long
@@ -25,12 +25,12 @@ pub(crate) struct ForceArgs {
 }
 
 impl ForceArgs {
-    /// As the controller is told.
+    /// Returns the force for the controller.
     pub(crate) fn force(&self) -> Option<Force> {
         self.within(None)
     }
 
-    /// The same with a time for each step that another option says, where these say none.
+    /// Returns the force, with another option's time for each step as the default.
     pub(crate) fn within(&self, step: Option<Duration>) -> Option<Force> {
         self.force.then(|| match self.max_wait.or(step) {
             _ if self.no_wait => Force { max_wait: 0 },
@@ -40,12 +40,12 @@ impl ForceArgs {
     }
 }
 
-/// Force after a time.
+/// Returns force after a wait.
 pub(crate) fn wait_of(wait: Duration) -> Force {
     Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) }
 }
 
-/// How long a command waits for models to be gone.
+/// The longest wait for models to be gone.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GiveUpArg {
     /// How long to wait for the end; after that it goes on without the command
@@ -53,7 +53,7 @@ pub(crate) struct GiveUpArg {
     pub(crate) give_up_after: Duration,
 }
 
-/// Whether to remove anything.
+/// The option that removes nothing.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DryRunArg {
     /// Only tell what would be removed
@@ -62,7 +62,7 @@ pub(crate) struct DryRunArg {
 }
 
 impl DryRunArg {
-    /// Tells it on standard output, a line for each; as Juju words it.
+    /// Prints the plan on standard output, one thing on each line, in Juju's words.
     pub(crate) fn tell<'a>(
         context: &Context,
         kind: &str,
@@ -77,7 +77,7 @@ impl DryRunArg {
     }
 }
 
-/// What becomes of storage of models that go.
+/// The fate of the storage of destroyed models.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StorageEndArgs {
     /// Destroy all storage, with all that lies in it
@@ -89,7 +89,7 @@ pub(crate) struct StorageEndArgs {
 }
 
 impl StorageEndArgs {
-    /// As the controller is told; none: nothing was said.
+    /// Returns the fate for the controller; none without an option.
     pub(crate) fn end(&self) -> Option<StorageEnd> {
         match (self.destroy_storage, self.release_storage) {
             (true, _) => Some(StorageEnd::Destroy),
@@ -99,7 +99,7 @@ impl StorageEndArgs {
     }
 }
 
-/// What becomes of the storage of units that go.
+/// The fate of the storage of removed units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DestroyStorageArg {
     /// Destroy their storage, too, with all that lies in it; else it stays, detached
@@ -108,7 +108,7 @@ pub(crate) struct DestroyStorageArg {
 }
 
 impl DestroyStorageArg {
-    /// As the controller is told.
+    /// Returns the fate for the controller.
     pub(crate) fn storage(&self) -> UnitStorage {
         match self.destroy_storage {
             true => UnitStorage::Destroy,

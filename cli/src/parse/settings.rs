@@ -1,4 +1,4 @@
-//! Settings as people give them: `KEY=VALUE`, `KEY=@FILE`, or a YAML file.
+//! Settings on a command line: `KEY=VALUE`, `KEY=@FILE`, or a YAML file.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use crate::{
     input,
 };
 
-/// The options of settings of models that stand in a file.
+/// The options of model settings in a file.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FileArgs {
     /// A YAML file of settings, as the command prints them or by their keys alone; - is standard input
@@ -27,7 +27,7 @@ pub(crate) struct FileArgs {
 }
 
 impl FileArgs {
-    /// What the file sets; nothing without one.
+    /// Returns the settings of the file; none without one.
     pub(crate) fn read(&self) -> Result<BTreeMap<String, String>> {
         let Some(path) = &self.file else { return Ok(BTreeMap::new()) };
         let text = input::text_or_stdin(path)?;
@@ -37,7 +37,7 @@ impl FileArgs {
     }
 }
 
-/// Tells which of these settings are kept and have no effect, and why.
+/// Prints which of these settings are stored without effect, and why.
 pub(crate) fn tell_of_kept<'a>(context: &Context, keys: impl IntoIterator<Item = &'a String>) {
     for key in keys {
         if let Ok(SettingKey::Kept(kept)) = key.parse() {
@@ -46,7 +46,7 @@ pub(crate) fn tell_of_kept<'a>(context: &Context, keys: impl IntoIterator<Item =
     }
 }
 
-/// Why a setting of Juju's models has no effect. Tests of charms set them, and need them for nothing.
+/// Returns the reason why a setting of Juju's models has no effect. Tests of charms set such settings.
 fn because(key: KeptKey) -> &'static str {
     match key {
         KeptKey::LoggingConfig => "all that charms log is kept, and `debug-log --level` chooses",
@@ -73,7 +73,7 @@ fn because(key: KeptKey) -> &'static str {
     }
 }
 
-/// Settings by key, or as `model-config` and `model-defaults` print them: what is a default there is not set.
+/// Returns settings by key, or from the output of `model-config` and `model-defaults`, without the defaults.
 fn of_model(document: serde_json::Map<String, Value>) -> Result<BTreeMap<String, String>> {
     let mut settings = BTreeMap::new();
     for (key, value) in document {
@@ -95,7 +95,7 @@ fn of_model(document: serde_json::Map<String, Value>) -> Result<BTreeMap<String,
     Ok(settings)
 }
 
-/// A value as it is written on a command line; none where there is no value.
+/// Formats a value as on a command line. None for a null.
 fn text_of(key: &str, value: Value) -> Result<Option<String>> {
     match value {
         Value::String(text) => Ok(Some(text)),
@@ -108,7 +108,7 @@ fn text_of(key: &str, value: Value) -> Result<Option<String>> {
     }
 }
 
-/// The default of a setting that is listed only where it was set.
+/// Returns the default of a setting that is listed only when it is set.
 pub(crate) fn default_of_kept(key: &str) -> Result<Value> {
     match key.parse() {
         Ok(SettingKey::Kept(kept)) => Ok(kept.default_value()),
@@ -116,12 +116,12 @@ pub(crate) fn default_of_kept(key: &str) -> Result<Value> {
     }
 }
 
-/// There is no such key.
+/// Returns the error for an unknown key.
 pub(crate) fn no_setting(key: &str) -> Failure {
     Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
 }
 
-/// Reads what `--config` was given: pairs, and files that hold settings for one application. Later ones win.
+/// Reads the values of `--config`: pairs, and files with settings of one application. Later ones win.
 pub(crate) fn from_options(
     options: &[String],
     application: Option<&str>,
@@ -164,7 +164,7 @@ fn from_document(
     };
     let mut read = BTreeMap::new();
     for (key, value) in settings {
-        // As printed by `config`: what was set is under `value`, and defaults are not settings.
+        // In the output of `config`, `value` holds the setting, and defaults are not settings.
         let value = match value {
             Value::Object(mut described) if described.contains_key("type") => {
                 let source = described.get("source").and_then(Value::as_str);
@@ -183,7 +183,7 @@ fn from_document(
     Ok(read)
 }
 
-/// `KEY=VALUE` pairs, and keys that stand alone.
+/// Splits the arguments into `KEY=VALUE` pairs and keys.
 pub(crate) fn pairs_and_keys(arguments: &[String]) -> Result<(BTreeMap<String, String>, Vec<String>)> {
     let (mut pairs, mut keys) = (BTreeMap::new(), Vec::new());
     for argument in arguments {
@@ -199,7 +199,7 @@ pub(crate) fn pairs_and_keys(arguments: &[String]) -> Result<(BTreeMap<String, S
     Ok((pairs, keys))
 }
 
-/// A value as a person would write it.
+/// Formats a value as an operator would write it.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -214,7 +214,7 @@ fn key_of(key: &str) -> Result<String> {
     }
 }
 
-/// `@FILE` stands for the file's content, `@@` for a value that begins with `@`.
+/// Returns the setting's value. `@FILE` stands for the file's content, `@@` for a value that begins with `@`.
 fn value_of(value: &str) -> Result<String> {
     match value.strip_prefix('@') {
         Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),

@@ -1,4 +1,4 @@
-//! Storage directives as a command line says them.
+//! Storage directives on a command line.
 
 use periapt_host_api::{
     StorageName,
@@ -8,14 +8,14 @@ use periapt_host_api::{
 use super::ParseError;
 use crate::error::{Failure, Result};
 
-/// `NAME=DIRECTIVE`.
+/// Parses `NAME=DIRECTIVE`.
 pub(crate) fn directive(text: &str) -> Result<(StorageName, StorageDirective), ParseError> {
     let wrong = || ParseError::Form(format!("{text:?} is no storage directive: write NAME=DIRECTIVE"));
     let (name, directive) = text.split_once('=').ok_or_else(wrong)?;
     Ok((StorageName::new(name)?, directive.parse()?))
 }
 
-/// `NAME`, or `NAME=DIRECTIVE`.
+/// Parses `NAME` or `NAME=DIRECTIVE`.
 pub(crate) fn directive_or_name(text: &str) -> Result<(StorageName, StorageDirective), ParseError> {
     match text.contains('=') {
         true => directive(text),
@@ -23,7 +23,7 @@ pub(crate) fn directive_or_name(text: &str) -> Result<(StorageName, StorageDirec
     }
 }
 
-/// All directives, each storage once.
+/// Collects directives, each storage once.
 pub(crate) fn directives(given: Vec<(StorageName, StorageDirective)>) -> Result<StorageDirectives> {
     let mut directives = StorageDirectives::new();
     for (name, directive) in given {

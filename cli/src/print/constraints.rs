@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::{context::Context, error::Result, output::OutputArgs};
 
-/// As Juju shows them: in a line, or by key with mebibytes and lists; what is kept and has no effect comes last.
+/// Constraints as Juju shows them: in a line, or by key with mebibytes and lists. Those without effect come
+/// last.
 #[derive(Debug)]
 pub(crate) struct ConstraintsByKey(Vec<(&'static str, Value)>);
 

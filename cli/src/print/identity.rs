@@ -1,13 +1,13 @@
-//! What there is one of, named as Juju's clients want it named: the cloud, its region, the user.
+//! The names of single things that Juju's clients require: the cloud, its region, the user.
 
-/// The one cloud that units run in, as statuses call it.
+/// The name of the one cloud in statuses.
 pub(crate) const CLOUD: &str = "periapt";
 
-/// Its one region.
+/// The name of its one region.
 pub(crate) const REGION: &str = "default";
 
-/// The user of a controller that knows no others.
+/// The name of the one user.
 pub(crate) const USER: &str = "admin";
 
-/// When somebody was made known or was there last.
+/// The text for times of users, which are not recorded.
 pub(crate) const NOT_RECORDED: &str = "not recorded";

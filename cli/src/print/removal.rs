@@ -1,10 +1,10 @@
-//! How far a removal is.
+//! The state of a removal.
 
 use periapt_host_api::command::Answer;
 
 use crate::context::Context;
 
-/// Says how far a removal is.
+/// Prints the state of a removal.
 pub(crate) fn report(context: &Context, what: &str, answer: &Answer) {
     match answer {
         Answer::Removal { gone: true, .. } => context.say(format_args!("removed {what}")),
@@ -15,7 +15,7 @@ pub(crate) fn report(context: &Context, what: &str, answer: &Answer) {
     }
 }
 
-/// Reports the answer about one of several things.
+/// Prints the answer about one of several things.
 pub(crate) fn said<T: ToString>(context: &Context, kind: &str, names: &[T], index: usize, answer: &Answer) {
     if let Some(name) = names.get(index) {
         report(context, &format!("{kind} {}", name.to_string()), answer);

@@ -18,10 +18,10 @@ use crate::{
     print::storage,
 };
 
-/// The longest version of a workload that is shown whole.
+/// The longest workload version that the table shows whole.
 const VERSION_WIDTH: usize = 15;
 
-/// Tables that are shown where they are asked for.
+/// The tables that are shown on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     /// `--relations`
@@ -30,7 +30,7 @@ pub(crate) enum Section {
     Storage,
 }
 
-/// All tables that hold something, with an empty line between them.
+/// Draws all tables with rows, with an empty line between them.
 pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> Text {
     let mut tables = vec![
         model(status),
@@ -80,7 +80,7 @@ fn model(status: &FullStatus) -> Table {
     table
 }
 
-/// `CLOUD/REGION`, or the cloud alone.
+/// Formats `CLOUD/REGION`, or the cloud alone.
 fn cloud_and_region(model: &ModelStatus) -> String {
     match model.region.as_str() {
         "" => model.cloud.clone(),
@@ -148,9 +148,9 @@ fn applications(status: &FullStatus) -> Table {
     table
 }
 
-/// How many units there are; `2/3` while one of three has no agent that works.
+/// Formats the number of units: `2/3` while one of three has no working agent.
 fn scale(status: &FullStatus, name: &str, application: &ApplicationStatus) -> String {
-    // A subordinate's units are listed under their principals.
+    // A subordinate's units stand under their principals.
     let below = application
         .subordinate_to
         .iter()
@@ -184,7 +184,7 @@ fn units(status: &FullStatus) -> Table {
 fn unit_row(table: &mut Table, name: &str, unit: &UnitStatus, indent: &str) {
     let (workload, agent) = (unit.workload_status.current.as_str(), unit.juju_status.current.as_str());
     let text = match (agent, unit.workload_status.message.as_str()) {
-        // What the agent waits for, as long as the charm has said nothing; and what keeps it from running the charm.
+        // The agent's message fills in before the charm's first status, and tells why the charm cannot run.
         ("allocating" | "failed", "") => unit.juju_status.message.clone(),
         ("failed", text) => format!("({}) {text}", unit.juju_status.message),
         (_, text) => match doing(&unit.juju_status) {
@@ -203,13 +203,13 @@ fn unit_row(table: &mut Table, name: &str, unit: &UnitStatus, indent: &str) {
     ]);
 }
 
-/// The hook that an agent runs: it says `running NAME hook`.
+/// Returns the hook that an agent runs, from its message `running NAME hook`.
 fn doing(agent: &StatusText) -> Option<&str> {
     let text = agent.message.strip_prefix("running ").filter(|_| agent.current == "executing")?;
     text.split_once(" hook").map(|(hook, _)| hook)
 }
 
-/// What is being removed says so, and what it waits for.
+/// Formats a message. A dying thing's has its life, and the reasons of its wait.
 fn message(life: &str, waits_for: &[String], text: &str) -> String {
     let mut parts = Vec::new();
     match (life, waits_for) {
@@ -223,7 +223,7 @@ fn message(life: &str, waits_for: &[String], text: &str) -> String {
     parts.join(": ")
 }
 
-/// Ports of one protocol together: `80,443/tcp 53/udp`.
+/// Formats ports by protocol: `80,443/tcp 53/udp`.
 fn ports(open: &[String]) -> String {
     let mut by_protocol: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut others = Vec::new();
@@ -239,7 +239,7 @@ fn ports(open: &[String]) -> String {
     parts.join(" ")
 }
 
-/// The table of machines.
+/// Draws the table of machines.
 pub(crate) fn machines(machines: &BTreeMap<String, MachineStatus>) -> Table {
     let mut table = Table::new(["Machine", "State", "Address", "Inst id", "Base", "AZ", "Message"]);
     for (name, machine) in in_order(machines) {
@@ -257,7 +257,7 @@ pub(crate) fn machines(machines: &BTreeMap<String, MachineStatus>) -> Table {
     table
 }
 
-/// Of the words that describe a machine, the one about its zone.
+/// Returns the zone among the words that describe a machine.
 fn availability_zone(machine: &MachineStatus) -> &str {
     let words = machine.hardware.split_ascii_whitespace();
     words.filter_map(|word| word.strip_prefix("availability-zone=")).next().unwrap_or_default()
@@ -305,7 +305,7 @@ fn shortened(version: &str) -> String {
     version.chars().take(VERSION_WIDTH - 3).chain("...".chars()).collect()
 }
 
-/// By number, where names end in one: `mysql/10` after `mysql/9`.
+/// Sorts names that end in a number by that: `mysql/10` after `mysql/9`.
 pub(crate) fn in_order<T>(things: &BTreeMap<String, T>) -> Vec<(&str, &T)> {
     let mut sorted: Vec<_> = things.iter().map(|(name, thing)| (name.as_str(), thing)).collect();
     sorted.sort_by_key(|(name, _)| match name.rsplit_once('/') {
@@ -315,7 +315,7 @@ pub(crate) fn in_order<T>(things: &BTreeMap<String, T>) -> Vec<(&str, &T)> {
     sorted
 }
 
-/// The names of all units in a status, subordinates too.
+/// Returns the names of all units in a status, subordinates too.
 pub(crate) fn all_units(status: &FullStatus) -> Result<Vec<UnitName>> {
     status.units().map(|unit| Ok(unit.name.parse()?)).collect()
 }

@@ -4,7 +4,7 @@ use periapt_host_api::{status::CombinedStorage, storage::mebibytes};
 
 use crate::output::{Table, tone_of_status};
 
-/// The table of `storage`, and of `status --storage`.
+/// Draws the table of `storage`, and of `status --storage`.
 pub(crate) fn tabular(storage: &CombinedStorage) -> Table {
     let mut table = Table::new(["Unit", "Storage ID", "Type", "Pool", "Size", "Status", "Message"]);
     for (id, info) in &storage.storage {
@@ -24,7 +24,7 @@ pub(crate) fn tabular(storage: &CombinedStorage) -> Table {
     table
 }
 
-/// The table of `storage --filesystem`.
+/// Draws the table of `storage --filesystem`.
 pub(crate) fn filesystems(storage: &CombinedStorage) -> Table {
     let heading =
         ["Machine", "Unit", "Storage ID", "ID", "Provider ID", "Mountpoint", "Size", "State", "Message"];

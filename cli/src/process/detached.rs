@@ -1,4 +1,4 @@
-//! Starting a process that goes on when this one has ended.
+//! The start of a process that outlives this one.
 
 use std::{
     ffi::OsString, fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path, process::Stdio,
@@ -17,41 +17,41 @@ use crate::{
     input, program,
 };
 
-/// The word with which a process says, on its standard output, that it answers; what it answers at follows.
+/// The word on its standard output by which a process reports that it answers; its address follows.
 pub(crate) const READY: &str = "ready";
 
-/// The word with which it says that it will not, and why.
+/// The word by which a process reports that it will not answer; the reason follows.
 pub(crate) const FAILED: &str = "failed";
 
-/// How much of a log is shown when its process did not start.
+/// The most bytes of a log that an error shows when its process did not start.
 const LOG_TAIL: u64 = 2_000;
 
 /// A process of this program that is to outlive this one.
 pub(crate) struct Detached<'a> {
-    /// What it is, for messages.
+    /// The kind of process, for messages.
     pub(crate) what: &'static str,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
-    /// Where what it logs goes.
+    /// The path of its log.
     pub(crate) log: &'a Path,
-    /// How long it may take until it answers.
+    /// The longest wait for it to answer.
     pub(crate) patience: Duration,
 }
 
 /// A process that answers.
 #[derive(Debug)]
 pub(crate) struct Started {
-    /// Which.
+    /// The process.
     pub(crate) process: ProcessId,
-    /// What it said that it answers at.
+    /// Its address.
     pub(crate) at: String,
-    /// It ends with this, unless it is released.
+    /// The leash, which ends the process unless it is released.
     pub(crate) leash: Leash,
 }
 
 impl Detached<'_> {
-    /// Starts it, hands out which one it is, and waits until it answers. Whatever becomes of this process until the leash
-    /// is released, the new one does not outlive it.
+    /// Starts the process, passes its id to `record`, and waits until it answers. Until the leash is released the new
+    /// process does not outlive this one.
     pub(crate) async fn start(self, record: impl FnOnce(&ProcessId) -> Result<()>) -> Result<Started> {
         let log = OpenOptions::new()
             .append(true)
@@ -83,7 +83,7 @@ impl Detached<'_> {
         match (process, said, line.trim_end().split_once(' ')) {
             (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned(), leash }),
             (_, _, said) => {
-                // It may never have answered: nobody else knows of it.
+                // It may never have answered, and no record names it.
                 let _ = child.kill().await;
                 let why = said.filter(|(word, _)| *word == FAILED).map(|(_, why)| why);
                 Err(self.not_started(why, logged))
@@ -91,7 +91,7 @@ impl Detached<'_> {
         }
     }
 
-    /// With what it said itself, or else what it logged since it was started.
+    /// Creates the failure, with the process's own reason, or else its log since the start.
     fn not_started(&self, why: Option<&str>, from: u64) -> Failure {
         let mut message = format!("the {} did not start", self.what);
         if let Some(why) = why {

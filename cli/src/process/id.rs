@@ -1,4 +1,4 @@
-//! Which process is meant, though numbers are used again.
+//! Identities of processes, because process numbers are used again.
 
 use std::{fs, io, os::fd::OwnedFd, time::Duration};
 
@@ -10,50 +10,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Explain as _, Failure, Result};
 
-/// A process, for ever: its number, when it started, and in which boot of the machine.
+/// The identity of a process: its number, its start time, and the boot of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ProcessId {
     /// The number.
     pub(crate) pid: u32,
-    /// When it started, in clock ticks since the boot.
+    /// The start time, in clock ticks since the boot.
     started: u64,
-    /// The boot.
+    /// The id of the boot.
     boot: String,
 }
 
-/// How a process was ended.
+/// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It was not running.
+    /// The process was not running.
     Already,
-    /// It ended by itself when asked to.
+    /// The process ended by itself on request.
     Gracefully,
-    /// It had to be killed.
+    /// The process had to be killed.
     Killed,
 }
 
 impl ProcessId {
-    /// The process that has this number now.
+    /// Returns the process that has this number now.
     pub(crate) fn of(pid: u32) -> io::Result<Self> {
         Ok(Self { pid, started: started(pid)?, boot: boot()? })
     }
 
-    /// Whether it runs. One that has ended and that nobody has collected does not.
+    /// Returns true if it runs. An ended process that is not reaped yet does not run.
     pub(crate) fn is_running(&self) -> bool {
         self.open().is_some()
     }
 
-    /// A handle on it, if it runs.
+    /// Returns a handle on it, if it runs.
     fn open(&self) -> Option<OwnedFd> {
         let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        // The handle keeps the number from being used again, so that what is read now is of the same process.
+        // The handle reserves the number, so the values read now are of the same process.
         let same = Self::of(self.pid).is_ok_and(|now| now == *self);
         (same && !wait(&handle, Duration::ZERO).unwrap_or(true)).then_some(handle)
     }
 
-    /// Asks it to end, and kills it when it has not after some time. Blocks until it is gone.
+    /// Asks it to end, and kills it after `patience`. Blocks until it is gone.
     pub(crate) fn end(&self, patience: Duration) -> Result<Ended> {
         let Some(handle) = self.open() else { return Ok(Ended::Already) };
         let what = || format!("cannot end process {}", self.pid);
@@ -69,7 +69,7 @@ impl ProcessId {
     }
 }
 
-/// Whether the process has ended within some time.
+/// Waits at most `patience`. Returns true if the process has ended.
 fn wait(handle: &OwnedFd, patience: Duration) -> io::Result<bool> {
     let timeout = Timespec {
         tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
@@ -78,7 +78,8 @@ fn wait(handle: &OwnedFd, patience: Duration) -> io::Result<bool> {
     Ok(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout))? > 0)
 }
 
-/// Field 22 of `/proc/PID/stat`. The second is the command's name in parentheses, which may hold anything.
+/// Reads field 22 of `/proc/PID/stat`. The second is the command's name in parentheses, which may hold any
+/// character.
 fn started(pid: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -99,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that runs until its input is closed.
+    /// Starts a process that runs until its input is closed.
     fn waiting(ignore: &str) -> std::process::Child {
         let script = format!("{ignore}echo ready; read line");
         let mut child = Command::new("sh")
@@ -108,7 +109,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // What it ignores, it ignores from here on.
+        // The process ignores the signal from here on.
         let mut line = String::new();
         io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
         child
@@ -128,7 +129,7 @@ mod tests {
             let mut child = waiting(ignore);
             let process = ProcessId::of(child.id()).unwrap();
             assert_eq!(process.end(Duration::from_millis(200)).unwrap(), ended);
-            // It has ended, and nobody has collected it yet.
+            // The process has ended and is not reaped yet.
             assert!(!process.is_running());
             assert_eq!(process.end(Duration::ZERO).unwrap(), Ended::Already);
             child.wait().unwrap();

@@ -1,10 +1,10 @@
-//! Signals by which somebody ends a command that must undo what it has begun.
+//! Signals that interrupt a command which must clean up.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::{Explain as _, Result};
 
-/// From the first of these on, none of the signals ends the process by itself.
+/// A listener for these signals. Once there is one, none of them ends the process by itself.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     interrupt: Signal,
@@ -13,7 +13,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Begins to listen.
+    /// Starts to listen.
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).explain(|| "cannot listen to signals".to_owned());
         Ok(Self {
@@ -23,7 +23,7 @@ impl Interrupts {
         })
     }
 
-    /// Waits for the next one; answers its number.
+    /// Waits for the next signal, and returns its number.
     pub(crate) async fn next(&mut self) -> u8 {
         let kind = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),

@@ -1,7 +1,7 @@
-//! What ties a process to the one that started it, until that one has written down that it runs.
+//! The leash: a tie between a process and its starter, until the starter has recorded that it runs.
 //!
-//! It is a pipe to the new process's standard input. A word in it sets the process free; its end without a word means that
-//! whoever started the process has gone, killed perhaps, and that nobody knows of it.
+//! It is a pipe to the new process's standard input. A byte in it releases the process. Its end without a byte means
+//! that the starter has gone, perhaps killed, and that no record names the process.
 
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 
@@ -10,25 +10,25 @@ use crate::{
     input,
 };
 
-/// Held by the process that has started another. Dropped, it ends the other.
+/// The starter's end. When it is dropped, the other process ends.
 #[derive(Debug)]
 pub(crate) struct Leash(PipeWriter);
 
 impl Leash {
-    /// A leash, and its other end for the new process's standard input.
+    /// Creates a leash, and its other end for the new process's standard input.
     pub(super) fn new() -> io::Result<(PipeReader, Self)> {
         let (reader, writer) = io::pipe()?;
         Ok((reader, Self(writer)))
     }
 
-    /// Sets the process free: it is written down.
+    /// Releases the process after it was recorded.
     pub(crate) fn release(mut self) {
-        // If nobody takes the word, the process has ended by itself; it is seen by what was written down.
+        // An error means that the process has ended by itself, which the record shows.
         let _ = self.0.write_all(b"\n");
     }
 }
 
-/// Ends this process as soon as the one that started it has gone without having set it free.
+/// Ends this process as soon as its starter ends without having released it.
 pub(crate) fn end_with_parent() -> Result<()> {
     let held = || {
         if !input::has_word() {

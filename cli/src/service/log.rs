@@ -1,7 +1,7 @@
-//! The log of a service in the background: bounded, however long it runs.
+//! The log of a background service, with a bound.
 //!
-//! Several processes write it, each at its end: the service, and those that it starts. So it is not moved away under
-//! them; what is in it is copied beside it, and the file is emptied in place. A line that is written in between is lost.
+//! Several processes append to it: the service, and those that it starts. So it is not renamed under them: its content
+//! is copied to another file, and the file is emptied in place. A line written in between is lost.
 
 use std::{
     ffi::OsString,
@@ -13,13 +13,13 @@ use std::{
 
 use tokio::time::sleep;
 
-/// How much is written before it is put aside, in bytes. With what was put aside before, twice this is kept.
+/// The size in bytes at which the log is put aside. With the earlier part, at most twice this is kept.
 const LARGE: u64 = 16 << 20;
 
-/// How often it is looked.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Looks after a log for ever.
+/// Keeps a log small, for ever.
 pub(super) async fn keep_small(log: PathBuf) {
     loop {
         if let Err(error) = put_aside(&log, LARGE) {
@@ -29,7 +29,7 @@ pub(super) async fn keep_small(log: PathBuf) {
     }
 }
 
-/// Moves what is in a log to `LOG.1` once it is large.
+/// Moves the content of a large log to `LOG.1`.
 fn put_aside(log: &Path, large: u64) -> io::Result<()> {
     if fs::metadata(log)?.len() < large {
         return Ok(());
@@ -42,7 +42,7 @@ fn put_aside(log: &Path, large: u64) -> io::Result<()> {
     let (partial, older) = (beside(".1.new"), beside(".1"));
     let copied = fs::copy(log, &partial).and_then(|_| fs::rename(&partial, &older));
     if copied.is_err() {
-        // Where there is no room for two, the newer lines matter more.
+        // Without room for both, the newer lines matter more.
         let _ = fs::remove_file(&partial);
     }
     OpenOptions::new().write(true).open(log)?.set_len(0)?;

@@ -1,4 +1,4 @@
-//! A charm on its way from this machine to a controller.
+//! The upload of a charm to a controller.
 
 use std::{
     fs, io,
@@ -17,38 +17,39 @@ use crate::{
     output::Progress,
 };
 
-/// How much is handed to the connection at a time.
+/// The bytes that are handed to the connection at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Hint for a charm whose `assumes` this controller does not meet.
+/// The hint for a charm whose `assumes` this controller does not meet.
 pub(crate) const PASSES_OVER: &str = "--force passes over what a charm assumes; its hooks may then fail";
 
-/// What becomes of a charm whose `assumes` this controller does not meet.
+/// The treatment of a charm whose `assumes` this controller does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Assumptions {
-    /// It is refused.
+    /// Refuse it.
     Checked,
-    /// It is taken: `--force` was given.
+    /// Accept it: `--force` was given.
     PassedOver,
 }
 
 impl Assumptions {
-    /// As `--force` says it.
+    /// Converts `--force`.
     pub(crate) fn of_force(force: bool) -> Self {
         if force { Self::PassedOver } else { Self::Checked }
     }
 }
 
-/// An archive that can run.
+/// A valid archive.
 pub(crate) struct Charm {
-    /// All of it.
+    /// The archive's bytes.
     pub(crate) archive: Bytes,
-    /// What is in it.
+    /// The archive's content.
     pub(crate) inspected: Inspected,
 }
 
 impl Charm {
-    /// Reads an archive; or a charm's directory, packed here if it holds its component, else the one archive in it.
+    /// Reads an archive, or a charm's directory: it packs one with a component, and reads the one archive of
+    /// another.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let metadata = fs::metadata(path).map_err(|error| nothing_at(path, &error))?;
         if !metadata.is_dir() {
@@ -64,7 +65,7 @@ impl Charm {
         Self::read_archive(&archive, length)
     }
 
-    /// Says what helps where the controller refused it because of what it assumes.
+    /// Adds a hint to a refusal caused by the charm's `assumes`.
     pub(crate) fn with_hint_of_force(&self, failure: Failure, assumptions: Assumptions) -> Failure {
         let unmet = self.inspected.meta.assumes.check().err().filter(|_| assumptions == Assumptions::Checked);
         match unmet.is_some_and(|unmet| failure.to_string().contains(&unmet.to_string())) {
@@ -85,7 +86,7 @@ impl Charm {
         Ok(Self { archive: bytes.into(), inspected })
     }
 
-    /// Brings it to the controller, unless it is there. Shows how far it is on a terminal.
+    /// Uploads it, unless the controller has it. Shows the progress on a terminal.
     pub(crate) async fn upload(&self, client: &Client) -> Result<Digest> {
         let digest = self.inspected.digest;
         if client.has_charm(&digest).await? {
@@ -109,7 +110,7 @@ impl Charm {
     }
 }
 
-/// There is no charm. A bare name is one that a store would know.
+/// Returns the error for a missing charm. A bare name is one that a store would know.
 fn nothing_at(path: &Path, error: &io::Error) -> Failure {
     let text = path.display().to_string();
     let name = text.strip_prefix("ch:").unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! A resource's file on its way from this machine to a controller.
+//! The upload of a resource's file to a controller.
 
 use std::{
     collections::BTreeMap,
@@ -24,10 +24,10 @@ use crate::{
     parse::ParseError,
 };
 
-/// How much is handed to the connection at a time.
+/// The bytes that are handed to the connection at a time.
 const PIECE: usize = 64 * 1024;
 
-/// A file that is to be a resource's content. It is read twice, and never held in memory.
+/// A file for a resource's content. It is read twice, and never held in memory.
 #[derive(Debug)]
 pub(crate) struct ResourceFile {
     path: PathBuf,
@@ -65,13 +65,13 @@ impl ResourceFile {
         Ok(Self { path: path.to_owned(), file, digest, size })
     }
 
-    /// What a command says of it, once it was uploaded.
+    /// Returns the reference to the uploaded content for a command.
     pub(crate) fn upload_of(&self) -> ResourceUpload {
         let filename = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
         ResourceUpload { digest: self.digest, filename }
     }
 
-    /// Brings it to the controller, unless it is there. Shows how far it is on a terminal.
+    /// Uploads it, unless the controller has it. Shows the progress on a terminal.
     pub(crate) async fn upload(&self, client: &Client) -> Result<()> {
         if client.has_resource(&self.digest).await? {
             tracing::info!(digest = %self.digest, "the controller has this content");
@@ -108,7 +108,7 @@ impl ResourceFile {
 }
 
 impl ResourceFile {
-    /// The file, to be read again, up to where it ended when its digest was taken.
+    /// Returns the file from its start, up to its end when its digest was taken.
     fn rewound(&self) -> io::Result<io::Take<File>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
@@ -116,14 +116,14 @@ impl ResourceFile {
     }
 }
 
-/// `NAME=FILE`.
+/// Parses `NAME=FILE`.
 pub(crate) fn argument(text: &str) -> Result<(ResourceName, PathBuf), ParseError> {
     let expected = || ParseError::Form(format!("{text:?} is no resource: write NAME=FILE"));
     let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(expected)?;
     Ok((ResourceName::new(name)?, path.into()))
 }
 
-/// Refuses content for what is no file: an image's name must not be taken for a path.
+/// Refuses content for a resource that is no file: an image's name must not be taken for a path.
 pub(crate) fn takes_files(declared: &ResourceMeta, name: &ResourceName) -> Result<()> {
     declared.admits(name, None).map_err(|broken| {
         Failure::new(broken.to_string())
@@ -131,8 +131,8 @@ pub(crate) fn takes_files(declared: &ResourceMeta, name: &ResourceName) -> Resul
     })
 }
 
-/// The files of all resources that were given, each once. What the controller would refuse is told before anything is
-/// on its way.
+/// Reads the files of all given resources, each once. Files that the controller would refuse are refused before the
+/// upload.
 pub(crate) fn given(
     meta: &CharmMeta,
     arguments: &[(ResourceName, PathBuf)],

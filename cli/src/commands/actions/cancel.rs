@@ -48,7 +48,7 @@ impl Verb for CancelTask {
             }
         });
         done.await?;
-        // People were told beside the output.
+        // Notes beside the output have named the tasks, so there is no table.
         self.output.print(context.color, &cancelled, |_| String::new())
     }
 }

@@ -104,7 +104,7 @@ impl Exec {
         ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)
     }
 
-    /// The units that are named, and those of the applications that are.
+    /// Returns the named units, and those of the named applications.
     async fn receivers(&self, model: &Model) -> Result<Vec<ActionReceiver>> {
         let mut receivers = self.unit.clone();
         if self.all || !self.application.is_empty() {
@@ -125,8 +125,8 @@ impl Exec {
     }
 }
 
-/// Why none of the units could run anything, if none is there: Juju finds that out before it reads a command, and programs
-/// that drive it go by what it says of units.
+/// Returns the reasons why no unit can run the command, if there is no unit. Juju checks that before it parses a
+/// command, and programs that drive it read the messages about units.
 async fn nowhere(model: &Model, receivers: &[ActionReceiver]) -> Result<Option<Vec<String>>> {
     let status = model.client().status(&model.selector).await?;
     let units = all_units(&status)?;
@@ -141,13 +141,13 @@ async fn nowhere(model: &Model, receivers: &[ActionReceiver]) -> Result<Option<V
     Ok((missing.len() == receivers.len()).then_some(missing))
 }
 
-/// Tells that nothing was scheduled. Juju's exit code is 0.
+/// Prints that nothing was scheduled. The exit code is 0, as Juju's.
 fn told(reasons: Vec<String>) -> Result<()> {
     note(format_args!("Operation failed to schedule any tasks:\n{}", reasons.join("\n")));
     Ok(())
 }
 
-/// Where the tools are listed.
+/// The hint that leads to the list of tools.
 const TOOLS: &str = "`periapt help-hook-commands` lists hook tools, `periapt help exec` what there is beside";
 
 fn explained(error: ExecError) -> Failure {
@@ -163,7 +163,7 @@ fn explained(error: ExecError) -> Failure {
     Failure::new(error.to_string()).with_hint(hint)
 }
 
-/// `ENDPOINT:ID` or `ID`; the endpoint is of no account, as for the tools.
+/// Parses `ENDPOINT:ID` or `ID`, and ignores the endpoint, as hook tools do.
 fn relation_id(text: &str) -> Result<RelationId, ParseError> {
     let number = text.rsplit_once(':').map_or(text, |(_, number)| number);
     number.parse().map(RelationId).map_err(|_| ParseError::Form(format!("invalid relation id {text:?}")))

@@ -1,4 +1,4 @@
-//! Tasks that a command follows until they end, and what it prints of them.
+//! Tasks that a command follows until they end, and their output.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     parse::duration,
 };
 
-/// Whether an action is run or a hook tool: Juju shows the one as it goes, and the other as if it ran here.
+/// The command that follows: Juju shows an action as it goes, and the result of `exec` like a local command's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     Run,
@@ -28,7 +28,7 @@ pub(super) enum Manner {
 }
 
 impl Manner {
-    /// How long is waited where nobody says.
+    /// Returns the default wait.
     fn default_wait(self) -> Duration {
         match self {
             Self::Run => Duration::from_secs(60),
@@ -37,10 +37,10 @@ impl Manner {
     }
 }
 
-/// How long after a stream of news broke another is asked for.
+/// The pause before a broken stream is opened again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How what was asked for is followed, and where its results go.
+/// The options for following tasks and for their results.
 #[derive(Debug, Args)]
 pub(super) struct FollowArgs {
     /// The longest wait for the results; a minute by default, five for `exec`
@@ -60,11 +60,11 @@ pub(super) struct FollowArgs {
     output: Option<PathBuf>,
 }
 
-/// A task that is waited for.
+/// The tasks to wait for, with their units.
 type Waited = BTreeMap<TaskId, UnitName>;
 
 impl FollowArgs {
-    /// Asks for an operation, follows it, and shows what came of it.
+    /// Enqueues an operation, follows it, and prints its results.
     pub(super) async fn carry_out(
         self,
         context: &Context,
@@ -78,7 +78,7 @@ impl FollowArgs {
         };
         let (waited, refused) = sorted(&enqueued);
         if waited.is_empty() {
-            // Juju's exit code is 0, and programs that drive it go by that.
+            // The exit code is 0, as Juju's, which programs that drive it rely on.
             let reasons = refused.join("\n");
             note(format_args!("Operation {} failed to schedule any tasks:\n{reasons}", enqueued.id));
             return Ok(());
@@ -162,8 +162,8 @@ fn scheduled(context: &Context, id: ActionOperationId, waited: &Waited) {
     }
 }
 
-/// Shows messages as they come, and gathers the tasks that end before the deadline. A stream that breaks is asked
-/// for again; what it told already is not shown twice.
+/// Shows messages as they come, and gathers the tasks that end before the deadline. A broken stream is opened again,
+/// and no message is shown twice.
 pub(super) async fn follow(
     model: &Model,
     id: ActionOperationId,
@@ -218,21 +218,21 @@ pub(super) async fn follow(
             sleep(AGAIN).await;
         }
     };
-    // What has ended is shown even if others are late.
+    // Ended tasks are shown even if others are late.
     if let Ok(followed) = timeout_at(deadline, following).await {
         followed?;
     }
     Ok(ended.into_values().collect())
 }
 
-/// Waits for a controller that is away, and says so once.
+/// The wait for an unreachable controller, with one message.
 #[derive(Debug, Default)]
 struct Patience {
     said: bool,
 }
 
 impl Patience {
-    /// Some time passes after an error that may do so, too; any other one is the end.
+    /// Pauses after a temporary error. Returns any other error.
     async fn bear(&mut self, error: ClientError) -> Result<()> {
         if !error.is_temporary() {
             return Err(error.into());
@@ -254,9 +254,9 @@ pub(super) fn print(
     Sink::new(output.as_deref(), color)?.write(&shown::tasks(format, tasks)?)
 }
 
-/// Fails if a return code says so, in Juju's words. A task that failed by its action's own word, or was stopped, has a
-/// return code of 0 or none: its status tells that, and its message is never part of this error, because programs that
-/// drive Juju read errors for words such as `timed out`.
+/// Fails if a return code is not 0, with Juju's message. A task that its action failed, or that was stopped, has a
+/// return code of 0 or none. Its status tells that, and its message is never part of this error, because programs that
+/// drive Juju search errors for words such as `timed out`.
 pub(super) fn verdict(tasks: &[TaskDetails]) -> Result<()> {
     let failed: Vec<String> = tasks
         .iter()

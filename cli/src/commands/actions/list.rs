@@ -1,4 +1,4 @@
-//! `actions`: what an application's charm declares.
+//! `actions`: the actions of an application's charm.
 
 use std::collections::BTreeMap;
 
@@ -35,13 +35,13 @@ impl Verb for Actions {
     async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let actions = model.client().actions(&model.selector, &self.application).await?;
-        // A program that reads JSON or YAML is told so there.
+        // JSON and YAML show an empty list.
         if actions.is_empty() && self.output.format == Format::Tabular {
             context.say(format_args!("No actions defined for {}.", self.application));
             return Ok(());
         }
         if self.schema {
-            // There is no table of schemas: the default form is YAML.
+            // Schemas have no table, so the default format is YAML.
             let schemas: BTreeMap<&String, &Value> =
                 actions.iter().map(|(name, action)| (name, &action.params)).collect();
             return self.output.or_yaml().print(context.color, &schemas, |_| String::new());
@@ -52,7 +52,7 @@ impl Verb for Actions {
     }
 }
 
-/// Each line of a description under the one before.
+/// Draws the table. Continued lines of a description stand below its first.
 fn table(actions: &BTreeMap<String, String>) -> Text {
     let mut table = Table::new(["Action", "Description"]);
     for (name, description) in actions {

@@ -17,7 +17,7 @@ use crate::{
     output::{Format, OutputArgs, Table, Text},
 };
 
-/// The most tasks of an operation that are named in the table.
+/// The most tasks of an operation that the table names.
 const SHOWN_TASKS: usize = 5;
 
 /// List operations, the newest first
@@ -108,7 +108,7 @@ impl Verb for ShowOperation {
             follow(&model, self.id, &waited, Instant::now() + wait).await?;
             operation = model.client().operation(&model.selector, self.id).await?;
         }
-        // Juju has no table of this: its default form is YAML.
+        // Juju has no table for it: the default format is YAML.
         self.output.or_yaml().print(context.color, &Operation::from(&operation), |_| String::new())
     }
 }

@@ -1,4 +1,4 @@
-//! An action's parameters as people give them: `KEY=VALUE`, `KEY.KEY=VALUE`, or a YAML file.
+//! Parameters of an action on the command line: `KEY=VALUE`, `KEY.KEY=VALUE`, or a YAML file.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::{
     input,
 };
 
-/// How deep a key may lead.
+/// The most parts of a key.
 const MAX_DEPTH: usize = 32;
 
-/// How a value on the command line is read.
+/// The reading of a value on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// As YAML: `3` is a number.
+    /// YAML: `3` is a number.
     Yaml,
-    /// As it stands.
+    /// Text, as given.
     Text,
 }
 
-/// Reads a file, and then what stands on the command line; the latter wins.
+/// Reads a file, then the command line, whose values win.
 pub(super) fn read(file: Option<&Path>, arguments: &[String], reading: Reading) -> Result<Parameters> {
     let mut parameters = file.map(from_file).transpose()?.unwrap_or_default();
     for argument in arguments {
@@ -45,7 +45,7 @@ fn from_file(path: &Path) -> Result<Parameters> {
     Ok(read.unwrap_or_default())
 }
 
-/// What is no YAML is a text.
+/// Parses a value. Invalid YAML is a text.
 fn value(text: &str, reading: Reading) -> Value {
     match reading {
         Reading::Yaml if !text.is_empty() => {

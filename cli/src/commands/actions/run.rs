@@ -1,4 +1,4 @@
-//! `run`: an action on some units, and what came of it.
+//! `run`: an action on some units, and its results.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ impl Verb for Run {
     }
 }
 
-/// Units come first, then the action, then its parameters.
+/// Splits the arguments: units come first, then the action, then its parameters.
 fn split(arguments: &[String]) -> Result<(Vec<ActionReceiver>, String, &[String])> {
     let count =
         arguments.iter().take_while(|argument| argument.contains('/') && !argument.contains('=')).count();

@@ -1,4 +1,4 @@
-//! `show-action`: what one action does, and what it takes.
+//! `show-action`: an action's description and parameters.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ impl From<ActionMeta> for ShownAction {
     }
 }
 
-/// The description, then the arguments as YAML.
+/// Formats the description, then the arguments as YAML.
 fn text(shown: &ShownAction) -> Result<Text> {
     let arguments = to_yaml(&shown.arguments)?;
     Ok(Text::value(format!("{}\n\nArguments\n{}\n", shown.description, &*arguments)))

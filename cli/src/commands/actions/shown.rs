@@ -1,4 +1,4 @@
-//! Tasks and operations as Juju prints them: its field names, its texts.
+//! Tasks and operations as Juju prints them, with its field names and texts.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ struct Timing {
     started: Option<String>,
 }
 
-/// The same in operations: there Juju's fields are in order of time, and with tasks in order of their names.
+/// The times of a task in an operation. There Juju orders the fields by time, and with tasks by name.
 #[derive(Debug, Clone, Serialize)]
 struct TimingInOrder {
     enqueued: Option<String>,
@@ -92,12 +92,12 @@ struct OperationTask {
     results: Map<String, Value>,
 }
 
-/// A time as Juju prints it. It is always UTC: what a script reads is the same everywhere.
+/// Formats a time as Juju prints it. It is always UTC, so scripts read the same text everywhere.
 fn time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string()
 }
 
-/// A message for whoever looks on while it comes.
+/// Formats a message that is shown while its task runs.
 pub(super) fn live(message: &TaskMessage) -> String {
     format!("{} {}", message.at.strftime("%H:%M:%S"), continued(&message.message))
 }
@@ -106,7 +106,7 @@ fn log(log: &[TaskMessage]) -> Vec<String> {
     log.iter().map(|entry| format!("{} {}", time(entry.at), entry.message)).collect()
 }
 
-/// What a task left. Juju leaves out streams to which nothing was written.
+/// Returns a task's results. Like Juju, it leaves out empty streams.
 fn results(task: &TaskDetails) -> Map<String, Value> {
     let mut results = task.results.as_ref().map(|results| results.to_json()).unwrap_or_default();
     results.retain(|key, value| !matches!(key.as_str(), "stdout" | "stderr") || *value != "");
@@ -173,7 +173,7 @@ impl From<&OperationDetails> for Operation {
     }
 }
 
-/// Tasks by their units, in one of the forms.
+/// Formats tasks by their units.
 pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<Text> {
     let by_unit = || tasks.iter().map(|task| (task.unit.to_string(), Task::from(task)));
     match format {
@@ -183,7 +183,7 @@ pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<Text> {
     }
 }
 
-/// A task among several in plain form. Juju's fields, in its order; it drops what was written to the streams.
+/// A task among several in plain form, with Juju's fields in its order. Juju leaves the output streams out.
 #[derive(Debug, Clone, Serialize)]
 struct PlainTask {
     id: String,
@@ -216,7 +216,7 @@ impl PlainTask {
     }
 }
 
-/// One task's results alone; of several, a map of their units. What tools printed stands under its unit's name, not
+/// Formats the results of one task, or a map of several by unit. The output of scripts follows its unit's name, not
 /// indented, as in Juju.
 fn plain(tasks: &[TaskDetails]) -> Result<Text> {
     if let [task] = tasks {
@@ -233,7 +233,7 @@ fn plain(tasks: &[TaskDetails]) -> Result<Text> {
     to_yaml(&by_unit.collect::<Result<BTreeMap<_, _>>>()?)
 }
 
-/// What the action set, then what it wrote.
+/// Formats the action's results, then its output.
 pub(super) fn plain_task(task: &TaskDetails) -> Result<Text> {
     let Some(results) = &task.results else {
         return Ok(Text::value(match task.status {

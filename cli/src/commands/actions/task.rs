@@ -1,4 +1,4 @@
-//! `show-task`: how far a task is, and what it left.
+//! `show-task`: a task's status and results.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

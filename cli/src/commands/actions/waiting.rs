@@ -1,4 +1,4 @@
-//! How long what is shown is waited for, if it has not ended.
+//! The options for waiting until a task or operation has ended.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::parse::duration;
 /// A wait without end.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// Whether to wait, and how long.
+/// The choice whether to wait, and how long.
 #[derive(Debug, Clone, Args)]
 pub(super) struct WaitArgs {
     /// The longest wait until it has ended; 0 is without end
@@ -21,7 +21,7 @@ pub(super) struct WaitArgs {
 }
 
 impl WaitArgs {
-    /// How long to wait; none: not at all.
+    /// Returns the longest wait. None: the command does not wait.
     pub(super) fn patience(&self) -> Option<Duration> {
         match (self.wait, self.watch) {
             (None, false) => None,

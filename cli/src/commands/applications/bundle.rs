@@ -1,4 +1,4 @@
-//! A model as bundles see it, asked of its controller.
+//! The state of a model that a bundle is compared with.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
     error::{Failure, Result},
 };
 
-/// Asks for all that a bundle can be compared with.
+/// Fetches that state from the controller.
 pub(super) async fn read(model: &Model) -> Result<BundleModel> {
     let status = model.client().status(&model.selector).await?;
     let mut read = BundleModel::default();
@@ -36,7 +36,7 @@ pub(super) async fn read(model: &Model) -> Result<BundleModel> {
         let url = remote.url.parse().map_err(|error: OfferUrlError| Failure::new(error.to_string()))?;
         read.saas.insert(ApplicationName::new(name)?, url);
     }
-    // What other models do with this one's offers is theirs to write down.
+    // A bundle leaves out relations that other models made with this one's offers.
     let known = |(name, _): &(ApplicationName, EndpointName)| {
         read.applications.contains_key(name) || read.saas.contains_key(name)
     };

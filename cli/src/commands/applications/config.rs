@@ -70,7 +70,7 @@ pub(crate) struct Trust {
     model: ModelArg,
 }
 
-/// As Juju prints it.
+/// The configuration as Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Listing {
@@ -80,7 +80,7 @@ struct Listing {
     settings: BTreeMap<String, Setting>,
 }
 
-/// What is the application's and not its charm's.
+/// A setting of the application that is not its charm's.
 #[derive(Debug, Serialize)]
 struct ApplicationSetting {
     #[serde(skip_serializing_if = "Value::is_null")]
@@ -191,14 +191,14 @@ fn listing(details: ApplicationDetails) -> Listing {
     }
 }
 
-/// The application's own interval between update-status hooks, as it can be set.
+/// Returns the application's own interval between update-status hooks.
 fn own_interval(details: &ApplicationDetails) -> Option<Value> {
     let update_status_hook_interval = details.update_status_hook_interval;
     let own = ModelSettings { update_status_hook_interval, ..ModelSettings::default() };
     own.show(SettingKey::UpdateStatusHookInterval)
 }
 
-/// The value of what is the application's and not its charm's, unless the charm has an option of that name.
+/// Returns the value of a setting of the application itself, unless its charm has an option of that name.
 fn application_key(details: &ApplicationDetails, key: &str) -> Option<String> {
     if details.settings.contains_key(key) {
         return None;

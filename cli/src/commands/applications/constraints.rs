@@ -1,4 +1,4 @@
-//! `constraints`, `set-constraints`: where an application's units are placed.
+//! `constraints`, `set-constraints`: the placement of an application's units.
 
 use clap::Args;
 use periapt_host_api::{ApplicationName, command::Command};

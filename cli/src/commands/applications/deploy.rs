@@ -1,4 +1,4 @@
-//! `deploy`: an application from a charm, or those of a bundle.
+//! `deploy`: an application from a charm, or the applications of a bundle.
 
 mod bundle;
 
@@ -101,7 +101,7 @@ impl Verb for Deploy {
         let meta = &charm.inspected.meta;
         let name = self.application.as_ref().map_or(meta.name.as_str(), ApplicationName::as_str);
         let config = settings::from_options(&self.config, Some(name))?;
-        // What the controller would refuse is told before the archive is on its way.
+        // Invalid settings are refused before the upload.
         for (key, text) in &config {
             meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
         }
@@ -137,7 +137,7 @@ impl Verb for Deploy {
             Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
             other => return Err(Failure::unexpected(&other)),
         };
-        // Only now: what is told has happened.
+        // Messages come only after the deployment.
         context.say(told);
         constraints::tell_of_kept(context, &constraints);
         if !units.is_empty() {
@@ -148,7 +148,7 @@ impl Verb for Deploy {
 }
 
 impl Deploy {
-    /// A bundle says for itself what the options of a single application say.
+    /// Refuses options of a single application, which a bundle sets itself.
     fn only_of_bundles(&self) -> Result<()> {
         let given = self.application.is_some()
             || self.num_units.is_some()

@@ -61,7 +61,7 @@ pub(crate) struct RemoveRelation {
     model: ModelArg,
 }
 
-/// One end of a relation that is to be.
+/// One end of a new relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
     Here(EndpointSelector),
@@ -80,7 +80,7 @@ impl FromStr for End {
 }
 
 impl End {
-    /// The end by its name in the model; what is offered is consumed first.
+    /// Returns the endpoint by its name in the model. An offer is consumed first.
     async fn in_model(self, model: &Model) -> Result<EndpointSelector> {
         match self {
             Self::Here(end) => Ok(end),

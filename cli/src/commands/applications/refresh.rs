@@ -1,4 +1,4 @@
-//! `refresh`: another charm for an application.
+//! `refresh`: another revision of an application's charm.
 
 mod shown;
 
@@ -90,7 +90,7 @@ impl Verb for Refresh {
         let model = context.model(&self.model)?;
         say_of_base(context, self.base.as_deref());
         let bindings = bindings::parse(&self.bind)?;
-        // There may be no such application: whatever else is wrong, that is told.
+        // A missing application is reported before any other error.
         let before = model.client().application(&model.selector, &self.application).await?;
         let path = self.path.as_ref().ok_or_else(no_path)?;
         let charm = Charm::read(path)?;
@@ -126,7 +126,7 @@ impl Verb for Refresh {
         let application = self.application.clone();
         let command = Command::Refresh { application, charm: digest, force, with };
         match model.client().command(&model.selector, command).await {
-            // It was forced before: nothing is left to do.
+            // A repeated force has nothing left to do.
             Err(ClientError::Refused(refusal)) if same && refusal.code == ErrorCode::AlreadyExists => {}
             done => drop(done?),
         }
@@ -158,8 +158,8 @@ impl Refresh {
         })
     }
 
-    /// Asks a person before a charm gets abilities that the operator has not seen it ask for. A script has said what it
-    /// wants by its arguments.
+    /// Asks the operator before a charm gets new grants. It asks nothing without a terminal: a script consents by its
+    /// arguments.
     fn ask(&self, plan: &RefreshPlan) -> Result<()> {
         if !plan.difference.widens_grants() || !input::is_terminal() {
             return Ok(());
@@ -170,7 +170,7 @@ impl Refresh {
     }
 }
 
-/// There is no store that could be asked for a newer one.
+/// Returns the error of a refresh without a path: there is no store with a newer charm.
 fn no_path() -> Failure {
     Failure::new("a charm from a path is refreshed from a path").with_hint("say which charm with --path")
 }

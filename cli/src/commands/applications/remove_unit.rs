@@ -78,7 +78,7 @@ impl Verb for RemoveUnit {
 }
 
 impl RemoveUnit {
-    /// An application's units with the highest numbers, of those that are not on their way out already.
+    /// Returns an application's units with the highest numbers, except dying ones.
     async fn last_units(&self, model: &Model, count: u32) -> Result<Vec<UnitName>> {
         let [application] = self.units.as_slice() else {
             return Err(Failure::new("--num-units takes one application")
@@ -104,14 +104,14 @@ impl RemoveUnit {
     }
 }
 
-/// Either name, as it was written.
+/// Checks that a text is a unit's or an application's name, and returns it.
 fn unit_or_application(text: &str) -> Result<String, ParseError> {
     let is_name = text.parse::<UnitName>().is_ok() || ApplicationName::new(text).is_ok();
     let wrong = || ParseError::form("write it as mysql/0, or mysql with --num-units");
     is_name.then(|| text.to_owned()).ok_or_else(wrong)
 }
 
-/// A unit by its name; an application alone names none.
+/// Parses a unit's name. An application's name is refused.
 fn named(text: &str) -> Result<UnitName> {
     text.parse::<UnitName>().map_err(|error| match ApplicationName::new(text) {
         Ok(_) => Failure::new(format!("\"{text}\" is an application, not a unit"))

@@ -145,7 +145,7 @@ impl Verb for Subnets {
         let model = context.model(&self.model)?;
         let spaces = model.client().spaces(&model.selector).await?;
         let shown = shown::Subnets::of(&spaces, self.space.as_ref());
-        // Juju has no table of this: its default form is YAML.
+        // Juju has no table for it: the default format is YAML.
         self.output.or_yaml().print(context.color, &shown, |_| String::new())
     }
 }

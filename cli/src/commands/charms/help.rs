@@ -1,4 +1,4 @@
-//! `help-hook-commands` and `help-action-commands`: the tools that charms and `exec` run.
+//! `help-hook-commands` and `help-action-commands`: the tools for charms and `exec`.
 
 use clap::Args;
 use periapt_hook::{HookTool, hook_tools};
@@ -49,7 +49,7 @@ fn is_of_actions(tool: &HookTool) -> bool {
     tool.name.starts_with("action-")
 }
 
-/// All tools in one line each, or all of one.
+/// Lists all tools in one line each, or explains one.
 fn explained(tools: Vec<HookTool>, name: Option<&str>) -> Result<String> {
     let Some(name) = name else {
         let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();

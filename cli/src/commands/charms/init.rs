@@ -33,7 +33,7 @@ pub(crate) struct Init {
     name: Option<ApplicationName>,
 }
 
-/// The languages, by the names that people type.
+/// The languages, by their names on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Choice {
     /// With its SDK
@@ -73,7 +73,7 @@ impl Verb for Init {
     }
 }
 
-/// The name that a directory gives its charm.
+/// Returns the default name of the charm in a directory.
 fn named_after(directory: &std::path::Path) -> Result<ApplicationName> {
     let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.parse().map_err(|error: periapt_host_api::NameError| {

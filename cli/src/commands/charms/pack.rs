@@ -59,17 +59,17 @@ pub(crate) struct Pack {
     format: Option<Format>,
 }
 
-/// In which form it is told.
+/// The formats of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// JSON, on one line: `charms` as charmcraft names them, and what they are
     Json,
 }
 
-/// What was packed, for programs.
+/// The report on a packed charm, for programs.
 #[derive(Debug, Serialize)]
 struct Done {
-    /// The archive's path; a list, as charmcraft has it.
+    /// The archive's path, in a list, as charmcraft prints it.
     charms: [String; 1],
     name: String,
     digest: String,
@@ -77,7 +77,7 @@ struct Done {
     warnings: Vec<String>,
 }
 
-/// What would be packed, for programs.
+/// The report on a checked charm, for programs.
 #[derive(Debug, Serialize)]
 struct Checked {
     /// The dependencies, as NAME==VERSION.
@@ -131,7 +131,7 @@ impl Verb for Pack {
 }
 
 impl Pack {
-    /// Tells what would be packed of a charm in Python.
+    /// Checks a charm in Python, and prints the packages that it would get.
     fn check(&self, context: &Context) -> Result<()> {
         let (packages, warnings) = python::check(&self.directory, &self.choices(), context)?;
         context.say(format_args!(
@@ -152,7 +152,7 @@ impl Pack {
         Choices { upgrades: self.upgrade.clone(), repositories }
     }
 
-    /// Refuses options that mean nothing for a charm in another language, or for code that is built already.
+    /// Refuses options that do not apply to a charm in another language, or to code that is built already.
     fn require_no_choices(&self) -> Result<()> {
         let given = [
             ("--upgrade", !self.upgrade.is_empty()),

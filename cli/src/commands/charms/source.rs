@@ -1,4 +1,4 @@
-//! Where a charm's code comes from: a file, or its sources.
+//! The source of a charm's code: a file, or its sources.
 
 use std::{
     env,
@@ -17,14 +17,14 @@ use crate::{
 
 /// A charm's code.
 pub(crate) struct Code {
-    /// What it is called where it is wrong: a file's path, or the directory of its sources.
+    /// The name in errors: a file's path, or the directory of the sources.
     pub(crate) name: PathBuf,
-    /// What it is, with what was made beside it.
+    /// The code, with the files built beside it.
     pub(crate) built: Built,
 }
 
-/// The code of the charm in a directory: the file that is named, else the component that lies there, else what its sources
-/// are built to.
+/// Returns the code of the charm in a directory: the named file, else the component in the directory, else the result
+/// of building its sources.
 pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Result<Code> {
     let component = directory.join(COMPONENT);
     if let Some(file) = wasm.or_else(|| component.exists().then_some(component.as_path())) {
@@ -33,7 +33,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
                 .with_hint("build the charm for WebAssembly, and name what was built with --wasm"));
         }
         let wasm = match wasm {
-            // Whatever somebody names.
+            // The operator's own choice may be any file.
             Some(file) => input::bytes(file, MAX_UNPACKED)?,
             None => input::regular_bytes(file, MAX_UNPACKED)?,
         };
@@ -57,7 +57,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     Ok(Code { name: directory.to_owned(), built: built.map_err(failed)? })
 }
 
-/// Tells it with what to do about it.
+/// Converts a build's error, with a hint.
 pub(crate) fn failed(error: BuildError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {

@@ -1,4 +1,4 @@
-//! `try-hook`: one hook of a packed charm at a time, without a controller.
+//! `try-hook`: single hooks of a packed charm, without a controller.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::{
     output::{Sink, to_json},
 };
 
-/// The longest scene: it holds all that a hook may see.
+/// The largest scene, in bytes: it holds all that a hook may see.
 const MAX_SCENE: u64 = 64 << 20;
 
 /// Run one hook of a charm in the sandbox, over a scene that is given as JSON
@@ -48,13 +48,13 @@ pub(crate) struct TryHook {
     directory: PathBuf,
 }
 
-/// Who handles the hooks.
+/// The handler of the hooks: a component or a native program.
 struct Handler {
     trial: Trial,
     native: Option<NativeProgram>,
 }
 
-/// One line's answer.
+/// The answer to one line.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Answer {
@@ -81,7 +81,7 @@ impl Verb for TryHook {
 
 fn native(command: &str, directory: &Path) -> Result<NativeProgram> {
     let directory = directory.canonicalize().explain(|| format!("cannot use {}", directory.display()))?;
-    // Whoever runs a tool is another process: it finds the file of this one.
+    // The tools run in other processes, which find this process's file by this path.
     let tool = format!("/proc/{}/exe", std::process::id()).into();
     Ok(NativeProgram { command: command.split_whitespace().map(Into::into).collect(), directory, tool })
 }
@@ -115,13 +115,13 @@ async fn answer_lines(handler: &Handler, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-/// Why a scene was not tried.
+/// The reason why a scene was not run.
 #[derive(Debug, thiserror::Error)]
 enum SceneError {
-    /// Its text is none.
+    /// The text is no scene.
     #[error("scene: {0}")]
     Unreadable(String),
-    /// It cannot be played.
+    /// The scene cannot be run.
     #[error(transparent)]
     Trial(#[from] TrialError),
 }

@@ -1,5 +1,5 @@
-//! `clouds`, `show-cloud`, `add-cloud`, `update-cloud`, `remove-cloud`: what Juju's clients say of clouds is kept, by this
-//! client or by a controller, and has no effect. Units run on agents.
+//! `clouds`, `show-cloud`, `add-cloud`, `update-cloud`, `remove-cloud`: this client or a controller stores the clouds
+//! of Juju's clients, without effect. Units run on agents.
 
 mod shown;
 
@@ -110,7 +110,7 @@ pub(crate) struct RemoveCloud {
     place: PlaceArgs,
 }
 
-/// A file of clouds, as Juju reads it.
+/// A file of clouds, in Juju's form.
 #[derive(Debug, Deserialize)]
 struct File {
     clouds: BTreeMap<CloudName, Map<String, Value>>,
@@ -121,7 +121,7 @@ impl Verb for Clouds {
         let known = known(context, &self.place).await?;
         let (controllers, clients) = known.iter().partition(|known| known.place == KeptBy::Controller);
         let table = shown::table(controllers, clients);
-        // What the controller says of a cloud wins over what this client says.
+        // The controller's definition of a cloud wins over this client's.
         let by_name: BTreeMap<String, Cloud> =
             known.into_iter().rev().map(|known| (known.name, known.cloud)).collect();
         self.output.print(context.color, &by_name, |_| table)
@@ -223,7 +223,7 @@ impl Verb for RemoveCloud {
     }
 }
 
-/// What is known at a place, and the one cloud that there is: first what the controller says, if it is asked.
+/// Returns the stored clouds of a place, and the built-in one. A controller's come first, if one is named.
 async fn known(context: &Context, place: &PlaceArgs) -> Result<Vec<Known>> {
     let mut known = Vec::new();
     if let Some(controller) = &place.controller {
@@ -238,7 +238,7 @@ async fn known(context: &Context, place: &PlaceArgs) -> Result<Vec<Known>> {
     Ok(known)
 }
 
-/// The clouds of a place, in order of their names.
+/// Returns the clouds of a place, sorted by name.
 fn all(
     place: KeptBy,
     kept: BTreeMap<CloudName, CloudDefinition>,
@@ -272,7 +272,7 @@ fn not_own(name: &CloudName) -> Result<()> {
     }
 }
 
-/// The definition of a cloud in a file.
+/// Reads the definition of a cloud from a file.
 fn read(path: &Path, name: &CloudName) -> Result<CloudDefinition> {
     let at = || format!("{}", path.display());
     let text = input::text(path)?;

@@ -1,5 +1,5 @@
-//! `credentials`, `add-credential`, `remove-credential`: kept for Juju's clients, and of no effect. A controller is told
-//! that there is one and how it authenticates; what is secret of it stays with this client.
+//! `credentials`, `add-credential`, `remove-credential`: stored for Juju's clients, without effect. A controller stores
+//! a credential's name and type; the secret parts stay with this client.
 
 mod shown;
 
@@ -115,13 +115,13 @@ enum Secrets {
 }
 
 impl Secrets {
-    /// As `--show-secrets` says it.
+    /// Converts `--show-secrets`.
     fn of_flag(shown: bool) -> Self {
         if shown { Self::Shown } else { Self::LeftOut }
     }
 }
 
-/// A file of credentials, as Juju reads it: by cloud and name, and settings of the cloud's that count for nothing.
+/// A file of credentials, in Juju's form: by cloud and name, with settings of the cloud that have no effect.
 #[derive(Debug, Deserialize)]
 struct File {
     credentials: BTreeMap<CloudName, BTreeMap<String, serde_json::Value>>,
@@ -149,7 +149,7 @@ impl Verb for ShowCredential {
     }
 }
 
-/// What is kept at a place, of one cloud or of all.
+/// Returns the stored credentials of a place, for one cloud or for all.
 async fn listing(
     context: &Context,
     place: &PlaceArgs,
@@ -189,8 +189,8 @@ impl ShownCredential {
     }
 }
 
-/// The attributes that Juju shows of the clouds that it knows. Any other is shown on request alone: what a cloud calls its
-/// secrets nobody here knows (`pass-phrase`, `maas-oauth`, `Token`).
+/// The attributes that Juju shows for the clouds that it knows. Others are shown on request alone, because the names of
+/// a cloud's secrets are unknown (`pass-phrase`, `maas-oauth`, `Token`).
 const PUBLIC: [&str; 24] = [
     "access-key",
     "application-id",
@@ -242,7 +242,7 @@ impl Verb for AddCredential {
     }
 }
 
-/// Keeps credentials for one cloud where they are to be kept.
+/// Stores credentials for one cloud at their places.
 async fn keep(
     context: &Context,
     place: &PlaceArgs,
@@ -302,12 +302,12 @@ fn read_file(path: &Path) -> Result<File> {
     yaml::parse(&text).explain(|| format!("{}", path.display()))
 }
 
-/// The credentials for a cloud in a file.
+/// Reads the credentials for a cloud from a file.
 fn read(path: &Path, cloud: &CloudName) -> Result<BTreeMap<CredentialName, Credential>> {
     let mut file = read_file(path)?;
     let found = file.credentials.remove(cloud).unwrap_or_default();
     let mut credentials = BTreeMap::new();
-    // What is no mapping is a setting of the cloud's: its default region and credential.
+    // A value that is no mapping is a setting of the cloud: its default region and credential.
     for (name, value) in found.into_iter().filter(|(_, value)| value.is_object()) {
         let name: CredentialName =
             name.parse().map_err(Failure::from).explain(|| format!("{}", path.display()))?;

@@ -1,10 +1,10 @@
-//! Where Juju's clients have clouds and credentials kept.
+//! The place that stores clouds and credentials for Juju's clients.
 
 use clap::Args;
 
 use crate::data::ControllerName;
 
-/// Where a cloud or a credential is kept.
+/// The place that stores a cloud or a credential.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// By this client; so if neither is said
@@ -16,7 +16,7 @@ pub(crate) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    /// Whether this client is meant, alone or with a controller.
+    /// Returns true if this client stores it, alone or with a controller.
     pub(crate) fn of_client(&self) -> bool {
         self.client || self.controller.is_none()
     }

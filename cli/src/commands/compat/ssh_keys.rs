@@ -1,4 +1,5 @@
-//! `ssh-keys`, `add-ssh-key`, `remove-ssh-key`: kept for Juju's clients, and of no effect. A sandbox has no shell.
+//! `ssh-keys`, `add-ssh-key`, `remove-ssh-key`: stored for Juju's clients, without effect. A sandbox has no SSH
+//! server.
 
 use clap::Args;
 use periapt_host_api::{command::Command, ssh_key::SshKey};

@@ -16,7 +16,7 @@ use crate::{
     service::{announce, cancelled_by_signal, detach, told},
 };
 
-/// What an agent's processes can be asked for.
+/// The processes of an agent.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agent {
     Run(Run),
@@ -77,7 +77,7 @@ impl Verb for Agent {
     async fn run(self, _context: &Context) -> Result<()> {
         match self {
             Self::Run(run) => run.run().await,
-            // `main` has started them, before there was a runtime.
+            // `main` runs them before there is a runtime.
             Self::Runner { .. } | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
         }
     }
@@ -126,8 +126,8 @@ impl Run {
     }
 }
 
-/// Builds the command for the agent's other processes. It runs this program's own file, even if another file has its path
-/// now, and passes on only the environment variable of the log level.
+/// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its
+/// path now, and passes on only the environment variable of the log level.
 fn own_program() -> Program {
     let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
     Program {

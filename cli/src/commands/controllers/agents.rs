@@ -1,4 +1,4 @@
-//! `agents`: who runs units for a controller.
+//! `agents`: the processes that run units for a controller.
 
 use clap::Args;
 

@@ -23,7 +23,7 @@ use crate::{
     process::{Interrupts, Leash, Started},
 };
 
-/// A controller's name where nobody says one.
+/// The default name of a controller.
 const DEFAULT_NAME: &str = "local";
 
 /// Start a controller on this machine, with an agent that runs units
@@ -89,14 +89,14 @@ impl Verb for Bootstrap {
         let name = &self.name()?;
         let defaults = settings::from_options(&self.model_default, None)?;
         let config = settings::from_options(&self.config, None)?;
-        // What would be refused is told before there is a controller without it.
+        // Invalid settings are refused before a controller starts.
         let mut checked = ModelSettings::default();
         for (key, text) in &defaults {
             let key: SettingKey = key.parse().map_err(with_source)?;
             checked.set(key, Some(text)).map_err(with_source)?;
         }
         let mut interrupts = Interrupts::listen()?;
-        // The name is taken before anything is started, so that two bootstraps cannot share a directory.
+        // The name is taken before any process starts, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
             Some(entry) => Err(already_there(name, entry)),
             None => Starting::claim(context.data.controller(name)),
@@ -125,7 +125,7 @@ impl Verb for Bootstrap {
                 entry
             }
             Err(failure) if self.keep_broken => {
-                // As far as it has come: what has not answered ends with this process.
+                // The entry names what answers. Processes that have not answered end with this one.
                 let kept = write_down(context, name, begun.as_ref(), Switch::No);
                 starting.done()?;
                 if kept.is_err() {
@@ -136,7 +136,7 @@ impl Verb for Bootstrap {
                     failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it"))
                 );
             }
-            // What was started is ended here, and not by its leash alone: nothing is left when this process ends.
+            // The started processes are ended here, and not by their leash alone: none is left when this process ends.
             Err(failure) => return Err(failure.and_undoing(starting.undo().await)),
         };
         let kept: Vec<_> = defaults.keys().cloned().collect();
@@ -171,7 +171,7 @@ impl Verb for Bootstrap {
 }
 
 impl Bootstrap {
-    /// The controller's name, which may stand after a cloud's.
+    /// Returns the controller's name, which may follow a cloud's.
     fn name(&self) -> Result<ControllerName> {
         let name = match self.names.as_slice() {
             [] => DEFAULT_NAME,
@@ -185,7 +185,7 @@ impl Bootstrap {
         name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
     }
 
-    /// Starts both, and hands out what runs.
+    /// Starts both, and passes on the processes that run.
     async fn start(
         &self,
         name: &ControllerName,
@@ -233,7 +233,7 @@ impl Bootstrap {
     }
 }
 
-/// Writes down where the controller is, and what runs.
+/// Records the controller's address and processes in the client's file.
 fn write_down(
     context: &Context,
     name: &ControllerName,
@@ -252,7 +252,7 @@ fn write_down(
     Ok(entry)
 }
 
-/// Lets what is written down outlive this process.
+/// Lets the recorded processes outlive this one.
 fn release(begun: Option<Begun>) {
     begun.into_iter().flat_map(|begun| begun.leashes).for_each(Leash::release);
 }
@@ -267,7 +267,7 @@ fn already_there(name: &ControllerName, entry: &ControllerEntry) -> Failure {
     })
 }
 
-/// This machine's name, as far as an agent can be called by it.
+/// Returns this machine's name, without the characters that an agent's name cannot have.
 fn this_machine() -> Result<AgentName> {
     let system = rustix::system::uname();
     agent_name(&system.nodename().to_string_lossy())

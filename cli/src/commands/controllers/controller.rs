@@ -1,4 +1,4 @@
-//! `controller`: the process itself, and starting again what was bootstrapped here.
+//! `controller`: the process itself, and the start and stop of a controller that was bootstrapped here.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -17,7 +17,7 @@ use crate::{
     service::{announce, cancelled_by_signal, detach, told},
 };
 
-/// What can be done with a controller's process.
+/// The operations on a controller's process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Controller {
     Run(Run),
@@ -84,7 +84,7 @@ impl Verb for Controller {
             Self::Run(run) => run.run().await,
             Self::Start(start) => start.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
-            // `main` has started it, before there was a runtime.
+            // `main` runs it before there is a runtime.
             Self::CheckCharm { .. } => Err(Failure::new("started by a controller only")),
         }
     }
@@ -143,7 +143,7 @@ impl Start {
         let Some(mut processes) = entry.local.clone() else { return Err(elsewhere(&name)) };
         let directory = context.data.controller(&name);
         starting::forget(&directory)?;
-        // What is started ends with this process until it is written down.
+        // A started process ends with this one until it is recorded.
         let mut leash = None;
         let unrecorded = |_: &ProcessId| Ok(());
         if processes.controller.is_running() {
@@ -217,7 +217,7 @@ fn elsewhere(name: &ControllerName) -> Failure {
         .with_hint("its process is started and stopped where it runs")
 }
 
-/// The address in a URL that `bootstrap` wrote down.
+/// Parses the address in a URL that `bootstrap` recorded.
 fn address_of(url: &str) -> Result<SocketAddr> {
     let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
     address.parse().explain(|| format!("{url} names no address"))

@@ -1,4 +1,4 @@
-//! `destroy-controller` and `kill-controller`: the end of a controller.
+//! `destroy-controller` and `kill-controller`.
 
 use std::{fs, io::ErrorKind, time::Duration};
 
@@ -136,7 +136,7 @@ impl Verb for KillController {
     }
 }
 
-/// Ends its processes, deletes its data, and forgets it.
+/// Ends the controller's processes, deletes its data, and removes it from the client's file.
 async fn remove(context: &Context, controller: &Controller) -> Result<()> {
     let name = &controller.name;
     if let Some(processes) = &controller.entry.local {

@@ -1,4 +1,4 @@
-//! `controllers`: what this client knows, and whether it answers.
+//! `controllers`: the controllers in the client's file, with their states.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
     print::identity::{CLOUD, REGION, USER},
 };
 
-/// How long a controller may take to say that it is there.
+/// The longest wait for a controller's answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
 /// List the controllers that this client knows
@@ -38,7 +38,7 @@ struct Listing {
     current_controller: Option<ControllerName>,
 }
 
-/// A controller with Juju's field names, then with what only this client has to say of one.
+/// A controller with Juju's field names, then with this client's own fields.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Row {
@@ -47,11 +47,11 @@ struct Row {
     user: &'static str,
     access: &'static str,
     recent_server: String,
-    /// Juju calls it so in YAML, and `uuid` in JSON: both are in both.
+    /// Juju's name in YAML; its JSON has `uuid`. Both formats have both.
     controller_uuid: String,
     uuid: String,
     api_endpoints: [String; 1],
-    /// There is none as long as there is no TLS; Juju's clients want the field.
+    /// Empty, because there is no TLS. Juju's clients require the field.
     ca_cert: &'static str,
     cloud: &'static str,
     region: &'static str,
@@ -91,7 +91,7 @@ async fn row(entry: ControllerEntry) -> Row {
     let answer = async {
         let client = client(&entry.url).ok()?;
         let info = client.controller().await.ok()?;
-        // A controller at the same address that is another one is none of ours.
+        // Another controller may answer at the same address.
         let models = client.models().await.ok()?;
         let machines = models.iter().map(|model| model.machines).sum::<u32>();
         let models = u32::try_from(models.len()).unwrap_or(u32::MAX);
@@ -113,7 +113,7 @@ async fn row(entry: ControllerEntry) -> Row {
         cloud: CLOUD,
         region: REGION,
         agent_version: info.as_ref().map(|_| JUJU_VERSION),
-        // Juju says nothing of what there is none of.
+        // Juju leaves out counts of 0.
         model_count: models.filter(|count| *count > 0),
         machine_count: machines.filter(|count| *count > 0),
         status: match &info {
@@ -129,7 +129,7 @@ async fn row(entry: ControllerEntry) -> Row {
     }
 }
 
-/// Juju's columns, then what this client has found out: whether it answers, its own version, and where it is.
+/// Draws Juju's columns, then this client's own: the state, the version and the address.
 fn table(listing: &Listing) -> Text {
     let mut table = Table::new([
         "Controller",
@@ -160,7 +160,7 @@ fn table(listing: &Listing) -> Text {
             format!("{}/{}", row.cloud, row.region).into(),
             or_dash(row.model_count.map(|count| count.to_string())).into(),
             or_dash(row.machine_count.map(|count| count.to_string())).into(),
-            // It is one process.
+            // A controller is one process, so it has no high availability.
             "-".into(),
             row.agent_version.unwrap_or("(unknown)").into(),
             (row.status, tone).into(),

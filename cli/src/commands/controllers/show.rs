@@ -28,7 +28,7 @@ pub(crate) struct ShowController {
     controller: ControllerArg,
 }
 
-/// As Juju prints it.
+/// A controller as Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownController {
@@ -42,14 +42,14 @@ struct ShownController {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Details {
-    /// Juju calls it so in YAML, and `uuid` in JSON: both are in both.
+    /// Juju's name in YAML; its JSON has `uuid`. Both formats have both.
     controller_uuid: String,
     uuid: String,
     api_endpoints: [String; 1],
     cloud: &'static str,
     region: &'static str,
     agent_version: &'static str,
-    /// There is none as long as there is no TLS; Juju's clients want the field.
+    /// Empty, because there is no TLS. Juju's clients require the field.
     ca_cert: &'static str,
     url: String,
     periapt_version: String,
@@ -118,7 +118,7 @@ impl Verb for ShowController {
     }
 }
 
-/// Juju says nothing of what there is none of.
+/// Returns true for a count of 0, which Juju leaves out.
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

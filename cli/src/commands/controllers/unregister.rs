@@ -1,4 +1,4 @@
-//! `unregister`: this client forgets a controller, which goes on.
+//! `unregister`: removes a controller from the client's file; the controller keeps running.
 
 use clap::Args;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::status::MachineStatus;
 use serde::Serialize;
 
-/// Machines as Juju prints them: with their model.
+/// The machines with their model, as Juju prints them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Listing {
     pub(crate) model: String,

@@ -54,7 +54,7 @@ impl Verb for RetryProvisioning {
     }
 }
 
-/// Juju names machines here.
+/// Parses a unit's name. Juju's verb takes machines, which are refused.
 fn unit(text: &str) -> Result<UnitName> {
     if text.parse::<MachineId>().is_ok() {
         return Err(Failure::new(format!("machine {text} is not in an error state")).with_hint(

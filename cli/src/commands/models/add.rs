@@ -66,7 +66,7 @@ impl Verb for AddModel {
     }
 }
 
-/// Refuses a cloud in which there are no agents: all but the one that there is, and this machine.
+/// Refuses a cloud without agents: any but the built-in one, and this machine.
 fn here(cloud: &str) -> Result<()> {
     let name = cloud.split('/').next().unwrap_or(cloud);
     match HERE.contains(&name) {

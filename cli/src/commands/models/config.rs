@@ -1,4 +1,4 @@
-//! `model-config`: settings of a whole model.
+//! `model-config`: the settings of a whole model.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Verb for ModelConfig {
     }
 }
 
-/// A setting as Juju writes it in JSON, and only there.
+/// A setting with capitalized keys, which Juju has in JSON alone.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Capitalized<'a> {

@@ -1,4 +1,4 @@
-//! `model-constraints`, `set-model-constraints`: where units of applications without constraints are placed.
+//! `model-constraints`, `set-model-constraints`: the placement of units of applications without constraints.
 
 use clap::Args;
 use periapt_host_api::command::Command;

@@ -1,4 +1,4 @@
-//! `model-defaults`: settings of all models of a controller.
+//! `model-defaults`: the settings of all models of a controller.
 
 use clap::Args;
 use periapt_host_api::{

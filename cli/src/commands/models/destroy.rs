@@ -65,7 +65,7 @@ impl Verb for DestroyModel {
                 storage: self.storage.end(),
             })
             .await?;
-        // Commands must not go to a model that is on its way out.
+        // No command may go to a dying model.
         if model.controller.entry.current_model.as_ref() == Some(name) {
             model.controller.select(&context.data, None)?;
         }

@@ -1,4 +1,4 @@
-//! What `models` prints: Juju's fields and columns.
+//! The output of `models`: Juju's fields and columns.
 
 use periapt_host_api::{
     JUJU_VERSION, Timestamp,
@@ -24,14 +24,14 @@ pub(super) struct Listing {
     controller: String,
 }
 
-/// Whether a table has a column of UUIDs.
+/// The choice whether a table has a column of UUIDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Uuids {
     Shown,
     LeftOut,
 }
 
-/// A model with Juju's field names, then with what Juju only draws, or does not tell.
+/// A model with Juju's field names, then with fields that Juju has in tables alone, or not at all.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Row {

@@ -35,7 +35,7 @@ pub(crate) struct ShowModel {
     model: ModelArg,
 }
 
-/// As Juju prints it.
+/// A model as Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownModel {
@@ -81,7 +81,7 @@ struct ShownUser {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownMachine {
-    /// Of its host; 0, if its agent does not say.
+    /// The cores of its host; 0 if its agent does not report them.
     cores: u32,
 }
 
@@ -161,7 +161,7 @@ fn shown(
         users: [(owner.clone(), user)].into(),
         owner,
         machines: status.machines.into_iter().map(machine).collect(),
-        // The one backend that there is, under Juju's name for it.
+        // The one backend, under Juju's name for it.
         secret_backends: [("internal", ShownBackend { num_secrets: secrets, status: "active" })].into(),
         supported_features: SUPPORTED_FEATURES.map(ShownFeature::from),
         agent_version: status.model.version,
@@ -169,7 +169,7 @@ fn shown(
     }
 }
 
-/// The cores of a host, as far as its agent says.
+/// Returns the cores of a host; 0 if its agent does not report them.
 fn cores(hardware: &str) -> u32 {
     let cores = hardware.split_whitespace().find_map(|word| word.strip_prefix("cores="));
     cores.and_then(|cores| cores.parse().ok()).unwrap_or_default()

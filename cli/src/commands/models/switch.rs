@@ -1,4 +1,4 @@
-//! `switch`: which controller and model commands go to.
+//! `switch`: the controller and the model for commands.
 
 use clap::Args;
 use periapt_client::ClientError;
@@ -41,7 +41,7 @@ impl Verb for Switch {
         }
         let (controller, model) = self::target(&known, &target)?;
         let model = match model {
-            // Only what exists can be selected.
+            // Only an existing model can be selected.
             Some(model) => {
                 let connection = context.controller(Some(&controller))?;
                 Some(connection.client.model(&model).await.map_err(|error| unknown(error, &target))?.name)
@@ -66,7 +66,8 @@ impl Verb for Switch {
     }
 }
 
-/// A model that does not exist, in Juju's words: what was asked for may have been meant as a controller.
+/// Converts the error for a model that does not exist to Juju's text, because the target may have been meant
+/// as a controller.
 fn unknown(error: ClientError, target: &str) -> Failure {
     match error {
         ClientError::Refused(refusal) if refusal.code == ErrorCode::NotFound => {
@@ -77,7 +78,8 @@ fn unknown(error: ClientError, target: &str) -> Failure {
     }
 }
 
-/// As Juju reads it: `CONTROLLER:MODEL`; a known controller's name, or one with `:` at its end; else a model.
+/// Parses a target as Juju does: `CONTROLLER:MODEL`; a known controller's name, or one with `:` at its end;
+/// else a model.
 fn target(known: &ClientData, text: &str) -> Result<(ControllerName, Option<ModelSelector>)> {
     let parse = |name: &str| name.parse::<ControllerName>().map_err(|error| Failure::new(error.to_string()));
     let current = || {
@@ -97,7 +99,7 @@ fn target(known: &ClientData, text: &str) -> Result<(ControllerName, Option<Mode
     }
 }
 
-/// What is selected, as other commands take it: `CONTROLLER:USER/MODEL`, or a controller alone.
+/// Returns the selection as other commands take it: `CONTROLLER:USER/MODEL`, or a controller alone.
 fn selected(data: &ClientData) -> Option<String> {
     let controller = data.current_controller.as_ref()?;
     let entry = data.controllers.get(controller)?;
@@ -107,7 +109,7 @@ fn selected(data: &ClientData) -> Option<String> {
     })
 }
 
-/// The same, for a person.
+/// Formats the selection for an operator.
 fn told(data: &ClientData) -> String {
     match selected(data) {
         Some(text) if !text.contains(':') => format!("{text} (controller)"),

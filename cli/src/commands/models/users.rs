@@ -1,4 +1,4 @@
-//! `users` and `show-user`: a controller knows one user yet.
+//! `users` and `show-user`: a controller has one user yet.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub(crate) struct ShowUser {
     output: OutputArgs,
 }
 
-/// As Juju prints it; when they were made known and when they came last is not recorded.
+/// A user as Juju prints it. The times of creation and last login are not recorded.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownUser {
@@ -95,7 +95,7 @@ impl Verb for Users {
                 Text::joined([format!("Controller: {}", controller.name).into(), table.render()], "\n\n")
             });
         };
-        // Only what exists has users.
+        // Only an existing model has users.
         controller.client.model(&model.model).await?;
         let user = OfModel { display_name: USER, access: USER, last_connection: NOT_RECORDED };
         self.output.print(context.color, &BTreeMap::from([(USER, user)]), |users| {

@@ -1,4 +1,4 @@
-//! `whoami`: to whom and to what commands go.
+//! `whoami`: the controller, model and user of commands.
 
 use clap::Args;
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub(crate) struct Whoami {
     output: OutputArgs,
 }
 
-/// As Juju prints it.
+/// The login as Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownLogin {

@@ -1,4 +1,4 @@
-//! `debug-log`: what units, agents and the controller say.
+//! `debug-log`: the log of units, agents and the controller.
 
 use std::path::PathBuf;
 
@@ -74,7 +74,7 @@ pub(crate) struct DebugLog {
     model: ModelArg,
 }
 
-/// The forms of a log.
+/// The formats of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people
@@ -89,7 +89,7 @@ impl Verb for DebugLog {
         let watched = self.output.is_none() && is_watched();
         let follow = self.tail || (!self.no_tail && watched);
         let limit = self.limit.filter(|limit| *limit > 0);
-        // As Juju means it: no limit at all, and not what there is by default.
+        // 0 means no limit, as in Juju, and not the default limit.
         let all = self.limit == Some(0) && self.lines.is_none();
         let query = LogQuery {
             tail: self.lines.or(if self.replay { None } else { limit }),
@@ -119,7 +119,8 @@ impl Verb for DebugLog {
 }
 
 impl DebugLog {
-    /// As Juju writes it, but that a message cannot pass for lines of others: what follows a line break in it is indented.
+    /// Formats a line as Juju does. Continued lines of a message are indented, so that they cannot pass for other
+    /// lines.
     fn text(&self, line: &LogLine) -> Text {
         let format = match (self.date, self.ms) {
             (false, false) => "%H:%M:%S",

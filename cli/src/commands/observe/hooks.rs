@@ -1,4 +1,4 @@
-//! `hooks`: the journal: what ran, how it ended, and what it cost.
+//! `hooks`: the journal of hook runs, with their outcomes and costs.
 
 mod summary;
 
@@ -49,7 +49,8 @@ impl Verb for Hooks {
     }
 }
 
-/// The hooks of some units, in order of time. Asked for one by one: an answer about all is cut shorter.
+/// Returns the hooks of some units, by time. It asks for each unit, because one answer about all is cut
+/// shorter.
 async fn journal(model: &Model, units: Vec<UnitName>) -> Result<Journal> {
     let mut all = Journal::default();
     for unit in units {

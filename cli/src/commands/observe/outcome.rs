@@ -1,10 +1,10 @@
-//! How hooks ended, in words.
+//! Outcomes of hooks, in words.
 
 use periapt_host_api::journal::HookOutcome;
 
 use crate::output::Tone;
 
-/// How a hook ended, in a word.
+/// Returns the word for an outcome.
 pub(super) fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
     match outcome {
         HookOutcome::Handled => ("ok", Tone::Good),

@@ -1,4 +1,4 @@
-//! `resolved`: the operator's answer to failed hooks.
+//! `resolved`: resolves failed hooks.
 
 use clap::Args;
 use periapt_host_api::{
@@ -58,7 +58,7 @@ impl Verb for Resolved {
     }
 }
 
-/// The units, subordinates too, whose workload is in error.
+/// Returns the units whose workload is in error, subordinates too.
 fn failed(status: &FullStatus) -> Result<Vec<UnitName>> {
     let failed = status.units().filter(|unit| unit.unit.workload_status.current == "error");
     failed.map(|unit| Ok(unit.name.parse()?)).collect()

@@ -32,7 +32,7 @@ pub(crate) struct ShowApplication {
     model: ModelArg,
 }
 
-/// Juju's fields in its order, and then what it does not tell.
+/// Juju's fields in its order, then Periapt's own.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownApplication {
@@ -56,7 +56,7 @@ struct ShownApplication {
     units: Vec<String>,
 }
 
-/// From where an endpoint's ports are reachable.
+/// The spaces and subnets that reach an endpoint's ports.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownExposure {

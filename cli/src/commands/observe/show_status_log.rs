@@ -1,4 +1,4 @@
-//! `show-status-log`: what units, applications and machines said of themselves.
+//! `show-status-log`: the past statuses of units, applications and machines.
 
 use clap::Args;
 use jiff::{Timestamp, civil::Date};
@@ -12,7 +12,7 @@ use crate::{
     parse::ParseError,
 };
 
-/// How many lines are shown where nobody says how many, or since when.
+/// The number of lines without `-n`, `--days` or `--from-date`.
 const DEFAULT_LINES: u32 = 20;
 
 /// Show past statuses of a unit, an application or a machine
@@ -82,7 +82,7 @@ impl ShowStatusLog {
     }
 }
 
-/// The beginning of a day.
+/// Parses a day, and returns its beginning.
 fn midnight(text: &str) -> Result<Timestamp, ParseError> {
     let date: Result<Date, _> = text.parse();
     let date = date.map_err(|_| ParseError::Form(format!("{text:?} is no day: write it as YYYY-MM-DD")))?;
@@ -90,7 +90,7 @@ fn midnight(text: &str) -> Result<Timestamp, ParseError> {
     midnight.map_err(|_| ParseError::Form(format!("the day {text:?} is too far away")))
 }
 
-/// As Juju draws it.
+/// Draws the table as Juju does.
 fn table(entries: &[StatusHistoryEntry], times: Times) -> Text {
     let time = |at: Timestamp| match times {
         Times::Iso => to_the_second(at),

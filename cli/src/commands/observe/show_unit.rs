@@ -125,7 +125,7 @@ impl Verb for ShowUnit {
         }
         match self.journal {
             true => self.output.print(context.color, &units, journal_table),
-            // Juju has no table of this: its default form is YAML.
+            // Juju has no table for it: the default format is YAML.
             false => self.output.or_yaml().print(context.color, &units, |_| String::new()),
         }
     }
@@ -193,7 +193,7 @@ fn status<S: std::fmt::Display>(info: StatusInfo<S>) -> ShownStatus {
     ShownStatus { current: info.status.to_string(), message: info.message, since: info.since }
 }
 
-/// What the unit's uniter is at, in a few words.
+/// Describes the current operation of the unit's uniter.
 fn operation(operation: &Operation) -> String {
     match operation {
         Operation::Continue => "idle".to_owned(),

@@ -1,4 +1,4 @@
-//! `status`: what a model looks like now.
+//! `status`: the state of a model.
 
 mod filter;
 mod oneline;
@@ -63,7 +63,7 @@ pub(crate) struct Status {
     model: ModelArg,
 }
 
-/// The forms of a status.
+/// The formats of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Tables for people
@@ -100,7 +100,7 @@ impl Verb for Status {
 }
 
 impl Status {
-    /// What fits the patterns.
+    /// Returns the part of the status that matches the patterns.
     fn kept(&self, mut status: FullStatus) -> FullStatus {
         filter::keep(&mut status, &self.patterns);
         status
@@ -122,7 +122,7 @@ impl Status {
     }
 }
 
-/// Whether there is nothing to show of a model.
+/// Returns true if a model is empty.
 fn is_empty(status: &FullStatus) -> bool {
     let FullStatus { applications, remote_applications, machines, offers, .. } = status;
     applications.is_empty() && remote_applications.is_empty() && machines.is_empty() && offers.is_empty()

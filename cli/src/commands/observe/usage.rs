@@ -1,4 +1,4 @@
-//! `usage`: what hooks have cost, by unit and application.
+//! `usage`: the cost of hooks, by unit and application.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Verb for Usage {
     }
 }
 
-/// What some applications have used, together and each.
+/// Returns the usage of some applications, in sum and for each.
 fn only(mut usage: ModelUsage, wanted: BTreeSet<ApplicationName>) -> Result<ModelUsage> {
     if wanted.is_empty() {
         return Ok(usage);
@@ -91,7 +91,7 @@ fn table(usage: &ModelUsage) -> Text {
     table.render()
 }
 
-/// With milliseconds: most hooks take less than one.
+/// Formats seconds with milliseconds, because most hooks take less than one second.
 fn in_seconds(microseconds: u64) -> String {
     let milliseconds = microseconds.div_ceil(1_000);
     format!("{}.{:03}", milliseconds / 1_000, milliseconds % 1_000)

@@ -1,4 +1,4 @@
-//! `wait-for`: until a model is as a script wants it, by its stream of statuses.
+//! `wait-for`: waits on a model's stream of statuses for a condition of a script.
 
 mod condition;
 mod goal;
@@ -87,13 +87,13 @@ struct Machine {
     common: Common,
 }
 
-/// Statuses that a workload can have.
+/// Statuses of a workload.
 const STATUSES: [&str; 7] = ["active", "waiting", "maintenance", "blocked", "error", "terminated", "unknown"];
 
-/// Statuses that an agent can have.
+/// Statuses of an agent.
 const AGENT_STATUSES: [&str; 6] = ["idle", "executing", "allocating", "error", "failed", "lost"];
 
-/// What is wanted of units.
+/// The condition on units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UnitGoal {
     /// The workload's status; unless said, active, or unknown once it has started, as of a charm that never sets one
@@ -180,11 +180,11 @@ impl Verb for WaitFor {
     }
 }
 
-/// Why what is waited for is not there.
+/// The reason why a goal is not reached.
 enum Missing {
-    /// It may come to be.
+    /// It may be reached later.
     Yet(String),
-    /// It was there and is gone.
+    /// The thing existed and is gone.
     ForEver(String),
 }
 
@@ -195,7 +195,7 @@ impl From<NotYet> for Missing {
 }
 
 impl Common {
-    /// Waits until a condition holds. The condition says what it misses.
+    /// Waits until a condition holds. The condition returns the part that it misses.
     async fn wait(
         &self,
         context: &Context,
@@ -226,7 +226,7 @@ impl Common {
         }
     }
 
-    /// Waits until a thing is as a query wants it, and tells what the query asked for.
+    /// Waits until a query holds for a thing, and prints the fields that the query names.
     async fn reach(&self, context: &Context, goal: &Goal) -> Result<()> {
         let (mut found, mut reached) = (false, None);
         self.wait(context, |status| {

@@ -1,4 +1,4 @@
-//! Who may consume an offer, as Juju prints it.
+//! The users who may consume an offer, as Juju prints them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::print::identity::USER;
 
-/// Who may consume an offer, by name.
+/// The users who may consume an offer, by name.
 pub(super) type Consumers = BTreeMap<&'static str, Consumer>;
 
 /// A user who may consume an offer, as Juju prints it.
@@ -18,7 +18,7 @@ pub(super) struct Consumer {
     access: OfferAccess,
 }
 
-/// The one user that there is, with the access that whoever asks has.
+/// Returns the one user, with the caller's access.
 pub(super) fn consumers(access: OfferAccess) -> Consumers {
     BTreeMap::from([(USER, Consumer { display_name: USER, access })])
 }

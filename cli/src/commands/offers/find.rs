@@ -19,7 +19,7 @@ use crate::{
     parse::offer::{OfferRef, with_store},
 };
 
-/// The longest description of a table.
+/// The longest description in a table, in characters.
 const SHOWN_DESCRIPTION: usize = 60;
 
 /// Find what other models offer
@@ -69,7 +69,7 @@ pub(crate) struct ShowOffer {
     model: ModelArg,
 }
 
-/// Where to look.
+/// The place to search.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Within {
     controller: Option<ControllerName>,
@@ -130,7 +130,7 @@ impl Verb for FindOffers {
             .filter(fits)
             .map(|offer| {
                 let (url, found) = shown(&controller, offer);
-                // Juju tells of descriptions where one offer is asked for.
+                // Juju shows descriptions of a single offer alone.
                 (url, Found { description: String::new(), ..found })
             })
             .collect();

@@ -57,7 +57,7 @@ pub(crate) struct Offers {
     model: ModelArg,
 }
 
-/// The forms of the list.
+/// The formats of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// A line per relation

@@ -46,7 +46,7 @@ pub(crate) struct Offer {
     model: ModelArg,
 }
 
-/// `[[USER/]MODEL.]APPLICATION:ENDPOINT[,...]`
+/// Endpoints to offer: `[[USER/]MODEL.]APPLICATION:ENDPOINT[,...]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Endpoints {
     model: Option<ModelSelector>,

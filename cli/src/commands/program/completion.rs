@@ -1,4 +1,4 @@
-//! `completion`: what makes a shell ask this program.
+//! `completion`: the script by which a shell asks this program for completions.
 
 use clap::{Args, ValueEnum};
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
@@ -27,7 +27,7 @@ pub(crate) struct Completion {
     shell: Shell,
 }
 
-/// The shells that can ask.
+/// The supported shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Shell {
     Bash,

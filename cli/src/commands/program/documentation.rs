@@ -12,7 +12,7 @@ use crate::{
     output::{Sink, Text, write_whole},
 };
 
-/// How wide the text of a help is.
+/// The width of the help texts.
 const WIDTH: usize = 100;
 
 /// Write down all commands with their options
@@ -32,7 +32,7 @@ pub(crate) struct Documentation {
     out: Option<PathBuf>,
 }
 
-/// The forms of a manual.
+/// The formats of the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// One document
@@ -56,19 +56,19 @@ impl Verb for Documentation {
     }
 }
 
-/// The command line, complete, and as wide as a page.
+/// Returns the complete command line, as wide as a page.
 fn commands() -> Command {
     let mut command = unset();
     command.build();
     command
 }
 
-/// The same, before what holds for all commands was handed down.
+/// Returns the command line before global options are passed down.
 fn unset() -> Command {
     grammar::shown().term_width(WIDTH).disable_help_subcommand(true)
 }
 
-/// One document of all commands.
+/// Formats one document of all commands.
 pub(crate) fn markdown() -> String {
     let mut text = String::from(
         "# The command line\n\n\
@@ -76,7 +76,7 @@ pub(crate) fn markdown() -> String {
     );
     let root = commands();
     section(&mut text, &root);
-    // They were shown once.
+    // The document shows these options once.
     let mut each = unset();
     for id in ["color", "no_color", "quiet", "verbose", "debug"] {
         each = each.mut_arg(id, |argument| argument.hide(true));
@@ -95,7 +95,7 @@ fn below(text: &mut String, command: &Command) {
     }
 }
 
-/// What `--help` says, as it stands on a terminal.
+/// Adds the output of `--help`, as on a terminal.
 fn section(text: &mut String, command: &Command) {
     let help = command.clone().term_width(WIDTH).render_long_help().to_string();
     text.push_str("```text\n");

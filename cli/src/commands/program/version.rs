@@ -35,7 +35,7 @@ pub(crate) struct Version {
     output: Option<PathBuf>,
 }
 
-/// The forms of a version.
+/// The formats of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// The version alone as it stands, several fields as YAML
@@ -73,7 +73,7 @@ impl Verb for Version {
     }
 }
 
-/// `NUMBER-SYSTEM-ARCHITECTURE`, such as `3.6.26-linux-amd64`: clients of Juju's take it apart.
+/// Returns `NUMBER-SYSTEM-ARCHITECTURE`, such as `3.6.26-linux-amd64`, which Juju's clients parse.
 fn full() -> String {
     let architecture = match ARCH {
         "x86_64" => "amd64",

@@ -44,7 +44,7 @@ impl Verb for AttachResource {
         }
         let file = ResourceFile::read(&path).explain(|| format!("resource \"{name}\""))?;
         let upload = file.upload_of();
-        // What the controller would refuse is told before the content is on its way.
+        // Content that the charm does not admit is refused before the upload.
         if let Some(declared) = declared {
             declared
                 .meta

@@ -41,7 +41,7 @@ pub(crate) struct Resources {
     model: ModelArg,
 }
 
-/// Of what resources are shown.
+/// The owner of the listed resources.
 #[derive(Debug, Clone)]
 enum Target {
     Application(ApplicationName),
@@ -69,7 +69,7 @@ impl Target {
     }
 }
 
-/// A resource, in Juju's words for it.
+/// A resource with Juju's field names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 struct ShownResource {
     #[serde(rename = "resourceid", skip_serializing_if = "String::is_empty")]
@@ -94,7 +94,7 @@ struct ShownResource {
 }
 
 impl ShownResource {
-    /// A resource with some revision of its content; none: it has no content.
+    /// Creates a row from a resource and a revision of its content; none without content.
     fn of(
         application: &ApplicationName,
         resource: &ResourceDetails,
@@ -126,7 +126,7 @@ impl ShownResource {
         }
     }
 
-    /// Juju shows of what was uploaded when that was.
+    /// Returns the time of the upload, or `-` for content that was not uploaded.
     fn when(&self) -> String {
         let time = self.timestamp.map(|time| time.strftime("%Y-%m-%dT%H:%M").to_string());
         time.unwrap_or_else(|| "-".to_owned())
@@ -140,7 +140,7 @@ impl ShownResource {
     }
 }
 
-/// What a unit has, beside what it is to have.
+/// A unit's resource, beside the application's.
 #[derive(Debug, Clone, Serialize)]
 struct Detail {
     #[serde(rename = "unitID")]
@@ -199,7 +199,7 @@ impl Verb for Resources {
     }
 }
 
-/// By unit, then by name.
+/// Returns the rows, by unit, then by name.
 fn details(
     application: &ApplicationName,
     resources: &[ResourceDetails],
@@ -271,7 +271,8 @@ mod tests {
         }
     }
 
-    /// One that was attached twice, which `app/0` knows and `app/1` not yet; and one without content.
+    /// Returns a resource that was attached twice, the second time known to `app/0` and not to
+    /// `app/1`; and one without content.
     fn resources() -> Vec<ResourceDetails> {
         let meta = |filename: &str| ResourceMeta {
             kind: ResourceKind::File { filename: filename.to_owned() },

@@ -1,4 +1,4 @@
-//! Content given on the command line.
+//! Secret content on the command line.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use crate::{
     input,
 };
 
-/// What ends a key whose value is a file's name.
+/// The suffix of a key whose value is a file's name.
 const FILE_SUFFIX: &str = "#file";
 
-/// The largest file of keys and values that is read: all content, and the YAML around it.
+/// The largest file of keys and values, in bytes: all content, and the YAML around it.
 const MAX_FILE_BYTES: u64 = 2 * MAX_CONTENT_BYTES as u64;
 
 /// A secret's content.
@@ -34,7 +34,7 @@ pub(super) struct ContentArgs {
 }
 
 impl ContentArgs {
-    /// The content; none if none was given.
+    /// Returns the content; none if none was given.
     pub(super) fn read(&self) -> Result<Option<SecretData>> {
         if self.values.is_empty() && self.file.is_none() {
             return Ok(None);

@@ -35,14 +35,14 @@ pub(crate) struct Secrets {
     model: ModelArg,
 }
 
-/// Whose secrets are listed.
+/// The owner whose secrets are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Owner {
     Users(ModelUuid),
     Charm(SecretReader),
 }
 
-/// A tag, as in Juju; what is none is read as a name.
+/// Parses a tag, as in Juju. A text without a tag's form is a name.
 impl FromStr for Owner {
     type Err = ParseError;
 
@@ -72,7 +72,7 @@ impl Owner {
         uuid.or_else(|| text.parse().ok().map(Self::Charm))
     }
 
-    /// Whether a secret of a model is of this owner.
+    /// Returns true if a secret of a model has this owner.
     fn has(&self, secret: &SecretOwner, model: ModelUuid) -> bool {
         match (self, secret) {
             (Self::Users(uuid), SecretOwner::Model) => *uuid == model,
@@ -83,7 +83,7 @@ impl Owner {
     }
 }
 
-/// Secrets by their ids, in the order in which they were made.
+/// Secrets by their ids, in the order of their creation.
 struct Listing<'a>(Vec<(String, &'a ShownSecret)>);
 
 impl Serialize for Listing<'_> {
@@ -96,7 +96,7 @@ impl Verb for Secrets {
     async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut secrets = model.client().secrets(&model.selector).await?;
-        // Ids are drawn at random; Juju's tell when they were made, and its listing is in order of them.
+        // Ids are random. Juju's tell the order of creation, and its listing has that order.
         secrets.sort_by_key(|secret| secret.created_at);
         if let Some(owner) = &self.owner {
             let uuid = model.client().model(&model.selector).await?.uuid;
@@ -138,7 +138,7 @@ mod tests {
             ("my-sql", application("my-sql")),
             ("unit-my-sql-10", unit("my-sql/10")),
             ("my-sql/10", unit("my-sql/10")),
-            // No tag, and so a name.
+            // The text is no tag, so it is a name.
             ("unit-tests", application("unit-tests")),
             (&format!("model-{uuid}"), SecretOwner::Model),
             (uuid, SecretOwner::Model),

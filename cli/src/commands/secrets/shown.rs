@@ -1,4 +1,4 @@
-//! A secret as `secrets` and `show-secret` print it: the shapes are Juju's, because its clients read them.
+//! The output of `secrets` and `show-secret`, in Juju's form, because its clients read it.
 
 use periapt_host_api::{
     Timestamp,
@@ -9,17 +9,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The owner of secrets of a model's users.
+/// The owner's name for secrets of a model's users.
 const OF_MODEL: &str = "<model>";
 
-/// Whether all revisions of a secret are listed.
+/// The choice whether all revisions of a secret are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Revisions {
     Listed,
     LeftOut,
 }
 
-/// A secret as Juju's client prints it: times to the second.
+/// A secret as Juju's client prints it, with times in seconds.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ShownSecret {
     revision: u32,
@@ -87,7 +87,7 @@ impl ShownSecret {
         Self {
             revision: secret.revision.0,
             expires: secret.expire.map(second),
-            // A secret of users has no rotation to speak of.
+            // A secret of users has no rotation.
             rotation: (secret.owner != SecretOwner::Model).then(|| secret.rotate.as_str()),
             rotates: secret.next_rotate.map(second),
             owner,
@@ -103,21 +103,21 @@ impl ShownSecret {
         }
     }
 
-    /// In JSON content stands within `Data`; in YAML it is the map itself.
+    /// Converts the content for YAML, which has the map itself. JSON has it within `Data`.
     pub(super) fn for_yaml(mut self) -> Self {
         self.content = self.content.and_then(|mut content| content.get_mut("Data").map(Value::take));
         self
     }
 }
 
-/// A time without what is below a second.
+/// Cuts a time to the second.
 fn second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
-/// As Juju counts it: the SHA-256 of the content as a JSON object of base64 values, which is how content is written.
+/// Returns Juju's checksum: the SHA-256 of the content as a JSON object of base64 values.
 fn checksum(content: &SecretData) -> String {
-    // Nothing that is not a text is in it.
+    // The content has texts alone, so it can be encoded.
     let text = serde_json::to_vec(content).unwrap_or_default();
     hex::encode(Sha256::digest(text))
 }

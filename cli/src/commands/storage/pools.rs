@@ -29,7 +29,7 @@ pub(crate) struct StoragePools {
 }
 
 impl Verb for StoragePools {
-    /// There is one: the disks of agents.
+    /// Prints the one pool: the disks of agents.
     async fn run(self, context: &Context) -> Result<()> {
         context.model(&self.model)?;
         let mut pools = BTreeMap::from([(DEFAULT_POOL, BTreeMap::from([("provider", DEFAULT_POOL)]))]);

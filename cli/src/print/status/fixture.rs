@@ -1,4 +1,4 @@
-//! Two models to draw.
+//! Two models for tests of tables.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn machine() -> MachineStatus {
     }
 }
 
-/// Everything is as it should be.
+/// Returns a model at rest.
 pub(crate) fn settled() -> FullStatus {
     let mut first = unit("0", Some("3306/tcp"), "primary, accounts: 1");
     first.leader = true;
@@ -128,7 +128,7 @@ pub(crate) fn settled() -> FullStatus {
     }
 }
 
-/// Nothing is.
+/// Returns a model in which everything is in progress or has failed.
 pub(crate) fn unsettled() -> FullStatus {
     let mut status = settled();
     status.model.model_status = text("destroying", "");

@@ -1,4 +1,4 @@
-//! `deploy` of a bundle: reads it, brings its charms to the controller, and does what differs.
+//! `deploy` of a bundle: reads it, uploads its charms, and changes what differs.
 
 use std::{
     collections::BTreeMap,
@@ -35,19 +35,19 @@ use crate::{
 /// The operator's consent, for all applications of a bundle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Consent {
-    /// Trusts the applications for which the bundle says `trust: true`.
+    /// True to trust the applications for which the bundle has `trust: true`.
     pub(crate) trust: bool,
-    /// Takes charms whose `assumes` this controller does not meet.
+    /// True to accept charms whose `assumes` this controller does not meet.
     pub(crate) force: bool,
 }
 
-/// The file that makes a directory a bundle.
+/// The file name that makes a directory a bundle.
 const FILE: &str = "bundle.yaml";
 
-/// How long a unit may take to be given a machine, before another is put beside it.
+/// The longest wait for a unit's machine, before another unit is placed beside it.
 const ASSIGNMENT: Duration = Duration::from_secs(60);
 
-/// The options of `deploy` that only bundles know.
+/// The options of `deploy` that apply to bundles alone.
 #[derive(Debug, Args)]
 pub(crate) struct BundleArgs {
     /// A bundle to lay over the bundle; may be repeated, later ones win
@@ -61,7 +61,7 @@ pub(crate) struct BundleArgs {
     pub(crate) map_machines: Vec<String>,
 }
 
-/// The bundle's file, if a path leads to one.
+/// Returns the bundle's file, if the path is one.
 pub(crate) fn path_of(path: &Path) -> Option<PathBuf> {
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if is_yaml && !path.is_dir() {
@@ -71,7 +71,7 @@ pub(crate) fn path_of(path: &Path) -> Option<PathBuf> {
     inside.is_file().then_some(inside)
 }
 
-/// Makes a model as a bundle says.
+/// Changes a model to match a bundle.
 pub(crate) async fn deploy(
     context: &Context,
     model: &Model,
@@ -138,7 +138,8 @@ pub(crate) async fn deploy(
     Ok(())
 }
 
-/// Refuses a bundle before its first step if one of its charms would be refused: half a bundle helps nobody.
+/// Refuses a bundle before its first step if the controller would refuse one of its charms: half a bundle is
+/// of no use.
 fn check_assumed(steps: &[Step], charms: &BTreeMap<ApplicationName, BundleCharm>) -> Result<()> {
     for step in steps {
         let (Step::Deploy { application, .. } | Step::Refresh { application, .. }) = step else { continue };
@@ -158,7 +159,8 @@ fn read(path: &Path, overlays: &[PathBuf]) -> Result<Bundle> {
     bundle.explain(|| format!("{}", path.display()))
 }
 
-/// What stands in place of an option's value that names a file, seen from the bundle's directory.
+/// Returns the content that replaces an option's value that names a file, relative to the bundle's
+/// directory.
 fn included(directory: &Path, value: &str) -> Result<Option<String>, String> {
     let read = |file: &str| {
         let bytes = input::regular_bytes(&directory.join(file), input::MAX_TEXT);
@@ -174,11 +176,11 @@ fn included(directory: &Path, value: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// Where a bundle's charm comes from.
+/// The source of a bundle's charm.
 enum BundleSource {
-    /// From this machine.
+    /// A charm on this machine.
     Local(Charm),
-    /// The controller has it.
+    /// A charm that the controller has.
     Controller(BundleCharm),
 }
 
@@ -195,7 +197,7 @@ impl BundleSource {
     }
 }
 
-/// All charms of a bundle. Nothing is sent yet.
+/// Finds all charms of a bundle. It uploads nothing yet.
 async fn charms(
     model: &Model,
     bundle: &Bundle,
@@ -222,11 +224,11 @@ async fn charms(
     Ok(charms)
 }
 
-/// Where the content of a bundle's resource comes from.
+/// The source of a resource's content in a bundle.
 enum ResourceSource {
-    /// From this machine.
+    /// A file on this machine.
     Local(ResourceFile),
-    /// The controller has it.
+    /// Content that the controller has.
     Controller(Digest),
 }
 
@@ -238,7 +240,7 @@ impl ResourceSource {
         }
     }
 
-    /// Brings what some step needs to the controller.
+    /// Uploads the content, if a step needs it.
     async fn upload(&self, client: &Client, steps: &[Step]) -> Result<()> {
         let digest = self.upload_of().digest;
         let needs = |step: &Step| match step {
@@ -253,7 +255,7 @@ impl ResourceSource {
     }
 }
 
-/// All resources of a bundle, by application. Nothing is sent yet.
+/// Finds all resources of a bundle, by application. It uploads nothing yet.
 fn resources(
     bundle: &Bundle,
     directory: &Path,
@@ -272,7 +274,7 @@ fn resources(
     Ok(all)
 }
 
-/// Which of the model's machines stand for keys of the bundle.
+/// Returns the model's machine for each machine of the bundle.
 fn machines(options: &[String], bundle: &Bundle, model: &BundleModel) -> Result<BTreeMap<String, MachineId>> {
     let used = model.applications.values().flat_map(|application| &application.units);
     let there: Vec<_> = used.filter_map(|(_, machine)| *machine).collect();
@@ -293,12 +295,12 @@ fn machines(options: &[String], bundle: &Bundle, model: &BundleModel) -> Result<
     Ok(machines)
 }
 
-/// Does one step after the other.
+/// The execution of a bundle's steps, in order.
 struct Executor<'a> {
     model: &'a Model,
-    /// Takes charms whose `assumes` this controller does not meet.
+    /// True to accept charms whose `assumes` this controller does not meet.
     force: bool,
-    /// The units of each application, in the order of their numbers.
+    /// The units of each application, by number.
     units: BTreeMap<ApplicationName, Vec<UnitName>>,
 }
 
@@ -378,7 +380,7 @@ impl Executor<'_> {
         })
     }
 
-    /// Waits until a unit has a machine.
+    /// Waits until a unit has a machine, and returns it.
     async fn machine_of(&self, unit: &UnitName) -> Result<MachineId> {
         let mut follow = StatusFollower::new(self.model);
         let waiting = async {

@@ -1,4 +1,4 @@
-//! What a refresh would change, for people.
+//! The table of a refresh's changes.
 
 use std::{collections::BTreeMap, fmt::Display};
 
@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use crate::output::{Table, Text, Tone};
 
-/// Each difference on a line.
+/// Draws one line for each difference.
 pub(super) fn table(plan: &RefreshPlan) -> Text {
     let rows = rows(&plan.difference);
     if rows.is_empty() {
@@ -84,7 +84,7 @@ fn changed<K: Display, T>(
     changes.iter().map(row).collect()
 }
 
-/// `requires mysql, limit 1, scope container`
+/// Formats an endpoint: `requires mysql, limit 1, scope container`.
 fn endpoint(endpoint: &EndpointMeta) -> String {
     let verb = match endpoint.role {
         Role::Provider => "provides",
@@ -96,7 +96,7 @@ fn endpoint(endpoint: &EndpointMeta) -> String {
     format!("{verb} {}{limit}{scope}", endpoint.interface)
 }
 
-/// `1-3 of 100M at /srv/data, read-only`
+/// Formats a storage: `1-3 of 100M at /srv/data, read-only`.
 fn stored(storage: &StorageMeta) -> String {
     let size = match storage.minimum_size {
         0 => String::new(),
@@ -107,7 +107,7 @@ fn stored(storage: &StorageMeta) -> String {
     format!("{}{size}{place}{read_only}", storage.count)
 }
 
-/// `int, default 80`
+/// Formats an option: `int, default 80`.
 fn option(option: &OptionShape) -> String {
     match &option.default {
         Some(default) => format!("{}, default {default}", option.kind.as_str()),

@@ -71,7 +71,7 @@ struct Detail {
     zones: [String; 0],
 }
 
-/// What hosts have is in use.
+/// The state of a subnet that a host has.
 const IN_USE: &str = "in-use";
 
 impl Listing {
@@ -88,7 +88,7 @@ impl Listing {
         Self { spaces: list.spaces.iter().map(space).collect() }
     }
 
-    /// As Juju draws it: a space's name stands beside its first subnet.
+    /// Draws the table as Juju does: a space's name stands beside its first subnet.
     pub(super) fn table(&self) -> Text {
         let mut table = Table::new(["Name", "Space ID", "Subnets"]);
         for Listed { id, name, subnets } in &self.spaces {
@@ -154,7 +154,8 @@ impl Space {
     }
 }
 
-/// Juju numbers spaces, `alpha` as 0. Here a name is all that a space is known by, and it stands for the number of others.
+/// Returns the id of a space for Juju's clients. Juju numbers spaces, with `alpha` as 0. Periapt has names alone, so
+/// the name is the id of all others.
 fn id(name: &SpaceName) -> String {
     match name.as_str() {
         "alpha" => "0".to_owned(),

@@ -1,4 +1,4 @@
-//! A charm on the `ops` framework.
+//! Charms on the `ops` framework.
 
 use std::{
     env,
@@ -15,15 +15,16 @@ use crate::{
     output::{Progress, note},
 };
 
-/// The variable that names a directory with wheels of native code that was built for the sandbox (`tools/wheels`).
+/// The variable that names a directory of wheels with native code built for the sandbox (`tools/wheels`).
 const WHEELS_VARIABLE: &str = "PERIAPT_WHEELS";
 
-/// Whether a directory is to be packed from its Python sources: nobody names code, and none lies there.
+/// Returns true if a directory is to be packed from its Python sources: there is neither `--wasm` nor a component.
 pub(super) fn is_wanted(directory: &Path, wasm: Option<&Path>) -> bool {
     wasm.is_none() && !directory.join(COMPONENT).exists() && is_python_charm(directory)
 }
 
-/// Packs one, and says what will not work in it, or what may explain why it is not packed. Answers that, too.
+/// Packs a charm, prints the findings about code that will not work, and returns both. On a failure it prints findings
+/// that may explain it.
 pub(super) fn pack(directory: &Path, choices: &Choices, context: &Context) -> Result<(Packed, Vec<Finding>)> {
     let packer = packer()?;
     let progress = Progress::of_steps();
@@ -37,7 +38,7 @@ pub(super) fn pack(directory: &Path, choices: &Choices, context: &Context) -> Re
     Ok((packed.map_err(failure)?, warnings))
 }
 
-/// Looks whether one can be packed, and builds nothing. Answers the packages that it would get, and what would not work.
+/// Checks that a charm can be packed, and builds nothing. Returns its packages and the findings.
 pub(super) fn check(
     directory: &Path,
     choices: &Choices,
@@ -54,7 +55,7 @@ pub(super) fn check(
     Ok((checked.map_err(failure)?, warnings))
 }
 
-/// Keeps its tools in the user's cache, and looks for native code where the user says as well.
+/// Creates a packer with its tools in the user's cache, and with the user's own wheels.
 fn packer() -> Result<Packer> {
     let packer = Packer::new(&DataDir::cache_from_environment()?);
     let Some(directory) = env::var_os(WHEELS_VARIABLE).filter(|directory| !directory.is_empty()) else {

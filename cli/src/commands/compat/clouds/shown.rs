@@ -8,14 +8,14 @@ use crate::{
     output::{Format, Table, Text, to_json, to_yaml},
 };
 
-/// Who says what a cloud is.
+/// The place that stores a cloud's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeptBy {
     Controller,
     Client,
 }
 
-/// A cloud at a place.
+/// A stored cloud with its place.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) place: KeptBy,
@@ -23,11 +23,11 @@ pub(super) struct Known {
     pub(super) cloud: Cloud,
 }
 
-/// A cloud's definition, its keys in Juju's order; those that Juju has none for come last.
+/// A cloud's definition, with its keys in Juju's order. Other keys come last.
 #[derive(Debug)]
 pub(super) struct Cloud(Vec<(String, Value)>);
 
-/// Juju's keys, in the order in which it writes them.
+/// Juju's keys, in its order.
 const KEYS: [&str; 16] = [
     "name",
     "summary",
@@ -48,7 +48,7 @@ const KEYS: [&str; 16] = [
 ];
 
 impl KeptBy {
-    /// The word for where a cloud is defined.
+    /// Returns Juju's word for the place of the definition.
     pub(super) fn defines(self) -> &'static str {
         match self {
             Self::Controller => "controller",
@@ -71,7 +71,7 @@ impl Cloud {
         cloud
     }
 
-    /// With how many credentials for it are kept, if some are.
+    /// Adds the number of stored credentials for it, if there are any.
     pub(super) fn with_credentials(mut self, count: usize) -> Self {
         if count > 0 {
             self.set("credential-count", count.into());
@@ -93,7 +93,7 @@ impl Cloud {
         self.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// How many regions it has, and which is meant where none is named.
+    /// Returns the number of regions, and the default one.
     fn regions(&self) -> (usize, String) {
         let regions = self.get("regions").and_then(Value::as_object);
         let first = regions.and_then(|regions| regions.keys().next().cloned()).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Serialize for Cloud {
     }
 }
 
-/// One cloud, as `show-cloud` prints it: a list in JSON, because a controller and this client may each say what it is.
+/// Formats one cloud for `show-cloud`: a list in JSON, because a controller and this client may each define it.
 pub(super) fn one(format: Format, found: Vec<Known>, controller: &str) -> Result<Text> {
     let summary = |known: &Known| known.place.summary(&known.name, controller);
     let named = |known: Known| {
@@ -131,7 +131,7 @@ pub(super) fn one(format: Format, found: Vec<Known>, controller: &str) -> Result
     }
 }
 
-/// Two tables: of the controller that is asked, and of this client.
+/// Draws two tables: the controller's clouds, and this client's.
 pub(super) fn table(controllers: Vec<&Known>, clients: Vec<&Known>) -> Text {
     let mut parts = Vec::new();
     if !controllers.is_empty() {

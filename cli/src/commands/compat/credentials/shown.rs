@@ -47,7 +47,7 @@ struct Detail {
     content: Content,
 }
 
-/// How one authenticates, then the attributes.
+/// The auth type, then the attributes.
 #[derive(Debug)]
 struct Content(ShownCredential);
 
@@ -60,7 +60,7 @@ impl Serialize for Content {
 }
 
 impl Listing {
-    /// Leaves out all credentials but those of a name.
+    /// Keeps only the credentials of a name.
     pub(super) fn retain(&mut self, name: &CredentialName) {
         for places in [&mut self.controller_credentials, &mut self.client_credentials] {
             for of_cloud in places.values_mut() {

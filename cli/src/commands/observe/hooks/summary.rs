@@ -1,4 +1,4 @@
-//! How often each hook of each unit ran, and how long it took.
+//! The number and durations of each unit's hooks.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) struct Row {
     total_us: u64,
 }
 
-/// The rows, by unit and hook.
+/// Returns the rows, by unit and hook.
 pub(super) fn of(journal: &Journal) -> Vec<Row> {
     let mut runs: BTreeMap<(&UnitName, String), Vec<&JournalRecord>> = BTreeMap::new();
     for entry in &journal.entries {
@@ -49,7 +49,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// With the sum of everything below.
+/// Draws the table, with the sum of all rows.
 pub(super) fn table(rows: &[Row]) -> Text {
     let heading = ["Unit", "Hook", "Count", "Failed", "Median µs", "Total µs"];
     let mut table = [2, 3, 4, 5].into_iter().fold(Table::new(heading), Table::right);

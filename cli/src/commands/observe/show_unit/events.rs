@@ -1,4 +1,4 @@
-//! Events that a unit's charm asked to be told later.
+//! Later events that a unit's charm requested.
 
 use periapt_host_api::{
     EventId, Timestamp,
@@ -7,7 +7,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-/// One event. Its number is what `cancel-event` takes.
+/// One event. `cancel-event` takes its number.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct ShownEvent {
@@ -15,7 +15,7 @@ pub(super) struct ShownEvent {
     name: String,
     data: String,
     asked_at: Timestamp,
-    /// By the clock of its agent.
+    /// The time by its agent's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +35,7 @@ impl From<(EventId, PendingEvent)> for ShownEvent {
     }
 }
 
-/// What is waited for, in words.
+/// Describes a condition in words.
 fn condition(condition: &Condition) -> String {
     match condition {
         Condition::Config { option, .. } => format!("option {option} changes"),

@@ -1,4 +1,4 @@
-//! The newest hooks of a unit, with what each absorbed.
+//! The newest hooks of a unit, with the changes that each absorbed.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,14 @@ pub(super) struct ShownHook {
     remote_unit: Option<String>,
     result: HookOutcome,
     attempt: u32,
-    /// What was merged into it, made moot by it, or left out because of it, in words.
+    /// The changes that were merged into it, that it made moot, or that were left out for it, in
+    /// words.
     absorbed: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<ShownBatch>,
 }
 
-/// The members that a batch told of.
+/// The members of a batch.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownBatch {
@@ -59,7 +60,7 @@ impl From<JournalRecord> for ShownHook {
     }
 }
 
-/// A line for each hook; of one that absorbed several things, a line for each of them.
+/// Draws one line for each hook, and one more for each further change that it absorbed.
 pub(super) fn table<'a>(units: impl Iterator<Item = (&'a str, &'a [ShownHook])>) -> Text {
     let mut table = Table::new(["Time", "Unit", "Hook", "Result", "Attempt", "Absorbed"]).right(4);
     for (unit, hooks) in units {

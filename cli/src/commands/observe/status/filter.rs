@@ -1,12 +1,12 @@
-//! Which part of a status is asked for.
+//! The filter of `status`.
 
 use periapt_host_api::{
     glob::glob,
     status::{ApplicationStatus, FullStatus, UnitStatus, application_of},
 };
 
-/// Keeps what fits one of the patterns, and what belongs to it: a unit's application and machine, an
-/// application's units and relations.
+/// Keeps the parts that match one of the patterns, with their context: a unit's application and
+/// machine, an application's units and relations.
 pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
     if patterns.is_empty() {
         return;
@@ -45,7 +45,7 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
     });
 }
 
-/// The patterns, with the name of the unit that leads in the place of `APPLICATION/leader`.
+/// Replaces `APPLICATION/leader` in the patterns by the leader's name.
 fn with_leaders(status: &FullStatus, patterns: &[String]) -> Vec<String> {
     let resolved = |pattern: &String| {
         let application = pattern.strip_suffix("/leader")?;
@@ -55,13 +55,13 @@ fn with_leaders(status: &FullStatus, patterns: &[String]) -> Vec<String> {
     patterns.iter().map(|pattern| resolved(pattern).unwrap_or_else(|| pattern.clone())).collect()
 }
 
-/// Whether a pattern is `exposed` or `not exposed`, and the application is.
+/// Returns true if a pattern is `exposed` or `not exposed`, and the application is so.
 fn has_exposure(application: &ApplicationStatus, patterns: &[String]) -> bool {
     let word = if application.exposed { "exposed" } else { "not exposed" };
     patterns.iter().any(|pattern| pattern == word)
 }
 
-/// Whether a pattern is the status of a unit's workload or of its agent.
+/// Returns true if a pattern is the status of a unit's workload or of its agent.
 fn has_status(unit: &UnitStatus, patterns: &[String]) -> bool {
     let statuses = [&unit.workload_status.current, &unit.juju_status.current];
     patterns.iter().any(|pattern| statuses.contains(&pattern))

@@ -11,7 +11,7 @@ use periapt_host_api::{
     status::{FullStatus, UnitStatus},
 };
 
-/// How many ports stand on a line.
+/// The most ports on a line.
 const PORTS_OF_A_LINE: usize = 3;
 
 pub(super) fn render(status: &FullStatus) -> String {
@@ -43,7 +43,7 @@ pub(super) fn render(status: &FullStatus) -> String {
     networks(addresses, &ports) + &drawn(&lines)
 }
 
-/// A line of what is counted: its first two columns are drawn at their right edges.
+/// A counted line. Its first two columns are right-aligned.
 #[derive(Debug, Default)]
 struct Line {
     what: String,
@@ -57,7 +57,7 @@ impl Line {
     }
 }
 
-/// Where the model runs and what it listens on.
+/// Formats the model's addresses and ports.
 fn networks<'a>(addresses: impl Iterator<Item = &'a str>, ports: &BTreeSet<&str>) -> String {
     let mut subnets: Vec<(Ipv4Addr, Subnet)> = Vec::new();
     for address in addresses.filter_map(|address| address.parse::<Ipv4Addr>().ok()) {
@@ -71,7 +71,8 @@ fn networks<'a>(addresses: impl Iterator<Item = &'a str>, ports: &BTreeSet<&str>
     format!("Running on subnets:  {}\n Utilizing ports:    {ports}\n\n", subnets.join(", "))
 }
 
-/// The subnet of an address by its class: what Juju draws, which does not know it either.
+/// Returns the subnet of an address by its class. Juju draws that, because it does not know the
+/// subnet either.
 fn classful(address: Ipv4Addr) -> Option<Subnet> {
     let [first, ..] = address.octets();
     let bits = match first {
@@ -82,13 +83,13 @@ fn classful(address: Ipv4Addr) -> Option<Subnet> {
     Subnet::around(address.into(), bits)
 }
 
-/// `10.0.0.7/8`: the address, and how much of it is the subnet's.
+/// Formats an address with its subnet's prefix length: `10.0.0.7/8`.
 fn within(address: Ipv4Addr, subnet: &Subnet) -> String {
     let subnet = subnet.to_string();
     format!("{address}/{}", subnet.split_once('/').map_or("", |(_, bits)| bits))
 }
 
-/// How many there are of each status.
+/// Counts the units of each status.
 fn counted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<Line> {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for word in words {

@@ -12,7 +12,7 @@ use crate::{
     output::{Sink, Text},
 };
 
-/// Draws each status over the one before.
+/// Draws each status over the last one.
 pub(super) async fn redraw(
     context: &Context,
     model: &Model,
@@ -24,7 +24,7 @@ pub(super) async fn redraw(
     let mut drawn = None;
     loop {
         let text = render(follow.next().await?)?;
-        // What has changed may be outside of what is shown.
+        // A change may be outside of the shown part.
         if drawn.as_ref() != Some(&text) {
             match (sink.is_watched(), &drawn) {
                 (true, _) => sink.clear()?,

@@ -1,4 +1,4 @@
-//! When a status is as wanted; if not, what it misses.
+//! Conditions on a status, with the part that is missing.
 
 use periapt_host_api::{
     glob::glob,
@@ -7,12 +7,12 @@ use periapt_host_api::{
 
 use super::UnitGoal;
 
-/// What a goal still misses, for messages.
+/// The missing part of a goal, for messages.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct NotYet(pub(super) String);
 
-/// Everything is active and idle, and nothing is on its way in or out.
+/// Checks that everything is active and idle, and nothing is being added or removed.
 pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), NotYet> {
     let wanted = UnitGoal { status: None, message: "*".into(), agent: "idle".into(), gone: false };
     for (name, application) in &status.applications {
@@ -34,7 +34,7 @@ pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), NotYet> {
     Ok(())
 }
 
-/// A machine is there, and its agent runs it.
+/// Checks that a machine exists, and that its agent runs it.
 pub(super) fn machine_is_started(status: &FullStatus, name: &str) -> Result<(), NotYet> {
     let machine =
         status.machines.get(name).ok_or_else(|| NotYet(format!("machine {name} does not exist")))?;
@@ -44,7 +44,7 @@ pub(super) fn machine_is_started(status: &FullStatus, name: &str) -> Result<(), 
     }
 }
 
-/// An application's units, as many as wanted, are all as wanted; or it is gone.
+/// Checks that an application has the wanted number of units, each as wanted; or that it is gone.
 pub(super) fn application_is(
     status: &FullStatus,
     name: &str,
@@ -70,7 +70,7 @@ pub(super) fn application_is(
     all.into_iter().try_for_each(|placed| fits(placed, wanted))
 }
 
-/// A unit is as wanted, or gone.
+/// Checks that a unit is as wanted, or gone.
 pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &UnitGoal) -> Result<(), NotYet> {
     match (status.units().find(|unit| unit.name == name), wanted.gone) {
         (None, true) => Ok(()),
@@ -94,7 +94,7 @@ fn fits(PlacedUnit { name, unit, .. }: PlacedUnit<'_>, wanted: &UnitGoal) -> Res
     }
     let has_it = match &wanted.status {
         Some(status) => workload.current == *status,
-        // What is unknown has run its start hook, and never said how it is.
+        // A unit in status unknown has run its start hook, and its charm never set a status.
         None => matches!(workload.current.as_str(), "active" | "unknown"),
     };
     if !has_it {
@@ -155,7 +155,7 @@ mod tests {
         let error =
             application_is(&silent, "mysql", Some(2), &wanted("active", "*")).unwrap_err().to_string();
         assert!(error.contains("is unknown"), "{error}");
-        // Nothing is known of a unit whose agent is gone.
+        // The statuses of a unit whose agent is gone are not current.
         let mysql = silent.applications.get_mut("mysql").unwrap();
         mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "lost".into();
         assert!(

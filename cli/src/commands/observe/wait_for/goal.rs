@@ -8,7 +8,7 @@ use periapt_host_api::status::FullStatus;
 use super::query::{Query, Subject, Thing};
 use crate::error::{Failure, Result};
 
-/// Juju's way to say what is waited for.
+/// The options of a goal in Juju's query language.
 #[derive(Debug, Args)]
 pub(super) struct GoalArgs {
     /// A condition in Juju's language of queries
@@ -19,7 +19,7 @@ pub(super) struct GoalArgs {
     summary: bool,
 }
 
-/// What is waited for, and of what.
+/// A query, with its subject.
 #[derive(Debug, Clone)]
 pub(super) struct Goal {
     pub(super) query: Query,
@@ -29,7 +29,7 @@ pub(super) struct Goal {
 }
 
 impl GoalArgs {
-    /// The goal of a thing, if a query is given.
+    /// Returns the goal for a thing, if there is a query.
     pub(super) fn of(&self, subject: Subject, name: &str) -> Result<Option<Goal>> {
         let Some(text) = &self.query else { return Ok(None) };
         let query = Query::new(text, subject).map_err(|error| Failure::new(error.shown(text)))?;
@@ -38,7 +38,7 @@ impl GoalArgs {
 }
 
 impl Goal {
-    /// What it is the goal of, if that is there.
+    /// Returns the goal's thing, if it exists.
     pub(super) fn thing<'a>(&self, status: &'a FullStatus) -> Option<Thing<'a>> {
         match self.subject {
             Subject::Model => Some(Thing::model(status)),
@@ -49,7 +49,7 @@ impl Goal {
     }
 }
 
-/// What it is the goal of, for messages.
+/// The name of the goal's thing, for messages.
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.subject {

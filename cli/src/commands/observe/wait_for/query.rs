@@ -1,7 +1,7 @@
-//! Juju's language of goals, `wait-for application mysql --query 'status=="active" && len(units)>=3'`.
+//! Juju's query language, `wait-for application mysql --query 'status=="active" && len(units)>=3'`.
 //!
-//! A query is read and checked once, before anything is waited for: what is wrong with it is told with its column. After
-//! that it cannot fail. It is the operator's own, and bounded all the same: in length, in depth, and in loops within loops.
+//! A query is parsed and checked once, before the wait; an error names its column. After that it cannot fail. It is the
+//! operator's own, and bounded all the same: in length, in depth, and in nested loops.
 
 mod check;
 mod parse;
@@ -18,10 +18,10 @@ use self::{parse::Expression, value::Scope};
 /// The longest query, in bytes.
 const MAX_LENGTH: usize = 4 << 10;
 
-/// How deep expressions may stand in each other, written in parentheses or as a chain: each level is one of the stack.
+/// The deepest nesting of expressions, in parentheses or as a chain: each level takes stack.
 const MAX_DEPTH: usize = 32;
 
-/// How many `forEach` may stand in each other: as many as lead from a model to its units' machines.
+/// The deepest nesting of `forEach`: enough to lead from a model to its units' machines.
 const MAX_LOOPS: usize = 3;
 
 /// A goal for things of one kind.
@@ -31,10 +31,10 @@ pub(super) struct Query {
     goal: Expression,
 }
 
-/// What is wrong with a query, and where.
+/// An error of a query, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueryError {
-    /// Counted in characters, from 1.
+    /// The column in characters, from 1.
     column: usize,
     reason: String,
 }
@@ -44,9 +44,9 @@ impl QueryError {
         Self { column, reason: reason.into() }
     }
 
-    /// The reason, and the query with a mark under the place.
+    /// Formats the reason, and the query with a mark under the place.
     pub(super) fn shown(&self, query: &str) -> String {
-        // A mark under several lines would point at none.
+        // The mark needs the query on one line.
         let line: String = query.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let before = " ".repeat(self.column.saturating_sub(1));
         format!("the query makes no sense: {self}\n  {line}\n  {before}^")
@@ -62,7 +62,7 @@ impl fmt::Display for QueryError {
 impl std::error::Error for QueryError {}
 
 impl Query {
-    /// Reads a query about things of a kind.
+    /// Parses a query about things of a kind.
     pub(super) fn new(text: &str, subject: Subject) -> Result<Self, QueryError> {
         if text.len() > MAX_LENGTH {
             let reason = format!("it has {} bytes, at most {MAX_LENGTH} are allowed", text.len());
@@ -73,13 +73,13 @@ impl Query {
         Ok(Self { subject, goal })
     }
 
-    /// Whether a thing is as wanted.
+    /// Returns true if the query holds for a thing.
     pub(super) fn holds(&self, thing: Thing<'_>) -> bool {
         debug_assert_eq!(thing.subject(), self.subject, "a query is asked of what it is about");
         Scope::of(thing).value(&self.goal).is_something()
     }
 
-    /// What the query has asked for, as YAML shows it.
+    /// Returns the fields that the query names, for YAML.
     pub(super) fn summary(&self, thing: Thing<'_>) -> serde_json::Value {
         summary::summary(&self.goal, thing)
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::print::status::fixture;
 
-    /// What a query says of the unsettled model, of the application wordpress, the unit mysql/0 or the machine 10 in it.
+    /// Evaluates a query on the unsettled model, the application wordpress, the unit mysql/0 or the machine 10 in it.
     fn holds(subject: Subject, query: &str) -> bool {
         let status = fixture::unsettled();
         let thing = match subject {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_asked_is_told() {
         for (subject, query, expected) in [
-            // The goals that Juju has where none is given.
+            // Juju's default goals.
             (Subject::Model, r#"life=="alive" && status=="available""#, false),
             (Subject::Application, r#"life=="alive" && status=="active""#, false),
             (Subject::Unit, r#"life=="alive" && workload-status=="active""#, true),
@@ -141,7 +141,7 @@ mod tests {
             (Subject::Machine, "1 < 2 && 2 <= 2.0 && 3 > 2.5 && 2 >= 2 && 1 != 2", true),
             (Subject::Machine, r#""a" < "b" && !("b" < "a")"#, true),
             (Subject::Machine, r#"TRUE && id == "10""#, true),
-            // What is no truth is something or nothing.
+            // A value that is no boolean counts as true or false.
             (Subject::Application, "len(units)", true),
             (Subject::Machine, "container-type", false),
             (Subject::Machine, "0.5", false),

@@ -1,4 +1,4 @@
-//! Whether a query makes sense of what it is about: each name is there, and each value of the kind that is wanted.
+//! Checks of a query: each name exists, and each value has the required kind.
 
 use super::{
     QueryError,
@@ -11,10 +11,10 @@ pub(super) fn check(goal: &Expression, subject: Subject) -> Result<(), QueryErro
     names.goal(goal).map(drop)
 }
 
-/// What names mean.
+/// The scope of names.
 struct Names<'a> {
     own: Subject,
-    /// Things of loops, the innermost last.
+    /// The things of loops, the innermost last.
     loops: Vec<(&'a str, Subject)>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What is to hold: a truth, or what is something or nothing, as the goal itself.
+    /// Checks an expression that must hold: a boolean, or a value that counts as one, as the goal itself.
     fn goal(&mut self, expression: &'a Expression) -> Result<Kind, QueryError> {
         match self.kind(expression)? {
             Kind::Truth | Kind::Number | Kind::Text => Ok(Kind::Truth),

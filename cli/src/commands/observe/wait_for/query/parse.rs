@@ -1,4 +1,4 @@
-//! From a query's words to its expression: `||` binds least, then `&&`, equality, order, `!`.
+//! The parser of queries: `||` binds least, then `&&`, equality, order, `!`.
 
 use std::{iter::Peekable, vec::IntoIter};
 
@@ -11,7 +11,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub(super) struct Expression {
     pub(super) column: usize,
-    /// How many levels it has: whoever walks through it goes so deep, and no deeper than [`MAX_DEPTH`].
+    /// The number of levels, which bounds every recursion over it. At most [`MAX_DEPTH`].
     height: usize,
     pub(super) node: Node,
 }
@@ -35,21 +35,21 @@ pub(super) enum Node {
     Text(String),
     Number(f64),
     Truth(bool),
-    /// A field of what the query is about, or the name of a loop's thing.
+    /// A field of the query's subject, or the name of a loop's thing.
     Name(String),
     /// A field of a loop's thing.
     Field(Box<Expression>, String),
     Not(Box<Expression>),
-    /// Truths that are joined by `&&`, however many: they stand side by side.
+    /// Operands of `&&`, any number on one level.
     All(Vec<Expression>),
-    /// Truths that are joined by `||`.
+    /// Operands of `||`.
     Any(Vec<Expression>),
-    /// Two values, and the column of what stands between them.
+    /// Two values, and the column of the operator.
     Compare(Comparison, usize, Box<Expression>, Box<Expression>),
     Length(Box<Expression>),
-    /// Whether a text begins or ends with another.
+    /// A test whether a text begins or ends with another.
     Affix(Affix, Box<Expression>, Box<Expression>),
-    /// Whether something holds of each thing; of none, nothing does.
+    /// A test of each thing. It is false for no things.
     Each {
         things: Box<Expression>,
         name: String,
@@ -86,7 +86,7 @@ pub(super) enum Affix {
     End,
 }
 
-/// Operators by how they bind, those that bind least first.
+/// Operators by precedence, the weakest first.
 const LEVELS: [&[&str]; 4] = [&["||"], &["&&"], &["==", "!="], &["<", "<=", ">", ">="]];
 
 pub(super) fn parse(query: &str) -> Result<Expression, QueryError> {
@@ -103,7 +103,7 @@ pub(super) fn parse(query: &str) -> Result<Expression, QueryError> {
 
 struct Parser {
     tokens: Peekable<IntoIter<(usize, Token)>>,
-    /// The column of the end, once it was read.
+    /// The column of the end, after parsing.
     end: usize,
     depth: usize,
     loops: usize,
@@ -116,7 +116,7 @@ impl Parser {
         next
     }
 
-    /// Takes one of some signs, if it is next.
+    /// Takes one of some operators, if it is next.
     fn take(&mut self, signs: &[&str]) -> Option<(usize, &'static str)> {
         match self.tokens.peek() {
             Some((column, Token::Sign(sign))) if signs.contains(sign) => {
@@ -141,7 +141,7 @@ impl Parser {
         self.level(&LEVELS)
     }
 
-    /// Operands that bind more, with the operators of a level between them.
+    /// Parses operands of higher precedence, joined by a level's operators.
     fn level(&mut self, levels: &[&[&str]]) -> Result<Expression, QueryError> {
         let Some((signs, more)) = levels.split_first() else { return self.operand() };
         let mut left = self.level(more)?;
@@ -167,7 +167,7 @@ impl Parser {
         Expression::new(column, joined([left].into_iter().chain(others).collect()))
     }
 
-    /// A value, within a bound of others that it stands in.
+    /// Parses a value, within the bound of nesting.
     fn operand(&mut self) -> Result<Expression, QueryError> {
         self.depth += 1;
         let operand = self.bounded();
@@ -200,7 +200,7 @@ impl Parser {
         Expression::new(column, node)
     }
 
-    /// A name, or fields of what it names.
+    /// Parses a name, or fields of the named thing.
     fn name(&mut self, column: usize, name: String) -> Result<Expression, QueryError> {
         let mut found = Expression::new(column, Node::Name(name))?;
         while self.take(&["."]).is_some() {
@@ -216,7 +216,7 @@ impl Parser {
         Ok(found)
     }
 
-    /// A function's arguments, after the parenthesis that opens them.
+    /// Parses a function's arguments, after the opening parenthesis.
     fn call(&mut self, column: usize, function: &str) -> Result<Node, QueryError> {
         let node = match function {
             "len" => Node::Length(self.expression()?.into()),

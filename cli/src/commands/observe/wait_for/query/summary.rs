@@ -1,4 +1,4 @@
-//! What Juju prints when a goal is reached: what the query asked for, as it is now.
+//! The fields that a query names, which Juju prints when a goal is reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use super::{
     value::Value,
 };
 
-/// The fields that are asked for: the thing's own, and those of what is in it, by collection.
+/// The named fields: the thing's own, and those of its members, by collection.
 #[derive(Debug, Default)]
 struct QueriedFields<'q> {
     own: BTreeSet<&'q str>,
     within: BTreeMap<&'q str, BTreeSet<&'q str>>,
-    /// Names of loops over collections of the thing's own, the innermost last; of others nothing is told.
+    /// Names of loops over collections of the thing itself, the innermost last. Other loops add nothing.
     loops: Vec<(&'q str, Option<&'q str>)>,
 }
 

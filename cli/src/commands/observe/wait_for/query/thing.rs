@@ -1,4 +1,4 @@
-//! What queries are about: a model, and what is in it, with Juju's names for their fields.
+//! The subjects of queries: a model and its members, with Juju's field names.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,7 +8,7 @@ use periapt_host_api::status::{
 
 use super::value::Value;
 
-/// What a query is about.
+/// The kind of a query's subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Subject {
     Model,
@@ -17,7 +17,7 @@ pub(in super::super) enum Subject {
     Machine,
 }
 
-/// Of what kind a value is.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -51,7 +51,7 @@ impl fmt::Display for Kind {
 }
 
 impl Subject {
-    /// As collections of it are called.
+    /// Returns the name of its collections.
     pub(super) fn plural(self) -> &'static str {
         match self {
             Self::Model => "models",
@@ -61,7 +61,7 @@ impl Subject {
         }
     }
 
-    /// Its fields, and of what kind they are.
+    /// Returns its fields with their kinds.
     pub(super) fn fields(self) -> &'static [(&'static str, Kind)] {
         const UNITS: (&str, Kind) = ("units", Kind::Things(Subject::Unit));
         const MACHINES: (&str, Kind) = ("machines", Kind::Things(Subject::Machine));
@@ -120,7 +120,7 @@ impl Subject {
     }
 }
 
-/// One of them, in a status.
+/// One thing in a status.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Thing<'a> {
     status: &'a FullStatus,
@@ -134,7 +134,7 @@ enum Which<'a> {
     Application(&'a ApplicationStatus),
     Unit {
         unit: &'a UnitStatus,
-        /// Of a subordinate.
+        /// The principal, for a subordinate.
         principal: Option<(&'a str, &'a UnitStatus)>,
     },
     Machine(&'a MachineStatus),
@@ -172,7 +172,7 @@ impl<'a> Thing<'a> {
         self.name
     }
 
-    /// Whether it is `alive`, `dying` or `dead`.
+    /// Returns `alive`, `dying` or `dead`.
     pub(in super::super) fn life(&self) -> &'a str {
         let life = match self.which {
             Which::Model if self.status.model.model_status.current == "destroying" => "dying",
@@ -184,7 +184,7 @@ impl<'a> Thing<'a> {
         if life.is_empty() { "alive" } else { life }
     }
 
-    /// A field of it; nothing, if it has none of that name.
+    /// Returns a field's value; nothing for an unknown field.
     pub(super) fn field(&self, field: &str) -> Value<'a> {
         match (field, self.which) {
             ("name" | "id", _) => Value::text(self.name),
@@ -234,7 +234,7 @@ impl<'a> Thing<'a> {
         }
     }
 
-    /// The units of a model or an application.
+    /// Returns the units of a model or an application.
     fn units(&self) -> Vec<Self> {
         let all = units(self.status);
         match self.which {
@@ -244,7 +244,7 @@ impl<'a> Thing<'a> {
         }
     }
 
-    /// The machines of a model, or those that a unit or an application's units are on.
+    /// Returns the machines of a model, of a unit, or of an application's units.
     fn machines(&self) -> Vec<Self> {
         let on: BTreeSet<&str> = match self.which {
             Which::Model => self.status.machines.keys().map(String::as_str).collect(),
@@ -255,7 +255,7 @@ impl<'a> Thing<'a> {
         on.into_iter().filter_map(|name| Self::machine(self.status, name)).collect()
     }
 
-    /// The number of a unit's machine.
+    /// Returns the number of a unit's machine.
     fn place(&self) -> Option<&'a str> {
         match self.which {
             Which::Unit { unit, principal } => Some(&principal.map_or(unit, |(_, unit)| unit).machine),
@@ -268,7 +268,7 @@ fn of_application<'a>(field: &str, application: &'a ApplicationStatus) -> Value<
     match field {
         "exposed" => Value::Truth(application.exposed),
         "charm-url" => Value::text(&application.charm),
-        // Nobody can ask for a least number of units yet.
+        // There is no option for a least number of units yet.
         "min-units" => Value::Number(0.0),
         "subordinate" => Value::Truth(!application.subordinate_to.is_empty()),
         "status" => Value::text(&application.application_status.current),
@@ -292,7 +292,7 @@ fn base<'a>(base: &periapt_host_api::status::Base) -> Value<'a> {
     Value::Text(format!("{}@{}", base.name, base.channel).into())
 }
 
-/// All units of a model, subordinates too.
+/// Iterates over all units of a model, subordinates too.
 fn units(status: &FullStatus) -> impl Iterator<Item = Thing<'_>> {
     let thing = move |PlacedUnit { name, unit, principal }| Thing {
         status,

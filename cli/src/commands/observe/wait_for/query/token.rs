@@ -1,24 +1,24 @@
-//! The words of a query, each with its column.
+//! The tokens of a query, each with its column.
 
 use super::QueryError;
 
-/// A word.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     Name(String),
     Text(String),
     Number(f64),
     Truth(bool),
-    /// An operator, or what groups and separates.
+    /// An operator, a parenthesis or a separator.
     Sign(&'static str),
     End,
 }
 
-/// Signs of two characters come before those that they begin with.
+/// Longer signs come before their own prefixes.
 const SIGNS: [&str; 14] = ["==", "=>", "!=", "<=", ">=", "&&", "||", "!", "<", ">", "(", ")", ",", "."];
 
 impl Token {
-    /// What stands there, for an error.
+    /// Formats the token for an error.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Name(text) | Self::Text(text) => format!("{text:?}"),
@@ -30,7 +30,7 @@ impl Token {
     }
 }
 
-/// All words, and the end.
+/// Splits a query into tokens, with the end as the last.
 pub(super) fn tokens(query: &str) -> Result<Vec<(usize, Token)>, QueryError> {
     let mut tokens = Vec::new();
     let (mut rest, mut column) = (query, 1);
@@ -61,13 +61,13 @@ fn begins_name(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// The part at the beginning whose characters are all of a kind, and the rest.
+/// Splits a text after its leading characters of a kind.
 fn while_is(text: &str, kind: impl Fn(char) -> bool) -> (&str, &str) {
     let end = text.find(|c| !kind(c)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// Names have dashes within: there is no subtraction.
+/// Reads a name. Names contain dashes, because there is no subtraction.
 fn name(rest: &str) -> (Token, &str) {
     let (name, after) = while_is(rest, |c| begins_name(c) || c.is_ascii_digit() || c == '-');
     let token = match name.to_ascii_lowercase().as_str() {
@@ -84,7 +84,7 @@ fn number(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     Ok((Token::Number(number), after))
 }
 
-/// There are no escapes, as in Juju.
+/// Reads a text. There are no escapes, as in Juju.
 fn text(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     let closed = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
     let (text, after) = closed.ok_or_else(|| QueryError::new(column, "a text is not closed"))?;

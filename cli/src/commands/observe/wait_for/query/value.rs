@@ -1,4 +1,5 @@
-//! What a query comes to. Its kinds are checked, so nothing here can fail: what cannot be is nothing.
+//! The values of queries. Kinds are checked before, so evaluation cannot fail: an impossible value is
+//! nothing.
 
 use std::{borrow::Cow, cmp::Ordering};
 
@@ -25,7 +26,8 @@ impl<'a> Value<'a> {
         Self::Truth(false)
     }
 
-    /// Whether it counts as a goal that is reached: a truth, a number of at least 1, a text.
+    /// Returns true if it counts as a reached goal: true, a number of at least 1, a text or
+    /// collection that is not empty.
     pub(super) fn is_something(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
@@ -53,11 +55,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What names stand for.
+/// The values of names.
 #[derive(Debug, Clone)]
 pub(super) struct Scope<'a, 'q> {
     own: Thing<'a>,
-    /// Things of loops, the innermost last.
+    /// The things of loops, the innermost last.
     loops: Vec<(&'q str, Thing<'a>)>,
 }
 
@@ -92,7 +94,7 @@ impl<'a, 'q> Scope<'a, 'q> {
                     Value::Things(things) => things.len(),
                     _ => 0,
                 };
-                // More than there can be is more than anybody asks for.
+                // Larger lengths do not occur.
                 Value::Number(u32::try_from(length).unwrap_or(u32::MAX).into())
             }
             Node::Affix(affix, text, part) => {
