@@ -8,7 +8,7 @@ use crate::{commands::Command, output::ColorChoice};
 #[derive(Debug, Parser)]
 #[command(name = "periapt", bin_name = "periapt", version, max_term_width = 110, after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
-    /// Colour the output; always, if it is not said when
+    /// Colour the output; without a value, always
     #[arg(
         long,
         global = true,
@@ -24,19 +24,19 @@ pub(crate) struct Cli {
     /// Do not colour the output
     #[arg(long, global = true, help_heading = GLOBAL, conflicts_with = "color")]
     no_color: bool,
-    /// Say only what was asked for
+    /// Show no informational output
     #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with_all = ["verbose", "debug"])]
     pub(crate) quiet: bool,
-    /// Say more of what is going on
+    /// Show more verbose output
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) verbose: bool,
-    /// Say all of it
+    /// Show debug output
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) debug: bool,
     /// The same as --verbose
     #[arg(long, global = true, help_heading = GLOBAL, conflicts_with = "quiet")]
     pub(crate) show_log: bool,
-    /// Taken for Juju's sake: nobody logs in by a browser
+    /// Accepted for compatibility with Juju; there is no browser login
     #[arg(short = 'B', long, global = true, hide = true)]
     no_browser_login: bool,
     /// The command to run.

@@ -16,7 +16,7 @@ pub(crate) struct ForceArgs {
     /// Remove it without its agent, if that takes too long
     #[arg(long)]
     force: bool,
-    /// With --force: how long that is
+    /// With --force: the longest wait before that
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "force")]
     max_wait: Option<Duration>,
     /// With --force: do not wait at all
@@ -48,7 +48,7 @@ pub(crate) fn wait_of(wait: Duration) -> Force {
 /// The longest wait for models to be gone.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GiveUpArg {
-    /// How long to wait for the end; after that it goes on without the command
+    /// The longest wait for the end; the removal then goes on without the command
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     pub(crate) give_up_after: Duration,
 }
@@ -56,7 +56,7 @@ pub(crate) struct GiveUpArg {
 /// The option that removes nothing.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DryRunArg {
-    /// Only tell what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -80,10 +80,10 @@ impl DryRunArg {
 /// The fate of the storage of destroyed models.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StorageEndArgs {
-    /// Destroy all storage, with all that lies in it
+    /// Destroy all storage with its content
     #[arg(long, conflicts_with = "release_storage")]
     destroy_storage: bool,
-    /// Forget all storage, and leave its files where they are
+    /// Release all storage, and leave its files in place
     #[arg(long)]
     release_storage: bool,
 }
@@ -102,7 +102,7 @@ impl StorageEndArgs {
 /// The fate of the storage of removed units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DestroyStorageArg {
-    /// Destroy their storage, too, with all that lies in it; else it stays, detached
+    /// Destroy their storage with its content; by default it stays, detached
     #[arg(long)]
     destroy_storage: bool,
 }

@@ -21,7 +21,7 @@ pub(crate) struct FileArgs {
     /// A YAML file of settings, as the command prints them or by their keys alone; - is standard input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Taken for Juju's sake: what was not set in the file's model is left out at any rate
+    /// Accepted for compatibility with Juju; defaults in the file are never set
     #[arg(long, hide = true)]
     ignore_read_only_fields: bool,
 }

@@ -21,15 +21,15 @@ use crate::{
 
 /// Run commands on units, in a hook context of each
 ///
-/// One text is a script: hook tools and the commands below, with pipes, redirections, `&&`, `if`, loops and what else
-/// shells share. Several words are one command with its arguments. There are no programs in a sandbox: any other command
-/// is not found, with return code 127. A script begins in the charm's directory and has the files that a hook has: the
-/// charm's own, an empty /tmp, and the unit's storage. It takes no more time than `action-timeout` says.
+/// One argument is a script: hook tools and the commands below, with pipes, redirections, `&&`, `if`, loops and other
+/// shell syntax. Several arguments are one command with its arguments. There are no programs in a sandbox: any other
+/// command is not found, with return code 127. A script begins in the charm's directory and has the files that a hook
+/// has: the charm's own, an empty /tmp, and the unit's storage. The setting `action-timeout` bounds its time.
 ///
-/// What the hook tools ask for is committed together when the script is over, whatever its return code is, and a unit in
-/// error runs scripts, too. Exit code 1 means that a script's return code was not 0 on some unit. `help-hook-commands`
-/// lists the hook tools; those that speak of secrets' content are left out, because scripts and results are kept with the
-/// task.
+/// All effects of the hook tools are committed together at the end of the script, whatever its return code is. A unit
+/// in error runs scripts, too. Exit code 1 means that a script's return code was not 0 on some unit.
+/// `help-hook-commands` lists the hook tools. Those for secret content are left out, because scripts and results are
+/// stored with the task.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Commands beside hook tools:
@@ -47,7 +47,7 @@ Examples:
   periapt exec -u mysql/0 'for id in $(relation-ids db); do relation-list -r $id; done | sort'
   periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
 pub(crate) struct Exec {
-    /// The units; APPLICATION/leader is whichever leads now
+    /// The units; APPLICATION/leader is the present leader
     #[arg(short, long, value_name = "UNIT", value_delimiter = ',')]
     unit: Vec<ActionReceiver>,
     /// All units of these applications
@@ -56,16 +56,16 @@ pub(crate) struct Exec {
     /// All units of the model
     #[arg(long, conflicts_with_all = ["unit", "application"])]
     all: bool,
-    /// The relation that hook tools are about where they name none: ID or ENDPOINT:ID
+    /// The default relation of the hook tools: ID or ENDPOINT:ID
     #[arg(short, long, value_name = "ID", value_parser = relation_id)]
     relation: Option<RelationId>,
-    /// The unit at the relation's other end; the only one there is, unless said
+    /// The unit at the relation's other end; by default the only one
     #[arg(long, value_name = "UNIT", requires = "relation")]
     remote_unit: Option<UnitName>,
     /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
     #[arg(long, default_value_t = true)]
     parallel: bool,
-    /// Run one after the other with what else of the machine is in this group
+    /// Run in turn with other actions of the machine in this group
     #[arg(long, value_name = "GROUP")]
     execution_group: Option<String>,
     #[command(flatten)]

@@ -46,7 +46,7 @@ pub(super) struct FollowArgs {
     /// The longest wait for the results; a minute by default, five for `exec`
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "background")]
     wait: Option<Duration>,
-    /// Do not wait: say what was scheduled
+    /// Do not wait; print the scheduled tasks
     #[arg(long)]
     background: bool,
     /// Show times in UTC, as they always are

@@ -15,7 +15,7 @@ use crate::{
 
 /// List the actions of an application
 ///
-/// With --schema, what their parameters must be.
+/// With --schema, it shows the schemas of their parameters.
 #[derive(Debug, Args)]
 #[command(visible_alias = "list-actions")]
 #[command(after_help = "Examples:\n  periapt actions mysql\n  periapt actions mysql --schema --format json")]

@@ -44,7 +44,7 @@ pub(crate) struct Operations {
     /// The most operations to list
     #[arg(long, default_value = "50")]
     limit: u32,
-    /// Leave out so many of the newest
+    /// Skip this many of the newest
     #[arg(long, default_value = "0")]
     offset: u32,
     /// Show times in UTC, as they always are

@@ -17,10 +17,10 @@ use crate::{
 
 /// Run an action on units, and wait for its results
 ///
-/// UNIT/leader is whichever unit leads the application now. Values are read as YAML, and a dotted key leads into
-/// objects; what is given beside a file wins over it. Messages of the action are shown as they come. Exit code 1 means
-/// that a task's return code is not 0, or that the wait was too short; an action that says itself that it failed ends
-/// with its message, the status `failed` and exit code 0.
+/// APPLICATION/leader is the application's present leader. Values are read as YAML, and a dotted key leads into
+/// objects; parameters on the command line win over a file's. Messages of the action are shown as they come. Exit code
+/// 1 means that a task's return code is not 0, or that the wait was too short. An action that fails itself ends with
+/// its message, the status `failed` and exit code 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ pub(crate) struct Run {
     /// A YAML file of parameters; - for standard input
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
-    /// Take values as they stand, not as YAML
+    /// Take values as text, not as YAML
     #[arg(long)]
     string_args: bool,
     #[command(flatten)]

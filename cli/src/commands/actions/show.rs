@@ -14,7 +14,7 @@ use crate::{
     output::{OutputArgs, Text, to_yaml},
 };
 
-/// Show what an action does and what it takes
+/// Show an action's description and parameters
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt show-action mysql backup\n  periapt show-action mysql backup --format json"

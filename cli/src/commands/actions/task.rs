@@ -20,7 +20,7 @@ use crate::{
 
 /// Show a task's results
 ///
-/// Without --wait or --watch, what is there now.
+/// Without --wait or --watch, it shows the present state.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,10 +12,10 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The choice whether to wait, and how long.
 #[derive(Debug, Clone, Args)]
 pub(super) struct WaitArgs {
-    /// The longest wait until it has ended; 0 is without end
+    /// The longest wait for its end; 0 has no limit
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "watch")]
     wait: Option<Duration>,
-    /// Wait without end, and show messages as they come
+    /// Wait without a limit, and show messages as they come
     #[arg(long)]
     watch: bool,
 }

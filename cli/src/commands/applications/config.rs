@@ -42,7 +42,7 @@ pub(crate) struct Config {
     /// A key to show, or KEY=VALUE to set (KEY=@FILE for a file's content)
     #[arg(value_name = "KEY[=VALUE]")]
     arguments: Vec<String>,
-    /// Options that go back to their defaults, and budgets that are the model's again
+    /// Options to reset to their defaults, and budgets to reset to the model's
     #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
     reset: Vec<String>,
     /// A YAML file of settings
@@ -54,16 +54,16 @@ pub(crate) struct Config {
     model: ModelArg,
 }
 
-/// Trust an application with what its charm asks for
+/// Trust an application with the abilities that its charm declares
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt trust wordpress\n  periapt trust wordpress --remove")]
 pub(crate) struct Trust {
     /// The application
     application: ApplicationName,
-    /// Take the trust back
+    /// Revoke the trust
     #[arg(long)]
     remove: bool,
-    /// Taken as Juju takes it: cluster, which means something in Kubernetes alone
+    /// Accepted for compatibility with Juju: cluster, a scope of Kubernetes alone
     #[arg(long, value_name = "SCOPE", value_parser = ["cluster"])]
     scope: Option<String>,
     #[command(flatten)]

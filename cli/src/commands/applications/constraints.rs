@@ -24,11 +24,11 @@ pub(crate) struct Constraints {
     model: ModelArg,
 }
 
-/// Say on which agents an application's new units are placed, and the memory of its hooks
+/// Set an application's constraints: the agents of new units, and the memory of hooks
 ///
 /// mem is the setting hook-memory-limit; tags are those that agents run with (^TAG: not with it), zones their
-/// availability zones. What is not named is not asked for any more; units that are placed stay where they are. What
-/// Juju's constraints ask of machines (root-disk, virt-type, more memory than a hook may have) is kept and has no effect.
+/// availability zones. Constraints that are not named are removed; placed units stay where they are. Juju's constraints
+/// on machines (root-disk, virt-type, more memory than a hook may have) are stored without effect.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +38,7 @@ Examples:
 pub(crate) struct SetConstraints {
     /// The application
     application: ApplicationName,
-    /// Constraints KEY=VALUE; none: nothing is asked
+    /// Constraints KEY=VALUE; none removes all of them
     #[arg(value_name = "KEY=VALUE")]
     constraints: Vec<String>,
     #[command(flatten)]

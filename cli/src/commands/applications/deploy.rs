@@ -69,13 +69,13 @@ pub(crate) struct Deploy {
     /// The first content of a resource, from a file on this machine; may be repeated
     #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
     resource: Vec<(ResourceName, PathBuf)>,
-    /// Trust the application with what its charm asks for
+    /// Trust the application with the abilities that its charm declares
     #[arg(long)]
     trust: bool,
-    /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
+    /// Accepted for compatibility with Juju, with a note; all charms run on one base, wasi@0.2
     #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
     base: Option<String>,
-    /// Also where the model has not what the charm assumes
+    /// Also if this controller does not meet the charm's `assumes`
     #[arg(long)]
     force: bool,
     #[command(flatten)]

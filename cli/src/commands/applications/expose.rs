@@ -17,8 +17,8 @@ use crate::{
 
 /// Make an application's open ports reachable from outside
 ///
-/// Without options all of its ports are for everybody. An endpoint that is exposed by name replaces, for its ports, what
-/// was said of all endpoints.
+/// Without options all of its ports are open to all addresses. An endpoint exposed by name has a rule of its own, which
+/// replaces that of all endpoints for its ports.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +41,7 @@ pub(crate) struct Expose {
     model: ModelArg,
 }
 
-/// Take back what expose did
+/// End the exposure of an application
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt unexpose wordpress\n  periapt unexpose wordpress --endpoints website"

@@ -20,8 +20,8 @@ use crate::{
 
 /// Relate two applications
 ///
-/// An endpoint may be left out where only one fits. One of the two may be what another model offers; it is consumed
-/// under the offer's name, unless that was done before.
+/// An endpoint may be left out if only one fits. One of the two may be an offer of another model; it is consumed under
+/// the offer's name, unless it already was.
 #[derive(Debug, Args)]
 #[command(visible_alias = "relate")]
 #[command(after_help = "\

@@ -28,12 +28,11 @@ use crate::{
     },
 };
 
-/// Give an application another version of its charm
+/// Refresh an application's charm
 ///
-/// First it is told what the new charm asks that the present one did not: abilities beyond the sandbox, endpoints,
-/// storage, options, actions, and settings that would be lost. Units then run upgrade-charm, each between two hooks.
-/// Settings, storage, resources and trust are changed together with the charm. The charm that the application has
-/// already changes nothing else.
+/// First the command prints the differences from the present charm: abilities beyond the sandbox, endpoints, storage,
+/// options, actions, and settings that would be lost. Units then run upgrade-charm, each between two hooks. Settings,
+/// storage, resources and trust change together with the charm. With the present charm nothing else changes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,13 +49,13 @@ pub(crate) struct Refresh {
     /// Also in units whose hook has failed: they are upgraded first, and run the hook again
     #[arg(long)]
     force_units: bool,
-    /// The same as --force-units; also where the model has not what the new charm assumes
+    /// The same as --force-units; also if this controller does not meet the new charm's `assumes`
     #[arg(long)]
     force: bool,
-    /// Taken for Juju's sake: all charms run on one base
+    /// Accepted for compatibility with Juju; all charms run on one base
     #[arg(long, hide = true, alias = "force-series")]
     force_base: bool,
-    /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
+    /// Accepted for compatibility with Juju, with a note; all charms run on one base, wasi@0.2
     #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
     base: Option<String>,
     /// Spaces of its endpoints, as `bind` takes them; bound once the application has the charm
@@ -71,10 +70,10 @@ pub(crate) struct Refresh {
     /// Content of a resource, from a file on this machine; may be repeated
     #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
     resource: Vec<(ResourceName, PathBuf)>,
-    /// Trust the application with what its charm asks for
+    /// Trust the application with the abilities that its charm declares
     #[arg(long)]
     trust: bool,
-    /// Only tell what would change, and what is in the way
+    /// Only print the changes, and the obstacles to them
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -67,14 +67,14 @@ pub(crate) struct MoveToSpace {
     /// The subnets
     #[arg(value_name = "CIDR", required = true)]
     subnets: Vec<Subnet>,
-    /// Taken for Juju's sake: there are no checks to pass over
+    /// Accepted for compatibility with Juju; there are no checks to skip
     #[arg(long, hide = true)]
     force: bool,
     #[command(flatten)]
     model: ModelArg,
 }
 
-/// Give a space another name; what is bound to it stays so
+/// Rename a space; bindings to it stay
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt rename-space internal backend")]
 pub(crate) struct RenameSpace {
@@ -104,7 +104,7 @@ pub(crate) struct ShowSpace {
 pub(crate) struct RemoveSpace {
     /// The space
     name: SpaceName,
-    /// Taken for Juju's sake: nothing is asked
+    /// Accepted for compatibility with Juju; the command asks no question
     #[arg(short, long, hide = true)]
     yes: bool,
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub(crate) struct Bind {
     /// ENDPOINT=SPACE, or a SPACE for all endpoints that are not named
     #[arg(value_name = "SPACE|ENDPOINT=SPACE", required = true)]
     bindings: Vec<String>,
-    /// Taken for Juju's sake: there are no checks to pass over
+    /// Accepted for compatibility with Juju; there are no checks to skip
     #[arg(long, hide = true)]
     force: bool,
     #[command(flatten)]

@@ -12,12 +12,12 @@ use crate::{
 
 /// List the hook tools, or explain one
 ///
-/// What charms call through the interface `hook-tools`, and operators through `exec`.
+/// Charms call them through the interface `hook-tools`, and operators through `exec`.
 #[derive(Debug, Args)]
 #[command(visible_aliases = ["help-tool", "hook-tool", "hook-tools"])]
 #[command(after_help = "Examples:\n  periapt help-hook-commands\n  periapt help-hook-commands relation-get")]
 pub(crate) struct HelpHookCommands {
-    /// The tool; all of them, unless said
+    /// The tool; by default all of them
     hook: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct HelpHookCommands {
     after_help = "Examples:\n  periapt help-action-commands\n  periapt help-action-commands action-set"
 )]
 pub(crate) struct HelpActionCommands {
-    /// The tool; all of them, unless said
+    /// The tool; by default all of them
     action: Option<String>,
 }
 

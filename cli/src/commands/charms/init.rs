@@ -15,8 +15,8 @@ use crate::{
 
 /// Make a new charm
 ///
-/// A small one that packs, passes its tests, and is active once it is deployed; its README says how. The directory must not be
-/// there yet, or be empty; its name is the charm's.
+/// It is a small charm that packs, passes its tests, and is active once it is deployed; its README explains how. The
+/// directory must be new or empty; its name is the charm's.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -18,9 +18,9 @@ use crate::{
 
 /// Make a charm's archive
 ///
-/// Takes a charm's directory, and its code: what `--wasm` names, else charm.wasm in the directory, else what is built here of its
-/// sources. A component is taken as it is, a WASI preview 1 module is made into one. What could not run is refused, with the
-/// reason. The same component gives the same bytes.
+/// Takes a charm's directory, and its code: the file of `--wasm`, else charm.wasm in the directory, else the result of
+/// building its sources. A WASI preview 1 module is converted to a component. Code that could not run is refused, with
+/// the reason. The same component gives the same bytes.
 ///
 /// A charm with src/charm.js or src/charm.ts is built by esbuild and componentize-qjs, which this machine's Node.js runs; one with
 /// src/charm.py, on the ops framework, with its libraries in lib and what requirements.txt or pyproject.toml ask for, by
@@ -43,18 +43,19 @@ pub(crate) struct Pack {
     /// The archive, if it is not to be NAME.charm here
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Take a package of a charm in Python in the newest version that its own requirements allow, and not in the one that its lock
-    /// names. A bound of yours narrows that (`'NAME<2'`); one from below stands in the place of the charm's own range
-    /// (`'NAME>=2'`). Can be given several times. What the package needs follows as far as it must, all else stays
+    /// Upgrade a package of a charm in Python to the newest version that its requirements allow, instead of the locked
+    /// one. An upper bound narrows that (`'NAME<2'`); a lower bound replaces the charm's own range (`'NAME>=2'`). May
+    /// be repeated. Dependencies of the package follow as far as needed, all others stay
     #[arg(long, value_name = "NAME")]
     upgrade: Vec<String>,
     /// Fetch the sources of a charm in Python from repositories that it names with a full commit, by git; nothing of them is built
     #[arg(long)]
     allow_git: bool,
-    /// Only look whether a charm in Python can be packed: choose its dependencies and check its sources, and build nothing
+    /// Only check that a charm in Python can be packed: choose its dependencies and check its sources, and build
+    /// nothing
     #[arg(long, conflicts_with = "output")]
     check: bool,
-    /// Tell on standard output, too, what was packed
+    /// Also print a report on standard output
     #[arg(long, value_enum)]
     format: Option<Format>,
 }

@@ -20,15 +20,15 @@ use crate::{
 /// The largest scene, in bytes: it holds all that a hook may see.
 const MAX_SCENE: u64 = 64 << 20;
 
-/// Run one hook of a charm in the sandbox, over a scene that is given as JSON
+/// Run one hook of a charm in the sandbox, over a scene in JSON
 ///
-/// A scene says which unit is told what, and all that the hook may see: config, relations with their settings,
-/// secrets, storage, resources, leadership, stored state. What the hook asked for is printed as JSON: its effects,
-/// statuses and log, how it ended and what it cost. Nothing else happens, and no controller is needed.
+/// A scene holds the unit, its event, and all that the hook may see: config, relations with their settings, secrets,
+/// storage, resources, leadership, stored state. The output is JSON: the hook's effects, statuses, log, result and
+/// costs. Nothing else happens, and no controller is needed.
 ///
-/// Given files, it plays each and fails if a hook did. Without files, it reads scenes from standard input, one on each
-/// line, and answers each with one line, `{"tried": …}` or `{"error": …}`, until the input ends: this is how tests of charms
-/// in other languages drive it.
+/// With files, it runs each and fails if a hook did. Without files, it reads scenes from standard input, one on each
+/// line, and answers each with one line, `{"tried": …}` or `{"error": …}`, until the input ends. Tests of charms in
+/// other languages drive it so.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   periapt try-hook ./mysql.charm scene.json
@@ -36,7 +36,7 @@ const MAX_SCENE: u64 = 64 << 20;
 pub(crate) struct TryHook {
     /// The charm's archive, as `pack` made it
     charm: PathBuf,
-    /// Scenes; none: lines of standard input
+    /// Files of scenes; without one, lines of standard input
     #[arg(value_name = "SCENE")]
     scenes: Vec<PathBuf>,
     /// Run this program in the place of the charm's component, as in --native "python3 src/charm.py", with hook tools

@@ -31,14 +31,14 @@ use crate::{
     print::identity::{CLOUD, REGION},
 };
 
-/// List the clouds that are known
+/// List clouds
 ///
-/// Units run on agents, whatever is kept of other clouds.
+/// Units run on agents; other clouds are stored without effect.
 #[derive(Debug, Args)]
 #[command(visible_alias = "list-clouds")]
 #[command(after_help = "Examples:\n  periapt clouds\n  periapt clouds --controller staging --format json")]
 pub(crate) struct Clouds {
-    /// Taken for Juju's sake: all that are known are listed
+    /// Accepted for compatibility with Juju; all clouds are always listed
     #[arg(long, hide = true)]
     all: bool,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct Clouds {
     output: OutputArgs,
 }
 
-/// Show what is known of a cloud
+/// Show the definition of a cloud
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt show-cloud mystack\n  periapt show-cloud mystack --controller local"
@@ -55,7 +55,7 @@ pub(crate) struct Clouds {
 pub(crate) struct ShowCloud {
     /// The cloud
     name: CloudName,
-    /// Taken for Juju's sake: no cloud has settings
+    /// Accepted for compatibility with Juju; no cloud has settings
     #[arg(long, hide = true)]
     include_config: bool,
     #[command(flatten)]
@@ -64,9 +64,9 @@ pub(crate) struct ShowCloud {
     output: OutputArgs,
 }
 
-/// Keep the definition of a cloud
+/// Store the definition of a cloud
 ///
-/// For Juju's clients: it is shown and given back, and no unit runs there.
+/// For Juju's clients: it is stored and shown, and no unit runs there.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt add-cloud mystack --client --file mystack.yaml\n  periapt add-cloud mystack --controller local --file mystack.yaml"
@@ -79,15 +79,15 @@ pub(crate) struct AddCloud {
     file: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
-    /// A credential for it, which must be kept already
+    /// A credential for it, which must be stored already
     #[arg(long, value_name = "NAME")]
     credential: Option<CredentialName>,
-    /// Taken for Juju's sake: there are no checks to pass over
+    /// Accepted for compatibility with Juju; there are no checks to skip
     #[arg(long, hide = true)]
     force: bool,
 }
 
-/// Change the definition of a cloud that is kept
+/// Change the definition of a stored cloud
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt update-cloud mystack --client -f mystack.yaml")]
 pub(crate) struct UpdateCloud {
@@ -100,7 +100,7 @@ pub(crate) struct UpdateCloud {
     place: PlaceArgs,
 }
 
-/// Forget a cloud, and the credentials for it
+/// Remove a stored cloud, and the credentials for it
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt remove-cloud mystack --client")]
 pub(crate) struct RemoveCloud {

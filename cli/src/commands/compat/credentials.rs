@@ -34,7 +34,7 @@ use crate::{
 pub(crate) struct Credentials {
     /// Only those for this cloud
     cloud: Option<CloudName>,
-    /// Show what is secret of them, too
+    /// Show their secret parts, too
     #[arg(long)]
     show_secrets: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct Credentials {
     output: OutputArgs,
 }
 
-/// Show what is kept of a credential
+/// Show a stored credential
 ///
 /// All of them, if none is named.
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ pub(crate) struct ShowCredential {
     /// The credential
     #[arg(value_name = "NAME")]
     name: Option<CredentialName>,
-    /// Show what is secret of it, too
+    /// Show its secret parts, too
     #[arg(long)]
     show_secrets: bool,
     #[command(flatten)]
@@ -64,18 +64,18 @@ pub(crate) struct ShowCredential {
     output: OutputArgs,
 }
 
-/// Keep credentials for a cloud
+/// Store credentials for a cloud
 ///
-/// For Juju's clients: nobody logs in with them. A controller learns their names and how they authenticate.
+/// For Juju's clients: they are stored without effect. A controller stores their names and auth types.
 #[derive(Debug, Args)]
 #[command(
     visible_aliases = ["update-credential", "update-credentials"],
     after_help = "Example:\n  periapt add-credential aws --client --file credentials.yaml"
 )]
 pub(crate) struct AddCredential {
-    /// The cloud; all that the file has credentials for, unless said
+    /// The cloud; by default all clouds of the file
     cloud: Option<CloudName>,
-    /// One of those in the file; all of them, unless said
+    /// A credential of the file; by default all of them
     #[arg(value_name = "NAME")]
     name: Option<CredentialName>,
     /// A YAML file with them below `credentials`
@@ -83,15 +83,15 @@ pub(crate) struct AddCredential {
     file: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
-    /// Taken for Juju's sake: there are no regions to choose from
+    /// Accepted for compatibility with Juju; there are no regions to choose from
     #[arg(long, hide = true)]
     region: Option<String>,
-    /// Taken for Juju's sake: there are no checks to pass over
+    /// Accepted for compatibility with Juju; there are no checks to skip
     #[arg(long, hide = true)]
     force: bool,
 }
 
-/// Forget a credential
+/// Remove a stored credential
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt remove-credential aws mine --client")]
 pub(crate) struct RemoveCredential {
@@ -100,7 +100,7 @@ pub(crate) struct RemoveCredential {
     /// The credential
     #[arg(value_name = "NAME")]
     name: CredentialName,
-    /// Taken for Juju's sake: no model depends on it
+    /// Accepted for compatibility with Juju; no model uses the credential
     #[arg(long, hide = true)]
     force: bool,
     #[command(flatten)]

@@ -7,10 +7,10 @@ use crate::data::ControllerName;
 /// The place that stores a cloud or a credential.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
-    /// By this client; so if neither is said
+    /// Use this client, the default
     #[arg(long)]
     client: bool,
-    /// By this controller
+    /// Use this controller
     #[arg(short, long, value_name = "CONTROLLER")]
     pub(crate) controller: Option<ControllerName>,
 }

@@ -11,7 +11,7 @@ use crate::{
     output::Sink,
 };
 
-/// List the public keys that a model keeps
+/// List a model's public SSH keys
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "list-ssh-keys",
@@ -25,9 +25,9 @@ pub(crate) struct SshKeys {
     model: ModelArg,
 }
 
-/// Keep public keys in a model
+/// Store public SSH keys in a model
 ///
-/// For Juju's clients: a sandbox has no shell that somebody could log in to.
+/// For Juju's clients: a sandbox has no SSH server.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  periapt add-ssh-key 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMWk jane@host'"
@@ -40,11 +40,11 @@ pub(crate) struct AddSshKey {
     model: ModelArg,
 }
 
-/// Forget public keys of a model
+/// Remove public SSH keys from a model
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt remove-ssh-key jane@host")]
 pub(crate) struct RemoveSshKey {
-    /// The keys, each by its fingerprint, its comment, or as it stands
+    /// The keys, each by its fingerprint, its comment, or its whole text
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     #[command(flatten)]

@@ -36,9 +36,9 @@ pub(crate) enum Agent {
 
 /// Run an agent in the foreground
 ///
-/// It registers with the controller, and from then on units are placed on it. It prints `ready NAME` once the
-/// controller has taken it, logs to standard error, and stops at SIGTERM or SIGINT: hooks in flight are abandoned,
-/// and run again when it is back.
+/// It registers with the controller, and from then on units are placed on it. It prints `ready NAME` once it is
+/// registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in progress are abandoned, and run again
+/// after a restart.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --tag ssd\n  \
@@ -60,10 +60,10 @@ pub(crate) struct Run {
     /// The zone that this machine stands in; charms see it
     #[arg(long, value_name = "ZONE", default_value = "")]
     availability_zone: String,
-    /// A word by which units are placed here (constraints); may be repeated
+    /// A tag for the constraints of units; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<TagName>,
-    /// The most bytes of all its storage together, such as 100G; as much as its disk has room for by default. What does not
+    /// The most bytes of all its storage together, such as 100G; by default the room on its disk. Storage that does not
     /// fit waits until other storage is gone
     #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
     storage_limit: Option<u64>,

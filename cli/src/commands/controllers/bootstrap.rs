@@ -29,18 +29,17 @@ const DEFAULT_NAME: &str = "local";
 /// Start a controller on this machine, with an agent that runs units
 ///
 /// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
-/// add-model` makes one. Where two names are given, the first is the cloud, as for Juju: localhost, the only one that
-/// a controller can be started in. Interrupted while it starts these, it ends them and
-/// leaves nothing.
+/// add-model` makes one. Of two names the first is the cloud, as in Juju: localhost, the only one for a controller. An
+/// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap localhost staging --no-switch"
 )]
 pub(crate) struct Bootstrap {
-    /// This client's name for the controller, local unless said; before it may stand the cloud
+    /// This client's name for the controller, by default local; the cloud may precede it
     #[arg(value_name = "[CLOUD] NAME", num_args = 0..=2)]
     names: Vec<String>,
-    /// Stay with the controller that is the current one now
+    /// Keep the current controller selected
     #[arg(long)]
     no_switch: bool,
     /// Make a model of this name, too, and select it
@@ -49,10 +48,10 @@ pub(crate) struct Bootstrap {
     /// A setting KEY=VALUE of all its models, or a YAML file of settings, as model-defaults sets them; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     model_default: Vec<String>,
-    /// Taken for Juju's sake, with a word: a controller has no settings, and no model of its own
+    /// Accepted for compatibility with Juju, with a note; a controller has no settings, and no model of its own
     #[arg(long, hide = true, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
-    /// Taken for Juju's sake: there are no checks to pass over
+    /// Accepted for compatibility with Juju; there are no checks to skip
     #[arg(long, hide = true)]
     force: bool,
     /// The address that the controller listens on; port 0 takes any that is free
@@ -64,7 +63,7 @@ pub(crate) struct Bootstrap {
     /// The name of this machine's agent, if not the machine's own
     #[arg(long, value_name = "NAME")]
     agent_name: Option<AgentName>,
-    /// Leave everything as it is if something goes wrong; kill-controller removes what runs by then
+    /// Keep everything after a failure; kill-controller then removes it
     #[arg(long)]
     keep_broken: bool,
 }

@@ -33,8 +33,8 @@ pub(crate) enum Controller {
 
 /// Run a controller in the foreground
 ///
-/// It prints `ready URL` once it answers, logs to standard error, and stops at SIGTERM or SIGINT: what is
-/// committed is kept, and requests in progress are answered first.
+/// It prints `ready URL` once it answers, logs to standard error, and stops at SIGTERM or SIGINT. Committed changes
+/// are kept, and requests in progress are answered first.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  periapt controller run --data /srv/periapt --listen 127.0.0.1:17070 --name prod"
@@ -57,8 +57,8 @@ pub(crate) struct Run {
 
 /// Start a controller again that was bootstrapped on this machine, and its agent
 ///
-/// Whichever of the two is running is left alone. The controller takes the address that it had, so that agents on
-/// other machines find it.
+/// A process that is running is left alone. The controller keeps its address, so that agents on other machines find
+/// it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt controller start\n  periapt controller start staging")]
 pub(crate) struct Start {

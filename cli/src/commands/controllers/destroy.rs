@@ -22,7 +22,7 @@ use crate::{
 /// Destroy a controller that was bootstrapped on this machine, with its data
 ///
 /// Its models are destroyed first, in order: units run their stop and remove hooks. Of a controller that was
-/// bootstrapped elsewhere only this client's knowledge is removed.
+/// bootstrapped elsewhere only this client's entry is removed.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt destroy-controller local --destroy-all-models --no-prompt")]
 pub(crate) struct DestroyController {
@@ -31,13 +31,13 @@ pub(crate) struct DestroyController {
     /// Destroy all its models, too
     #[arg(long)]
     destroy_all_models: bool,
-    /// Do not wait for ever for units to wind up
+    /// Remove units by force if they take too long
     #[arg(long, requires = "destroy_all_models")]
     force: bool,
     /// With --force: do not wait at all
     #[arg(long, requires = "force")]
     no_wait: bool,
-    /// With --force: how long each step of their end may take
+    /// With --force: the longest wait for each step
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     model_timeout: Option<Duration>,
     #[command(flatten)]
@@ -48,12 +48,12 @@ pub(crate) struct DestroyController {
     prompt: PromptArg,
 }
 
-/// End a controller that does not answer, and delete its data, without asking it
+/// Kill a controller that does not answer, and delete its data
 #[derive(Debug, Args)]
 pub(crate) struct KillController {
     /// The controller
     name: ControllerName,
-    /// Taken for Juju's sake: it is not asked, and so not waited for
+    /// Accepted for compatibility with Juju; the command never waits for the controller
     #[arg(short, long, hide = true, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 #[derive(Debug, Args)]
 #[command(visible_alias = "list-controllers")]
 pub(crate) struct Controllers {
-    /// Taken for Juju's sake: each is asked at any rate
+    /// Accepted for compatibility with Juju; each controller is always asked
     #[arg(long, hide = true)]
     refresh: bool,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::{
     print::identity::{CLOUD, REGION, USER},
 };
 
-/// Show all that is known of controllers
+/// Show details of controllers
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt show-controller\n  periapt show-controller local --format json")]
 pub(crate) struct ShowController {

@@ -10,9 +10,10 @@ use crate::{
     prompt::PromptArg,
 };
 
-/// Forget a controller that runs elsewhere
+/// Unregister a controller that runs elsewhere
 ///
-/// The controller itself goes on. One that was bootstrapped on this machine is not forgotten: nobody would end it.
+/// The controller itself keeps running. A controller that was bootstrapped on this machine is refused: no command
+/// could end it later.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt unregister staging --no-prompt")]
 pub(crate) struct Unregister {

@@ -19,7 +19,7 @@ pub(crate) struct RemoveMachine {
     /// The machines' numbers
     #[arg(required = true)]
     machines: Vec<MachineId>,
-    /// Taken for Juju's sake: an agent goes on without its machines
+    /// Accepted for compatibility with Juju; the agent always keeps running
     #[arg(long, hide = true)]
     keep_instance: bool,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::{
     output::{OutputArgs, Times},
 };
 
-/// Show all that is known of machines
+/// Show details of machines
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt show-machine\n  periapt show-machine 0 3 --format json")]
 pub(crate) struct ShowMachine {

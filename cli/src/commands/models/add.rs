@@ -21,16 +21,16 @@ use crate::{
 pub(crate) struct AddModel {
     /// Its name: lower-case letters, digits and inner dashes
     name: ModelName,
-    /// The cloud that it is in: the one that there is, whatever others are kept
+    /// The cloud: the built-in one, the only one with agents
     #[arg(value_name = "CLOUD")]
     cloud: Option<String>,
     /// A setting KEY=VALUE of the model's configuration, or a YAML file of settings; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
-    /// A credential that is kept for that cloud; of no effect, as it is for all models
+    /// A credential stored for that cloud; without effect
     #[arg(long, value_name = "NAME")]
     credential: Option<CredentialName>,
-    /// Stay with the model that is the current one now
+    /// Keep the current model selected
     #[arg(long)]
     no_switch: bool,
     #[command(flatten)]

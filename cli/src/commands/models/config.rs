@@ -31,7 +31,7 @@ pub(crate) struct ModelConfig {
     /// A key to show, or KEY=VALUE to set
     #[arg(value_name = "KEY[=VALUE]")]
     arguments: Vec<String>,
-    /// Keys that go back to their defaults
+    /// Keys to reset to their defaults
     #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
     reset: Vec<String>,
     #[command(flatten)]

@@ -22,13 +22,13 @@ pub(crate) struct ModelConstraints {
     model: ModelArg,
 }
 
-/// Say on which agents new units are placed of applications that do not say it themselves
+/// Set the constraints of applications that have none of their own
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt set-model-constraints tags=ssd\n  periapt set-model-constraints"
 )]
 pub(crate) struct SetModelConstraints {
-    /// Constraints KEY=VALUE; none: nothing is asked
+    /// Constraints KEY=VALUE; none removes all of them
     #[arg(value_name = "KEY=VALUE")]
     constraints: Vec<String>,
     #[command(flatten)]

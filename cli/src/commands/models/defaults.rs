@@ -14,10 +14,9 @@ use crate::{
     parse::settings,
 };
 
-/// Show or change what holds in a controller's models, those that are there and those to come
+/// Show or change default settings of a controller's models, present and future
 ///
-/// A model that sets a key itself, by model-config, keeps what it has set. An application's own settings come before
-/// both.
+/// A model's own settings (model-config) win over these, and an application's own settings over both.
 #[derive(Debug, Args)]
 #[command(visible_alias = "model-default")]
 #[command(after_help = "\
@@ -30,7 +29,7 @@ pub(crate) struct ModelDefaults {
     /// KEY to show one, KEY=VALUE to set some
     #[arg(value_name = "KEY[=VALUE]")]
     arguments: Vec<String>,
-    /// Settings that go back to their defaults
+    /// Settings to reset to their defaults
     #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
     reset: Vec<String>,
     #[command(flatten)]

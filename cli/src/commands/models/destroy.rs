@@ -19,8 +19,8 @@ use crate::{
 
 /// Destroy a model with all that is in it
 ///
-/// Units run their stop and remove hooks. The command returns when the model is gone, tells meanwhile what it waits for,
-/// and gives up waiting after --give-up-after; the model goes on winding up.
+/// Units run their stop and remove hooks. The command returns when the model is gone, prints the reasons of the wait,
+/// and gives up after --give-up-after; the removal then goes on.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt destroy-model blog --no-prompt")]
 pub(crate) struct DestroyModel {
@@ -29,7 +29,7 @@ pub(crate) struct DestroyModel {
     model: ModelRef,
     #[command(flatten)]
     force: ForceArgs,
-    /// With --force: how long each step may take, as --max-wait says it
+    /// With --force: the longest wait for each step, as --max-wait
     #[arg(short, long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
     #[command(flatten)]

@@ -21,10 +21,10 @@ pub(crate) struct Models {
     /// Only models of this user
     #[arg(long)]
     user: Option<UserName>,
-    /// Taken for Juju's sake: all models are listed
+    /// Accepted for compatibility with Juju; all models are always listed
     #[arg(long, hide = true)]
     all: bool,
-    /// Taken for Juju's sake: times are exact
+    /// Accepted for compatibility with Juju; times are always exact
     #[arg(long, hide = true)]
     exact_time: bool,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::{
     print::identity::NOT_RECORDED,
 };
 
-/// Show all that is known of models; what is in them is shown by status
+/// Show details of models; status shows their content
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -13,15 +13,16 @@ use crate::{
     print::identity::USER,
 };
 
-/// Select the controller and the model that commands go to, or say which they are
+/// Select or show the current controller and model
 ///
-/// What the environment names it names for all commands: nothing can be selected while it does.
+/// PERIAPT_CONTROLLER and PERIAPT_MODEL override the selection; while one of them is set, nothing can be
+/// selected.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt switch\n  periapt switch blog\n  periapt switch staging\n  periapt switch staging:admin/blog"
 )]
 pub(crate) struct Switch {
-    /// A controller, a model of the current one, or both; none: say what is selected
+    /// A controller, a model of the current one, or both; without one the selection is shown
     #[arg(value_name = "[CONTROLLER:][USER/]MODEL | CONTROLLER")]
     target: Option<String>,
 }

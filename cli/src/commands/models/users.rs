@@ -22,10 +22,10 @@ pub(crate) struct Users {
     /// A model: only those who may use it
     #[arg(value_name = "[USER/]MODEL")]
     model: Option<ModelRef>,
-    /// Taken for Juju's sake: no user is disabled
+    /// Accepted for compatibility with Juju; no user is ever disabled
     #[arg(long, hide = true)]
     all: bool,
-    /// Taken for Juju's sake: times are exact
+    /// Accepted for compatibility with Juju; times are always exact
     #[arg(long, hide = true)]
     exact_time: bool,
     #[command(flatten)]
@@ -34,13 +34,13 @@ pub(crate) struct Users {
     output: OutputArgs,
 }
 
-/// Show what is known of a user
+/// Show details of a user
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt show-user")]
 pub(crate) struct ShowUser {
-    /// The user; the one that commands come from, unless said
+    /// The user; by default the one that sends the command
     name: Option<UserName>,
-    /// Taken for Juju's sake: times are exact
+    /// Accepted for compatibility with Juju; times are always exact
     #[arg(long, hide = true)]
     exact_time: bool,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{commands::Verb, context::Context, error::Result, output::OutputArgs, print::identity::USER};
 
-/// Say which controller, which model and which user commands go to and come from
+/// Show the current controller, model and user
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt whoami")]
 pub(crate) struct Whoami {

@@ -9,7 +9,7 @@ use crate::{
     error::Result,
 };
 
-/// Take back events that a unit asked to be told later
+/// Cancel later events of a unit
 ///
 /// `show-unit` lists them as pending-events, with their numbers. If the hook of such an event has failed, the unit goes on
 /// without it.

@@ -16,8 +16,8 @@ use crate::{
 
 /// Show a model's log
 ///
-/// Shows the newest lines, and on a terminal those that come. Entities are named as in the log (unit-mysql-0), as
-/// units (mysql/0), as applications (mysql) or as machines (0), with * for anything.
+/// Shows the newest lines, and on a terminal new ones as they come. Entities are named as in the log
+/// (unit-mysql-0), as units (mysql/0), as applications (mysql) or as machines (0), with * for anything.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,19 +25,19 @@ Examples:
   periapt debug-log --replay --no-tail
   periapt debug-log -n 100 --include mysql --level WARNING")]
 pub(crate) struct DebugLog {
-    /// Go on with new lines as they come
+    /// Follow with new lines as they come
     #[arg(long, conflicts_with = "no_tail")]
     tail: bool,
-    /// Stop after the lines that are there
+    /// Stop after the present lines
     #[arg(long)]
     no_tail: bool,
-    /// All lines that are there
+    /// All present lines
     #[arg(long, conflicts_with = "lines")]
     replay: bool,
     /// The number of newest lines to show
     #[arg(short = 'n', long, value_name = "COUNT")]
     lines: Option<u32>,
-    /// Show this many lines, the newest, and stop; 0: all that are there
+    /// Show this many of the newest lines, and stop; 0 shows all
     #[arg(long, value_name = "COUNT")]
     limit: Option<u32>,
     /// Only lines of this entity; may be repeated

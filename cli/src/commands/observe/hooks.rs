@@ -17,7 +17,7 @@ use crate::{
     print::status::all_units,
 };
 
-/// Show which hooks ran, how they ended, and what they cost
+/// Show the journal of hooks: runs, results and costs
 ///
 /// The controller keeps the newest hooks of each unit, also of units that are gone: these must be named.
 #[derive(Debug, Args)]

@@ -25,7 +25,7 @@ pub(crate) struct Resolved {
     /// The units
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     units: Vec<UnitName>,
-    /// Take the hook as done
+    /// Skip the hook, and treat it as done
     #[arg(long)]
     no_retry: bool,
     /// All units of the model whose hook has failed

@@ -19,7 +19,7 @@ use crate::{
     print::constraints::ConstraintsByKey,
 };
 
-/// Show all that is known of applications; their settings are shown by config
+/// Show details of applications; config shows their settings
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt show-application mysql")]
 pub(crate) struct ShowApplication {

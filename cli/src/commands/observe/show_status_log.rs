@@ -17,8 +17,8 @@ const DEFAULT_LINES: u32 = 20;
 
 /// Show past statuses of a unit, an application or a machine
 ///
-/// The controller keeps them as long and as much of them as the model's max-status-history-age and
-/// max-status-history-size say. A status that was said again stands there once, with the time of the last.
+/// The model's max-status-history-age and max-status-history-size bound their age and size. A repeated
+/// status appears once, with the time of the last.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ Examples:
   periapt show-status-log mysql --type application --days 3
   periapt show-status-log 2 --type machine --format json")]
 pub(crate) struct ShowStatusLog {
-    /// A unit, or what --type says
+    /// A unit, or a name of the kind that --type gives
     #[arg(value_name = "ENTITY")]
     entity: String,
     /// unit (both kinds), juju-unit, workload, application, or machine

@@ -23,7 +23,7 @@ use crate::{
     output::{OutputArgs, Text},
 };
 
-/// Show all that is known of units: state, relations with their data
+/// Show details of units: state, relations with their data
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt show-unit mysql/0\n  periapt show-unit mysql/0 --format json --endpoint db\n  \
@@ -36,17 +36,17 @@ pub(crate) struct ShowUnit {
     /// Only relations of this endpoint
     #[arg(long)]
     endpoint: Option<String>,
-    /// Only of this related unit's data
+    /// Only this related unit's data
     #[arg(long, value_name = "UNIT")]
     related_unit: Option<UnitName>,
     /// Leave out the applications' data
     #[arg(long)]
     no_app: bool,
-    /// Of relations, show the applications' data alone
+    /// Only the applications' data of relations
     #[arg(long, conflicts_with_all = ["no_app", "related_unit"])]
     app: bool,
-    /// The newest hooks, and what each absorbed: changes that were merged into it, what it made moot or stood in for. A
-    /// table of these alone, or with all the rest in the other formats
+    /// The newest hooks, with the changes that each absorbed. The table has these alone; other formats add them to the
+    /// rest
     #[arg(long)]
     journal: bool,
     #[command(flatten)]

@@ -21,8 +21,8 @@ use crate::{
 
 /// Show a model's applications, units, machines and relations
 ///
-/// With patterns only what they fit: an application, a unit, a machine's number, with `*` for anything;
-/// APPLICATION/leader, the status of a unit or its agent, or `exposed`. What belongs to what was found is shown with it.
+/// With patterns it shows matches only: an application, a unit, a machine's number, with `*` for anything;
+/// APPLICATION/leader, the status of a unit or its agent, or `exposed`. Parts that belong to a match are shown with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,13 +47,13 @@ pub(crate) struct Status {
     /// Times as 2026-01-02 15:04:05Z
     #[arg(long)]
     utc: bool,
-    /// Taken for Juju's sake: a controller that does not answer is told at once
+    /// Accepted for compatibility with Juju; an unreachable controller is an error at once
     #[arg(long, hide = true, value_name = "COUNT")]
     retry_count: Option<u32>,
-    /// Taken for Juju's sake, as --retry-count is
+    /// Accepted for compatibility with Juju, as --retry-count is
     #[arg(long, hide = true, value_name = "TIME", value_parser = duration::parse)]
     retry_delay: Option<Duration>,
-    /// Show it again whenever it has changed, this often at most
+    /// Show it again after each change, at most this often
     #[arg(long, value_name = "TIME", value_parser = duration::parse, num_args = 0..=1, default_missing_value = "2s")]
     watch: Option<Duration>,
     /// Write to this file instead of standard output

@@ -15,7 +15,7 @@ use crate::{
     output::{OutputArgs, Table, Text, Tone},
 };
 
-/// Show what hooks have used: how many ran, CPU and wall time, memory, calls to the host
+/// Show the usage of hooks: runs, CPU and wall time, memory, calls to the host
 ///
 /// The counters of a unit grow for as long as it lives; then its application keeps them, and the model after that. CPU
 /// time is counted by instructions, so that it is the same on every machine.

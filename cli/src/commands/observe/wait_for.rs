@@ -24,12 +24,12 @@ use crate::{
     parse::duration,
 };
 
-/// Wait until a model, an application or a unit is as wanted
+/// Wait until a model, an application or a unit reaches a goal
 ///
-/// Goes by the model's stream of statuses, and waits for a controller that is away, too. A query, in Juju's language, is a
-/// condition of its own: fields (`status`, `life`, ...), texts in double quotes, numbers, `==`, `!=`, `<`, `<=`, `>`, `>=`,
-/// `&&`, `||`, `!`, parentheses, `len(units)`, `startsWith(name, "my")`, `endsWith`, and `forEach(units, u =>
-/// u.workload-status == "active")`.
+/// Follows the model's stream of statuses, and waits for an unreachable controller, too. A query, in Juju's language,
+/// is a condition of its own: fields (`status`, `life`, ...), texts in double quotes, numbers, `==`, `!=`, `<`, `<=`,
+/// `>`, `>=`, `&&`, `||`, `!`, parentheses, `len(units)`, `startsWith(name, "my")`, `endsWith`, and `forEach(units, u
+/// => u.workload-status == "active")`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -61,10 +61,10 @@ struct Common {
     model: ModelArg,
 }
 
-/// Wait until all units of a model are settled, their agents idle, and nothing is on its way out
+/// Wait until all units of a model are settled, their agents idle, and nothing is being removed
 ///
-/// A unit is settled when it is active, or has started and its charm never sets a status. A change that no unit has begun
-/// to act on is not seen: wait for what it leads to, by `--message` or `--units`.
+/// A unit is settled when it is active, or has started and its charm never sets a status. The command does not see a
+/// change that no unit has begun to handle: wait for its result, by `--message` or `--units`.
 #[derive(Debug, Args)]
 struct ModelSettled {
     /// The model, if not the current one
@@ -76,7 +76,7 @@ struct ModelSettled {
     common: Common,
 }
 
-/// Wait until a machine is there and its agent runs it
+/// Wait until a machine exists and its agent runs it
 #[derive(Debug, Args)]
 struct Machine {
     /// Its number
@@ -96,7 +96,7 @@ const AGENT_STATUSES: [&str; 6] = ["idle", "executing", "allocating", "error", "
 /// The condition on units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UnitGoal {
-    /// The workload's status; unless said, active, or unknown once it has started, as of a charm that never sets one
+    /// The workload's status; by default active, or unknown after the start of a charm that never sets one
     #[arg(long, conflicts_with_all = ["gone", "query"], value_parser = STATUSES)]
     pub(crate) status: Option<String>,
     /// The workload's message; `*` stands for anything
@@ -110,12 +110,12 @@ pub(crate) struct UnitGoal {
         value_parser = AGENT_STATUSES
     )]
     pub(crate) agent: String,
-    /// That it does not exist any more
+    /// Wait until it does not exist any more
     #[arg(long, conflicts_with = "query")]
     pub(crate) gone: bool,
 }
 
-/// Wait until all units of an application are as wanted
+/// Wait until all units of an application reach a goal
 #[derive(Debug, Args)]
 struct Application {
     /// The application
@@ -131,7 +131,7 @@ struct Application {
     common: Common,
 }
 
-/// Wait until a unit is as wanted
+/// Wait until a unit reaches a goal
 #[derive(Debug, Args)]
 struct Unit {
     /// The unit

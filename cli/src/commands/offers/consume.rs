@@ -11,10 +11,9 @@ use crate::{
     print::removal::report,
 };
 
-/// Make an offer of another model known in this one
+/// Add a remote offer to a model
 ///
-/// Applications can be related to it then by its name. `integrate` does the same by itself where it is given an offer's
-/// URL.
+/// Applications can then be related to it by its name. `integrate` does the same if it is given an offer's URL.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -22,7 +22,7 @@ use crate::{
 /// The longest description in a table, in characters.
 const SHOWN_DESCRIPTION: usize = 60;
 
-/// Find what other models offer
+/// Find offers of other models
 ///
 /// All offers of a controller that you may see, or those of a user's model.
 #[derive(Debug, Args)]
@@ -52,9 +52,9 @@ pub(crate) struct FindOffers {
     model: Option<ModelRef>,
 }
 
-/// Show all that is known of an offer
+/// Show details of an offer
 ///
-/// One that is given by its name alone is one of the current model.
+/// A bare name is an offer of the current model.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt show-offer prod.mysql\n  periapt show-offer admin/prod.mysql --format yaml"

@@ -19,7 +19,7 @@ use crate::{
     parse::offer::store,
 };
 
-/// List what a model offers, and who is connected
+/// List a model's offers and their connections
 ///
 /// The table has a line for each relation with an offer; the summary one for each offer, with how many of its relations
 /// are joined.

@@ -22,8 +22,7 @@ use crate::{
 
 /// Offer endpoints of an application to other models
 ///
-/// The offer is named after the application, unless another name is given. Offered again, it offers the new endpoints
-/// from then on.
+/// The offer has the application's name by default. A repeated offer replaces the endpoints.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -106,8 +105,8 @@ impl Verb for Offer {
 
 /// Remove offers
 ///
-/// An offer that is given by its name alone is one of the current model. One with relations is removed by --force alone,
-/// and its relations with it.
+/// A bare name is an offer of the current model. An offer with relations needs --force, which removes its relations,
+/// too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,10 +12,10 @@ use crate::{
     program::{OWN, name},
 };
 
-/// Print what makes a shell complete commands, options, and the names of what there is
+/// Print a script by which a shell completes commands, options and names
 ///
-/// Applications, units, actions, models and the like are asked of the controller when TAB is pressed. What is printed
-/// belongs into a file that the shell reads: `~/.local/share/bash-completion/completions/periapt`,
+/// Names of applications, units, actions, models and the like come from the controller when TAB is pressed. The
+/// script belongs into a file that the shell reads: `~/.local/share/bash-completion/completions/periapt`,
 /// `~/.config/fish/completions/periapt.fish`, or a directory of zsh's `fpath`.
 #[derive(Debug, Args)]
 #[command(

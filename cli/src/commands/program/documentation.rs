@@ -15,7 +15,7 @@ use crate::{
 /// The width of the help texts.
 const WIDTH: usize = 100;
 
-/// Write down all commands with their options
+/// Generate the documentation of all commands
 ///
 /// Markdown goes to standard output, or into a file of a directory; manual pages, one for each command, into a directory.
 #[derive(Debug, Args)]

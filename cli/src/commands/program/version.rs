@@ -18,8 +18,8 @@ use crate::{
 
 /// Print the version of Juju that this program is compatible with
 ///
-/// As Juju writes versions: the number, the system and the architecture. Clients and scripts decide by it what they can
-/// do, and charms are told the same in JUJU_VERSION. With --all this program's own version follows, which `periapt --version`
+/// It has Juju's form: the number, the system and the architecture. Clients and scripts decide by it what they can do,
+/// and charms see the same in JUJU_VERSION. With --all this program's own version follows, which `periapt --version`
 /// prints, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt version\n  periapt version --all --format json")]

@@ -18,7 +18,7 @@ use crate::{
 
 /// Show the resources of an application or a unit
 ///
-/// Of a unit, the revision is the one that its last upgrade-charm was told of.
+/// For a unit, it shows the revisions of its last upgrade-charm.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "list-resources",
@@ -32,7 +32,7 @@ pub(crate) struct Resources {
     /// The application, or one of its units
     #[arg(value_name = "APPLICATION|UNIT")]
     target: Target,
-    /// Show the resources that each unit has, beside those that it is to have
+    /// Show each unit's resources, beside the application's
     #[arg(long)]
     details: bool,
     #[command(flatten)]

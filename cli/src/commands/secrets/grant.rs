@@ -12,7 +12,7 @@ use crate::{
     error::Result,
 };
 
-/// Let applications read a secret of the model's users
+/// Grant applications access to a secret of the model's users
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt grant-secret db-password wordpress,mysql")]
 pub(crate) struct GrantSecret {
@@ -26,7 +26,7 @@ pub(crate) struct GrantSecret {
     model: ModelArg,
 }
 
-/// Take back that applications may read a secret
+/// Revoke applications' access to a secret
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt revoke-secret db-password wordpress")]
 pub(crate) struct RevokeSecret {

@@ -32,7 +32,7 @@ pub(crate) struct UpdateSecret {
     /// A text that describes it
     #[arg(long, value_name = "TEXT")]
     info: Option<String>,
-    /// Remove revisions that nobody reads any more
+    /// Remove revisions that no reader tracks any more
     #[arg(long)]
     auto_prune: Option<bool>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::{
     print::removal::report,
 };
 
-/// Take storage from its unit; it stays in the model, with all that lies in it
+/// Detach storage from its unit; it stays in the model with its content
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt detach-storage logs/1\n  periapt detach-storage pgdata/0 --force"

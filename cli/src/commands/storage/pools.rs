@@ -12,7 +12,7 @@ use crate::{
     output::{OutputArgs, Table},
 };
 
-/// List where storage can come from
+/// List storage pools
 #[derive(Debug, Args)]
 #[command(visible_alias = "list-storage-pools")]
 pub(crate) struct StoragePools {

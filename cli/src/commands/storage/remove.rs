@@ -12,7 +12,7 @@ use crate::{
     prompt::PromptArg,
 };
 
-/// Remove storage, with all that lies in it
+/// Remove storage with its content
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt remove-storage pgdata/0\n  periapt remove-storage pgdata/0 --no-destroy"

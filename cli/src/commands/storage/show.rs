@@ -12,7 +12,7 @@ use crate::{
     output::{OutputArgs, Times},
 };
 
-/// Show all that is known of storage
+/// Show details of storage
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt show-storage pgdata/0")]
 pub(crate) struct ShowStorage {

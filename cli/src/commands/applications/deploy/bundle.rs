@@ -53,7 +53,7 @@ pub(crate) struct BundleArgs {
     /// A bundle to lay over the bundle; may be repeated, later ones win
     #[arg(long, value_name = "FILE", help_heading = "Bundles")]
     pub(crate) overlay: Vec<PathBuf>,
-    /// Only say what would be done
+    /// Only print the changes
     #[arg(long, help_heading = "Bundles")]
     pub(crate) dry_run: bool,
     /// Machines of the model that stand for the bundle's: existing (the same numbers), or KEY=NUMBER

@@ -14,7 +14,7 @@ pub(super) struct GoalArgs {
     /// A condition in Juju's language of queries
     #[arg(long, value_name = "QUERY")]
     query: Option<String>,
-    /// Print what the query asked for, once it holds; --summary=false does not
+    /// Print the fields that the query names, once it holds; --summary=false does not
     #[arg(long, default_value_t = true)]
     summary: bool,
 }
