@@ -23,7 +23,7 @@ Examples:
   periapt init --language js ./my-charm
   periapt init --language rust charms/billing --name acme-billing")]
 pub(crate) struct Init {
-    /// Where
+    /// The directory
     directory: PathBuf,
     /// The language that it is written in
     #[arg(short, long, value_enum)]
