@@ -9,7 +9,7 @@ use crate::Limits;
 /// Bytes that a log line costs beside its text: the store keeps its time, level and module with it.
 const LINE_BYTES: usize = 64;
 
-/// Early effects that the host has not taken yet. [`Limits`](crate::Limits) bounds their number.
+/// Early effects that the host has not taken yet. [`Limits`] bounds their number.
 #[derive(Debug)]
 pub(crate) struct Early {
     items: Vec<(Timestamp, EarlyEffect)>,

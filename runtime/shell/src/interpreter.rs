@@ -112,7 +112,7 @@ impl Shell {
         Ok(self.meter.bytes(bytes)?)
     }
 
-    /// Refuses a text that exceeds [`Limits::text`](crate::Limits::text).
+    /// Refuses a text that exceeds [`Limits::text`].
     pub(crate) fn check(&self, bytes: usize) -> Result<(), Halt> {
         Ok(self.meter.check(bytes)?)
     }
