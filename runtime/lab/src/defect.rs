@@ -3,10 +3,10 @@
 /// A defect of every executor, as seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// It runs the next hook before its commit is answered.
+    /// A run of the next hook before the last one's commit is answered.
     NextBeforeAnswer,
-    /// It takes a hook's commit for accepted without sending it.
+    /// A hook's commit that counts as accepted and was never sent.
     LosesACommit,
-    /// It acts before its view shows its last commit.
+    /// An action before the view shows the last commit.
     ActsOnAnOldView,
 }

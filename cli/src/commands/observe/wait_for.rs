@@ -182,9 +182,9 @@ impl Verb for WaitFor {
 
 /// The reason why a goal is not reached.
 enum Missing {
-    /// It may be reached later.
+    /// A goal that may be reached later.
     Yet(String),
-    /// The thing existed and is gone.
+    /// A goal for a thing that existed and is gone.
     ForEver(String),
 }
 
