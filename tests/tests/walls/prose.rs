@@ -12,7 +12,6 @@ const OPENINGS: &[&str] = &["What", "How", "Whether", "Where", "Of", "Who", "Who
 
 /// The folders whose older summaries break the rule. The list only shrinks: the test refuses a folder that obeys it.
 const REMAINING: &[&str] = &[
-    "cli",
     "controller/model",
     "controller/server",
     "host-api/pack",
