@@ -86,7 +86,7 @@ fn require_incarnation(
     }
 }
 
-/// One commit of one unit (`design.md` section 3, item 6).
+/// One commit of one unit (`docs/design/commit.md`).
 fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> Result<RunnerAnswer, Refusal> {
     // A last commit that is sent again is refused, as a commit of another agent's unit is: the first one removed
     // the unit. Its runner finds it gone from the view.

@@ -1,4 +1,4 @@
-//! Relations: made, entered, left, ended (`hook-model.md` section 2).
+//! Relations: made, entered, left, ended (`docs/hook-model.md` section 2).
 
 pub(crate) mod command;
 pub(crate) mod commit;

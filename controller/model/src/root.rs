@@ -102,7 +102,7 @@ impl Root {
     }
 
     /// After a start of the controller: nobody knows when the stored holders' leases lapse, so each gets a full
-    /// new one before anybody else may claim (`design.md` section 7); and each agent gets the time that a
+    /// new one before anybody else may claim (`docs/design/leases.md`); and each agent gets the time that a
     /// reconnect takes.
     pub fn restart(&self, now: Timestamp, lease_now_ms: u64) -> Self {
         let mut next = self.clone();

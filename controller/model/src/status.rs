@@ -1,4 +1,4 @@
-//! What `status` shows: Juju's derivations (`hook-model.md` 7.5).
+//! What `status` shows: Juju's derivations (`docs/hook-model.md` 7.5).
 
 use periapt_host_api::{
     JUJU_VERSION, ModelUuid, Timestamp,

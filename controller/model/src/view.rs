@@ -1,5 +1,5 @@
-//! What a runner may see: exactly its own units and what these may read (`design.md` 3.3 and 7,
-//! `hook-model.md` 2.7).
+//! What a runner may see: exactly its own units and what these may read (`docs/design/views.md`,
+//! `docs/hook-model.md` 2.7).
 
 use std::{collections::BTreeSet, sync::Arc};
 

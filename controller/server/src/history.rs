@@ -1,4 +1,4 @@
-//! Reading status history (`hook-model.md` 7.5).
+//! Reading status history (`docs/hook-model.md` 7.5).
 
 use periapt_host_api::{
     MachineId, Refusal, Timestamp,

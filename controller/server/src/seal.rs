@@ -1,5 +1,5 @@
 //! The controller's key, which is not in its database: what is confidential is kept under it
-//! (`design.md` section 7).
+//! (`docs/design/secrets.md`).
 
 use std::{
     fs::{self, OpenOptions},

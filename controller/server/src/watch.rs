@@ -1,4 +1,4 @@
-//! Watches: what keeps those who look on equal to what they may see (`design.md` section 3, item 3).
+//! Watches: what keeps those who look on equal to what they may see (`docs/design/views.md`).
 //!
 //! Who sees alike is one crowd: a [`Bell`] shows it one state after the other, and what it is sent then is made once.
 

@@ -1,4 +1,4 @@
-//! A charm's metadata: `charmcraft.yaml`, or `metadata.yaml` with `config.yaml` and `actions.yaml` (`hook-model.md`
+//! A charm's metadata: `charmcraft.yaml`, or `metadata.yaml` with `config.yaml` and `actions.yaml` (`docs/hook-model.md`
 //! section 6).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +118,7 @@ impl OptionType {
         }
     }
 
-    /// Parses a value that is given as text (`hook-model.md` 6.2). Returns `None` if the text is not of this type.
+    /// Parses a value that is given as text (`docs/hook-model.md` 6.2). Returns `None` if the text is not of this type.
     pub fn parse(self, text: &str) -> Option<OptionValue> {
         match self {
             Self::String => Some(OptionValue::Text(text.to_owned())),

@@ -1,5 +1,5 @@
 //! The imports that a charm's component may have: one table for `pack`, `deploy` and the sandbox's linker
-//! (`design.md` section 4).
+//! (`docs/design/sandbox.md`).
 
 use std::fmt;
 

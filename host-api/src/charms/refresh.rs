@@ -1,5 +1,5 @@
 //! The differences between two revisions of a charm, shown before a refresh. The controller and the command line use
-//! the same comparison (`hook-model.md` 1.10).
+//! the same comparison (`docs/hook-model.md` 1.10).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! JSON Schema of action parameters (`hook-model.md` 6.3): checked when a charm is packed or uploaded, and applied
+//! JSON Schema of action parameters (`docs/hook-model.md` 6.3): checked when a charm is packed or uploaded, and applied
 //! when an operator runs an action.
 //!
 //! References are refused (M-11), so a schema is a finite tree, and each part is applied once to each place of a

@@ -1,5 +1,5 @@
 //! Hook budgets: limits on a hook that operators set for a controller, a model or an application. The narrowest scope
-//! wins (`design.md` section 5).
+//! wins (`docs/design/sandbox.md`).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 

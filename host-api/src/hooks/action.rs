@@ -1,5 +1,5 @@
 //! Actions as operators run them: an *operation* is one request, and each of its *tasks* runs the action once on
-//! one unit (`hook-model.md` 1.13).
+//! one unit (`docs/hook-model.md` 1.13).
 
 use std::{fmt, str::FromStr};
 
@@ -153,7 +153,7 @@ pub struct EnqueueOperation {
     pub turns: Turns,
 }
 
-/// Rules for running beside other actions on the machine (`hook-model.md` 1.3). For each unset field, the charm's
+/// Rules for running beside other actions on the machine (`docs/hook-model.md` 1.3). For each unset field, the charm's
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Turns {

@@ -1,5 +1,5 @@
 //! A hook's effects on the model, and the commit that applies all of them or none, together with the unit's progress
-//! (`design.md` section 3, `hook-model.md` section 3).
+//! (`docs/design/commit.md`, `docs/hook-model.md` section 3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,7 +150,7 @@ pub struct UnitCommit {
     pub uncommitted_usage: Usage,
 }
 
-/// An effect that stays even if the hook fails (`design.md` section 3, item 7). The controller drops items whose
+/// An effect that stays even if the hook fails (`docs/design/commit.md`). The controller drops items whose
 /// number it has seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

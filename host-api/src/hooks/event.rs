@@ -1,4 +1,4 @@
-//! Events that a charm handles (`hook-model.md` 4.1).
+//! Events that a charm handles (`docs/hook-model.md` 4.1).
 
 use std::{collections::BTreeSet, fmt};
 
@@ -334,7 +334,7 @@ const ENDINGS: [&str; 12] = [
     "-pebble-check-recovered",
 ];
 
-/// Returns true if a hook has this name, or could have it (`hook-model.md` 4.1).
+/// Returns true if a hook has this name, or could have it (`docs/hook-model.md` 4.1).
 pub(crate) fn is_hook_name(name: &str) -> bool {
     PLAIN.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }

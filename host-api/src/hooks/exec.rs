@@ -1,4 +1,4 @@
-//! Scripts that operators run in a hook context of a unit (`hook-model.md` C-9). Each run is a task of an action that
+//! Scripts that operators run in a hook context of a unit (`docs/hook-model.md` C-9). Each run is a task of an action that
 //! all units have, [`ACTION`]. The script is a text here; `periapt-shell` parses it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

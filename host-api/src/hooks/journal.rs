@@ -1,4 +1,4 @@
-//! The journal: each hook run with its event, its host calls and answers, and its costs (`design.md` section 9).
+//! The journal: each hook run with its event, its host calls and answers, and its costs (`docs/design/sandbox.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! The unit's record: the state that its uniter must remember. The controller keeps it and writes it in the same
-//! commit as a hook's effects (`hook-model.md` 1.2, section 0).
+//! commit as a hook's effects (`docs/hook-model.md` 1.2, section 0).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A version of a charm as one application uses it. Both parts are compared: attaching a resource bumps the version
-/// of the same charm (`hook-model.md` 1.10).
+/// of the same charm (`docs/hook-model.md` 1.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CharmRef {
@@ -55,7 +55,7 @@ pub struct UnitRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings_version: Option<u64>,
     /// The version of the leader settings last seen. `None` in a unit that does not lead means that it gets one
-    /// leader-settings-changed at any version (`hook-model.md` 1.8; also after it lost leadership, 1.5).
+    /// leader-settings-changed at any version (`docs/hook-model.md` 1.8; also after it lost leadership, 1.5).
     pub leader_settings_version: Option<u64>,
     /// Relations whose scope the unit is in, or whose broken hook is still due.
     pub relations: BTreeMap<RelationId, RelationRecord>,
@@ -75,7 +75,7 @@ pub struct UnitRecord {
 }
 
 /// A hook that was begun. Writes to storage stay when a hook fails or is cut short, so the runner records each
-/// attempt of a unit with storage before it runs the hook (`design.md` section 6).
+/// attempt of a unit with storage before it runs the hook (`docs/design/storage.md`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Begun {
@@ -158,7 +158,7 @@ pub struct HookFailure {
     pub retry_after_ms: u64,
 }
 
-/// A unit's progress on one relation (`hook-model.md` 1.2, 2.5).
+/// A unit's progress on one relation (`docs/hook-model.md` 1.2, 2.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RelationRecord {
@@ -184,7 +184,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A unit's progress on one secret (`hook-model.md` 1.2).
+/// A unit's progress on one secret (`docs/hook-model.md` 1.2).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct SecretRecord {

@@ -1,4 +1,4 @@
-//! The stored state of a unit (`hook-model.md` 5.11): the controller keeps it, a hook's commit writes it, and it goes
+//! The stored state of a unit (`docs/hook-model.md` 5.11): the controller keeps it, a hook's commit writes it, and it goes
 //! with the unit (L-8).
 
 use schemars::JsonSchema;

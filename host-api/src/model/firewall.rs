@@ -1,4 +1,4 @@
-//! Ingress rules for the firewall of a machine (`hook-model.md` 7.3).
+//! Ingress rules for the firewall of a machine (`docs/hook-model.md` 7.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Networks: the interfaces of hosts, subnets, spaces, and the network info of a unit's binding (`hook-model.md`
+//! Networks: the interfaces of hosts, subnets, spaces, and the network info of a unit's binding (`docs/hook-model.md`
 //! 5.7).
 
 use std::{

@@ -1,4 +1,4 @@
-//! Offers: endpoints of an application that other models may relate to (`hook-model.md` 2.2, 7.8).
+//! Offers: endpoints of an application that other models may relate to (`docs/hook-model.md` 2.2, 7.8).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -83,7 +83,7 @@ impl fmt::Display for OfferUrl {
     }
 }
 
-/// The access levels of users to an offer (`hook-model.md` 7.8); each includes those before it.
+/// The access levels of users to an offer (`docs/hook-model.md` 7.8); each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OfferAccess {

@@ -1,4 +1,4 @@
-//! Port ranges, as charms open them (`hook-model.md` 5.5).
+//! Port ranges, as charms open them (`docs/hook-model.md` 5.5).
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 

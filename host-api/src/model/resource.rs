@@ -1,4 +1,4 @@
-//! Resources: files that an operator attaches to an application, as its charm declares them (`hook-model.md` 1.10,
+//! Resources: files that an operator attaches to an application, as its charm declares them (`docs/hook-model.md` 1.10,
 //! 5.2, 6.1). The content is a blob; the model maps revisions to blobs.
 
 use schemars::JsonSchema;

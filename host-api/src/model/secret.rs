@@ -1,4 +1,4 @@
-//! Secrets: ids, owners, readers, and changes (`hook-model.md` 5.9).
+//! Secrets: ids, owners, readers, and changes (`docs/hook-model.md` 5.9).
 //!
 //! Content is [`SecretData`] in the hands of a charm or an operator, and [`Sealed`] (encrypted) in storage.
 

@@ -1,4 +1,4 @@
-//! Storage: ids of instances, and storage directives (`hook-model.md` 5.8, `design.md` section 6).
+//! Storage: ids of instances, and storage directives (`docs/hook-model.md` 5.8, `docs/design/storage.md`).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 

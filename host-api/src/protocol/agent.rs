@@ -20,7 +20,7 @@ pub struct Register {
     /// The host's network interfaces with addresses that other hosts can reach; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<HostInterface>,
-    /// The host's boot id: `start` follows a new one (`hook-model.md` section 0).
+    /// The host's boot id: `start` follows a new one (`docs/hook-model.md` section 0).
     pub boot_id: String,
     /// The host's name.
     pub hostname: String,
@@ -108,7 +108,7 @@ pub enum StorageReport {
     Deleted,
 }
 
-/// A claim on an application's leadership (`hook-model.md` 7.4).
+/// A claim on an application's leadership (`docs/hook-model.md` 7.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct LeaseClaim {

@@ -19,7 +19,7 @@ pub use history::*;
 pub use storage::*;
 pub use units::{PlacedUnit, application_of};
 
-/// A unit's or an application's workload status (`hook-model.md` 7.5).
+/// A unit's or an application's workload status (`docs/hook-model.md` 7.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadStatus {
@@ -109,7 +109,7 @@ impl fmt::Display for AgentStatus {
     }
 }
 
-/// The state of a relation (`hook-model.md` 7.5).
+/// The state of a relation (`docs/hook-model.md` 7.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationState {
@@ -161,7 +161,7 @@ impl<S> StatusInfo<S> {
     }
 }
 
-/// The life of an entity: from alive through dying to dead, never back (`hook-model.md` 7.1).
+/// The life of an entity: from alive through dying to dead, never back (`docs/hook-model.md` 7.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Life {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-/// The length of the lease that an agent claims, in seconds (`hook-model.md` 7.4, `design.md` section 7).
+/// The length of the lease that an agent claims, in seconds (`docs/hook-model.md` 7.4, `docs/design/leases.md`).
 pub const LEASE_SECONDS: u32 = 60;
 
 /// The length of the lease that an agent claims, as a duration.

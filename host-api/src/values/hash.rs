@@ -1,4 +1,4 @@
-//! Short digests of values, to detect changes (`hook-model.md` U-3, M-8).
+//! Short digests of values, to detect changes (`docs/hook-model.md` U-3, M-8).
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};

@@ -32,7 +32,7 @@ macro_rules! number {
 }
 
 number! {
-    /// A relation's number in its model: rises from 0 and is never reused (`hook-model.md` R-1).
+    /// A relation's number in its model: rises from 0 and is never reused (`docs/hook-model.md` R-1).
     RelationId, u32
 }
 number! {

@@ -7,7 +7,7 @@ use periapt_uniter::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since the host started, sleep included: keeper and runner of one host read the same clock, and
-/// nobody can set it back. Leases are counted on it (`hook-model.md` D-3).
+/// nobody can set it back. Leases are counted on it (`docs/hook-model.md` D-3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct BootTime(pub(crate) u64);

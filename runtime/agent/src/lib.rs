@@ -1,6 +1,6 @@
 //! The agent: a *keeper*, the process that holds the connection to the controller, and a *runner* process for each
 //! model, which mirrors the model's view, decides what its units do, runs their hooks in the sandbox and commits
-//! them (`design.md` sections 3 and 5).
+//! them (`docs/design/sandbox.md`).
 //!
 //! The agent keeps no state that matters: kill any part of it at any time, and hooks that had not committed run
 //! again. Decisions are taken by `periapt-uniter` and `periapt-hook`; this crate only carries things between

@@ -1,4 +1,4 @@
-//! The running action: its parameters, results and messages (`hook-model.md` 5.10).
+//! The running action: its parameters, results and messages (`docs/hook-model.md` 5.10).
 
 use periapt_host_api::{TaskId, action::Parameters, commit::EarlyEffect, event::Event, view::View};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Access rules of relation bags (`hook-model.md` 2.7). They apply per unit, because all units of one runner
+//! Access rules of relation bags (`docs/hook-model.md` 2.7). They apply per unit, because all units of one runner
 //! share one snapshot.
 
 use periapt_host_api::{

@@ -1,4 +1,4 @@
-//! The application's configuration, constant within one hook (`hook-model.md` 5.2).
+//! The application's configuration, constant within one hook (`docs/hook-model.md` 5.2).
 
 use periapt_host_api::settings::OptionValue;
 

@@ -1,4 +1,4 @@
-//! The environment variables of a hook (`hook-model.md` 4.2). A sandbox has no socket, no tools directory and no
+//! The environment variables of a hook (`docs/hook-model.md` 4.2). A sandbox has no socket, no tools directory and no
 //! proxy, so the variables for them are absent or empty.
 
 use periapt_host_api::{JUJU_VERSION, event::Event, storage::StorageKind};

@@ -1,4 +1,4 @@
-//! A script that an operator runs in a hook context of the unit (`hook-model.md` C-9). It needs no guest: the
+//! A script that an operator runs in a hook context of the unit (`docs/hook-model.md` C-9). It needs no guest: the
 //! interpreter calls hook tools directly, and the script's outcome is an action's.
 
 use periapt_host_api::{RelationId, UnitName, event::RelationContext, exec::ExecRequest};

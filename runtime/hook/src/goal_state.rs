@@ -1,4 +1,4 @@
-//! Goal state: the units that the operator wants, here and at the other ends, with their statuses (`hook-model.md`
+//! Goal state: the units that the operator wants, here and at the other ends, with their statuses (`docs/hook-model.md`
 //! 5.14).
 
 use std::collections::BTreeMap;

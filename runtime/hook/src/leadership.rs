@@ -1,4 +1,4 @@
-//! Leadership and leader settings (`hook-model.md` 5.6).
+//! Leadership and leader settings (`docs/hook-model.md` 5.6).
 
 use periapt_host_api::relation::Settings;
 

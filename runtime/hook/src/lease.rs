@@ -1,4 +1,4 @@
-//! Leadership as one hook sees it (`hook-model.md` 5.6, 7.4).
+//! Leadership as one hook sees it (`docs/hook-model.md` 5.6, 7.4).
 //!
 //! The host hands the lease in. A call that needs leadership is decided by the lease if enough of its time is left.
 //! Otherwise the call has no effect yet and answers [`Answer::NeedsLease`]. The host then renews, reports the result by

@@ -1,4 +1,4 @@
-//! The unit's log (`hook-model.md` 5.2, E-2).
+//! The unit's log (`docs/hook-model.md` 5.2, E-2).
 
 use periapt_host_api::logs::LogLevel;
 

@@ -1,4 +1,4 @@
-//! Network information of a binding (`hook-model.md` 5.7).
+//! Network information of a binding (`docs/hook-model.md` 5.7).
 
 use periapt_host_api::{
     RelationId,

@@ -1,4 +1,4 @@
-//! Opening and closing ports (`hook-model.md` 5.5). Units of one machine share its ports, so each request is
+//! Opening and closing ports (`docs/hook-model.md` 5.5). Units of one machine share its ports, so each request is
 //! checked against the open ports of all of them.
 
 use std::collections::BTreeSet;

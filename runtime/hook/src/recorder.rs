@@ -1,4 +1,4 @@
-//! The recorded host calls of a run with their answers, for the journal (`design.md` section 9). Both
+//! The recorded host calls of a run with their answers, for the journal (`docs/design/sandbox.md`). Both
 //! interfaces record here.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The unit's relations, and the members that it was told of (`hook-model.md` 2.8, R-42).
+//! The unit's relations, and the members that it was told of (`docs/hook-model.md` 2.8, R-42).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Resources as one hook sees them (`hook-model.md` 5.2): the declarations of the charm that the unit runs, with the
+//! Resources as one hook sees them (`docs/hook-model.md` 5.2): the declarations of the charm that the unit runs, with the
 //! content of the snapshot. The host fetches a file at the first call, and it stays for the rest of the hook.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Secrets as one hook sees them (`hook-model.md` 5.9): the snapshot's secrets, with this hook's changes. The host
+//! Secrets as one hook sees them (`docs/hook-model.md` 5.9): the snapshot's secrets, with this hook's changes. The host
 //! fetches content at the first read; changes go with the hook's commit.
 
 use std::{collections::BTreeMap, fmt};

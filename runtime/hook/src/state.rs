@@ -1,4 +1,4 @@
-//! The charm's stored state for its unit (`hook-model.md` 5.11). A hook reads its own writes; its commit keeps them.
+//! The charm's stored state for its unit (`docs/hook-model.md` 5.11). A hook reads its own writes; its commit keeps them.
 
 use std::{collections::BTreeMap, ops::Bound};
 

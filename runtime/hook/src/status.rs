@@ -1,4 +1,4 @@
-//! Workload statuses (`hook-model.md` 5.3). They leave the hook at once, and stay if it fails.
+//! Workload statuses (`docs/hook-model.md` 5.3). They leave the hook at once, and stay if it fails.
 
 use std::collections::BTreeMap;
 

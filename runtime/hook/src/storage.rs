@@ -1,4 +1,4 @@
-//! Storage as the charm sees it (`hook-model.md` 5.8). The sandbox handles its files.
+//! Storage as the charm sees it (`docs/hook-model.md` 5.8). The sandbox handles its files.
 
 use periapt_host_api::{StorageId, StorageName, storage::StorageKind, view::StorageView};
 use serde::Serialize;

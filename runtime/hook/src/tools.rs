@@ -1,4 +1,4 @@
-//! The argv interface: Juju's hook tools (`hook-model.md` section 5). A tool parses its arguments, calls the
+//! The argv interface: Juju's hook tools (`docs/hook-model.md` section 5). A tool parses its arguments, calls the
 //! run, and prints. The behaviour itself stands with the run's subjects.
 
 use serde::Serialize;

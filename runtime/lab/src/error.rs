@@ -31,7 +31,7 @@ pub enum LabError {
     /// Defect: a frame does not start where the stream ended.
     #[error("a frame does not apply: {0}")]
     Frame(#[from] FrameGap),
-    /// Defect: the frames, applied in order, differ from the view (`design.md` section 3, item 3).
+    /// Defect: the frames, applied in order, differ from the view (`docs/design/views.md`).
     #[error("the mirror of agent {agent} differs from its view at revision {revision}: {what}")]
     MirrorDiffers {
         /// The agent of the mirror.

@@ -15,7 +15,7 @@ pub use rest::unrest;
 /// One breach of one law.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
-    /// The rule of `hook-model.md`, or of `design.md`.
+    /// The rule of `docs/hook-model.md`, or of a page of `docs/design`.
     pub rule: &'static str,
     /// The unit or relation, and the observation.
     pub what: String,

@@ -1,5 +1,5 @@
 //! The hook's own clocks: they begin at the hook's start and advance by what the hook computes and sleeps, so
-//! that a replay sees the same times (`design.md` section 9).
+//! that a replay sees the same times (`docs/design/sandbox.md`).
 
 use std::{
     sync::{

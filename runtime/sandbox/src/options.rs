@@ -40,7 +40,7 @@ impl Default for Options {
 /// is counted with, and given back when the last copy of its component is dropped, as a runner does with an idle charm.
 const RESIDENT_BYTES: u64 = 32 << 20;
 
-/// What one hook may use (`design.md` section 5); past each of them it ends with a message of its own.
+/// What one hook may use (`docs/design/sandbox.md`); past each of them it ends with a message of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budgets {
     /// Linear memory, all of an instance's memories together, in bytes.

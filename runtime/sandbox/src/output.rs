@@ -1,4 +1,4 @@
-//! What a hook writes to its standard streams goes to its log, line by line (`hook-model.md` E-2).
+//! What a hook writes to its standard streams goes to its log, line by line (`docs/hook-model.md` E-2).
 
 use std::{
     io,

@@ -1,5 +1,5 @@
 //! The hook's own chance: independent ChaCha20 streams from one seed, so that what one consumer draws never
-//! changes what another gets (`design.md` section 9).
+//! changes what another gets (`docs/design/sandbox.md`).
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Base WASI 0.2: linked for every charm, and empty (`design.md` section 4).
+//! Base WASI 0.2: linked for every charm, and empty (`docs/design/sandbox.md`).
 
 use std::sync::Arc;
 

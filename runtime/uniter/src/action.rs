@@ -1,4 +1,4 @@
-//! Actions: which is next, that it was begun, and how it ended (`hook-model.md` 1.7 rule 11, 1.13).
+//! Actions: which is next, that it was begun, and how it ended (`docs/hook-model.md` 1.7 rule 11, 1.13).
 
 use periapt_host_api::{
     TaskId, Timestamp, UnitName,

@@ -1,4 +1,4 @@
-//! What a hook absorbs, told to people (`hook-model.md` section 0, "what was merged or skipped").
+//! What a hook absorbs, told to people (`docs/hook-model.md` section 0, "what was merged or skipped").
 
 use std::fmt::Display;
 

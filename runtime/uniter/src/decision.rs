@@ -236,7 +236,7 @@ impl Progress {
     }
 
     /// Whether all that this step changes is when update-status is due next. If the hook had no effects either,
-    /// nothing need be written (`hook-model.md` section 0): who looks after the unit may keep the new
+    /// nothing need be written (`docs/hook-model.md` section 0): who looks after the unit may keep the new
     /// `update_status_due` in memory, and put it into the record of each view that it resolves from, until the
     /// unit's next commit.
     pub fn only_rearms(&self, run: &HookRun) -> bool {

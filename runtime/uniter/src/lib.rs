@@ -2,7 +2,7 @@
 //!
 //! [`resolve`] compares what the unit has done, its record, with what the model wants, its view, and names one
 //! operation; whoever carries it out asks [`hook_ended`], [`deployed`] or [`deploy_failed`] for the record that
-//! follows, commits that, and resolves again (`hook-model.md` sections 1 and 2). There is no queue of events and
+//! follows, commits that, and resolves again (`docs/hook-model.md` sections 1 and 2). There is no queue of events and
 //! no state beside the record: an event that became moot never runs, ten changes of one thing are one hook, and
 //! an agent that died goes on where the record stands.
 //!

@@ -1,4 +1,4 @@
-//! What a unit's record is after an operation (`hook-model.md` 1.5, 1.6).
+//! What a unit's record is after an operation (`docs/hook-model.md` 1.5, 1.6).
 
 use periapt_host_api::{
     OperationId, Timestamp,
@@ -15,7 +15,7 @@ pub use deploy::{deploy_failed, deployed};
 pub(crate) use follow::{moot, restated, skipped};
 
 /// What to commit before a run that [must begin](HookRun::must_begin) starts, and the run as it is after that: with
-/// the attempt on record, a run that is cut short is known to have been made (`design.md` section 6).
+/// the attempt on record, a run that is cut short is known to have been made (`docs/design/storage.md`).
 pub fn begin(run: &HookRun) -> (Progress, HookRun) {
     let mut progress = Progress::after(&run.record);
     let begun = Begun { event: run.event.clone(), attempt: run.attempt, operation: run.operation };

@@ -1,5 +1,5 @@
 //! The unit's relations: what it is to see of each, what runs next in it, and when its scope is entered and left
-//! (`hook-model.md` section 2).
+//! (`docs/hook-model.md` section 2).
 
 use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Life, view::RelationView};
 
@@ -41,7 +41,7 @@ pub(crate) fn is_gone(view: Option<&RelationView>) -> bool {
 }
 
 /// Whether an event about a relation that is gone from the model has lost its meaning (U-16). Departed and broken have
-/// not: they wind up what the charm was told (`hook-model.md` section 0).
+/// not: they wind up what the charm was told (`docs/hook-model.md` section 0).
 pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
     let brings_news = match event {
         Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => true,

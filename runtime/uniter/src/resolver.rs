@@ -1,4 +1,4 @@
-//! What comes next: the rules of `hook-model.md` 1.7, in their order, each in the module of its subject.
+//! What comes next: the rules of `docs/hook-model.md` 1.7, in their order, each in the module of its subject.
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
@@ -16,7 +16,7 @@ mod storage;
 /// One rule: a decision, or nothing if it does not apply.
 type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
 
-/// The first rule that yields something decides. The numbers are those of `hook-model.md` 1.7; what is not here
+/// The first rule that yields something decides. The numbers are those of `docs/hook-model.md` 1.7; what is not here
 /// yet (workload events, commands) takes its place at its number.
 const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1

@@ -1,4 +1,4 @@
-//! Back-off of failed hooks and deployments (`hook-model.md` 1.9).
+//! Back-off of failed hooks and deployments (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{Timestamp, record::HookFailure, settings::ModelConfig};
 

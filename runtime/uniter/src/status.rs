@@ -1,4 +1,4 @@
-//! Statuses that are set for the charm, not by it (`hook-model.md` 1.4, 1.9).
+//! Statuses that are set for the charm, not by it (`docs/hook-model.md` 1.4, 1.9).
 
 use periapt_host_api::{
     Digest, UnitName,

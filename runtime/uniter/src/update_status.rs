@@ -1,4 +1,4 @@
-//! The timer of update-status (`hook-model.md` 1.11, U-20).
+//! The timer of update-status (`docs/hook-model.md` 1.11, U-20).
 
 use periapt_host_api::{Timestamp, event::Event, record::UnitRecord};
 

@@ -134,7 +134,7 @@ impl Killer {
     }
 }
 
-/// Checks that runners end with their keeper (`design.md` section 5).
+/// Checks that runners end with their keeper (`docs/design/sandbox.md`).
 fn no_orphans(children: &[u32]) -> anyhow::Result<()> {
     let began = Instant::now();
     for &child in children {

@@ -1,4 +1,4 @@
-//! Actions: asked for, cancelled (`hook-model.md` 1.13, 6.3).
+//! Actions: asked for, cancelled (`docs/hook-model.md` 1.13, 6.3).
 
 use std::{borrow::Cow, collections::BTreeMap};
 

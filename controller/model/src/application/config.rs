@@ -1,4 +1,4 @@
-//! Settings of applications: reading values by their types, hashes (`hook-model.md` 6.2).
+//! Settings of applications: reading values by their types, hashes (`docs/hook-model.md` 6.2).
 
 use std::collections::BTreeMap;
 

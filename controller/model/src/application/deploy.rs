@@ -1,4 +1,4 @@
-//! Deploying: an application, its peer relations and its first units (`hook-model.md` 7.2).
+//! Deploying: an application, its peer relations and its first units (`docs/hook-model.md` 7.2).
 
 use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,

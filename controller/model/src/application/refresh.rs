@@ -1,4 +1,4 @@
-//! Refreshing: another charm for an application (`hook-model.md` 1.10).
+//! Refreshing: another charm for an application (`docs/hook-model.md` 1.10).
 
 use std::collections::BTreeMap;
 

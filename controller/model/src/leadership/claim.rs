@@ -1,4 +1,4 @@
-//! Claiming and renewing leadership (`hook-model.md` 7.4, `design.md` section 7).
+//! Claiming and renewing leadership (`docs/hook-model.md` 7.4, `docs/design/leases.md`).
 
 use periapt_host_api::{
     LeaderTerm, Refusal, RelationId,

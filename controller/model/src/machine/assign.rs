@@ -1,4 +1,4 @@
-//! The unit assigner: a machine for each principal unit (`hook-model.md` 7.2, `design.md` section 2).
+//! The unit assigner: a machine for each principal unit (`docs/hook-model.md` 7.2).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A model's configuration (`hook-model.md` 7.9).
+//! A model's configuration (`docs/hook-model.md` 7.9).
 
 use std::collections::BTreeMap;
 

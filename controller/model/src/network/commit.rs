@@ -1,4 +1,4 @@
-//! Opening and closing ports (`hook-model.md` 5.5). Conflicts are between all units of a machine.
+//! Opening and closing ports (`docs/hook-model.md` 5.5). Conflicts are between all units of a machine.
 
 use periapt_host_api::{
     ErrorCode, Refusal, UnitName,

@@ -1,4 +1,4 @@
-//! The firewall of each machine as it is wanted (`hook-model.md` 7.3): what its units have open, as far as their
+//! The firewall of each machine as it is wanted (`docs/hook-model.md` 7.3): what its units have open, as far as their
 //! applications are exposed or consumed by other models.
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -1,4 +1,4 @@
-//! Offers: made, consumed, removed; relations with them suspended and resumed (`hook-model.md` 2.2).
+//! Offers: made, consumed, removed; relations with them suspended and resumed (`docs/hook-model.md` 2.2).
 
 use std::{collections::BTreeSet, sync::Arc};
 

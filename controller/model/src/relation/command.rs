@@ -1,4 +1,4 @@
-//! Relations: made and removed (`hook-model.md` 2.1, 2.2).
+//! Relations: made and removed (`docs/hook-model.md` 2.1, 2.2).
 
 use std::sync::Arc;
 

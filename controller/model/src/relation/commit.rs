@@ -1,4 +1,4 @@
-//! Writes to bags and leader settings (`hook-model.md` 2.7).
+//! Writes to bags and leader settings (`docs/hook-model.md` 2.7).
 
 use periapt_host_api::{
     ErrorCode, Refusal,

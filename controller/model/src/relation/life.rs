@@ -1,4 +1,4 @@
-//! How relations go (`hook-model.md` 2.2).
+//! How relations go (`docs/hook-model.md` 2.2).
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ fn is_unmet(tx: &Transaction<'_>, relation: &Relation) -> bool {
 }
 
 /// Takes a relation away. Units that were in it and have not run their last hooks of it keep it, dead, for
-/// themselves (`hook-model.md` section 0).
+/// themselves (`docs/hook-model.md` section 0).
 fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
     let Some(relation) = tx.state.relation(id).cloned() else { return };
     if is_unmet(tx, &relation) || !forget_remote_members(tx, &relation) {

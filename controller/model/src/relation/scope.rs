@@ -1,4 +1,4 @@
-//! Entering and leaving a relation's scope (`hook-model.md` 2.3).
+//! Entering and leaving a relation's scope (`docs/hook-model.md` 2.3).
 
 use std::sync::Arc;
 

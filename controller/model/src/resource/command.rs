@@ -1,4 +1,4 @@
-//! Resources: an application's files, given with its deployment or attached later (`hook-model.md` 1.10).
+//! Resources: an application's files, given with its deployment or attached later (`docs/hook-model.md` 1.10).
 
 use std::collections::BTreeMap;
 

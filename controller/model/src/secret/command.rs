@@ -68,7 +68,7 @@ fn check_description(description: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses settings of type secret that name no secret of the model's users (`hook-model.md` 6.2), and writes the
+/// Refuses settings of type secret that name no secret of the model's users (`docs/hook-model.md` 6.2), and writes the
 /// others the one way in which charms read them.
 pub(crate) fn check_options<'a>(
     state: &ModelState,

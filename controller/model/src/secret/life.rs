@@ -1,4 +1,4 @@
-//! How secrets change and go (`hook-model.md` 5.9, S-6, S-8, S-10).
+//! How secrets change and go (`docs/hook-model.md` 5.9, S-6, S-8, S-10).
 
 use std::collections::BTreeSet;
 

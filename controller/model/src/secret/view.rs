@@ -1,4 +1,4 @@
-//! Secrets in a view: what own units own, read, or have read. Never content (`design.md` section 7).
+//! Secrets in a view: what own units own, read, or have read. Never content (`docs/design/secrets.md`).
 
 use std::collections::BTreeSet;
 

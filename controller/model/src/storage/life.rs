@@ -1,4 +1,4 @@
-//! How storage comes and goes (`hook-model.md` 5.8, U-42, L-6).
+//! How storage comes and goes (`docs/hook-model.md` 5.8, U-42, L-6).
 
 use std::sync::Arc;
 

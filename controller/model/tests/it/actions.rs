@@ -160,7 +160,7 @@ fn messages_of_one_task_are_bounded_whatever_its_agent_sends() {
     end(&mut world, task);
 }
 
-/// `hook-model.md` 1.3: the charm says it, unless whoever asks does.
+/// `docs/hook-model.md` 1.3: the charm says it, unless whoever asks does.
 #[test]
 fn beside_what_an_action_runs_is_for_the_operator_to_say() {
     let mut world = world();

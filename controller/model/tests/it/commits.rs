@@ -1,4 +1,4 @@
-//! Commits: what is taken, once, and what is refused (`design.md` section 3, items 6 and 7).
+//! Commits: what is taken, once, and what is refused (`docs/design/commit.md`).
 
 use periapt_host_api::{
     ErrorCode, LeaderTerm, RelationId,

@@ -1,4 +1,4 @@
-//! Settings (`hook-model.md` 6.2) and model configuration.
+//! Settings (`docs/hook-model.md` 6.2) and model configuration.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Firewalls of machines (`hook-model.md` 7.3), with a provider that only holds what it was told.
+//! Firewalls of machines (`docs/hook-model.md` 7.3), with a provider that only holds what it was told.
 
 use std::collections::{BTreeMap, BTreeSet};
 

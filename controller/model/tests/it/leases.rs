@@ -1,4 +1,4 @@
-//! Leadership (`hook-model.md` 7.4, `design.md` section 7).
+//! Leadership (`docs/hook-model.md` 7.4, `docs/design/leases.md`).
 
 use periapt_host_api::{
     ErrorCode, LeaderTerm, Refusal,

@@ -1,4 +1,4 @@
-//! Relating applications, and taking it back (`hook-model.md` 2.1, 2.2).
+//! Relating applications, and taking it back (`docs/hook-model.md` 2.1, 2.2).
 
 use periapt_host_api::{
     ErrorCode, RelationId,

@@ -1,4 +1,4 @@
-//! How units, applications and models go (`hook-model.md` 7.1).
+//! How units, applications and models go (`docs/hook-model.md` 7.1).
 
 use periapt_host_api::{
     ErrorCode, RelationId,

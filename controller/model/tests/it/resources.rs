@@ -1,4 +1,4 @@
-//! Resources: content for applications' files, and who may have it (`hook-model.md` 1.10, 7.7).
+//! Resources: content for applications' files, and who may have it (`docs/hook-model.md` 1.10, 7.7).
 
 use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, Refusal, ResourceName,

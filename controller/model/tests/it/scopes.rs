@@ -1,4 +1,4 @@
-//! Scopes and what entering them does (`hook-model.md` 2.3).
+//! Scopes and what entering them does (`docs/hook-model.md` 2.3).
 
 use periapt_host_api::{
     ErrorCode, RelationId,

@@ -1,4 +1,4 @@
-//! What `status` shows (`hook-model.md` 7.5).
+//! What `status` shows (`docs/hook-model.md` 7.5).
 
 use periapt_host_api::{
     commit::EarlyEffect,

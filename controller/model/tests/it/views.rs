@@ -1,4 +1,4 @@
-//! What a runner sees (`design.md` 3.3 and 7, `hook-model.md` 2.7).
+//! What a runner sees (`docs/design/views.md`, `docs/hook-model.md` 2.7).
 
 use periapt_host_api::{
     RelationId,

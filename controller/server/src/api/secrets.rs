@@ -39,7 +39,7 @@ pub(crate) async fn list(
     query.end()?;
     let (_, state) = readable(&durable, &who, &model)?;
     if asked.reveal {
-        // Reading a model is not reading its secrets (`hook-model.md` 7.8).
+        // Reading a model is not reading its secrets (`docs/hook-model.md` 7.8).
         check_access(&state, &who.0, ModelAccess::Admin)?;
     }
     let secrets: Vec<&Secret> = match selector {

@@ -14,7 +14,7 @@ const MAX_LOG_LINES: usize = 1_000_000;
 pub(super) const MAX_LOG_BYTES: u64 = 256 << 20;
 /// The most lines of one entity's status history.
 const MAX_STATUSES: usize = 1_000;
-/// The newest hooks of each unit (`design.md` section 9).
+/// The newest hooks of each unit (`docs/design/sandbox.md`).
 const MAX_HOOKS: usize = 50;
 /// How long hooks that failed are kept besides, in seconds.
 const FAILED_AGE: i64 = 7 * DAY;

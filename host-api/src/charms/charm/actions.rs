@@ -1,4 +1,4 @@
-//! The actions that a charm declares (`hook-model.md` 6.3).
+//! The actions that a charm declares (`docs/hook-model.md` 6.3).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The check of a charm's `containers` (`hook-model.md` M-5). No container runs here, but an invalid declaration is
+//! The check of a charm's `containers` (`docs/hook-model.md` M-5). No container runs here, but an invalid declaration is
 //! refused as in Juju.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The parser of metadata files (`hook-model.md` 6.1 and 6.2), as far as the engine uses them.
+//! The parser of metadata files (`docs/hook-model.md` 6.1 and 6.2), as far as the engine uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

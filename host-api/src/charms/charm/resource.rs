@@ -1,4 +1,4 @@
-//! Resources that a charm declares (`hook-model.md` 6.1).
+//! Resources that a charm declares (`docs/hook-model.md` 6.1).
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -1,4 +1,4 @@
-//! Storage that a charm declares (`hook-model.md` 6.1, M-4).
+//! Storage that a charm declares (`docs/hook-model.md` 6.1, M-4).
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,4 +1,4 @@
-//! A model's configuration: the settings that it stores, and the values that the engine reads (`hook-model.md` 7.9).
+//! A model's configuration: the settings that it stores, and the values that the engine reads (`docs/hook-model.md` 7.9).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -11,7 +11,7 @@ use crate::{
     network::Subnet,
 };
 
-/// The machines whose firewalls let in the open ports of exposed units (`hook-model.md` 7.3).
+/// The machines whose firewalls let in the open ports of exposed units (`docs/hook-model.md` 7.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirewallMode {

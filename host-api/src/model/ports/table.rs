@@ -1,4 +1,4 @@
-//! The open ports of one unit (`hook-model.md` 5.5). A hook applies its requests to a copy, and the controller
+//! The open ports of one unit (`docs/hook-model.md` 5.5). A hook applies its requests to a copy, and the controller
 //! applies the hook's changes to the stored table, by the same rules.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The changes of secrets in one hook's commit (`hook-model.md` 3.1, 5.9).
+//! The changes of secrets in one hook's commit (`docs/hook-model.md` 3.1, 5.9).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use super::{StatusInfo, WorkloadStatus};
 use crate::Timestamp;
 
-/// Returns the worst of the units' statuses, the first of equals (`hook-model.md` ST-2). An application without units
+/// Returns the worst of the units' statuses, the first of equals (`docs/hook-model.md` ST-2). An application without units
 /// is `unknown` since `otherwise_since`. Callers pass the units in order of their names.
 pub fn derive_application_status<'a>(
     units: impl IntoIterator<Item = &'a StatusInfo<WorkloadStatus>>,

@@ -1,4 +1,4 @@
-//! The status history of units, applications and machines, the oldest status first (`hook-model.md` 7.5, ST-3).
+//! The status history of units, applications and machines, the oldest status first (`docs/hook-model.md` 7.5, ST-3).
 
 use std::{fmt, str::FromStr};
 

@@ -304,7 +304,7 @@ pub struct MachineView {
     pub availability_zone: String,
     /// The port ranges that each unit on the machine has open, units of other applications included.
     pub ports: BTreeMap<UnitName, Vec<OpenedPorts>>,
-    /// The traffic that the machine's firewall should admit (`hook-model.md` 7.3).
+    /// The traffic that the machine's firewall should admit (`docs/hook-model.md` 7.3).
     #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
     pub ingress: IngressRules,
 }

@@ -1,4 +1,4 @@
-//! A script that an operator runs (`hook-model.md` C-9). Its context is a hook's, and so are its files; nothing of the
+//! A script that an operator runs (`docs/hook-model.md` C-9). Its context is a hook's, and so are its files; nothing of the
 //! charm's code is loaded, so it runs in this process, within the bounds of its language.
 
 use std::{sync::Arc, time::Duration};

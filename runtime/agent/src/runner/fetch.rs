@@ -1,4 +1,4 @@
-//! What a hook waits for while it runs: content that its keeper brings (`design.md` section 7).
+//! What a hook waits for while it runs: content that its keeper brings (`docs/design/secrets.md`).
 
 use std::{fs::File, sync::Arc, time::Duration};
 

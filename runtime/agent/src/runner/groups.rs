@@ -1,4 +1,4 @@
-//! Which actions run beside which: those of one group, on one machine, run one after the other (`hook-model.md` 1.3).
+//! Which actions run beside which: those of one group, on one machine, run one after the other (`docs/hook-model.md` 1.3).
 
 use std::{
     collections::BTreeMap,

@@ -181,7 +181,7 @@ pub(super) fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> 
     HookContext::new(inputs).map_err(|error| error.to_string())
 }
 
-/// Bytes from the operating system, never derived from anything (`design.md` section 9).
+/// Bytes from the operating system, never derived from anything (`docs/design/sandbox.md`).
 pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {

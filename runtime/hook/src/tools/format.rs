@@ -1,4 +1,4 @@
-//! Output formats (`hook-model.md` 5.1).
+//! Output formats (`docs/hook-model.md` 5.1).
 
 use serde_json::Value;
 

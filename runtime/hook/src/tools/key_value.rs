@@ -1,4 +1,4 @@
-//! `KEY=VALUE` arguments (`hook-model.md` 5.1).
+//! `KEY=VALUE` arguments (`docs/hook-model.md` 5.1).
 
 use std::collections::BTreeMap;
 

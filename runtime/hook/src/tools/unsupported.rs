@@ -3,11 +3,11 @@
 use super::Output;
 use crate::CallError;
 
-/// The tool for cloud credentials. Machines here belong to no cloud; the error is Juju's (`hook-model.md`
+/// The tool for cloud credentials. Machines here belong to no cloud; the error is Juju's (`docs/hook-model.md`
 /// 5.2).
 const CREDENTIALS: &str = "credential-get";
 
-/// Tools for subjects that a sandbox lacks, or that Juju itself dropped (`hook-model.md` section 0, 5.13).
+/// Tools for subjects that a sandbox lacks, or that Juju itself dropped (`docs/hook-model.md` section 0, 5.13).
 const NEVER: &[&str] = &[
     "add-metric",
     "juju-reboot",

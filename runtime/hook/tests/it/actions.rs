@@ -1,4 +1,4 @@
-//! Actions, through both interfaces (`hook-model.md` 5.10).
+//! Actions, through both interfaces (`docs/hook-model.md` 5.10).
 
 use periapt_hook::{CallError, ContextError, HookContext, OutputStream};
 use periapt_host_api::{TaskId, action::TaskStatus, commit::EarlyEffect, event::Event, view::TaskView};

@@ -1,4 +1,4 @@
-//! Resources, beside their table (`hook-model.md` 5.2).
+//! Resources, beside their table (`docs/hook-model.md` 5.2).
 
 use periapt_hook::{Answer, CallError, ResourceFile};
 use periapt_host_api::{Digest, resource::ResourceKey};

@@ -44,7 +44,7 @@ fn arrange(world: &mut World, given: &str) {
         ["dying", name] => world.relation(relation(name)).life = Life::Dying,
         ["suspended", name] => world.relation(relation(name)).suspended = true,
         // The relation's view is gone, and the unit's record stays, as the controller shows it
-        // (`hook-model.md` section 0).
+        // (`docs/hook-model.md` section 0).
         ["removed", "by", "force", name] => {
             let relation = world.relation(relation(name));
             relation.life = Life::Dead;

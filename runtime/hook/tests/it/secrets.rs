@@ -1,4 +1,4 @@
-//! Secrets: how content reaches a hook, and which records must not hold it (`hook-model.md` 5.9).
+//! Secrets: how content reaches a hook, and which records must not hold it (`docs/hook-model.md` 5.9).
 
 use periapt_hook::{Answer, CallError, GetMode, NewOwner, SecretMetadata};
 use periapt_host_api::secret::{SecretData, SecretKey, SecretRevision, Tracked};

@@ -1,4 +1,4 @@
-//! N, and the rules on actions in other sections: `hook-model.md` 1.13, 5.10, C-8.
+//! N, and the rules on actions in other sections: `docs/hook-model.md` 1.13, 5.10, C-8.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! I: a hook's effects happen wholly, in one request, or not at all (`hook-model.md` 3.1).
+//! I: a hook's effects happen wholly, in one request, or not at all (`docs/hook-model.md` 3.1).
 
 use periapt_host_api::{
     RelationId,

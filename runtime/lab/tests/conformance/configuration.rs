@@ -1,4 +1,4 @@
-//! D: configuration, the timer of update-status, reboots (`hook-model.md` U-3, U-20, U-43).
+//! D: configuration, the timer of update-status, reboots (`docs/hook-model.md` U-3, U-20, U-43).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! X: relations across models (`hook-model.md` 2.2, L-3, 5.4, 7.3): `a` in one model requires an interface that `b`
+//! X: relations across models (`docs/hook-model.md` 2.2, L-3, 5.4, 7.3): `a` in one model requires an interface that `b`
 //! in another model provides.
 
 use periapt_host_api::{

@@ -1,5 +1,5 @@
 //! A day of leases, retries, timers and time-outs in seconds, with clock changes and paused processes
-//! (`hook-model.md` 1.9, U-20, D-3).
+//! (`docs/hook-model.md` 1.9, U-20, D-3).
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Scripts that operators run in a hook context of a unit: `hook-model.md` C-9, U-22, rule 12.
+//! Scripts that operators run in a hook context of a unit: `docs/hook-model.md` C-9, U-22, rule 12.
 
 use std::time::Duration;
 

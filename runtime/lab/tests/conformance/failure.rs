@@ -1,4 +1,4 @@
-//! C: failed hooks, retries and `resolved` (`hook-model.md` 1.9).
+//! C: failed hooks, retries and `resolved` (`docs/hook-model.md` 1.9).
 
 use std::time::Duration;
 

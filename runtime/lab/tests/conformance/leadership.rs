@@ -1,4 +1,4 @@
-//! K: leadership, and how long a unit may rely on it (`hook-model.md` 7.4).
+//! K: leadership, and how long a unit may rely on it (`docs/hook-model.md` 7.4).
 
 use std::time::Duration;
 

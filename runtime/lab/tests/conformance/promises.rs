@@ -28,7 +28,7 @@ fn counted(traced: &Traced) -> Option<(u64, bool)> {
     Some((found, is("relation-set", "count=").is_some()))
 }
 
-/// Checks that each hook finds the count of the last committed one of its unit (`design.md` section 3, item 4). Returns
+/// Checks that each hook finds the count of the last committed one of its unit (`docs/design/commit.md`). Returns
 /// the number of checked hooks.
 fn check_counts(trace: &[Traced]) -> Result<usize, TestCaseError> {
     let mut left: BTreeMap<&UnitName, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! B: agents that die between any two steps (`hook-model.md` section 0, 1.6).
+//! B: agents that die between any two steps (`docs/hook-model.md` section 0, 1.6).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! F: hooks in relations (`hook-model.md` 2.5, 2.6).
+//! F: hooks in relations (`docs/hook-model.md` 2.5, 2.6).
 
 use periapt_host_api::{
     UnitName,

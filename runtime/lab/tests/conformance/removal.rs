@@ -1,4 +1,4 @@
-//! Removal and subordinates (`hook-model.md` 1.12, R-16 to R-18, section 0).
+//! Removal and subordinates (`docs/hook-model.md` 1.12, R-16 to R-18, section 0).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! G: scopes as running units and their remote sides see them (`hook-model.md` 2.2 to 2.4).
+//! G: scopes as running units and their remote sides see them (`docs/hook-model.md` 2.2 to 2.4).
 
 use periapt_host_api::{
     ErrorCode,

@@ -270,7 +270,7 @@ fn a_users_secret_is_read_once_it_is_granted() {
     assert_eq!(scene.said(), ["hunter2"]);
 }
 
-/// Content in the open is in no view and in no stored entity (`design.md` section 7).
+/// Content in the open is in no view and in no stored entity (`docs/design/secrets.md`).
 #[test]
 fn no_view_and_no_store_holds_content() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! A: start-up and the ordinary sequence (`hook-model.md` 1.8).
+//! A: start-up and the ordinary sequence (`docs/hook-model.md` 1.8).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! I and O: a charm's stored state for its unit (`hook-model.md` 3.1, 5.11).
+//! I and O: a charm's stored state for its unit (`docs/hook-model.md` 3.1, 5.11).
 
 use periapt_host_api::{
     record::{HookStep, Operation},

@@ -1,4 +1,4 @@
-//! Storage (`conformance.md` L, `hook-model.md` 1.7 rule 13, U-40, U-42, 5.8).
+//! Storage (`docs/conformance.md` L, `docs/hook-model.md` 1.7 rule 13, U-40, U-42, 5.8).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! J and O: ports, configuration and statuses, as hooks of a running unit read them
-//! (`hook-model.md` 5).
+//! (`docs/hook-model.md` 5).
 
 use periapt_host_api::{
     command::{Command, Deploy, Placement},

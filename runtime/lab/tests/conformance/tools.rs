@@ -1,4 +1,4 @@
-//! H: the relation tools in hooks of a running unit (`hook-model.md` 2.7 to 2.9, 5.1). The table of hook tools has
+//! H: the relation tools in hooks of a running unit (`docs/hook-model.md` 2.7 to 2.9, 5.1). The table of hook tools has
 //! their outputs; these tests need a model around them.
 
 use crate::bench::{Related, bag_of, printed, told, tries};

@@ -161,7 +161,7 @@ impl Executor {
             About::BeginAction(run) => Then::RunAction(run),
             _ => Then::Look,
         };
-        // A unit sees its own last commit (design.md section 3, item 4).
+        // A unit sees its own last commit (`docs/design/commit.md`).
         self.await_view(Awaited::Reached { seq: commit.record.seq }, then, step);
     }
 

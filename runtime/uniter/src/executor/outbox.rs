@@ -14,7 +14,7 @@ mod weight;
 
 pub use weight::early_bytes;
 
-/// How long an effect waits for a commit to go with (`design.md` section 3), so that a short hook costs one
+/// How long an effect waits for a commit to go with (`docs/design/commit.md`), so that a short hook costs one
 /// request.
 const WAITS: Duration = Duration::from_millis(50);
 

@@ -5,7 +5,7 @@ use periapt_host_api::OperationId;
 use super::{Command, Executor, Phase, RunReport, Step, Tried, turn::Due};
 use crate::{Decision, Jitter};
 
-/// A hook that had this many runners die under it is a hook error (`design.md` section 5).
+/// A hook that had this many runners die under it is a hook error (`docs/design/sandbox.md`).
 const DEATHS: u32 = 3;
 
 /// What author and operator read of such a hook.

@@ -1,4 +1,4 @@
-//! What follows a charm that was, or could not be, brought into place (`hook-model.md` 1.10).
+//! What follows a charm that was, or could not be, brought into place (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{
     Timestamp,

@@ -1,4 +1,4 @@
-//! What follows each committed hook (`hook-model.md` 1.5).
+//! What follows each committed hook (`docs/hook-model.md` 1.5).
 
 use periapt_host_api::{
     ApplicationName, UnitName,

@@ -1,4 +1,4 @@
-//! What runs next in one relation (`hook-model.md` 2.5).
+//! What runs next in one relation (`docs/hook-model.md` 2.5).
 
 use periapt_host_api::{UnitName, event::Event};
 

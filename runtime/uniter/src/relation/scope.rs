@@ -1,4 +1,4 @@
-//! Entering and leaving the scopes of relations (`hook-model.md` 2.3).
+//! Entering and leaving the scopes of relations (`docs/hook-model.md` 2.3).
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const MAX_SCOPES_LEFT: usize = 20;
 const IMPLICIT: &str = "juju-info";
 
 /// Enters the scopes of all relations that the unit should be in. Entering and "created is due" are one write
-/// (section 0 of `hook-model.md`, R-28).
+/// (section 0 of `docs/hook-model.md`, R-28).
 pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
     let mut progress = Progress::after(subject.record());
     for relation in subject.view.relations.values() {

@@ -1,4 +1,4 @@
-//! Bringing a charm into place: upgrades, and what could not be brought (`hook-model.md` 1.10).
+//! Bringing a charm into place: upgrades, and what could not be brought (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{Timestamp, record::Operation};
 

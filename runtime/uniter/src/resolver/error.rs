@@ -1,4 +1,4 @@
-//! A failed hook: retry, resolve, or wait (`hook-model.md` 1.9).
+//! A failed hook: retry, resolve, or wait (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{
     Timestamp,

@@ -1,4 +1,4 @@
-//! Leadership: accepted, resigned, and what those hear who do not lead (`hook-model.md` 1.7 rule 8).
+//! Leadership: accepted, resigned, and what those hear who do not lead (`docs/hook-model.md` 1.7 rule 8).
 
 use periapt_host_api::{
     Timestamp,

@@ -1,4 +1,4 @@
-//! Winding up a dying unit (`hook-model.md` 1.7 rules 1 and 17a, 1.12).
+//! Winding up a dying unit (`docs/hook-model.md` 1.7 rules 1 and 17a, 1.12).
 
 use periapt_host_api::{Timestamp, event::Event, record::Operation, status::Life};
 

@@ -1,4 +1,4 @@
-//! Secrets that expired, are to be rotated, changed, or are read by nobody any more (`hook-model.md` 1.7 rule 10,
+//! Secrets that expired, are to be rotated, changed, or are read by nobody any more (`docs/hook-model.md` 1.7 rule 10,
 //! 5.9).
 
 use periapt_host_api::{

@@ -1,4 +1,4 @@
-//! Storage: attached, detached, waited for (`hook-model.md` 1.7 rule 13).
+//! Storage: attached, detached, waited for (`docs/hook-model.md` 1.7 rule 13).
 
 use periapt_host_api::{
     StorageId, Timestamp,

@@ -1,4 +1,4 @@
-//! What a hook absorbed is told with it (`hook-model.md` section 0).
+//! What a hook absorbed is told with it (`docs/hook-model.md` section 0).
 
 use periapt_host_api::event::Event;
 

@@ -1,4 +1,4 @@
-//! Hook failure, retry, resolve (`hook-model.md` 1.9).
+//! Hook failure, retry, resolve (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{
     Timestamp,

@@ -1,4 +1,4 @@
-//! Leadership as the uniter sees it (`hook-model.md` 1.5, 1.7 rule 8).
+//! Leadership as the uniter sees it (`docs/hook-model.md` 1.5, 1.7 rule 8).
 
 use periapt_host_api::{command::ResolveMode, event::Event};
 use periapt_uniter::{Decision, HookEnd};

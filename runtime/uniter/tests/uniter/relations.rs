@@ -1,4 +1,4 @@
-//! What runs in relations, and in which order (`hook-model.md` 2.2 to 2.6).
+//! What runs in relations, and in which order (`docs/hook-model.md` 2.2 to 2.6).
 
 use periapt_host_api::{
     UnitName,

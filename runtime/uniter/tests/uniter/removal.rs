@@ -1,4 +1,4 @@
-//! Teardown (`hook-model.md` 1.12, U-23, U-39, U-40).
+//! Teardown (`docs/hook-model.md` 1.12, U-23, U-39, U-40).
 
 use periapt_uniter::Decision;
 

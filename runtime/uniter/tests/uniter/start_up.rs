@@ -1,4 +1,4 @@
-//! Start-up, crash recovery, and units that are not ours (`hook-model.md` 1.6, 1.8).
+//! Start-up, crash recovery, and units that are not ours (`docs/hook-model.md` 1.6, 1.8).
 
 use periapt_host_api::{
     event::Event,

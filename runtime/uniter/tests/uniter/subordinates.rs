@@ -1,4 +1,4 @@
-//! Relations of container scope (`hook-model.md` ).
+//! Relations of container scope (`docs/hook-model.md` ).
 
 use periapt_host_api::{UnitName, status::Life};
 

@@ -1,4 +1,4 @@
-//! Charm upgrades (`hook-model.md` 1.10).
+//! Charm upgrades (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{command::ResolveMode, record::Operation, status::AgentStatus};
 use periapt_uniter::Decision;

@@ -1,4 +1,4 @@
-//! What charms store for their units (`hook-model.md` 5.11).
+//! What charms store for their units (`docs/hook-model.md` 5.11).
 
 use periapt_host_api::{
     ErrorCode, Refusal,
