@@ -1,4 +1,5 @@
-//! Checks that the documents name existing things: commands, links, error pages, and the paths of the map.
+//! Checks that the documents name existing things (commands, links, error pages, the paths of the map), and that the
+//! documents which comments cite exist.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -23,7 +24,7 @@ fn read(path: &str) -> String {
 /// Returns all Markdown files of the documentation, relative to the root.
 fn documents() -> Vec<String> {
     let mut documents: Vec<String> =
-        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(str::to_owned).into();
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned).into();
     let mut directories = vec!["docs".to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(root().join(&directory)).unwrap() {
@@ -91,7 +92,100 @@ fn every_path_that_the_map_names_exists() {
     assert!(checked > 20, "only {checked} paths were found: the search is broken");
 }
 
-/// Appends the text of all Rust files below a directory of the repository.
+/// The files with comments below a directory of the repository.
+fn commented(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_str().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            // Templates become the beginning of a charm elsewhere: what they cite lies beside them there.
+            if !["target", "templates", "node_modules"].contains(&name) && !name.starts_with('.') {
+                commented(&path, into);
+            }
+        } else if ["rs", "yaml", "toml", "wit"].iter().any(|end| name.ends_with(&format!(".{end}"))) {
+            into.push(path);
+        }
+    }
+}
+
+/// The comment on a line; none: it has none, or one behind code.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("//").or_else(|| line.strip_prefix("# "))
+}
+
+/// The documents that a comment names, each with what follows it. The text of a link is none: its target is.
+fn cited(comment: &str) -> impl Iterator<Item = (&str, &str)> {
+    comment.match_indices(".md").filter_map(|(at, end)| {
+        let (before, after) = (comment.get(..at)?, comment.get(at + end.len()..)?);
+        let in_path = |character: char| character.is_ascii_alphanumeric() || "_-./".contains(character);
+        let start = before.rfind(|character| !in_path(character)).map_or(0, |place| place + 1);
+        let text_of_a_link = comment.get(..start)?.ends_with('[');
+        let longer = after.starts_with(|character: char| character.is_ascii_alphanumeric());
+        (start < at && !text_of_a_link && !longer).then_some((comment.get(start..at + end.len())?, after))
+    })
+}
+
+#[test]
+fn every_document_that_a_comment_cites_is_in_the_repository() {
+    let mut files = Vec::new();
+    commented(&root(), &mut files);
+    let mut checked = 0;
+    let mut missing = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for line in text.lines() {
+            for (document, _) in comment(line).into_iter().flat_map(cited) {
+                checked += 1;
+                if !root().join(document).exists() && !file.parent().unwrap().join(document).exists() {
+                    missing.push(format!("{}: {document}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "these comments cite what is not in the repository: {missing:#?}");
+    assert!(checked > 100, "only {checked} citations were found: the search is broken");
+}
+
+#[test]
+fn every_section_and_rule_of_the_hook_model_that_a_comment_cites_is_there() {
+    let model = read("docs/hook-model.md");
+    let headings: BTreeSet<_> = model
+        .lines()
+        .filter_map(|line| line.strip_prefix("## ").or_else(|| line.strip_prefix("### ")))
+        .filter_map(|heading| heading.split(' ').next())
+        .collect();
+    let mut files = Vec::new();
+    commented(&root(), &mut files);
+    let mut checked = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for (document, after) in text.lines().filter_map(comment).flat_map(cited) {
+            if document != "docs/hook-model.md" {
+                continue;
+            }
+            // `docs/hook-model.md` 1.7, U-12, section 0)
+            let words = after.trim_start_matches('`').split(|character: char| " ,;:()".contains(character));
+            let mut words = words.map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty());
+            let Some(first) = words.find(|word| !["section", "sections", "rule"].contains(word)) else {
+                continue;
+            };
+            let known = match first.split_once('-') {
+                Some((letters, _)) if letters.chars().all(|letter| letter.is_ascii_uppercase()) => {
+                    model.contains(&format!("- **{first}**"))
+                }
+                _ if first.starts_with(|digit: char| digit.is_ascii_digit()) => headings.contains(first),
+                _ => continue,
+            };
+            assert!(known, "{} cites {first} of the hook model, which is not there", file.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 100, "only {checked} citations were found: the search is broken");
+}
+
+/// The text of all Rust files below a directory of ours.
 fn sources(directory: &Path, into: &mut String) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();

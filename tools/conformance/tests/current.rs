@@ -34,6 +34,17 @@ fn every_rule_is_shown_or_says_what_is_done_instead() {
     assert!(bare.is_empty(), "nothing shows these rules: {bare:?}");
 }
 
+#[test]
+fn every_rule_stands_once_in_the_hook_model() {
+    let model = std::fs::read_to_string(root().join("docs/hook-model.md")).unwrap();
+    let defined = model.lines().filter_map(|line| line.strip_prefix("- **")?.split_once("**"));
+    let mut defined: Vec<_> = defined.map(|(id, _)| id.to_owned()).collect();
+    let mut listed: Vec<_> = Rules::read(&root()).unwrap().all().map(|rule| rule.id.clone()).collect();
+    defined.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(defined, listed, "docs/hook-model.md and tools/conformance/rules.yaml have the same rules");
+}
+
 /// How many rules the hook model has of each letter.
 const RULES: &[(&str, usize)] = &[
     ("U", 48),
