@@ -43,6 +43,24 @@ bench: setup ## Measure hooks, host calls and commits beside their baselines (`m
 model-check: setup ## Visit every state of small models, and see that removal always ends (an hour)
 	tools/model-check
 
+# Where `make install` puts everything; packages say DESTDIR, too.
+PREFIX ?= /usr/local
+
+.PHONY: install
+install: setup ## Install the binary, completions, manual pages and units below PREFIX (/usr/local)
+	tools/install --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
+
+.PHONY: deb
+deb: setup ## Make a Debian package in target
+	tools/deb
+
+.PHONY: image
+image: setup ## Make an OCI image with podman or docker
+	rm -rf target/image
+	tools/install --prefix /usr --destdir target/image
+	engine=$$(command -v podman || command -v docker) || { echo 'make image: neither podman nor docker is here' >&2; exit 1; }
+	"$$engine" build -t periapt -f packaging/Containerfile target/image
+
 .PHONY: lint
 lint: setup ## Check formatting, clippy and documentation, warnings denied
 	tools/lint

@@ -25,7 +25,7 @@ fn read(path: &str) -> String {
 fn documents() -> Vec<String> {
     let mut documents: Vec<String> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned).into();
-    let mut directories = vec!["docs".to_owned()];
+    let mut directories = vec!["docs".to_owned(), "packaging".to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(root().join(&directory)).unwrap() {
             let entry = entry.unwrap();
@@ -83,7 +83,7 @@ fn every_path_that_the_map_names_exists() {
     let text = read("ARCHITECTURE.md");
     let mut checked = 0;
     for quoted in between(&text, "`", '`') {
-        let rooms = ["host-api/", "runtime/", "controller/", "cli/", "charms/", "tests/", "tools/", "docs/"];
+        let rooms = ["host-api/", "runtime/", "controller/", "cli/", "charms/", "tests/", "tools/", "docs/", "packaging/"];
         if rooms.iter().any(|room| quoted.starts_with(room)) && !quoted.contains('*') {
             assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which is not there");
             checked += 1;
