@@ -58,6 +58,10 @@ fn the_first_screen_of_the_readme_has_the_two_commands_and_make_knows_them() {
         assert!(makefile.contains(&format!("\n{command}:")), "the Makefile has no target {command}");
     }
     assert!(read(".ci/run").contains("make test"), "CI passes the tests the way the README says");
+    assert!(
+        read(".github/workflows/ci.yml").contains("run: bash .ci/run\n"),
+        "the workflow runs what everybody can run before a push"
+    );
 }
 
 #[test]
