@@ -13,11 +13,11 @@ help: ## List the targets
 	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 .PHONY: demo
-demo: setup ## Deploy, relate and scale two charms in a temporary place, and kill things
+demo: ## Deploy, relate and scale two charms in a temporary place, and kill things
 	tools/demo
 
 .PHONY: demo-bundle
-demo-bundle: setup ## Deploy a bundle, back up and restore, replace certificates, gather logs
+demo-bundle: ## Deploy a bundle, back up and restore, replace certificates, gather logs
 	tools/demo-bundle
 
 .PHONY: demo-python
@@ -47,15 +47,18 @@ model-check: setup ## Visit every state of small models, and see that removal al
 PREFIX ?= /usr/local
 
 .PHONY: install
-install: setup ## Install the binary, completions, manual pages and units below PREFIX (/usr/local)
+install: ## Install the binary, completions, manual pages and units below PREFIX (/usr/local)
+	tools/setup install && tools/rocksdb
 	tools/install --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
 
 .PHONY: deb
-deb: setup ## Make a Debian package in target
+deb: ## Make a Debian package in target
+	tools/setup install && tools/rocksdb
 	tools/deb
 
 .PHONY: image
-image: setup ## Make an OCI image with podman or docker
+image: ## Make an OCI image with podman or docker
+	tools/setup install && tools/rocksdb
 	rm -rf target/image
 	tools/install --prefix /usr --destdir target/image
 	engine=$$(command -v podman || command -v docker) || { echo 'make image: neither podman nor docker is here' >&2; exit 1; }
