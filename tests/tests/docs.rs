@@ -87,7 +87,17 @@ fn every_path_that_the_map_names_exists() {
     let text = read("ARCHITECTURE.md");
     let mut checked = 0;
     for quoted in between(&text, "`", '`') {
-        let rooms = ["host-api/", "runtime/", "controller/", "cli/", "charms/", "tests/", "tools/", "docs/", "packaging/"];
+        let rooms = [
+            "host-api/",
+            "runtime/",
+            "controller/",
+            "cli/",
+            "charms/",
+            "tests/",
+            "tools/",
+            "docs/",
+            "packaging/",
+        ];
         if rooms.iter().any(|room| quoted.starts_with(room)) && !quoted.contains('*') {
             assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which is not there");
             checked += 1;
