@@ -6,9 +6,13 @@ use crate::{Found, List, Promise, Row};
 
 const HEAD: &str = "# Conformance
 
-What charms can observe, row by row, and which test shows it. A test, or a case of a hook tool's table, shows a row when its name begins with the row's id, wherever it stands; [testing.md](testing.md) says how to add one. [rules.md](rules.md) goes by the rules of the hook model.
+What charms can observe, row by row, and which test shows it. A test, or a case of a hook tool's
+table, shows a row when its name begins with the row's id, wherever it stands;
+[testing.md](testing.md) says how to add one. [rules.md](rules.md) goes by the rules of the hook
+model.
 
-This page is generated: `cargo run -p periapt-conformance` writes it anew, and a test says when it is behind.
+This page is generated: `cargo run -p periapt-conformance` writes it anew, and a test says when it
+is behind.
 ";
 
 /// The page of a list and its tests.

@@ -16,9 +16,12 @@ const RULES: &str = "tools/conformance/rules.yaml";
 
 const HEAD: &str = "# Rules
 
-The rules of the [hook model](hook-model.md), and what shows each: rows of [conformance.md](conformance.md), tests, and cases of hook tools' tables. A test whose name begins with a rule's id is found by itself; [testing.md](testing.md) says more.
+The rules of the [hook model](hook-model.md), and what shows each: rows of
+[conformance.md](conformance.md), tests, and cases of hook tools' tables. A test whose name begins
+with a rule's id is found by itself; [testing.md](testing.md) says more.
 
-This page is generated: `cargo run -p periapt-conformance` writes it anew, and a test says when it is behind.
+This page is generated: `cargo run -p periapt-conformance` writes it anew, and a test says when it
+is behind.
 ";
 
 /// All rules, in order.

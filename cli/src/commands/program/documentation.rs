@@ -72,7 +72,8 @@ fn unset() -> Command {
 pub(crate) fn markdown() -> String {
     let mut text = String::from(
         "# The command line\n\n\
-         Written by `periapt documentation`; `periapt help COMMAND` shows the same. Options of all commands stand here alone.\n\n",
+         Written by `periapt documentation`; `periapt help COMMAND` shows the same. Options of all commands\n\
+         stand here alone.\n\n",
     );
     let root = commands();
     section(&mut text, &root);
