@@ -82,6 +82,95 @@ fn every_link_of_every_document_leads_somewhere() {
     assert!(checked > 10, "only {checked} links were found: the search is broken");
 }
 
+/// All Markdown files below a directory of the repository.
+fn markdown(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_str().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            if !["target", "node_modules"].contains(&name) && !name.starts_with('.') {
+                markdown(&path, into);
+            }
+        } else if name.ends_with(".md") {
+            into.push(path);
+        }
+    }
+}
+
+/// How many columns a line of prose has at most.
+const COLUMNS: usize = 100;
+
+/// Whether a line of prose could be broken before it is too long: at a blank that is neither in code nor in a link.
+fn breaks(line: &str) -> bool {
+    let text =
+        line.trim_start().trim_start_matches(|mark: char| "-*+.)".contains(mark) || mark.is_ascii_digit());
+    let (mut code, mut brackets) = (false, 0_u32);
+    text.trim_start().chars().any(|character| {
+        match character {
+            '`' => code = !code,
+            '[' | '(' if !code => brackets += 1,
+            ']' | ')' if !code => brackets = brackets.saturating_sub(1),
+            _ => {}
+        }
+        character == ' ' && !code && brackets == 0
+    })
+}
+
+/// The lines of a document that are too long. Tables, headings and code are as wide as they are.
+fn too_long(text: &str) -> Vec<usize> {
+    let mut fence = None;
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let bare = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) => {
+                let prose = !bare.starts_with(['|', '#']) && !line.starts_with("    ");
+                if prose && line.chars().count() > COLUMNS && breaks(line) {
+                    found.push(index + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn prose_in_markdown_is_wrapped() {
+    let mut files = Vec::new();
+    markdown(&root(), &mut files);
+    let mut long = Vec::new();
+    for file in &files {
+        let lines = too_long(&fs::read_to_string(file).unwrap());
+        long.extend(lines.iter().map(|line| format!("{}:{line}", file.display())));
+    }
+    assert!(long.is_empty(), "these lines have more than {COLUMNS} columns: {long:#?}");
+    assert!(files.len() > 100, "only {} documents were found: the search is broken", files.len());
+}
+
+#[test]
+fn a_line_that_is_too_long_is_found_and_what_cannot_be_broken_is_not() {
+    let words = "word ".repeat(21);
+    assert_eq!(too_long(&words), [1]);
+    assert_eq!(too_long(&format!("short\n\n- {words}")), [3]);
+    let unbroken = "x".repeat(120);
+    for text in [
+        format!("```\n{words}\n```"),
+        format!("| {words} |"),
+        format!("# {words}"),
+        format!("    {words}"),
+        format!("- [{words}]({unbroken})"),
+        format!("`{words}`"),
+        unbroken,
+    ] {
+        assert_eq!(too_long(&text), [0; 0], "{text}");
+    }
+}
+
 #[test]
 fn every_path_that_the_map_names_exists() {
     let text = read("ARCHITECTURE.md");
