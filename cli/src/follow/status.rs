@@ -69,7 +69,12 @@ impl<'a> StatusFollower<'a> {
                 outcome: Outcome::NothingHappened,
             });
         };
-        while let Some(Some(next)) = stream.next().now_or_never() {
+        while let Some(next) = stream.next().now_or_never() {
+            let Some(next) = next else {
+                // An ended stream must not be asked again: the next attempt opens another one.
+                self.stream = None;
+                break;
+            };
             newest = next.or(newest);
         }
         newest
