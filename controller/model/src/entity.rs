@@ -1,4 +1,4 @@
-//! What the controller keeps: the kinds of entities, each declared once, in `kinds.rs`, with its key, its place in a
+//! The kinds of entities that the controller keeps, each declared once, in `kinds.rs`, with its key, its place in a
 //! model's state, and what is derived from it. From the declaration follow
 //!
 //! - here: [`Entity`], [`EntityKey`] and [`ModelKey`] with their stored forms (the names of kinds and keys in kebab-case),

@@ -204,13 +204,14 @@ impl Executor {
         matches!(self.phase, Phase::Committing(_))
     }
 
-    /// Whether a commit that says how a run ended has no answer yet. It may still wait for the early items before it.
+    /// Returns whether a commit of a finished run has no answer yet. The commit may still wait for the early items before it.
     pub fn is_committing_a_run(&self) -> bool {
         matches!(&self.phase, Phase::Committing(committing) if committing.is_of_a_run())
     }
 
-    /// Returns whether a frame can change what it does next. While a hook runs or a commit has no answer, none does: what
-    /// follows is decided on the newest view.
+    /// Returns whether the executor decides again when a frame touches its [dependencies](Dependency). While a hook runs or
+    /// a commit has no answer it does not: the next decision is made on the newest view. A change of the unit itself, such as
+    /// a cancelled task, always reaches the executor.
     pub fn waits_for_frames(&self) -> bool {
         match self.phase {
             Phase::Resting { .. } | Phase::Charm(_) | Phase::Turn(_) | Phase::Refused { .. } => true,

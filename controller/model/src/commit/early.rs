@@ -1,4 +1,4 @@
-//! What left a hook early: statuses, versions, log lines (`docs/design/commit.md`).
+//! The early effects of hooks: statuses, versions, log lines (`docs/design/commit.md`).
 
 use periapt_host_api::{
     ErrorCode, Refusal,

@@ -36,7 +36,7 @@ pub fn check_access(state: &ModelState, caller: &Caller, needed: ModelAccess) ->
     }
 }
 
-/// What a caller may do with an offer (`docs/hook-model.md` 7.8). Who administers its model administers it; there are no
+/// Returns the access of a caller to an offer (`docs/hook-model.md` 7.8). An administrator of its model has all; there are no
 /// grants of less yet.
 pub fn offer_access(state: &ModelState, _: &Offer, caller: &Caller) -> Option<OfferAccess> {
     match model_access(state, caller)? {

@@ -1,4 +1,4 @@
-//! How offers go, and applications of other models (`docs/hook-model.md` 2.2, L-3).
+//! The removal of offers and of applications of other models (`docs/hook-model.md` 2.2, L-3).
 
 use std::sync::Arc;
 

@@ -102,7 +102,7 @@ impl Cross {
     }
 }
 
-/// How far an alive relation has come (`docs/hook-model.md` 2.2).
+/// The progress of an alive relation (`docs/hook-model.md` 2.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationProgress {

@@ -1,4 +1,4 @@
-//! How relations go (`docs/hook-model.md` 2.2).
+//! The removal of relations (`docs/hook-model.md` 2.2).
 
 use std::sync::Arc;
 

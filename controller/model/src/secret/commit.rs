@@ -1,4 +1,4 @@
-//! What a hook changed in secrets (`docs/hook-model.md` 5.9): in the order create, update, track, grant and revoke,
+//! The changes that a hook made to secrets (`docs/hook-model.md` 5.9): in the order create, update, track, grant and revoke,
 //! remove (C-4), and all in the hook's one commit.
 
 use std::collections::BTreeMap;

@@ -319,7 +319,7 @@ impl<T: Topic> Drop for Seat<T> {
         if let Some(crowd) = of_model.get_mut(&self.topic) {
             crowd.seats.remove(&self.number);
             if crowd.seats.is_empty() {
-                // Whoever comes and goes all the time leaves nothing behind.
+                // Otherwise a client that opens and closes streams would leave an entry for each.
                 if let Some(due) = crowd.due {
                     crowds.due.remove(&(due, self.topic.clone()));
                 }
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_and_goes_leaves_nothing_behind() {
+    async fn a_subscriber_that_comes_and_goes_leaves_no_entry() {
         let bell = Bell::<LogOf>::default();
         let (old, new) = (wrote(1, model(1)), wrote(2, model(1)));
         for _ in 0..100 {

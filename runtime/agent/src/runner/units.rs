@@ -89,7 +89,7 @@ impl Drop for Ends {
     }
 }
 
-/// Lets other work have its turn after some units, of which this is the number.
+/// Yields to other tasks after each [`AT_A_TIME`] units. `count` is the number of units before this one.
 async fn give_way(count: usize) {
     if count % AT_A_TIME == AT_A_TIME - 1 {
         tokio::task::yield_now().await;

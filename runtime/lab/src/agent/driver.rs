@@ -159,7 +159,7 @@ impl Driver {
         !self.tasks.is_empty() || self.flown.is_some() || self.executor.is_in_flight()
     }
 
-    /// Returns whether a frame can change what its executor does next.
+    /// Returns whether the executor decides again when a frame touches its dependencies.
     pub(super) fn waits_for_frames(&self) -> bool {
         self.executor.waits_for_frames()
     }

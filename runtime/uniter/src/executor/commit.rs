@@ -60,7 +60,7 @@ enum Sending {
 }
 
 impl Committing {
-    /// Whether it says how a run ended.
+    /// Returns whether the commit reports the end of a run.
     pub(super) fn is_of_a_run(&self) -> bool {
         matches!(self.about, About::Hook { .. } | About::Action { .. } | About::RefusedAction)
     }
