@@ -69,12 +69,7 @@ impl<'a> StatusFollower<'a> {
                 outcome: Outcome::NothingHappened,
             });
         };
-        while let Some(next) = stream.next().now_or_never() {
-            let Some(next) = next else {
-                // An ended stream must not be asked again: the next attempt opens another one.
-                self.stream = None;
-                break;
-            };
+        while let Some(Some(next)) = stream.next().now_or_never() {
             newest = next.or(newest);
         }
         newest

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use periapt_host_api::api::MAX_LINE_BYTES;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{Client, Outcome, Result, error::chain};
 
-/// A stream of values. It ends when the controller ends it, or after one error.
+/// A stream of values. It ends when the controller ends it, or after one error. It may be polled after its end.
 pub type NdJson<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
 
 /// The error that ends a stream of lines early.
@@ -28,7 +28,7 @@ where
     T: DeserializeOwned + Send + 'static,
 {
     let lines = Some(Lines { body, buffer: BytesMut::new(), searched: 0, limit: MAX_LINE_BYTES });
-    Box::pin(stream::unfold((lines, client), |(lines, client)| async move {
+    let values = stream::unfold((lines, client), |(lines, client)| async move {
         let mut lines = lines?;
         let value = match lines.next().await {
             Ok(None) => return None,
@@ -44,7 +44,9 @@ where
             }
             Err(LineError::Unreadable(reason)) => Some((Err(client.protocol(reason)), (None, client))),
         }
-    }))
+    });
+    // A caller may ask an ended stream again.
+    Box::pin(values.fuse())
 }
 
 /// Splits a body into lines.

@@ -34,7 +34,7 @@ impl Client {
     ) -> Result<NdJson<Frame>> {
         let lines = self.watch_lines(agent, model, position).await?;
         let state = (lines, FrameLines::default(), self.clone());
-        Ok(Box::pin(stream::unfold(state, |(mut lines, mut begun, client)| async move {
+        let frames = stream::unfold(state, |(mut lines, mut begun, client)| async move {
             loop {
                 let frame = match lines.next().await? {
                     Ok(line) => begun.take(line).map_err(|lost| client.protocol(lost.to_string())),
@@ -44,7 +44,8 @@ impl Client {
                     return Some((frame, (lines, begun, client)));
                 }
             }
-        })))
+        });
+        Ok(Box::pin(frames.fuse()))
     }
 
     /// Streams the lines of these frames. A frame that is too large for one line takes several.
