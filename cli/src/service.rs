@@ -29,7 +29,7 @@ pub(crate) fn told(result: Result<()>) -> Result<()> {
 
 fn say(word: &str, what: &impl fmt::Display) {
     if let Err(error) = output::announce(&format!("{word} {what}")) {
-        tracing::debug!(%error, word, "nobody hears it");
+        tracing::debug!(%error, word, "the receiver has ended");
     }
 }
 

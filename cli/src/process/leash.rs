@@ -32,7 +32,7 @@ impl Leash {
 pub(crate) fn end_with_parent() -> Result<()> {
     let held = || {
         if !input::has_word() {
-            tracing::error!("stopping: whoever started this process has ended before it was written down");
+            tracing::error!("stopping: the process that started this one ended before it recorded it");
             std::process::exit(1);
         }
     };

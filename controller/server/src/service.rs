@@ -205,10 +205,12 @@ fn guard_helpers() {
         Ok(gaps) => {
             for gap in gaps {
                 let (part, reason) = (gap.part, gap.reason);
-                tracing::warn!(part, reason, "charms are checked without a part of the system's fence");
+                tracing::warn!(part, reason, "charms are checked without a part of the system's sandbox");
             }
         }
-        Err(error) => tracing::warn!(%error, "it is not known what fence this host offers"),
+        Err(error) => {
+            tracing::warn!(%error, "cannot tell which parts of the system's sandbox this host offers")
+        }
     }
 }
 

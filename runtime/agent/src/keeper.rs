@@ -165,7 +165,7 @@ impl Agent {
         let api_addresses = vec![host_and_port(&self.options.controller)];
         // What agents before this one kept to compile from.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
-            tracing::warn!(%error, "functions that nobody reads any more stay");
+            tracing::warn!(%error, "unused compiled functions could not be deleted");
         }
         let compiler = CompileHelper { program: self.options.program.clone() };
         let charms = Arc::new(Charms::new(
@@ -200,11 +200,13 @@ fn tell_of_gaps() {
                 tracing::warn!(
                     part = gap.part,
                     reason = gap.reason,
-                    "charms run without a part of the system's fence around them"
+                    "charms run without a part of the system's sandbox"
                 );
             }
         }
-        Err(error) => tracing::warn!(%error, "it is not known what fence this host offers"),
+        Err(error) => {
+            tracing::warn!(%error, "cannot tell which parts of the system's sandbox this host offers")
+        }
     }
 }
 
@@ -212,7 +214,7 @@ fn tell_of_gaps() {
 async fn forget_resources(directory: PathBuf) {
     let shown = directory.display().to_string();
     if let Ok(Err(error)) = tokio::task::spawn_blocking(move || temporary::remove(&directory)).await {
-        tracing::warn!(%error, directory = shown, "resources that nobody needs could not be deleted");
+        tracing::warn!(%error, directory = shown, "unused resources could not be deleted");
     }
 }
 
@@ -292,7 +294,7 @@ impl<C: Controller> Keeper<C> {
     async fn clean_up(&self, assignments: &AgentAssignments) {
         let wanted = assignments.models.values().flat_map(|model| model.charms.iter().copied()).collect();
         if let Err(error) = self.shared.charms.keep_only(wanted).await {
-            tracing::warn!(%error, "charms that nobody needs could not be deleted");
+            tracing::warn!(%error, "unused charms could not be deleted");
         }
         let models = assignments.models.keys().copied().collect();
         for directory in self.shared.directories.other_resources(&models) {

@@ -111,7 +111,7 @@ fn run(places: &str) -> Result<(), RunnerError> {
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
     let resident = Resident::open();
     for gap in Fence::Runner(&places).raise() {
-        tracing::debug!(%gap, "a runner without its whole fence");
+        tracing::debug!(%gap, "the runner lacks a part of the system's sandbox");
     }
     // A thread that stands behind the fence, as all do from here on.
     give_back_what_is_freed(resident);

@@ -47,7 +47,7 @@ pub fn openapi() -> Value {
         "info": {
             "title": "Periapt controller",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Everything that clients and agents ask of a controller. Streams are NDJSON; \
+            "description": "The API of a controller for clients and agents. Streams are NDJSON; \
                 errors are RFC 9457 problems with a stable code.",
             "license": { "name": "Apache-2.0" },
         },
@@ -56,7 +56,7 @@ pub fn openapi() -> Value {
             "schemas": schemas,
             "responses": {
                 "Problem": {
-                    "description": "A refusal: nothing of what was asked happened.",
+                    "description": "A refusal. The controller has changed nothing.",
                     "content": { PROBLEM: { "schema": problem } },
                 },
             },
@@ -86,7 +86,10 @@ fn describe(generator: &mut SchemaGenerator, route: &Route, operation: &Operatio
         {
             let part = response(generator, operation.answer);
             responses.insert("206".to_owned(), part);
-            responses.insert("304".to_owned(), json!({ "description": "It is what the caller has." }));
+            responses.insert(
+                "304".to_owned(),
+                json!({ "description": "Not modified: the caller has the present content." }),
+            );
         }
     }
     described
@@ -94,8 +97,8 @@ fn describe(generator: &mut SchemaGenerator, route: &Route, operation: &Operatio
 
 fn response(generator: &mut SchemaGenerator, answer: Content) -> Value {
     match content(generator, answer) {
-        Some(content) => json!({ "description": "It happened.", "content": content }),
-        None => json!({ "description": "It happened." }),
+        Some(content) => json!({ "description": "Success.", "content": content }),
+        None => json!({ "description": "Success." }),
     }
 }
 

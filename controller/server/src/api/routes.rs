@@ -56,14 +56,18 @@ pub(crate) fn table() -> Vec<Route> {
 fn for_controller() -> Vec<Route> {
     vec![
         Route::new("/v1/controller").on(
-            Operation::get("controller", "What the controller says of itself.", json::<ControllerInfo>()),
+            Operation::get(
+                "controller",
+                "The controller's version, identity and settings.",
+                json::<ControllerInfo>(),
+            ),
             controller::info,
         ),
         Route::new("/v1/commands").on(
             Operation::new(
                 Method::POST,
                 "controllerCommands",
-                "Commands about no existing model, or about whole ones; each has its own result.",
+                "Commands that create models or concern whole ones. Each has its own result.",
                 json::<CommandResults<Answer>>(),
             )
             .request(json::<Commands<ControllerCommand>>()),
@@ -72,7 +76,7 @@ fn for_controller() -> Vec<Route> {
         Route::new("/v1/offers").on(
             Operation::get(
                 "offers",
-                "What models offer to others, as far as the caller may know of it.",
+                "The offers of all models that the caller may see.",
                 json::<Vec<OfferDetails>>(),
             )
             .query(OFFERS_QUERY),
@@ -81,7 +85,7 @@ fn for_controller() -> Vec<Route> {
         Route::new("/v1/model-defaults").on(
             Operation::get(
                 "modelDefaults",
-                "What holds in models that do not set it themselves.",
+                "The configuration of models that do not set their own.",
                 json::<ModelDefaults>(),
             ),
             controller::model_defaults,
@@ -89,7 +93,7 @@ fn for_controller() -> Vec<Route> {
         Route::new("/v1/kept").on(
             Operation::get(
                 "kept",
-                "Clouds and credentials, which are kept and have no effect.",
+                "Clouds and credentials. The controller keeps them for Juju's clients; they have no effect.",
                 json::<Kept>(),
             ),
             controller::kept,
@@ -109,7 +113,7 @@ fn for_models() -> Vec<Route> {
             Operation::new(
                 Method::POST,
                 "commands",
-                "Commands to a model; each has its own result, and one that is refused does not stop the rest.",
+                "Commands to a model. Each has its own result, and a refused command does not stop the rest.",
                 json::<CommandResults<Answer>>(),
             )
             .request(json::<Commands<Command>>()),
@@ -120,7 +124,7 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/status/watch").on(
             Operation::get(
                 "watchStatus",
-                "A model's status now, and again whenever it differs; a slow reader gets only the newest.",
+                "A model's status now, and again after each change. A slow reader gets only the newest.",
                 lines::<FullStatus>(),
             ),
             models::watch_status,
@@ -136,7 +140,7 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/applications/{application}/refresh").on(
             Operation::get(
                 "refreshPlan",
-                "What a refresh to an uploaded charm would change, and what is in its way.",
+                "The changes that a refresh to an uploaded charm would make, and the reasons that prevent it.",
                 json::<RefreshPlan>(),
             )
             .query(REFRESH_QUERY),
@@ -157,7 +161,7 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/secrets").on(
             Operation::get(
                 "secrets",
-                "A model's secrets, or one of them; content only of one, and only where it is asked for.",
+                "A model's secrets, or one of them. `reveal` adds the content of one secret.",
                 json::<Vec<SecretDetails>>(),
             )
             .query(SECRETS_QUERY),
@@ -170,20 +174,20 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/constraints").on(
             Operation::get(
                 "modelConstraints",
-                "On which agents units are placed of applications that do not say it themselves, and the memory of \
-                 their hooks.",
+                "The constraints of applications that set none: the agents that take their units, and the memory \
+                 of their hooks.",
                 json::<Constraints>(),
             ),
             models::constraints,
         ),
         Route::new("/v1/models/{model}/usage").on(
-            Operation::get("usage", "What a model's units have used, gone ones included.", json::<ModelUsage>()),
+            Operation::get("usage", "The resources that a model's units have used, removed units included.", json::<ModelUsage>()),
             models::usage,
         ),
         Route::new("/v1/models/{model}/ssh-keys").on(
             Operation::get(
                 "sshKeys",
-                "Public keys of people, which are kept and have no effect.",
+                "Public SSH keys. The controller keeps them for Juju's clients; they have no effect.",
                 json::<Vec<SshKey>>(),
             ),
             models::ssh_keys,
@@ -195,7 +199,7 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/offers").on(
             Operation::get(
                 "modelOffers",
-                "What a model offers to others, with the relations that they have with it.",
+                "A model's offers, with their relations to other models.",
                 json::<Vec<OfferDetails>>(),
             ),
             offers::of_model,
@@ -205,14 +209,14 @@ fn for_models() -> Vec<Route> {
             records::logs,
         ),
         Route::new("/v1/models/{model}/journal").on(
-            Operation::get("journal", "A page of the newest hooks: units by name, of each the newest hook first.", json::<Journal>())
+            Operation::get("journal", "A page of hook runs: units by name, each unit's newest run first.", json::<Journal>())
                 .query(JOURNAL_QUERY),
             records::journal,
         ),
         Route::new("/v1/models/{model}/status-history").on(
             Operation::get(
                 "statusHistory",
-                "What a unit, an application or a machine said of itself, the oldest first.",
+                "The status history of a unit, an application or a machine, the oldest status first.",
                 json::<StatusHistory>(),
             )
             .query(STATUS_HISTORY_QUERY),
@@ -234,8 +238,8 @@ fn for_actions() -> Vec<Route> {
         Route::new("/v1/models/{model}/operations").on(
             Operation::get(
                 "operations",
-                "Operations, the newest first; their tasks without messages and results, and with the first one's \
-                 parameters, up to 1 MiB of them. A list of more than 16 MiB ends early: the offset leads on.",
+                "Operations, the newest first. Tasks come without messages and results, and with the first task's \
+                 parameters, up to 1 MiB. A list of more than 16 MiB ends early: `offset` continues it.",
                 json::<Vec<OperationDetails>>(),
             )
             .query(OPERATIONS_QUERY),
@@ -244,8 +248,8 @@ fn for_actions() -> Vec<Route> {
         Route::new("/v1/models/{model}/operations/{operation}").on(
             Operation::get(
                 "operation",
-                "An operation with its tasks; of messages and results there is 1 MiB, and `next` leads to the rest of \
-                 each task.",
+                "An operation with its tasks and up to 1 MiB of their messages and results. `next` continues each \
+                 task.",
                 json::<OperationDetails>(),
             ),
             actions::operation,
@@ -253,8 +257,8 @@ fn for_actions() -> Vec<Route> {
         Route::new("/v1/models/{model}/operations/{operation}/watch").on(
             Operation::get(
                 "watchOperation",
-                "The messages of an operation's tasks as they come, and each task when it has ended; ends with \
-                 the last.",
+                "The messages of an operation's tasks as they come, and each task when it has ended. The stream \
+                 ends with the last task.",
                 lines::<TaskNews>(),
             ),
             actions::watch,
@@ -278,7 +282,7 @@ fn for_charms() -> Vec<Route> {
                 Operation::new(
                     Method::PUT,
                     "uploadCharm",
-                    "Uploads an archive; it is checked, and kept only if it has this digest and can run.",
+                    "Uploads a charm archive. The controller keeps it if it has this digest and can run.",
                     json::<CharmUploaded>(),
                 )
                 .request(Content::Archive),
@@ -287,13 +291,18 @@ fn for_charms() -> Vec<Route> {
             .on(
                 Operation::get(
                     "charm",
-                    "An archive, or a range of it; the content under a digest never changes.",
+                    "A charm archive, or a range of it. The content of a digest never changes.",
                     Content::Archive,
                 ),
                 charms::download,
             )
             .on(
-                Operation::new(Method::HEAD, "charmHead", "Whether there is an archive.", Content::Empty),
+                Operation::new(
+                    Method::HEAD,
+                    "charmHead",
+                    "Tells whether the controller has the archive.",
+                    Content::Empty,
+                ),
                 charms::download,
             ),
     ]
@@ -306,7 +315,7 @@ fn for_resources() -> Vec<Route> {
                 Operation::new(
                     Method::PUT,
                     "uploadResource",
-                    "Uploads the content of a resource, kept only if it has this digest; it is then attached by a command.",
+                    "Uploads the content of a resource. The controller keeps it if it has this digest; a command attaches it.",
                     json::<ResourceUploaded>(),
                 )
                 .request(Content::Bytes),
@@ -316,7 +325,7 @@ fn for_resources() -> Vec<Route> {
                 Operation::new(
                     Method::HEAD,
                     "resourceHead",
-                    "Whether there is such content.",
+                    "Tells whether the controller has the content.",
                     Content::Empty,
                 ),
                 resources::head,
@@ -324,7 +333,7 @@ fn for_resources() -> Vec<Route> {
         Route::new("/v1/models/{model}/applications/{application}/resources").on(
             Operation::get(
                 "resources",
-                "The resources that an application's charm declares, with what is attached.",
+                "The resources that an application's charm declares, with their attached revisions.",
                 json::<Vec<ResourceDetails>>(),
             ),
             resources::of_application,
@@ -347,7 +356,7 @@ fn for_agents() -> Vec<Route> {
             Operation::new(
                 Method::PUT,
                 "register",
-                "An agent says who and where it is.",
+                "Registers an agent with its name and addresses.",
                 json::<Registered>(),
             )
             .request(json::<Register>()),
@@ -356,7 +365,7 @@ fn for_agents() -> Vec<Route> {
         Route::new("/v1/agents/{agent}/assignments").on(
             Operation::get(
                 "assignments",
-                "The models with units on an agent: now, and again whenever they differ.",
+                "The models with units on an agent now, and again after each change.",
                 lines::<AgentAssignments>(),
             ),
             agents::assignments,
@@ -364,7 +373,7 @@ fn for_agents() -> Vec<Route> {
         Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
             Operation::get(
                 "watch",
-                "The frames of a runner's view, from a position on, large ones in several lines; one without content is the heartbeat.",
+                "The frames of a runner's view from a position on. A large frame has several lines; an empty frame is the heartbeat.",
                 lines::<FrameLine>(),
             )
             .query(WATCH_QUERY),

@@ -95,7 +95,7 @@ pub(crate) async fn serve(
     drop(listener);
     let drained = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(patience.drain, drained).await.is_err() {
-        tracing::warn!("connections were cut that did not end in time");
+        tracing::warn!("closed connections that did not end in time");
     }
     tasks.shutdown().await;
 }
@@ -136,7 +136,7 @@ async fn connection(
                 return;
             }
             () = &mut silent => {
-                tracing::debug!(peer = %peer.0, "connection without a request was cut");
+                tracing::debug!(peer = %peer.0, "closed a connection without a request");
                 return;
             }
             () = stop.cancelled(), if !ending => {
@@ -151,7 +151,7 @@ async fn connection(
                 }
                 Look::Idle => return,
                 Look::Stalled => {
-                    tracing::debug!(peer = %peer.0, "connection whose answers nobody takes was cut");
+                    tracing::debug!(peer = %peer.0, "closed a connection whose client reads no answers");
                     return;
                 }
             },

@@ -87,7 +87,7 @@ pub(super) async fn forget_unused(upkeep: &Upkeep, kept: Kept) {
         }
         let forget = Input::Worker(kept.forget(digest));
         if let Err(refusal) = upkeep.commands.submit_one(Lane::Controller, &Caller::Worker, forget, 0).await {
-            tracing::warn!(%refusal, ?kept, digest = %digest.short(), "what nobody uses could not be forgotten");
+            tracing::warn!(%refusal, ?kept, digest = %digest.short(), "the record of an unused blob could not be deleted");
             continue;
         }
         if kept.is_known(&upkeep.durable.current().root, &digest) {
@@ -96,7 +96,7 @@ pub(super) async fn forget_unused(upkeep: &Upkeep, kept: Kept) {
         }
         shelf.forget(&digest);
         match blobs.delete(&digest).await {
-            Ok(()) => tracing::info!(?kept, digest = %digest.short(), "what nobody used was deleted"),
+            Ok(()) => tracing::info!(?kept, digest = %digest.short(), "an unused blob was deleted"),
             Err(error) => {
                 tracing::warn!(%error, ?kept, digest = %digest.short(), "an unused blob could not be deleted");
                 shelf.doubt(digest);

@@ -62,7 +62,7 @@ impl Speculation {
         let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(&self.root, caller, input, environment)));
         let (changes, output) = evaluated.unwrap_or_else(|_| {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
-            Err(Refusal::new(ErrorCode::Internal, "the controller has a defect here; its log tells more"))
+            Err(Refusal::new(ErrorCode::Internal, "the controller has a defect; see its log"))
         })?;
         if changes == Changes::default() {
             return Ok(output);

@@ -143,7 +143,7 @@ impl<C: Controller> Resources<C> {
         let directory = self.directories.resources(&self.model);
         spawn_blocking(move || {
             if let Err(error) = keep_only(directory, &kept) {
-                tracing::warn!(%error, "resources that nobody has could not be deleted");
+                tracing::warn!(%error, "unused resources could not be deleted");
             }
         });
     }

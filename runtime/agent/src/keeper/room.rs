@@ -17,7 +17,7 @@ pub(crate) fn of_storage(directories: &Directories) -> Option<u64> {
     match of(&directories.storages()) {
         Ok(room) => Some(room >> 20),
         Err(error) => {
-            tracing::warn!(%error, "what storage has room for cannot be told, so it is not bounded");
+            tracing::warn!(%error, "cannot read the free space for storage, so its size has no limit");
             None
         }
     }

@@ -171,7 +171,7 @@ impl Step {
             }
             // The model has changed: the next view tells how.
             CallOutcome::Refused(refusal) => {
-                tracing::info!(storage = %id, %refusal, "what was told of storage was refused");
+                tracing::info!(storage = %id, %refusal, "the controller refused a report about storage");
                 false
             }
             CallOutcome::Charm(_)
@@ -189,7 +189,7 @@ impl Step {
             return true;
         }
         if let Err(message) = delete(world, id).await {
-            tracing::warn!(storage = %id, message, "storage that there is no room for could not be deleted");
+            tracing::warn!(storage = %id, message, "storage without enough free space could not be deleted");
         }
         false
     }

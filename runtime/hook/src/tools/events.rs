@@ -32,16 +32,20 @@ pub(super) const EMIT_LATER: Tool = Tool {
         Flag {
             names: &["--when-relation"],
             kind: Kind::Text(""),
-            help: "Run it when the key has another value, in the settings of the remote application or of whom --of \
-                   names, or when the relation is over",
+            help: "Run it when the key has another value, in the settings of the remote application or of the one that --of \
+                   names, or when the relation is removed",
         },
-        Flag { names: &["--of"], kind: Kind::Text(""), help: "Whose settings --when-relation is about" },
+        Flag {
+            names: &["--of"],
+            kind: Kind::Text(""),
+            help: "The unit or application whose settings --when-relation watches",
+        },
         Flag {
             names: &["--when-leader"],
             kind: Kind::Switch,
             help: "Run it when another unit leads the application",
         },
-        Flag { names: &["--data"], kind: Kind::Text("null"), help: "What the hook is told, as JSON" },
+        Flag { names: &["--data"], kind: Kind::Text("null"), help: "The event's data for the hook, as JSON" },
     ]],
     run: emit_later,
 };

@@ -29,7 +29,7 @@ const METADATA: &[Flag] = &[
         kind: Kind::Text(""),
         help: "A duration, or a time in RFC 3339, after which the secret expires",
     },
-    Flag { names: &["--rotate"], kind: Kind::Text(""), help: "How often the secret is to be rotated" },
+    Flag { names: &["--rotate"], kind: Kind::Text(""), help: "The rotation policy of the secret" },
     Flag {
         names: &["--file"],
         kind: Kind::Text(""),
@@ -40,7 +40,7 @@ const METADATA: &[Flag] = &[
 const OWNER: &[Flag] = &[Flag {
     names: &["--owner"],
     kind: Kind::Text("application"),
-    help: "Whose the secret is: application or unit",
+    help: "The owner of the secret: application or unit",
 }];
 
 pub(super) const SECRET_ADD: Tool = Tool {

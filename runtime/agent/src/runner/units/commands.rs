@@ -256,11 +256,11 @@ async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> An
     match world.link.call(Call::Command(command)).await {
         CallOutcome::Answered { .. } => Answer::Accepted,
         CallOutcome::Refused(refusal) => {
-            tracing::warn!(%unit, %refusal, "what a unit sent was refused");
+            tracing::warn!(%unit, %refusal, "the controller refused a unit's message");
             Answer::Refused(refusal)
         }
         CallOutcome::Away { message } => {
-            tracing::debug!(%unit, message, "what a unit sent has no answer yet");
+            tracing::debug!(%unit, message, "a unit's message has no answer yet");
             Answer::Unreachable
         }
         CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => Answer::Unreachable,
