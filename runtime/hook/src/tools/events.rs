@@ -74,7 +74,10 @@ fn emit_later(call: Call<'_>) -> Result<Output, Halt> {
     let relation =
         call.flags.value("--when-relation").map(|given| when_relation(&call, given)).transpose()?;
     if relation.is_none() && call.flags.value("--of").is_some() {
-        return Err(CallError::invalid("--of says whose settings --when-relation is about").into());
+        return Err(CallError::invalid(
+            "--of names whose settings --when-relation watches: give --when-relation too",
+        )
+        .into());
     }
     let config = text("--when-config").map(When::Config);
     let leader = call.flags.is_on("--when-leader").then_some(When::Leader);

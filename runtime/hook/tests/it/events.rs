@@ -122,7 +122,11 @@ fn each_mistake_has_its_message() {
             2,
             "\"install\" is the name of a hook; give the event a name of the charm's own",
         ),
-        ("emit-later x --after 1m --of b", 2, "--of says whose settings --when-relation is about"),
+        (
+            "emit-later x --after 1m --of b",
+            2,
+            "--of names whose settings --when-relation watches: give --when-relation too",
+        ),
         (
             "emit-later x --when-relation db",
             2,

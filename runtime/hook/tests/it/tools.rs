@@ -47,7 +47,7 @@ fn the_help_names_what_the_hook_is_about_as_the_value_of_a_flag_that_is_not_give
             "\n-r, --relation  (= db:1)\n    Specify",
         ),
         (World::new().event(changed("b/0")).start(), "relation-set --help", "\n--file  (= )\n    Read"),
-        (World::new().start(), "secret-add --help", "\n--owner (= \"application\")\n    Whose"),
+        (World::new().start(), "secret-add --help", "\n--owner (= \"application\")\n    The owner"),
         (update, "storage-get --help", "\n-s  (= )\n    Specify"),
     ] {
         let printed = hook.tool(line);
