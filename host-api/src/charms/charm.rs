@@ -24,7 +24,7 @@ mod resource;
 mod storage;
 
 pub use actions::{ActionMeta, ParametersError};
-pub use assumes::Assumes;
+pub use assumes::{Assumes, UnmetAssumptions};
 pub use files::CharmFiles;
 pub use parse::MetadataError;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};

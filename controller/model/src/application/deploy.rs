@@ -3,7 +3,7 @@
 use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
     budget::{BudgetKey, BudgetSettings},
-    charm::CharmMeta,
+    charm::{CharmMeta, UnmetAssumptions},
     command::{Answer, Caller, Deploy},
     record::CharmRef,
     relation::{Endpoint, Role},
@@ -49,7 +49,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
         return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
     }
-    check_assumed(meta, deploy.force).map_err(|text| cannot(ErrorCode::NotSupported, &text))?;
+    check_assumed(meta, deploy.force).map_err(|unmet| cannot(ErrorCode::NotSupported, &unmet.to_string()))?;
     unit::command::check_request(tx, deploy.units, &deploy.placement)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut options = deploy.config.clone();
@@ -114,9 +114,9 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
 }
 
 /// The model must have what the charm assumes, unless that is passed over.
-pub(crate) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), String> {
+pub(crate) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), UnmetAssumptions> {
     match meta.assumes.check() {
-        Err(unmet) if !force => Err(unmet.to_string()),
+        Err(unmet) if !force => Err(unmet),
         _ => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     AgentName, ApplicationName, MachineId, Refusal, Timestamp,
     command::Placement,
+    constraints::AgentConstraints,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
 
@@ -21,6 +22,21 @@ const UNITS_PER_STEP: usize = 40;
 enum Place {
     Existing(MachineId),
     NewOn(AgentName),
+}
+
+/// The reason why a unit cannot be placed, as its status gives it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Unplaceable {
+    #[error("cannot place unit: machine {0} is going")]
+    MachineGoing(MachineId),
+    #[error("cannot place unit: machine {0} is gone")]
+    MachineGone(MachineId),
+    #[error("cannot place unit: agent {:?} is not registered", .0.as_str())]
+    UnknownAgent(AgentName),
+    #[error("waiting for an agent: none is connected")]
+    NoneConnected,
+    #[error("waiting for an agent: none that is connected meets the constraints {0}")]
+    NoneFits(AgentConstraints),
 }
 
 /// Whether a try to place units would change something: one can be placed, was never tried, or cannot be placed
@@ -45,7 +61,8 @@ pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool 
         match find_place(root, state, unit, found) {
             Ok(_) => true,
             Err(reason) => {
-                unit.agent_status.status != AgentStatus::Error || unit.agent_status.message != reason
+                unit.agent_status.status != AgentStatus::Error
+                    || unit.agent_status.message != reason.to_string()
             }
         }
     })
@@ -83,7 +100,7 @@ pub(crate) fn assign_units(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
             }
             Err(reason) => {
                 let before = unit.agent_status.clone();
-                tx.set_agent_status(&mut unit, StatusInfo::new(AgentStatus::Error, reason, now));
+                tx.set_agent_status(&mut unit, StatusInfo::new(AgentStatus::Error, reason.to_string(), now));
                 changed += usize::from(unit.agent_status != before);
             }
         }
@@ -98,16 +115,16 @@ fn new_machine(tx: &mut Transaction<'_>, agent: AgentName) -> Result<MachineId, 
     Ok(id)
 }
 
-fn find_place(root: &Root, state: &ModelState, unit: &Unit, found: Found) -> Result<Place, String> {
+fn find_place(root: &Root, state: &ModelState, unit: &Unit, found: Found) -> Result<Place, Unplaceable> {
     match &unit.placement {
         Some(Placement::Machine(id)) => match state.machine(id) {
             Some(machine) if machine.life == Life::Alive => Ok(Place::Existing(*id)),
-            Some(_) => Err(format!("cannot place unit: machine {id} is going")),
-            None => Err(format!("cannot place unit: machine {id} is gone")),
+            Some(_) => Err(Unplaceable::MachineGoing(*id)),
+            None => Err(Unplaceable::MachineGone(*id)),
         },
         Some(Placement::Agent(name)) => match root.agent(name) {
             Some(_) => Ok(Place::NewOn(name.clone())),
-            None => Err(format!("cannot place unit: agent {:?} is not registered", name.as_str())),
+            None => Err(Unplaceable::UnknownAgent(name.clone())),
         },
         None => found.map(Place::NewOn),
     }
@@ -120,7 +137,7 @@ fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
 }
 
 /// The agent for a unit that nobody placed, or why there is none.
-type Found = Result<AgentName, String>;
+type Found = Result<AgentName, Unplaceable>;
 
 /// Of the agents that are alive and meet an application's constraints, the one with the fewest units.
 fn fewest_units(
@@ -142,9 +159,9 @@ fn fewest_units(
     };
     let fitting = loads.iter().filter(|(name, _)| admits(name));
     let least = fitting.min_by_key(|(_, units)| **units).map(|(name, _)| name.clone());
-    least.ok_or_else(|| match loads.is_empty() {
-        true => "waiting for an agent: none is connected".to_owned(),
-        false => format!("waiting for an agent: none that is connected meets the constraints {constraints}"),
+    least.ok_or(match loads.is_empty() {
+        true => Unplaceable::NoneConnected,
+        false => Unplaceable::NoneFits(constraints),
     })
 }
 

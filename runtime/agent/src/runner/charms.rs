@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::Digest;
-use periapt_sandbox::{Prepared, Sandbox};
+use periapt_host_api::{Digest, Refusal};
+use periapt_sandbox::{ArtifactError, PrepareError, Prepared, Sandbox};
 use tokio::{
-    task::spawn_blocking,
+    task::{JoinError, spawn_blocking},
     time::{Instant, sleep},
 };
 
@@ -38,12 +38,48 @@ pub(crate) fn asking() -> Backoff {
 }
 
 /// Why a charm cannot run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum NotReady {
     /// It is the charm's own fault.
-    Unusable(String),
+    Unusable(Unusable),
     /// The keeper does not have it yet, and tries again.
     Away(String),
+}
+
+/// The reason why a charm cannot be used, as its unit's status gives it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unusable {
+    /// The keeper could not fetch or compile it, and does not try again.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    /// Its component cannot be mapped and linked.
+    #[error("charm {} cannot be used: {error}", .charm.short())]
+    Component {
+        /// The charm.
+        charm: Digest,
+        /// The cause.
+        error: ComponentError,
+    },
+}
+
+/// The reason why a component cannot be mapped and linked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ComponentError {
+    /// The keeper gave no descriptor of the component.
+    #[error("its compiled component did not come")]
+    NoComponent,
+    /// The keeper gave no descriptor of a module.
+    #[error("a module of its component did not come")]
+    NoModule,
+    /// The compiled artifact cannot be read.
+    #[error(transparent)]
+    Load(#[from] ArtifactError),
+    /// It does not fit the sandbox.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The thread that mapped it panicked.
+    #[error(transparent)]
+    Panicked(#[from] JoinError),
 }
 
 /// A charm whose component is mapped and linked.
@@ -90,14 +126,13 @@ impl PreparedCharms {
         Self { sandbox, link, kept: Mutex::default() }
     }
 
-    /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
-    /// in words for its unit's status.
-    pub(crate) async fn get(&self, digest: Digest) -> Result<Loaded, String> {
+    /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault.
+    pub(crate) async fn get(&self, digest: Digest) -> Result<Loaded, Unusable> {
         let mut backoff = asking();
         loop {
             match self.ask(digest).await {
                 Ok(loaded) => return Ok(loaded),
-                Err(NotReady::Unusable(message)) => return Err(message),
+                Err(NotReady::Unusable(error)) => return Err(error),
                 Err(NotReady::Away(_)) => sleep(backoff.failed()).await,
             }
         }
@@ -111,7 +146,7 @@ impl PreparedCharms {
         }
         match self.link.call(Call::Charm(digest)).await {
             CallOutcome::Charm(ready) => self.load(ready).await.map_err(NotReady::Unusable),
-            CallOutcome::Refused(refusal) => Err(NotReady::Unusable(refusal.message)),
+            CallOutcome::Refused(refusal) => Err(NotReady::Unusable(Unusable::Refused(refusal))),
             CallOutcome::Away { message } => Err(NotReady::Away(message)),
             CallOutcome::Answered { .. } | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {
                 Err(NotReady::Away("the keeper answered something else".to_owned()))
@@ -119,13 +154,13 @@ impl PreparedCharms {
         }
     }
 
-    async fn load(&self, ready: ReadyCharm) -> Result<Loaded, String> {
+    async fn load(&self, ready: ReadyCharm) -> Result<Loaded, Unusable> {
         let (digest, component, parts) = (ready.digest, ready.component, 1 + ready.modules.len());
-        let unusable = |error: String| format!("charm {} cannot be used: {error}", digest.short());
+        let unusable = |error| Unusable::Component { charm: digest, error };
         let sandbox = self.sandbox.clone();
         // It maps the code and reads the charm's files: units that run hooks are not to wait for that.
         let prepared = spawn_blocking(move || prepare(&sandbox, &ready)).await;
-        let prepared = prepared.map_err(|error| unusable(error.to_string()))?.map_err(unusable)?;
+        let prepared = prepared.map_err(|error| unusable(error.into()))?.map_err(unusable)?;
         let loaded = Loaded { component, prepared, users: Arc::default() };
         let too_many = {
             let mut kept = self.kept();
@@ -168,17 +203,17 @@ impl PreparedCharms {
     }
 }
 
-fn prepare(sandbox: &Sandbox, ready: &ReadyCharm) -> Result<Prepared, String> {
+fn prepare(sandbox: &Sandbox, ready: &ReadyCharm) -> Result<Prepared, ComponentError> {
     let Some(artefact) = &ready.artefact else {
-        return Err("its compiled component did not come".to_owned());
+        return Err(ComponentError::NoComponent);
     };
     let mut modules = Vec::new();
     for module in &ready.modules {
         let Some(artefact) = &module.artefact else {
-            return Err("a module of its component did not come".to_owned());
+            return Err(ComponentError::NoModule);
         };
         modules.push((module.digest, artefact.clone()));
     }
-    let native = sandbox.load(artefact, &modules).map_err(|error| error.to_string())?;
-    sandbox.prepare(&native, Some(&ready.directory)).map_err(|error| error.to_string())
+    let native = sandbox.load(artefact, &modules)?;
+    Ok(sandbox.prepare(&native, Some(&ready.directory))?)
 }

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{Answer, HookContext, MAX_ASKED, OutputStream, ToolOutput};
+use periapt_hook::{Answer, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
 use periapt_host_api::{Timestamp, view::View};
 use periapt_sandbox::{Budgets, HookServices as _, Seed};
 use periapt_shell::{Ended, Progress, Reply, Request, Running, Script};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     World,
-    hook::{self, Services},
+    hook::{self, NotBegun, Services},
     units::Says,
 };
 
@@ -24,8 +24,19 @@ mod files;
 
 use files::ExecFiles;
 
-/// What a tool asked for too often, which no tool does.
-const UNDECIDED: &str = "the tool stayed undecided";
+/// The reason why a script could not begin, or was stopped.
+#[derive(Debug, thiserror::Error)]
+enum ScriptError {
+    /// There is no context for it.
+    #[error(transparent)]
+    NotBegun(#[from] NotBegun),
+    /// Its task cannot be run.
+    #[error(transparent)]
+    Task(#[from] ExecFailure),
+    /// A hook tool asked the host too often, which no tool does.
+    #[error("the tool stayed undecided")]
+    Undecided,
+}
 
 /// Runs the script until it ends, is past its budget, or is to stop.
 pub(super) async fn execute(
@@ -36,14 +47,9 @@ pub(super) async fn execute(
     interrupt: &CancellationToken,
 ) -> RunReport {
     let started_at = Timestamp::now();
-    let context = hook::random().and_then(|seed| hook::context(world, &view, run, Seed(seed)));
-    let mut context = match context {
-        Ok(context) => context,
-        Err(message) => return RunReport::failed(message, started_at),
-    };
-    let mut script = match script(&mut context, run) {
-        Ok(script) => script,
-        Err(message) => return RunReport::failed(message, started_at),
+    let (context, mut script) = match begin(world, &view, run) {
+        Ok(begun) => begun,
+        Err(error) => return RunReport::failed(error.to_string(), started_at),
     };
     let services = Services::new(world, run, says, interrupt);
     let budgets = hook::budgets(&view, &run.unit, &run.event);
@@ -65,7 +71,7 @@ pub(super) async fn execute(
         }
         unfinished => {
             let returned = match unfinished {
-                Some(Ok(Err(message))) => failed(message),
+                Some(Ok(Err(error))) => failed(error.to_string()),
                 Some(_) => failed(timed_out(&budgets)),
                 None => Returned::Stopped,
             };
@@ -94,12 +100,14 @@ fn failed(message: String) -> Returned {
     Returned::Failed { code: 1, message }
 }
 
-/// The task's script, at its beginning.
-fn script(context: &mut HookContext, run: &HookRun) -> Result<Running, String> {
-    let request = context.begin_exec().map_err(|error| error.to_string())?;
+/// The task's script, at its beginning, and its context.
+fn begin(world: &World, view: &View, run: &HookRun) -> Result<(HookContext, Running), ScriptError> {
+    let mut context = hook::context(world, view, run, Seed(hook::random()?))?;
+    let request = context.begin_exec()?;
     let hostname = run.unit.to_string().replace('/', "-");
     let (text, environment) = (request.command.script(), context.environment());
-    Ok(Script { text, environment, hostname, limits: periapt_shell::Limits::default() }.start())
+    let script = Script { text, environment, hostname, limits: periapt_shell::Limits::default() };
+    Ok((context, script.start()))
 }
 
 fn timed_out(budgets: &Budgets) -> String {
@@ -115,7 +123,7 @@ struct Host<'a> {
 
 impl Host<'_> {
     /// Gives the script what it asks for, to its end.
-    async fn drive(&mut self, script: &mut Running) -> Result<Ended, String> {
+    async fn drive(&mut self, script: &mut Running) -> Result<Ended, ScriptError> {
         loop {
             let reply = match script.advance() {
                 Progress::Ended(ended) => return Ok(ended),
@@ -142,7 +150,7 @@ impl Host<'_> {
         name: &str,
         arguments: &[String],
         stdin: Option<&[u8]>,
-    ) -> Result<ToolOutput, String> {
+    ) -> Result<ToolOutput, ScriptError> {
         let Self { context, services, files } = self;
         for _ in 0..=MAX_ASKED {
             let answer = context.run_tool(services.now(), name, arguments, stdin);
@@ -172,7 +180,7 @@ impl Host<'_> {
                 }
             }
         }
-        Err(UNDECIDED.to_owned())
+        Err(ScriptError::Undecided)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fs::File, sync::Arc, time::Duration};
 
 use periapt_hook::{
-    ActionGathered, CallError, CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits,
+    ActionGathered, CallError, CallTime, ContextError, Gathered, HookContext, HookInputs, LeaseState, Limits,
 };
 use periapt_host_api::{
     Timestamp, UnitName,
@@ -24,11 +24,28 @@ use periapt_uniter::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{World, units::Says};
+use super::{World, charms::Unusable, storage::MountError, units::Says};
 use crate::clock::BootTime;
 
 /// How long a hook that found the pool exhausted waits before it tries again.
 const BUSY: Duration = Duration::from_millis(5);
+
+/// The reason why a hook or script could not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotBegun {
+    /// The operating system's random source failed.
+    #[error("the host gives no random bytes: {0}")]
+    Random(getrandom::Error),
+    /// The charm cannot be used.
+    #[error(transparent)]
+    Charm(#[from] Unusable),
+    /// The unit's storage cannot be mounted.
+    #[error(transparent)]
+    Storage(#[from] MountError),
+    /// The view has not what the hook is about.
+    #[error(transparent)]
+    Context(#[from] ContextError),
+}
 
 /// What the host answers to a hook.
 pub(super) struct Services {
@@ -87,8 +104,8 @@ pub(crate) async fn run(
     let ran = attempt(world, view, run, says, interrupt, &mut report).await;
     let HookReport { outcome, mut gathered, costs, started_at } = match ran {
         Ok(ran) => ran,
-        Err(message) => {
-            report.returned = Returned::Failed { code: 1, message };
+        Err(error) => {
+            report.returned = Returned::Failed { code: 1, message: error.to_string() };
             return report;
         }
     };
@@ -126,7 +143,7 @@ fn returned(outcome: Outcome, is_action: bool) -> Returned {
     }
 }
 
-/// Runs a handler in the sandbox. The error is why it could not run.
+/// Runs a handler in the sandbox.
 async fn attempt(
     world: &Arc<World>,
     view: View,
@@ -134,7 +151,7 @@ async fn attempt(
     says: &Says,
     interrupt: &CancellationToken,
     report: &mut RunReport,
-) -> Result<HookReport, String> {
+) -> Result<HookReport, NotBegun> {
     let seed = random::<32>()?;
     report.seed = hex(&seed);
     let budgets = budgets(&view, &run.unit, &run.event);
@@ -166,7 +183,12 @@ pub(crate) fn budgets(view: &View, unit: &UnitName, event: &Event) -> Budgets {
     }
 }
 
-pub(super) fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> Result<HookContext, String> {
+pub(super) fn context(
+    world: &World,
+    view: &View,
+    run: &HookRun,
+    seed: Seed,
+) -> Result<HookContext, NotBegun> {
     let inputs = HookInputs {
         view: view.clone(),
         unit: run.unit.clone(),
@@ -178,16 +200,14 @@ pub(super) fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> 
         api_addresses: world.start.api_addresses.clone(),
         limits: Limits::of_hook(view, &run.unit),
     };
-    HookContext::new(inputs).map_err(|error| error.to_string())
+    Ok(HookContext::new(inputs)?)
 }
 
 /// Bytes from the operating system, never derived from anything (`docs/design/sandbox.md`).
-pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
+pub(super) fn random<const N: usize>() -> Result<[u8; N], NotBegun> {
     let mut bytes = [0; N];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(error) => Err(format!("the host gives no random bytes: {error}")),
-    }
+    getrandom::fill(&mut bytes).map_err(NotBegun::Random)?;
+    Ok(bytes)
 }
 
 fn hex(bytes: &[u8]) -> String {

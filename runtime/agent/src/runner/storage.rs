@@ -37,6 +37,23 @@ const TRIED_AGAIN: Duration = Duration::from_secs(30);
 const LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// The reason why a hook's storage cannot be mounted.
+#[derive(Debug, thiserror::Error)]
+#[error("storage {storage}: {error}")]
+pub(crate) struct MountError {
+    storage: StorageId,
+    error: FilesystemError,
+}
+
+/// The reason why storage could not be made or deleted, as the runner reports it.
+#[derive(Debug, thiserror::Error)]
+enum StepError {
+    #[error("cannot make its directory: {0}")]
+    Make(io::Error),
+    #[error("cannot delete its files: {0}")]
+    Delete(FilesystemError),
+}
+
 /// The storage on this agent's disk.
 #[derive(Debug)]
 pub(crate) struct Storages {
@@ -63,7 +80,7 @@ impl Storages {
     }
 
     /// What a unit's hook finds: all storage that it has.
-    pub(crate) async fn mounts(&self, view: &View, unit: &UnitName) -> Result<Vec<StorageMount>, String> {
+    pub(crate) async fn mounts(&self, view: &View, unit: &UnitName) -> Result<Vec<StorageMount>, MountError> {
         let mut mounts = Vec::new();
         for storage in view.storages.values().filter(|storage| storage.provisioned) {
             let Some(attachment) = storage.attachment.as_ref().filter(|it| it.unit == *unit) else {
@@ -71,7 +88,7 @@ impl Storages {
             };
             let filesystem = self.open(storage).await;
             mounts.push(StorageMount {
-                filesystem: filesystem.map_err(|error| format!("storage {}: {error}", storage.id))?,
+                filesystem: filesystem.map_err(|error| MountError { storage: storage.id.clone(), error })?,
                 location: attachment.location.clone(),
                 read_only: attachment.read_only,
             });
@@ -158,9 +175,9 @@ impl Step {
             Self::Delete(id) => (id, delete(world, id).await.map(|()| StorageReport::Deleted)),
         };
         let worked = done.is_ok();
-        let report = done.unwrap_or_else(|message| {
-            tracing::warn!(storage = %id, message, "storage could not be made or deleted");
-            StorageReport::Failed { message }
+        let report = done.unwrap_or_else(|error| {
+            tracing::warn!(storage = %id, %error, "storage could not be made or deleted");
+            StorageReport::Failed { message: error.to_string() }
         });
         let (storage, incarnation) = (id.clone(), world.incarnation);
         let command = RunnerCommand::Storage { storage, incarnation, report };
@@ -188,14 +205,14 @@ impl Step {
         if world.mirror.view().storages.get(id).is_none_or(|storage| storage.provisioned) {
             return true;
         }
-        if let Err(message) = delete(world, id).await {
-            tracing::warn!(storage = %id, message, "storage without enough free space could not be deleted");
+        if let Err(error) = delete(world, id).await {
+            tracing::warn!(storage = %id, %error, "storage without enough free space could not be deleted");
         }
         false
     }
 }
 
-async fn make(world: &World, id: &StorageId) -> Result<(), String> {
+async fn make(world: &World, id: &StorageId) -> Result<(), StepError> {
     let (parent, place) = (world.storages.directory.clone(), world.storages.place(id));
     let made = blocking(move || -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
@@ -207,13 +224,13 @@ async fn make(world: &World, id: &StorageId) -> Result<(), String> {
         // What was told to be there must be there after a power cut.
         fs::File::open(&parent)?.sync_all()
     });
-    made.await.map_err(|error| format!("cannot make its directory: {error}"))
+    made.await.map_err(StepError::Make)
 }
 
-async fn delete(world: &World, id: &StorageId) -> Result<(), String> {
+async fn delete(world: &World, id: &StorageId) -> Result<(), StepError> {
     let place = world.storages.place(id);
     let deleted = blocking(move || Filesystem::delete(&place));
-    deleted.await.map_err(|error| format!("cannot delete its files: {error}"))
+    deleted.await.map_err(StepError::Delete)
 }
 
 /// Work on the disk that may take long.

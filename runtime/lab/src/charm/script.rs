@@ -9,6 +9,8 @@ use periapt_shell::{Ended, Limits, Progress, Reply, Request, Running, Script};
 use super::{CharmCode, Ending, HookHost, Ran};
 use crate::trace::ToolCall;
 
+/// A handler fails with words of its own, as a charm does: they become the unit's status, and nothing takes them apart. So
+/// the error is a text, here and in [`Hook`].
 type HandlerFn = dyn Fn(&mut Hook<'_>) -> Result<(), String>;
 
 /// A hook in progress, as a scripted handler sees it.

@@ -32,7 +32,7 @@ async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Hal
             call.shell.step().await?;
             match primary(call, one).await? {
                 Ok(holds) => both &= holds,
-                Err(error) => return call.fail(2, &error),
+                Err(error) => return call.fail(2, &error.to_string()),
             }
         }
         either |= both;
@@ -40,7 +40,20 @@ async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Hal
     Ok(u8::from(!either))
 }
 
-async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<bool, String>, Halt> {
+/// The reason why words are no expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum ExpressionError {
+    #[error("too many arguments")]
+    TooManyArguments,
+    #[error("{0}: unary operator expected")]
+    UnknownUnary(String),
+    #[error("{0}: binary operator expected")]
+    UnknownBinary(String),
+    #[error("{0}: integer expression expected")]
+    NoInteger(String),
+}
+
+async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<bool, ExpressionError>, Halt> {
     let negations = arguments.iter().take_while(|argument| *argument == "!").count();
     // A lone `!` is a text.
     let negations = negations.min(arguments.len().saturating_sub(1));
@@ -52,10 +65,10 @@ async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<boo
         ["-z", text] => Ok(text.is_empty()),
         [option, path] => match file(call, option, path).await? {
             Some(holds) => Ok(holds),
-            None => Err(format!("{option}: unary operator expected")),
+            None => Err(ExpressionError::UnknownUnary((*option).to_owned())),
         },
         [one, operator, other] => compared(one, operator, other),
-        _ => Err("too many arguments".to_owned()),
+        _ => Err(ExpressionError::TooManyArguments),
     };
     Ok(holds.map(|holds| holds != (negations % 2 == 1)))
 }
@@ -76,12 +89,10 @@ async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Result<Option<bo
     Ok(Some(call.shell.stat(path).await?.is_ok_and(holds)))
 }
 
-fn compared(one: &str, operator: &str, other: &str) -> Result<bool, String> {
+fn compared(one: &str, operator: &str, other: &str) -> Result<bool, ExpressionError> {
     let number = |text: &str| {
         let number = text.trim().parse::<i64>();
-        number.map_err(|_| {
-            format!("{}: integer expression expected", text.chars().take(64).collect::<String>())
-        })
+        number.map_err(|_| ExpressionError::NoInteger(text.chars().take(64).collect()))
     };
     Ok(match operator {
         "=" | "==" => one == other,
@@ -94,6 +105,6 @@ fn compared(one: &str, operator: &str, other: &str) -> Result<bool, String> {
         "-le" => number(one)? <= number(other)?,
         "-gt" => number(one)? > number(other)?,
         "-ge" => number(one)? >= number(other)?,
-        _ => return Err(format!("{operator}: binary operator expected")),
+        _ => return Err(ExpressionError::UnknownBinary(operator.to_owned())),
     })
 }

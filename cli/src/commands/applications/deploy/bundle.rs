@@ -161,14 +161,13 @@ fn read(path: &Path, overlays: &[PathBuf]) -> Result<Bundle> {
 
 /// Returns the content that replaces an option's value that names a file, relative to the bundle's
 /// directory.
-fn included(directory: &Path, value: &str) -> Result<Option<String>, String> {
-    let read = |file: &str| {
-        let bytes = input::regular_bytes(&directory.join(file), input::MAX_TEXT);
-        bytes.map_err(|failure| failure.to_string())
-    };
+fn included(directory: &Path, value: &str) -> Result<Option<String>> {
+    let read = |file: &str| input::regular_bytes(&directory.join(file), input::MAX_TEXT);
     if let Some(file) = value.strip_prefix("include-file://") {
         let text = String::from_utf8(read(file)?);
-        return text.map(Some).map_err(|_| format!("{file} is no text; include-base64:// takes any file"));
+        return text
+            .map(Some)
+            .map_err(|_| Failure::new(format!("{file} is no text; include-base64:// takes any file")));
     }
     match value.strip_prefix("include-base64://") {
         Some(file) => Ok(Some(base64::engine::general_purpose::STANDARD.encode(read(file)?))),

@@ -6,8 +6,8 @@ use periapt_host_api::{
     ErrorCode, EventId, Refusal,
     commit::UnitCommit,
     pending::{
-        MAX_AFTER_MS, MAX_CONDITIONS, MAX_DATA_BYTES, MAX_PENDING, MAX_PENDING_BYTES, MIN_AFTER_MS,
-        PendingEvent, check_name,
+        EventNameError, MAX_AFTER_MS, MAX_CONDITIONS, MAX_DATA_BYTES, MAX_PENDING, MAX_PENDING_BYTES,
+        MIN_AFTER_MS, PendingEvent, check_name,
     },
 };
 
@@ -37,7 +37,7 @@ pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) 
             let text = format!("the unit's next event has number {}, not {id}", pending.next);
             return Err(refused(ErrorCode::BadRequest, text));
         }
-        check(event).map_err(|text| refused(ErrorCode::BadRequest, text))?;
+        check(event).map_err(|error| refused(ErrorCode::BadRequest, error.to_string()))?;
         pending.next = EventId(id.0.saturating_add(1));
         pending.events.insert(*id, event.clone());
     }
@@ -58,26 +58,35 @@ pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) 
     Ok(())
 }
 
-/// What the hook was told already; here for whoever is no hook.
-fn check(event: &PendingEvent) -> Result<(), String> {
-    check_name(&event.name).map_err(|error| error.to_string())?;
+/// The reason why the controller refuses an event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum EventError {
+    #[error(transparent)]
+    Name(#[from] EventNameError),
+    #[error("an event's data takes {0} bytes, at most {MAX_DATA_BYTES} are allowed")]
+    LongData(usize),
+    #[error("an event has {0} conditions, at most {MAX_CONDITIONS} are allowed")]
+    ManyConditions(usize),
+    #[error("an event is put off by {MIN_AFTER_MS} to {MAX_AFTER_MS} milliseconds")]
+    Time,
+    #[error("an event needs a time or a condition")]
+    NeverDue,
+}
+
+/// Checks an event again: the hook's own check tells the charm, this one holds for any client.
+fn check(event: &PendingEvent) -> Result<(), EventError> {
+    check_name(&event.name)?;
     if event.data.len() > MAX_DATA_BYTES {
-        return Err(format!(
-            "an event's data takes {} bytes, at most {MAX_DATA_BYTES} are allowed",
-            event.data.len()
-        ));
+        return Err(EventError::LongData(event.data.len()));
     }
     if event.conditions.len() > MAX_CONDITIONS {
-        return Err(format!(
-            "an event has {} conditions, at most {MAX_CONDITIONS} are allowed",
-            event.conditions.len()
-        ));
+        return Err(EventError::ManyConditions(event.conditions.len()));
     }
     if event.after_ms.is_some_and(|after| !(MIN_AFTER_MS..=MAX_AFTER_MS).contains(&after)) {
-        return Err(format!("an event is put off by {MIN_AFTER_MS} to {MAX_AFTER_MS} milliseconds"));
+        return Err(EventError::Time);
     }
     if event.after_ms.is_none() && event.conditions.is_empty() {
-        return Err("an event needs a time or a condition".to_owned());
+        return Err(EventError::NeverDue);
     }
     Ok(())
 }

@@ -11,6 +11,19 @@ use crate::{
     transaction::Transaction,
 };
 
+/// The bound of a unit's state that a hook's writes exceed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum StateError {
+    #[error("a key of the state must take 1 to {MAX_KEY_BYTES} bytes, not {0}")]
+    KeyLength(usize),
+    #[error("the state's value of {key:?} takes {bytes} bytes, at most {MAX_VALUE_BYTES} are allowed")]
+    LongValue { key: String, bytes: usize },
+    #[error("the state would have {0} keys, at most {MAX_KEYS} are allowed")]
+    ManyKeys(usize),
+    #[error("the state would take {0} bytes, at most {MAX_BYTES} are allowed")]
+    ManyBytes(usize),
+}
+
 /// Applies a hook's writes: all, or a refusal that says which bound is in the way (O11).
 pub(crate) fn apply(
     tx: &mut Transaction<'_>,
@@ -20,11 +33,14 @@ pub(crate) fn apply(
     if changes.is_empty() {
         return Ok(());
     }
+    let too_much = |error: StateError| {
+        Refusal::new(ErrorCode::QuotaExceeded, error.to_string()).about(format!("unit {}", unit.name))
+    };
     for (key, value) in changes {
         let key = StateKey { unit: unit.name.clone(), key: key.clone() };
         match value {
             Some(value) => {
-                check_entry(&key.key, value).map_err(|text| too_much(unit, text))?;
+                check_entry(&key.key, value).map_err(too_much)?;
                 tx.put(StateEntry { key, value: value.clone() });
             }
             None if tx.state.state_entry(&key).is_some() => tx.delete(ModelKey::State(key)),
@@ -36,31 +52,20 @@ pub(crate) fn apply(
         .state_of(&unit.name)
         .fold((0, 0), |(keys, bytes), entry| (keys + 1, bytes + entry.key.key.len() + entry.value.len()));
     if keys > MAX_KEYS {
-        return Err(too_much(
-            unit,
-            format!("the state would have {keys} keys, at most {MAX_KEYS} are allowed"),
-        ));
+        return Err(too_much(StateError::ManyKeys(keys)));
     }
     if bytes > MAX_BYTES {
-        let text = format!("the state would take {bytes} bytes, at most {MAX_BYTES} are allowed");
-        return Err(too_much(unit, text));
+        return Err(too_much(StateError::ManyBytes(bytes)));
     }
     Ok(())
 }
 
-fn check_entry(key: &str, value: &str) -> Result<(), String> {
+fn check_entry(key: &str, value: &str) -> Result<(), StateError> {
     if key.is_empty() || key.len() > MAX_KEY_BYTES {
-        return Err(format!("a key of the state must take 1 to {MAX_KEY_BYTES} bytes, not {}", key.len()));
+        return Err(StateError::KeyLength(key.len()));
     }
-    if value.len() > MAX_VALUE_BYTES {
-        let bytes = value.len();
-        return Err(format!(
-            "the state's value of {key:?} takes {bytes} bytes, at most {MAX_VALUE_BYTES} are allowed"
-        ));
+    match value.len() {
+        bytes if bytes > MAX_VALUE_BYTES => Err(StateError::LongValue { key: key.to_owned(), bytes }),
+        _ => Ok(()),
     }
-    Ok(())
-}
-
-fn too_much(unit: &Unit, text: String) -> Refusal {
-    Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("unit {}", unit.name))
 }

@@ -9,7 +9,7 @@ use periapt_sandbox::{Budgets, UnitFile, UnitFiles};
 use periapt_shell::{FileAnswer, FileCall, FileKind, FileStat};
 use periapt_uniter::HookRun;
 
-use super::super::World;
+use super::super::{World, hook::NotBegun};
 
 /// The files, once they are needed.
 pub(super) struct ExecFiles<'a> {
@@ -32,7 +32,7 @@ impl<'a> ExecFiles<'a> {
         Self { world, view, run, budgets, has_resources, found: None }
     }
 
-    async fn files(&mut self) -> Result<&mut UnitFiles, String> {
+    async fn files(&mut self) -> Result<&mut UnitFiles, NotBegun> {
         let files = match self.found.take() {
             Some(files) => files,
             None => {
@@ -48,8 +48,8 @@ impl<'a> ExecFiles<'a> {
     /// Does what the script asks for.
     pub(super) async fn answer(&mut self, call: FileCall) -> Result<FileAnswer, FileError> {
         let unit = self.run.unit.clone();
-        let files = self.files().await.map_err(|message| {
-            tracing::info!(%unit, message, "a script finds no files");
+        let files = self.files().await.map_err(|error| {
+            tracing::info!(%unit, %error, "a script finds no files");
             FileError::NoFiles
         })?;
         let kind = |file| match file {
@@ -87,7 +87,7 @@ impl<'a> ExecFiles<'a> {
         filename: &str,
         file: File,
     ) -> Result<(), CallError> {
-        let files = self.files().await.map_err(CallError::Failed)?;
+        let files = self.files().await.map_err(|error| CallError::Failed(error.to_string()))?;
         files.show_resource(name, filename, file)
     }
 }

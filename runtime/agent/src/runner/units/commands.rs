@@ -160,7 +160,9 @@ impl Units {
         let mut asks: Pending<CharmAnswer> = Box::pin(async move {
             match world.charms.ask(digest).await {
                 Ok(_loaded) => CharmAnswer::Ready,
-                Err(NotReady::Unusable(message)) => CharmAnswer::Unusable { message, jitter: jitter() },
+                Err(NotReady::Unusable(error)) => {
+                    CharmAnswer::Unusable { message: error.to_string(), jitter: jitter() }
+                }
                 Err(NotReady::Away(reason)) => CharmAnswer::Away(reason),
             }
         });

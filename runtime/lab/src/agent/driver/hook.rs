@@ -1,6 +1,6 @@
 //! Runs one hook, and reports its end.
 
-use periapt_hook::{ActionGathered, HookContext, HookInputs, IdSeed, LeaseState, Limits};
+use periapt_hook::{ActionGathered, ContextError, HookContext, HookInputs, IdSeed, LeaseState, Limits};
 use periapt_host_api::{Timestamp, action::TaskResults};
 use periapt_uniter::{
     HookRun,
@@ -16,8 +16,19 @@ use crate::{
     trace::{Fate, Traced},
 };
 
-/// The reason of a run that is stopped before it starts. During a run no time passes for other units here.
-const STOPPED: &str = "it was stopped";
+/// The reason why a hook did not run.
+#[derive(Debug, thiserror::Error)]
+enum NotRun {
+    /// It was stopped before it started. During a run no time passes for other units here.
+    #[error("it was stopped")]
+    Stopped,
+    /// The view has not what the hook is about.
+    #[error(transparent)]
+    Context(#[from] ContextError),
+    /// The laboratory has no charm of that digest.
+    #[error("no such archive")]
+    NoArchive,
+}
 
 impl Driver {
     /// Runs a hook on the snapshot of its decision.
@@ -48,7 +59,7 @@ impl Driver {
         };
         let (charms, scripts) = (world.charms, world.scripts);
         let ran = match (HookContext::new(inputs), charms.get(&run.charm.digest)) {
-            (Ok(_), Some(_)) if interrupted => Err(STOPPED.to_owned()),
+            (Ok(_), Some(_)) if interrupted => Err(NotRun::Stopped),
             (Ok(context), Some(charm)) => {
                 let script = scripts.get(&(self.name().clone(), run.event.hook_name()));
                 let mut host = Host { world, unit: self, seed };
@@ -60,8 +71,8 @@ impl Driver {
                 host.early(std::mem::take(&mut ran.gathered.early));
                 Ok(ran)
             }
-            (Err(error), _) => Err(error.to_string()),
-            (Ok(_), None) => Err("no such archive".to_owned()),
+            (Err(error), _) => Err(error.into()),
+            (Ok(_), None) => Err(NotRun::NoArchive),
         };
         let report = self.report(run, ran, started_at, hex(&seed), world);
         self.flown = Some(Flown { run: what, report: Box::new(report) });
@@ -85,17 +96,24 @@ impl Driver {
     fn report(
         &mut self,
         run: &HookRun,
-        ran: Result<Ran, String>,
+        ran: Result<Ran, NotRun>,
         started_at: Timestamp,
         seed: String,
         world: &mut World<'_>,
     ) -> RunReport {
-        let (ending, gathered, tools) = match ran {
-            Ok(Ran { ending, gathered, tools }) => (ending, Some(gathered), tools),
-            Err(message) => (Ending::Failed(message), None, Vec::new()),
+        let (returned, ending, gathered, tools) = match ran {
+            Ok(Ran { ending, gathered, tools }) => (returned(&ending), ending, Some(gathered), tools),
+            Err(error) => {
+                let ending = Ending::Failed(error.to_string());
+                let returned = match error {
+                    NotRun::Stopped => Returned::Stopped,
+                    _ => returned(&ending),
+                };
+                (returned, ending, None, Vec::new())
+            }
         };
         let component = Some(run.charm.digest);
-        let mut report = RunReport { seed, component, ..RunReport::of(returned(&ending), started_at) };
+        let mut report = RunReport { seed, component, ..RunReport::of(returned, started_at) };
         if let Some(gathered) = gathered {
             let ActionGathered { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
             report.results = TaskResults { return_code: 0, stdout, stderr, values };
@@ -126,7 +144,6 @@ fn returned(ending: &Ending) -> Returned {
         Ending::Handled => Returned::Handled,
         Ending::Exited(code) => Returned::Exited { code: i32::from(*code) },
         Ending::Unhandled => Returned::Unhandled,
-        Ending::Failed(message) if message == STOPPED => Returned::Stopped,
         Ending::Failed(message) => Returned::Failed { code: 1, message: message.clone() },
     }
 }

@@ -1,0 +1,177 @@
+//! The check that a charm fits an application's relations, offers and storage (`docs/hook-model.md` U-37).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ApplicationName, EndpointName, ErrorCode, InterfaceName, StorageId, StorageName,
+    charm::{CharmMeta, CountRange, EndpointMeta, StorageMeta},
+    relation::{Endpoint, Role, Scope},
+    status::Life,
+};
+
+use crate::{
+    entity::{Application, Relation},
+    relation::{self, endpoints::JUJU_INFO},
+    storage,
+    transaction::Transaction,
+};
+
+/// The reason why a charm does not fit an application.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unfit {
+    /// A relation needs an endpoint as it is.
+    #[error("would break relation {relation:?}: {reason}")]
+    Relation { relation: String, reason: EndpointMisfit },
+    /// An endpoint has more relations than the charm allows.
+    #[error(
+        "new charm version imposes a maximum relation limit of {limit} for {application}:{endpoint} \
+         which cannot be satisfied by the number of already established relations ({count})"
+    )]
+    RelationLimit { limit: u32, application: ApplicationName, endpoint: EndpointName, count: u32 },
+    /// Consumers count on an offered endpoint.
+    #[error("would take endpoint {endpoint} from offer {:?}", .offer.as_str())]
+    Offer { endpoint: EndpointName, offer: ApplicationName },
+    /// Units have storage that the charm does not declare.
+    #[error("in use storage {:?} removed", .0.as_str())]
+    StorageRemoved(StorageName),
+    /// Units can write storage, or cannot, and could not any more, or could.
+    #[error("existing storage {:?} read-only changed from {before} to {after}", .storage.as_str())]
+    StorageReadOnly { storage: StorageName, before: bool, after: bool },
+    /// Storage of units would be somewhere else.
+    #[error("existing storage {:?} location changed from {before:?} to {after:?}", .storage.as_str())]
+    StorageLocation { storage: StorageName, before: String, after: String },
+    /// A unit has more of a storage than the charm allows.
+    #[error("existing storage {:?} range contracted: a unit has {count}, not {range}", .storage.as_str())]
+    StorageRange { storage: StorageName, count: u32, range: CountRange },
+}
+
+impl Unfit {
+    /// The code of the refusal.
+    pub(super) fn code(&self) -> ErrorCode {
+        match self {
+            Self::RelationLimit { .. } => ErrorCode::QuotaExceeded,
+            _ => ErrorCode::Conflict,
+        }
+    }
+}
+
+/// The reason why an endpoint does not fit its relation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum EndpointMisfit {
+    #[error("the new charm has no endpoint {:?}", .0.as_str())]
+    Missing(EndpointName),
+    #[error("endpoint {:?} would be a {new}, and is a {role}", .name.as_str())]
+    Role { name: EndpointName, new: Role, role: Role },
+    #[error("endpoint {:?} would speak {:?}, not {:?}", .name.as_str(), .new.as_str(), .interface.as_str())]
+    Interface { name: EndpointName, new: InterfaceName, interface: InterfaceName },
+    #[error("endpoint {:?} would have the scope container", .0.as_str())]
+    Scope(EndpointName),
+}
+
+/// Checks that an application can go from one charm to another; force passes over limits of relations.
+pub(super) fn check(
+    tx: &Transaction<'_>,
+    application: &Application,
+    old: &CharmMeta,
+    new: &CharmMeta,
+    force: bool,
+) -> Result<(), Unfit> {
+    check_relations(tx, &application.name, new, force)?;
+    check_offers(tx, application, new)?;
+    check_storage(tx, &application.name, old, new)
+}
+
+/// Checks that the endpoints that are offered remain.
+fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta) -> Result<(), Unfit> {
+    let there = relation::endpoints::all(application, new);
+    for offer in tx.state.offers_of(&application.name) {
+        let lost = offer.endpoints.iter().find(|name| !there.iter().any(|(end, _)| end.name == **name));
+        if let Some(lost) = lost {
+            return Err(Unfit::Offer { endpoint: lost.clone(), offer: offer.name.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that storage in use remains what it is to its units.
+fn check_storage(
+    tx: &Transaction<'_>,
+    name: &ApplicationName,
+    old: &CharmMeta,
+    new: &CharmMeta,
+) -> Result<(), Unfit> {
+    let mut most: BTreeMap<&StorageName, u32> = BTreeMap::new();
+    for unit in tx.state.units_of(name) {
+        for storage in tx.state.storages_of(&unit.name) {
+            let count = storage::life::count_of(&tx.state, &unit.name, storage.id.name());
+            let known = most.entry(storage.id.name()).or_default();
+            *known = (*known).max(count);
+        }
+    }
+    for (name, count) in most {
+        let storage = name.clone();
+        let Some(after) = new.storage.get(name) else { return Err(Unfit::StorageRemoved(storage)) };
+        let Some(before) = old.storage.get(name) else { continue };
+        if before.read_only != after.read_only {
+            let (before, after) = (before.read_only, after.read_only);
+            return Err(Unfit::StorageReadOnly { storage, before, after });
+        }
+        let location = |meta: &StorageMeta| meta.location_of(&StorageId::new(name.clone(), 0));
+        if location(before) != location(after) {
+            let (before, after) = (location(before), location(after));
+            return Err(Unfit::StorageLocation { storage, before, after });
+        }
+        if after.count.max.is_some_and(|max| count > max) {
+            return Err(Unfit::StorageRange { storage, count, range: after.count });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that endpoints in use remain, and that their limits hold.
+fn check_relations(
+    tx: &Transaction<'_>,
+    name: &ApplicationName,
+    meta: &CharmMeta,
+    force: bool,
+) -> Result<(), Unfit> {
+    let mut used: BTreeMap<&EndpointName, u32> = BTreeMap::new();
+    for relation in tx.state.relations_of(name).filter(|relation| relation.life != Life::Dead) {
+        let Some(end) = relation.end_of(name).filter(|end| end.name.as_str() != JUJU_INFO) else { continue };
+        check_endpoint(relation, end, meta.endpoints.get(&end.name))
+            .map_err(|reason| Unfit::Relation { relation: relation.describe(), reason })?;
+        *used.entry(&end.name).or_default() += 1;
+    }
+    for (endpoint, count) in used {
+        let limit = relation::endpoints::limit(meta, endpoint);
+        if let Some(limit) = limit.filter(|limit| count > *limit && !force) {
+            let (application, endpoint) = (name.clone(), endpoint.clone());
+            return Err(Unfit::RelationLimit { limit, application, endpoint, count });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that an endpoint in use is what its relation needs.
+fn check_endpoint(
+    relation: &Relation,
+    end: &Endpoint,
+    declared: Option<&EndpointMeta>,
+) -> Result<(), EndpointMisfit> {
+    let name = end.name.clone();
+    match declared {
+        None => Err(EndpointMisfit::Missing(name)),
+        Some(new) if new.role != end.role => {
+            Err(EndpointMisfit::Role { name, new: new.role, role: end.role })
+        }
+        Some(new) if new.interface != end.interface => {
+            let (new, interface) = (new.interface.clone(), end.interface.clone());
+            Err(EndpointMisfit::Interface { name, new, interface })
+        }
+        // The other way round nothing changes: who is in a container sees its own principal as before.
+        Some(new) if new.scope == Scope::Container && relation.scope == Scope::Global => {
+            Err(EndpointMisfit::Scope(name))
+        }
+        Some(_) => Ok(()),
+    }
+}
