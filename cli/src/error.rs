@@ -206,7 +206,7 @@ pub(crate) fn with_source(error: impl std::error::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use periapt_client::Outcome;
+    use periapt_client::RequestOutcome;
     use periapt_host_api::Refusal;
 
     use super::*;
@@ -226,7 +226,7 @@ mod tests {
         let error = ClientError::Unreachable {
             url: "http://127.0.0.1:1".into(),
             reason: "connection refused".into(),
-            outcome: Outcome::NothingHappened,
+            outcome: RequestOutcome::NothingHappened,
         };
         let text = Failure::from(error).to_string();
         assert!(text.starts_with("controller at http://127.0.0.1:1 does not answer"), "{text}");

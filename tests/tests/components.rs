@@ -12,7 +12,7 @@ use periapt_host_api::{
     relation::{BagKey, BagOwner},
     status::WorkloadStatus,
 };
-use periapt_lab::{Action, Charm, Component, Lab, laws};
+use periapt_lab::{Action, Component, Lab, LabCharm, laws};
 use periapt_model::RecordBody;
 use periapt_sandbox::{Budgets, Options, Sandbox};
 
@@ -24,11 +24,11 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     Sandbox::new(Options { hooks_in_flight: 4, ..Options::default() }).unwrap()
 });
 
-fn hello(budgets: Budgets) -> Charm {
+fn hello(budgets: Budgets) -> LabCharm {
     let archive = Archive::read(HELLO).unwrap();
     let metadata = std::str::from_utf8(archive.file("charmcraft.yaml").unwrap()).unwrap().to_owned();
     let component = Component::new(&SANDBOX, archive.file(COMPONENT).unwrap(), None).unwrap();
-    Charm::new(&metadata).unwrap().with_code(component.with_budgets(budgets))
+    LabCharm::new(&metadata).unwrap().with_code(component.with_budgets(budgets))
 }
 
 /// Creates two related applications of the same charm, each on an agent of its own.
@@ -160,7 +160,7 @@ fn about_to_write(end: &str) -> (Lab, RelationId) {
     let archive = Archive::read(&archive).unwrap();
     let metadata = std::str::from_utf8(archive.file("charmcraft.yaml").unwrap()).unwrap().to_owned();
     let component = Component::new(&SANDBOX, archive.file(COMPONENT).unwrap(), None).unwrap();
-    let probe = Charm::new(&metadata).unwrap().with_code(component);
+    let probe = LabCharm::new(&metadata).unwrap().with_code(component);
     let mut lab = Lab::new(6).unwrap();
     lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
     lab.deploy("a", &probe, 1).unwrap();

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::Context as _;
-use periapt_trial::{CompiledCache, Ended, Scene, Trial, Tried};
+use periapt_trial::{CompiledCache, Scene, Trial, Tried, TriedOutcome};
 use serde_json::json;
 
 /// The outcome of an attack.
@@ -147,8 +147,8 @@ impl Host {
     fn said_of(&self, mode: &str, end: &End, tried: &Tried) -> anyhow::Result<Option<String>> {
         let asked = !tried.effects.ports.open.is_empty();
         let as_expected = match (end, &tried.outcome) {
-            (Contained, Ended::Handled) => asked,
-            (Failed(kind, message), Ended::Failed { kind: found, message: said, .. }) => {
+            (Contained, TriedOutcome::Handled) => asked,
+            (Failed(kind, message), TriedOutcome::Failed { kind: found, message: said, .. }) => {
                 kind == found && said.starts_with(message) && !said.contains("Escaped") && !asked
             }
             _ => false,

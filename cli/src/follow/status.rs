@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use periapt_client::{ClientError, NdJson, Outcome};
+use periapt_client::{ClientError, NdJson, RequestOutcome};
 use periapt_host_api::status::FullStatus;
 use tokio::time::sleep;
 
@@ -66,7 +66,7 @@ impl<'a> StatusFollower<'a> {
             return Err(ClientError::Unreachable {
                 url: client.options().url.clone(),
                 reason: "the stream has ended".to_owned(),
-                outcome: Outcome::NothingHappened,
+                outcome: RequestOutcome::NothingHappened,
             });
         };
         while let Some(Some(next)) = stream.next().now_or_never() {

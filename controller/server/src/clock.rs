@@ -21,7 +21,7 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// Where ids and other chance comes from.
-pub trait Chance: Send + Sync + 'static {
+pub trait RandomSource: Send + Sync + 'static {
     /// Fresh random bytes.
     fn seed(&self) -> [u8; 16];
 }
@@ -54,9 +54,9 @@ impl Clock for SystemClock {
 
 /// The operating system's randomness.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SystemChance;
+pub struct SystemRandomSource;
 
-impl Chance for SystemChance {
+impl RandomSource for SystemRandomSource {
     fn seed(&self) -> [u8; 16] {
         let mut seed = [0; 16];
         match getrandom::fill(&mut seed) {

@@ -27,7 +27,7 @@ mod writer;
 
 pub use api::openapi;
 pub use check::run_check_helper;
-pub use clock::{Chance, Clock, SystemChance, SystemClock};
+pub use clock::{Clock, RandomSource, SystemClock, SystemRandomSource};
 pub use options::{OpenStore, Options};
 pub use periapt_helper::Program;
 pub use seal::SealKey;

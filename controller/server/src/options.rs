@@ -17,7 +17,7 @@ use periapt_store::{Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
 use crate::{
-    clock::{Chance, Clock, SystemChance, SystemClock},
+    clock::{Clock, RandomSource, SystemClock, SystemRandomSource},
     seal::SealKey,
 };
 
@@ -40,7 +40,7 @@ pub struct Options {
     /// Its clocks.
     pub clock: Arc<dyn Clock>,
     /// Its chance.
-    pub chance: Arc<dyn Chance>,
+    pub chance: Arc<dyn RandomSource>,
     /// How long requests in progress may take once it was told to stop; streams end at once.
     pub drain_within: Duration,
     /// After this long a connection is cut whose caller does not take what it is given, and one on which nothing is
@@ -72,7 +72,7 @@ impl Options {
         let key = directory.join("secret-key");
         let unusable = |source| BlobError::Directory { directory: key.display().to_string(), source };
         let seal = SealKey::in_file(&key).map_err(unusable)?;
-        let chance = Arc::new(SystemChance);
+        let chance = Arc::new(SystemRandomSource);
         let store = RocksDirectory { directory: directory.join("store"), chance: chance.clone() };
         Ok(Self {
             name: name.into(),
@@ -100,7 +100,7 @@ pub trait OpenStore: Send + Sync + 'static {
 /// A RocksDB store in a directory.
 struct RocksDirectory {
     directory: PathBuf,
-    chance: Arc<dyn Chance>,
+    chance: Arc<dyn RandomSource>,
 }
 
 impl OpenStore for RocksDirectory {

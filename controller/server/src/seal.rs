@@ -21,7 +21,7 @@ use ring::{
     hmac,
 };
 
-use crate::clock::Chance;
+use crate::clock::RandomSource;
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
@@ -139,7 +139,7 @@ impl Sealer for SealKey {
 #[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) key: SealKey,
-    pub(crate) chance: Arc<dyn Chance>,
+    pub(crate) chance: Arc<dyn RandomSource>,
 }
 
 impl Door {

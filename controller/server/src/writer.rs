@@ -17,7 +17,7 @@ pub(crate) use queue::{Lane, Queue};
 pub(crate) use reopen::load;
 
 use crate::{
-    clock::{Chance, Clock},
+    clock::{Clock, RandomSource},
     options::OpenStore,
     published::{Published, Publisher, Weight},
     store_slot::StoreSlot,
@@ -57,7 +57,7 @@ pub(crate) struct Writer {
     pub(crate) publisher: Publisher,
     pub(crate) growth: Growth,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) chance: Arc<dyn Chance>,
+    pub(crate) chance: Arc<dyn RandomSource>,
 }
 
 impl Writer {

@@ -22,7 +22,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, Judge, Loaded, Order, Record, Store, StoreError, Verdict};
+use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError, Verdict};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
 
 #[cfg(feature = "bare")]
@@ -99,7 +99,7 @@ impl Store for RocksStore {
         self.inner.id
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
         self.call(|inner| {
             let revision = schema::head(&inner.db)?;
             let mut entities = Vec::new();
@@ -107,7 +107,7 @@ impl Store for RocksStore {
                 let (key, value) = row.map_err(damaged)?;
                 entities.push((key.into_vec(), value.into_vec()));
             }
-            Ok(Loaded { revision, entities })
+            Ok(LoadedState { revision, entities })
         })
     }
 

@@ -14,7 +14,7 @@ use periapt_model::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Batch, Loaded, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Record, key};
+use crate::{Batch, LoadedState, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Record, key};
 
 /// The form that is written, and the newest that can be read.
 pub const FORM: u8 = 1;
@@ -111,7 +111,7 @@ pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> 
 ///
 /// # Errors
 /// [`CodecError`] names the entity that cannot be decoded.
-pub fn entities(loaded: Loaded) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
+pub fn entities(loaded: LoadedState) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
     loaded
         .entities
         .into_iter()

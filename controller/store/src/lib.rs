@@ -132,7 +132,7 @@ pub type Judge = Box<dyn FnMut(&Record) -> Verdict + Send>;
 
 /// The content of a store at `revision`, records aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedState {
     /// The head.
     pub revision: Revision,
     /// All entities, sorted by key.
@@ -145,7 +145,7 @@ pub trait Store: Send + Sync + 'static {
     fn id(&self) -> StoreId;
 
     /// Reads all entities.
-    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>>;
+    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>>;
 
     /// Writes a batch durably and returns its revision, which is higher than all earlier ones.
     ///

@@ -11,7 +11,7 @@ use futures_util::{
 };
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
-use crate::{Batch, Judge, Loaded, Order, Record, RecordPosition, Store, StoreError, Verdict};
+use crate::{Batch, Judge, LoadedState, Order, Record, RecordPosition, Store, StoreError, Verdict};
 
 /// An in-memory [`Store`].
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Store for MemoryStore {
         self.id
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
-        let loaded = self.with(|state| Loaded {
+    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
+        let loaded = self.with(|state| LoadedState {
             revision: state.revision,
             entities: state.entities.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         });

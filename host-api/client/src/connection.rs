@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use periapt_host_api::{Digest, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
-use crate::{Backoff, ClientError, Options, Outcome, Result, error::chain};
+use crate::{Backoff, ClientError, Options, RequestOutcome, Result, error::chain};
 
 /// The body of a request.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -94,7 +94,7 @@ impl Client {
             drop(open);
             let wait = backoff.failed();
             if began.elapsed() + wait > self.shared.options.patience {
-                return Err(self.unreachable(reason.to_string(), Outcome::NothingHappened));
+                return Err(self.unreachable(reason.to_string(), RequestOutcome::NothingHappened));
             }
             tracing::debug!(url = self.shared.options.url, %reason, "controller does not answer; trying again");
             tokio::time::sleep(wait).await;
@@ -126,7 +126,7 @@ impl Client {
         Ok(sender)
     }
 
-    pub(crate) fn unreachable(&self, reason: impl Into<String>, outcome: Outcome) -> ClientError {
+    pub(crate) fn unreachable(&self, reason: impl Into<String>, outcome: RequestOutcome) -> ClientError {
         ClientError::Unreachable { url: self.shared.options.url.clone(), reason: reason.into(), outcome }
     }
 

@@ -18,7 +18,7 @@ pub enum ClientError {
         /// The cause, from the outermost error to the innermost.
         reason: String,
         /// The outcome of the request.
-        outcome: Outcome,
+        outcome: RequestOutcome,
     },
     /// The response does not conform to this API.
     #[error("controller at {url} answered what this version does not understand: {reason}")]
@@ -77,14 +77,14 @@ impl ClientError {
 
 /// The outcome of a request without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// The request had no effect: it was not sent, or it only reads.
     NothingHappened,
     /// The connection broke after the request was sent; the controller may have carried it out.
     Unknown,
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// Returns the outcome of a request with this method that was sent and not answered.
     pub(crate) fn of(method: &http::Method) -> Self {
         if method.is_safe() { Self::NothingHappened } else { Self::Unknown }
@@ -92,7 +92,7 @@ impl Outcome {
 }
 
 /// Formats a hint for people.
-impl fmt::Display for Outcome {
+impl fmt::Display for RequestOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NothingHappened => "is it running?",

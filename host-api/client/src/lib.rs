@@ -16,7 +16,7 @@ mod retry;
 
 pub use backoff::Backoff;
 pub use connection::Client;
-pub use error::{ClientError, Outcome};
+pub use error::{ClientError, RequestOutcome};
 pub use ndjson::NdJson;
 pub use options::{Identity, Options};
 

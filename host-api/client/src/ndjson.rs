@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use periapt_host_api::api::MAX_LINE_BYTES;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Outcome, Result, error::chain};
+use crate::{Client, RequestOutcome, Result, error::chain};
 
 /// A stream of values. It ends when the controller ends it, or after one error. It may be polled after its end.
 pub type NdJson<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
@@ -40,7 +40,7 @@ where
         match value {
             Ok(value) => Some((Ok(value), (Some(lines), client))),
             Err(LineError::Broken(reason)) => {
-                Some((Err(client.unreachable(reason, Outcome::NothingHappened)), (None, client)))
+                Some((Err(client.unreachable(reason, RequestOutcome::NothingHappened)), (None, client)))
             }
             Err(LineError::Unreadable(reason)) => Some((Err(client.protocol(reason)), (None, client))),
         }

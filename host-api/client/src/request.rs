@@ -10,7 +10,7 @@ use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Client, ClientError, Identity, Outcome, Result,
+    Client, ClientError, Identity, RequestOutcome, Result,
     connection::Body,
     error::chain,
     ndjson::{self, NdJson},
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
     /// Sends the request and reads the response as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
         let client = self.client;
-        let outcome = Outcome::of(&self.method);
+        let outcome = RequestOutcome::of(&self.method);
         let within = client.options().answer_within;
         let body = self.response().await?.into_body();
         let bytes = tokio::time::timeout(within, collect(client, body, MAX_ANSWER_BYTES, outcome))
@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
     /// Connects for as long as the options allow, then sends the request within `within`.
     async fn attempt(&self, within: Duration) -> Result<Response<Incoming>> {
         let client = self.client;
-        let outcome = Outcome::of(&self.method);
+        let outcome = RequestOutcome::of(&self.method);
         let mut request = self.request()?;
         let mut broken = None;
         for _ in 0..=MAX_RECONNECTS {
@@ -169,7 +169,8 @@ impl<'a> Call<'a> {
                 },
             }
         }
-        Err(client.unreachable("its connections break as soon as they are made", Outcome::NothingHappened))
+        Err(client
+            .unreachable("its connections break as soon as they are made", RequestOutcome::NothingHappened))
     }
 
     fn request(&self) -> Result<Request<Body>> {
@@ -200,11 +201,11 @@ impl<'a> Call<'a> {
     }
 }
 
-fn too_late(client: &Client, outcome: Outcome) -> ClientError {
+fn too_late(client: &Client, outcome: RequestOutcome) -> ClientError {
     client.unreachable("no answer in time", outcome)
 }
 
-async fn collect(client: &Client, body: Incoming, limit: usize, outcome: Outcome) -> Result<Bytes> {
+async fn collect(client: &Client, body: Incoming, limit: usize, outcome: RequestOutcome) -> Result<Bytes> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
@@ -222,11 +223,12 @@ async fn refused(client: &Client, response: Response<Incoming>, method: &Method)
     if *method == Method::HEAD && status == StatusCode::NOT_FOUND {
         return Refusal::not_found("no such thing").into();
     }
-    let bytes = match collect(client, response.into_body(), MAX_PROBLEM_BYTES, Outcome::NothingHappened).await
-    {
-        Ok(bytes) => bytes,
-        Err(error) => return error,
-    };
+    let bytes =
+        match collect(client, response.into_body(), MAX_PROBLEM_BYTES, RequestOutcome::NothingHappened).await
+        {
+            Ok(bytes) => bytes,
+            Err(error) => return error,
+        };
     match serde_json::from_slice::<Problem>(&bytes) {
         Ok(problem) => ClientError::Refused(problem.into()),
         Err(_) => client.protocol(format!("HTTP status {status} without a reason that can be read")),

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
     export::export,
-    plan::{BundleCharm, Existing, Model, Step, UnitPlace, plan},
+    plan::{BundleCharm, BundleModel, BundleStep, Existing, UnitPlace, plan},
 };
 use crate::{
     AgentName, ApplicationName, EndpointName, ResourceName, UnitName,
@@ -37,7 +37,7 @@ pub const MAX_UNITS: u32 = 10_000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bundle {
     /// The applications, by name.
-    pub applications: BTreeMap<ApplicationName, Application>,
+    pub applications: BTreeMap<ApplicationName, BundleApplication>,
     /// The keys of the bundle's machines, to which the `to` of applications refers.
     pub machines: Vec<String>,
     /// Consumed offers of other models, by the names that the bundle's relations use.
@@ -48,7 +48,7 @@ pub struct Bundle {
 
 /// An application of a bundle.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Application {
+pub struct BundleApplication {
     /// The path of the charm, or `sha256:DIGEST` of a charm that the controller has.
     pub charm: String,
     /// The least number of units. `None` means 1, and 0 for a subordinate.

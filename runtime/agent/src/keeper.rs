@@ -62,7 +62,7 @@ pub enum AgentError {
     Controller(#[from] ClientError),
     /// The engine cannot be set up on this host.
     #[error("the engine cannot be set up")]
-    Engine(#[from] periapt_sandbox::BuildError),
+    Engine(#[from] periapt_sandbox::SandboxError),
     /// The host's boot id or name cannot be read.
     #[error("cannot read {path}")]
     Host {
@@ -104,7 +104,7 @@ impl Handle {
 
 /// An agent that is ready to run.
 #[derive(Debug)]
-pub struct Agent {
+pub struct AgentService {
     options: Options,
     client: Client,
     directories: Directories,
@@ -115,7 +115,7 @@ pub struct Agent {
 
 impl Options {
     /// Takes the agent's directory and reads what it must know of its host. Nothing runs yet.
-    pub fn build(self) -> Result<Agent, AgentError> {
+    pub fn build(self) -> Result<AgentService, AgentError> {
         let directories = Directories::open(&self.data)?;
         let identity = Identity::Agent(self.name.clone());
         let client = Client::new(periapt_client::Options::new(self.controller.clone(), identity))?;
@@ -143,11 +143,18 @@ impl Options {
         // The keeper runs nothing: it needs the engine's hash, which does not depend on how many hooks there are.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = Sandbox::new(one)?.compatibility_hash();
-        Ok(Agent { options: self, client, directories, register, engine, state: watch::Sender::default() })
+        Ok(AgentService {
+            options: self,
+            client,
+            directories,
+            register,
+            engine,
+            state: watch::Sender::default(),
+        })
     }
 }
 
-impl Agent {
+impl AgentService {
     /// Tells how the agent is.
     pub fn handle(&self) -> Handle {
         Handle(self.state.subscribe())

@@ -15,7 +15,7 @@ mod protocol;
 mod runner;
 
 pub use helper::run_compile_helper;
-pub use keeper::{Agent, AgentError, AgentState, DirectoryError, Handle};
-pub use options::{CompileLimits, HookPlaces, Options, Program};
+pub use keeper::{AgentError, AgentService, AgentState, DirectoryError, Handle};
+pub use options::{ChildProgram, CompileLimits, HookPlaces, Options};
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

@@ -23,7 +23,7 @@ pub struct Options {
     /// Words by which units are placed on it.
     pub tags: BTreeSet<TagName>,
     /// How the other processes are started.
-    pub program: Program,
+    pub program: ChildProgram,
     /// How many hooks of one model may run at the same time on this agent.
     pub hooks: HookPlaces,
     /// After how long without anything due a runner ends, to be started again when something is.
@@ -69,7 +69,7 @@ impl HookPlaces {
 /// How a runner and a compile helper are started: a program that calls [`crate::run_runner`] or
 /// [`crate::run_compile_helper`] when it is given these arguments.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ChildProgram {
     /// The executable.
     pub path: PathBuf,
     /// Arguments that make it a runner.
@@ -112,7 +112,7 @@ impl Default for CompileLimits {
 
 impl Options {
     /// The usual settings of an agent of that name.
-    pub fn new(controller: impl Into<String>, name: AgentName, data: PathBuf, program: Program) -> Self {
+    pub fn new(controller: impl Into<String>, name: AgentName, data: PathBuf, program: ChildProgram) -> Self {
         Self {
             controller: controller.into(),
             name,

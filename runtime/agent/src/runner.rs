@@ -62,7 +62,7 @@ pub enum RunnerError {
     Link(#[from] LinkError),
     /// The sandbox cannot be set up on this host.
     #[error("the sandbox cannot be set up")]
-    Sandbox(#[from] periapt_sandbox::BuildError),
+    Sandbox(#[from] periapt_sandbox::SandboxError),
     /// The controller does not take the runner.
     #[error("the controller refuses this runner: {0}")]
     Refused(periapt_host_api::Refusal),

@@ -3,7 +3,7 @@
 use periapt_host_api::{TaskId, action::Parameters, commit::EarlyEffect, event::Event, view::View};
 use serde_json::{Map, Value};
 
-use crate::{CallError, CallTime, Limits, OutputStream, run::HookRun};
+use crate::{CallError, CallTime, HookLimits, OutputStream, run::HookRun};
 
 /// The failure message of an action whose charm gives none.
 const NO_REASON: &str = "action failed without reason given, check action for errors";
@@ -23,7 +23,7 @@ pub struct ActionGathered {
     pub values: Map<String, Value>,
     /// The failure message, if the charm failed the action. The last one counts.
     pub failed: Option<String>,
-    /// The handler's standard output, cut at [`Limits::output_bytes`].
+    /// The handler's standard output, cut at [`HookLimits::output_bytes`].
     pub stdout: String,
     /// The handler's standard error, cut at the same bound.
     pub stderr: String,
@@ -81,7 +81,7 @@ impl RunningAction {
         })
     }
 
-    pub(crate) fn capture(&mut self, stream: OutputStream, bytes: &[u8], limits: &Limits) {
+    pub(crate) fn capture(&mut self, stream: OutputStream, bytes: &[u8], limits: &HookLimits) {
         match stream {
             OutputStream::Stdout => self.stdout.push(bytes, limits.output_bytes),
             OutputStream::Stderr => self.stderr.push(bytes, limits.output_bytes),

@@ -15,7 +15,7 @@ use crate::{
 /// The owner of a bag that a charm reads, as the charm names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bag {
+pub enum BagSelector {
     /// A unit's bag.
     Unit(String),
     /// An application's bag.
@@ -41,7 +41,12 @@ struct Readable {
 
 impl HookRun {
     /// Returns a whole bag.
-    pub(crate) fn bag(&mut self, now: CallTime, relation: RelationId, bag: &Bag) -> Result<Settings, Halt> {
+    pub(crate) fn bag(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &BagSelector,
+    ) -> Result<Settings, Halt> {
         let bag = self.readable(now, relation, bag)?;
         let stored = self.stored(relation, bag.owner);
         Ok(match bag.written {
@@ -55,7 +60,7 @@ impl HookRun {
         &mut self,
         now: CallTime,
         relation: RelationId,
-        bag: &Bag,
+        bag: &BagSelector,
         key: &str,
     ) -> Result<Option<String>, Halt> {
         let bag = self.readable(now, relation, bag)?;
@@ -94,19 +99,19 @@ impl HookRun {
         Ok(())
     }
 
-    fn readable(&mut self, now: CallTime, relation: RelationId, bag: &Bag) -> Result<Readable, Halt> {
+    fn readable(&mut self, now: CallTime, relation: RelationId, bag: &BagSelector) -> Result<Readable, Halt> {
         let own_application = self.snapshot.unit.application();
         let known = self.relation(relation)?;
         match bag {
-            Bag::Unit(name) => Ok(self.readable_unit(known, name)?),
-            Bag::Application(name) if *name == own_application.as_str() => {
+            BagSelector::Unit(name) => Ok(self.readable_unit(known, name)?),
+            BagSelector::Application(name) if *name == own_application.as_str() => {
                 let owner = BagOwner::Application(own_application.clone());
                 if !known.peer {
                     self.leader_reads_own_application(now, relation)?;
                 }
                 Ok(Readable { owner, written: Some(Target::ApplicationBag(relation)) })
             }
-            Bag::Application(name) => {
+            BagSelector::Application(name) => {
                 let application = ApplicationName::new(name)
                     .map_err(|_| CallError::invalid(format!("invalid application name {name:?}")))?;
                 if application != *known.remote_application {

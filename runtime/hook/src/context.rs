@@ -11,8 +11,8 @@ use periapt_host_api::{
 };
 
 use crate::{
-    ActionGathered, CallError, CallTime, ContextError, FileError, FileRequest, IdSeed, LeaseState, Limits,
-    OutputStream, actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun,
+    ActionGathered, CallError, CallTime, ContextError, FileError, FileRequest, HookLimits, IdSeed,
+    LeaseState, OutputStream, actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun,
     snapshot::Snapshot,
 };
 
@@ -36,7 +36,7 @@ pub struct HookInputs {
     /// `HOST:PORT` of each controller, for charms that show them; may be empty.
     pub api_addresses: Vec<String>,
     /// The bounds of the run.
-    pub limits: Limits,
+    pub limits: HookLimits,
 }
 
 /// One hook run as the charm sees it.
@@ -119,19 +119,19 @@ impl HookContext {
         &self.run.snapshot.view
     }
 
-    /// Takes the result of the renewal that an [`Answer::NeedsLease`](crate::Answer::NeedsLease) requested, success
+    /// Takes the result of the renewal that an [`CallAnswer::NeedsLease`](crate::CallAnswer::NeedsLease) requested, success
     /// or failure. The host then repeats the call, which is decided by it.
     pub fn lease_renewed(&mut self, state: LeaseState) {
         self.run.leadership.renewed(state);
     }
 
-    /// Takes the content, or the error, for an [`Answer::NeedsSecret`](crate::Answer::NeedsSecret). The host then
+    /// Takes the content, or the error, for an [`CallAnswer::NeedsSecret`](crate::CallAnswer::NeedsSecret). The host then
     /// repeats the call, which is decided by it.
     pub fn secret_fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>) {
         self.run.secrets.fetched(key, content, self.run.limits.fetched_bytes);
     }
 
-    /// Takes the result of the request in an [`Answer::NeedsFile`](crate::Answer::NeedsFile): the content of a file
+    /// Takes the result of the request in an [`CallAnswer::NeedsFile`](crate::CallAnswer::NeedsFile): the content of a file
     /// that was read, no bytes for one that was written. The host then repeats the call, which is decided by it.
     pub fn file_answered(&mut self, request: FileRequest, answer: Result<Vec<u8>, FileError>) {
         self.run.files.answered(request, answer);
@@ -147,7 +147,7 @@ impl HookContext {
         self.run.snapshot.meta().resources.values().any(|meta| meta.filename().is_some())
     }
 
-    /// Takes the result of an [`Answer::NeedsResource`](crate::Answer::NeedsResource): ok if the file is in its place
+    /// Takes the result of an [`CallAnswer::NeedsResource`](crate::CallAnswer::NeedsResource): ok if the file is in its place
     /// now. The host then repeats the call, which is decided by it.
     pub fn resource_fetched(&mut self, key: ResourceKey, result: Result<(), CallError>) {
         self.recorder.record("resources.fetched", &(&key.name,), &(&key.digest, &result));

@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, Later, OwnBag,
-    Ports, ResourceFile, StorageInfo,
+    ApplicationStatuses, BagSelector, CallAnswer, CallError, CallTime, CharmStatus, GoalState, HookContext,
+    Later, MountedStorage, OwnBag, Ports, ResourceFile,
     lease::{Halt, into_answer},
     pebble,
     run::HookRun,
@@ -43,9 +43,9 @@ impl HookContext {
         function: &str,
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Halt>,
-    ) -> Answer<Result<T, CallError>> {
+    ) -> CallAnswer<Result<T, CallError>> {
         let answer = into_answer(behaviour(&mut self.run));
-        if let Answer::Ready(result) = &answer {
+        if let CallAnswer::Ready(result) = &answer {
             self.recorder.record(function, &arguments, result);
         }
         answer
@@ -102,8 +102,8 @@ impl HookContext {
         &mut self,
         now: CallTime,
         relation: RelationId,
-        bag: &Bag,
-    ) -> Answer<Result<Settings, CallError>> {
+        bag: &BagSelector,
+    ) -> CallAnswer<Result<Settings, CallError>> {
         self.leader_call("relations.get", (relation, bag), |run| run.bag(now, relation, bag))
     }
 
@@ -112,9 +112,9 @@ impl HookContext {
         &mut self,
         now: CallTime,
         relation: RelationId,
-        bag: &Bag,
+        bag: &BagSelector,
         key: &str,
-    ) -> Answer<Result<Option<String>, CallError>> {
+    ) -> CallAnswer<Result<Option<String>, CallError>> {
         self.leader_call("relations.get-value", (relation, bag, key), |run| {
             run.bag_value(now, relation, bag, key)
         })
@@ -128,7 +128,7 @@ impl HookContext {
         relation: RelationId,
         bag: OwnBag,
         changes: &[(String, String)],
-    ) -> Answer<Result<(), CallError>> {
+    ) -> CallAnswer<Result<(), CallError>> {
         self.leader_call("relations.set", (relation, bag, changes), |run| {
             run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
             run.write_bag(now, relation, bag, changes.iter().cloned().collect())
@@ -172,14 +172,17 @@ impl HookContext {
         now: CallTime,
         status: CharmStatus,
         message: &str,
-    ) -> Answer<Result<(), CallError>> {
+    ) -> CallAnswer<Result<(), CallError>> {
         self.leader_call("status.set-application", (status, message), |run| {
             run.set_application_status(now, status, message)
         })
     }
 
     /// Returns the status of the application and of each unit; leader only.
-    pub fn status_get_application(&mut self, now: CallTime) -> Answer<Result<ApplicationStatus, CallError>> {
+    pub fn status_get_application(
+        &mut self,
+        now: CallTime,
+    ) -> CallAnswer<Result<ApplicationStatuses, CallError>> {
         self.leader_call("status.get-application", (), |run| run.application_status(now))
     }
 
@@ -194,7 +197,7 @@ impl HookContext {
 /// `leadership`
 impl HookContext {
     /// Returns true if the unit is leader, and stays so for 30 seconds from the answer.
-    pub fn is_leader(&mut self, now: CallTime) -> Answer<Result<bool, CallError>> {
+    pub fn is_leader(&mut self, now: CallTime) -> CallAnswer<Result<bool, CallError>> {
         self.leader_call("leadership.is-leader", (), |run| run.is_leader(now))
     }
 
@@ -208,7 +211,7 @@ impl HookContext {
         &mut self,
         now: CallTime,
         changes: &[(String, String)],
-    ) -> Answer<Result<(), CallError>> {
+    ) -> CallAnswer<Result<(), CallError>> {
         self.leader_call("leadership.set-settings", (changes,), |run| {
             run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
             run.write_leader_settings(now, changes.iter().cloned().collect())
@@ -298,7 +301,7 @@ impl HookContext {
     }
 
     /// Returns one instance, by its id.
-    pub fn storage_get(&mut self, id: &str) -> Result<StorageInfo, CallError> {
+    pub fn storage_get(&mut self, id: &str) -> Result<MountedStorage, CallError> {
         self.call("storage.get", (id,), |run| run.storage_info(run.find_storage(id)?))
     }
 
@@ -314,7 +317,7 @@ impl HookContext {
 /// `resources`
 impl HookContext {
     /// Returns the file of a resource.
-    pub fn resource_get(&mut self, name: &str) -> Answer<Result<ResourceFile, CallError>> {
+    pub fn resource_get(&mut self, name: &str) -> CallAnswer<Result<ResourceFile, CallError>> {
         self.leader_call("resources.get", (name,), |run| run.resource(name))
     }
 }
@@ -335,7 +338,7 @@ impl HookContext {
 /// `events`
 impl HookContext {
     /// Requests a later event, and returns its number.
-    pub fn emit_later(&mut self, now: CallTime, later: &Later) -> Answer<Result<EventId, CallError>> {
+    pub fn emit_later(&mut self, now: CallTime, later: &Later) -> CallAnswer<Result<EventId, CallError>> {
         self.leader_call("events.emit-later", (later,), |run| {
             run.check_call(later.name.len() + later.data.as_ref().map_or(0, String::len))?;
             run.emit_later(now, later)

@@ -4,7 +4,7 @@ use std::mem;
 
 use periapt_host_api::{Timestamp, commit::EarlyEffect, logs::LogLevel};
 
-use crate::Limits;
+use crate::HookLimits;
 
 /// Bytes that a log line costs beside its text: the store keeps its time, level and module with it.
 const LINE_BYTES: usize = 64;
@@ -30,7 +30,7 @@ struct Dropped {
 }
 
 impl Early {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &HookLimits) -> Self {
         Self {
             items: Vec::new(),
             log_budget: limits.log_bytes,

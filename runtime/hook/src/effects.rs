@@ -12,7 +12,7 @@ use periapt_host_api::{
     secret::SecretChanges,
 };
 
-use crate::{CallError, Limits};
+use crate::{CallError, HookLimits};
 
 /// A set of settings that a hook may write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Returns true for bags. Leader settings count with their application ([`Limits::of_hook`]).
+    /// Returns true for bags. Leader settings count with their application ([`HookLimits::of_hook`]).
     fn stands_in_a_bag(self) -> bool {
         matches!(self, Self::UnitBag(_) | Self::ApplicationBag(_))
     }
@@ -118,7 +118,7 @@ impl Effects {
         target: Target,
         base: Option<&Settings>,
         changes: Settings,
-        limits: &Limits,
+        limits: &HookLimits,
     ) -> Result<(), CallError> {
         for (key, value) in &changes {
             check_entry(key, value, limits)?;
@@ -160,7 +160,7 @@ impl Effects {
     pub(crate) fn write_state(
         &mut self,
         changes: BTreeMap<String, Option<String>>,
-        limits: &Limits,
+        limits: &HookLimits,
     ) -> Result<(), CallError> {
         let bytes = |key: &str, value: &Option<String>| entry_bytes(key, value.as_deref().unwrap_or("null"));
         let mut after = self.taken;
@@ -182,7 +182,7 @@ impl Effects {
         target: Target,
         base: Option<&Settings>,
         changes: &Settings,
-        limits: &Limits,
+        limits: &HookLimits,
     ) -> Result<(), CallError> {
         let written = self.written(target);
         // Each key counts once, with its newest value. A deleted key counts for nothing.
@@ -216,7 +216,7 @@ impl Effects {
         &mut self,
         ports: PortTable,
         bytes: usize,
-        limits: &Limits,
+        limits: &HookLimits,
     ) -> Result<(), CallError> {
         let mut after = self.taken;
         after.bytes += bytes;
@@ -235,7 +235,7 @@ impl Effects {
     pub(crate) fn add_storage(
         &mut self,
         requests: &[(StorageName, u32)],
-        limits: &Limits,
+        limits: &HookLimits,
     ) -> Result<(), CallError> {
         let mut asked = self.add_storage.clone();
         for (name, count) in requests {
@@ -261,7 +261,7 @@ impl Effects {
         &mut self,
         first: u64,
         event: PendingEvent,
-        limits: &Limits,
+        limits: &HookLimits,
     ) -> Result<EventId, CallError> {
         self.take_event(event_bytes(&event), limits)?;
         let id = EventId(first.saturating_add(self.event_numbers));
@@ -271,7 +271,7 @@ impl Effects {
     }
 
     /// Cancels an event.
-    pub(crate) fn cancel_event(&mut self, id: EventId, limits: &Limits) -> Result<(), CallError> {
+    pub(crate) fn cancel_event(&mut self, id: EventId, limits: &HookLimits) -> Result<(), CallError> {
         if self.events.emit.remove(&id).is_some() {
             return Ok(());
         }
@@ -280,7 +280,7 @@ impl Effects {
         Ok(())
     }
 
-    fn take_event(&mut self, bytes: usize, limits: &Limits) -> Result<(), CallError> {
+    fn take_event(&mut self, bytes: usize, limits: &HookLimits) -> Result<(), CallError> {
         let first = self.event_numbers == 0 && self.events.cancel.is_empty();
         self.charge(bytes, usize::from(first), limits)
     }
@@ -290,7 +290,7 @@ impl Effects {
         self.leader_term = Some(term);
     }
 
-    fn take(&mut self, after: Size, limits: &Limits) -> Result<(), CallError> {
+    fn take(&mut self, after: Size, limits: &HookLimits) -> Result<(), CallError> {
         if after.bytes > limits.effect_bytes {
             return Err(CallError::LimitExceeded(format!(
                 "the hook's changes would take {} bytes; at most {} fit into one commit",
@@ -309,7 +309,7 @@ impl Effects {
 
     /// Charges an effect whose content is kept elsewhere. The charge is not given back, which bounds a guest that makes
     /// and removes without end.
-    pub(crate) fn charge(&mut self, bytes: usize, keys: usize, limits: &Limits) -> Result<(), CallError> {
+    pub(crate) fn charge(&mut self, bytes: usize, keys: usize, limits: &HookLimits) -> Result<(), CallError> {
         let after = Size {
             bytes: self.taken.bytes.saturating_add(bytes),
             keys: self.taken.keys.saturating_add(keys),
@@ -326,7 +326,7 @@ impl Effects {
     }
 }
 
-fn check_entry(key: &str, value: &str, limits: &Limits) -> Result<(), CallError> {
+fn check_entry(key: &str, value: &str, limits: &HookLimits) -> Result<(), CallError> {
     if key.is_empty() {
         return Err(CallError::invalid("a key must not be empty"));
     }
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_covers_the_encoding_and_is_given_back_on_overwriting() {
-        let limits = Limits::default();
+        let limits = HookLimits::default();
         let mut effects = Effects::new(PortTable::default());
         let target = Target::UnitBag(RelationId(7));
         let values = ["x", "", "quote \" back \\ line\n bell \u{7} é", &"y".repeat(1_000)];
@@ -404,7 +404,7 @@ mod tests {
         let target = Target::UnitBag(RelationId(7));
         let mut write = |key: &str, value: &str| {
             let changes = Settings::from([(key.into(), value.into())]);
-            effects.write(target, Some(&base), changes, &Limits::default()).unwrap();
+            effects.write(target, Some(&base), changes, &HookLimits::default()).unwrap();
             effects.taken.bytes - BAG_BYTES
         };
         let whole = entry_bytes("a", &base["a"]) + entry_bytes("b", &base["b"]);
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_write_that_does_not_fit_leaves_nothing() {
-        let limits = Limits { effect_bytes: 200, ..Limits::default() };
+        let limits = HookLimits { effect_bytes: 200, ..HookLimits::default() };
         let mut effects = Effects::new(PortTable::default());
         let target = Target::UnitBag(RelationId(0));
         let changes = Settings::from([("a".into(), "1".into()), ("b".into(), "x".repeat(200))]);
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_bag_is_measured_as_it_would_be_with_what_is_overwritten_and_deleted_left_out() {
-        let limits = Limits { bag_bytes: 10, ..Limits::default() };
+        let limits = HookLimits { bag_bytes: 10, ..HookLimits::default() };
         let base = Settings::from([("a".into(), "1234".into()), ("b".into(), "12".into())]);
         let mut effects = Effects::new(PortTable::default());
         let mut write = |key: &str, value: &str| {

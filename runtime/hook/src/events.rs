@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{Bag, CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{BagSelector, CallError, CallTime, lease::Halt, run::HookRun};
 
 /// A condition that makes an event due: its subject changes from the state that this hook sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub enum When {
         /// The relation.
         relation: RelationId,
         /// The bag's owner.
-        bag: Bag,
+        bag: BagSelector,
         /// The key.
         key: String,
     },
@@ -128,16 +128,16 @@ impl HookRun {
     }
 
     /// Returns the owner of the bag that the event waits for. Refuses the unit's own bags.
-    fn waited_for(&self, relation: RelationId, bag: &Bag) -> Result<BagOwner, CallError> {
+    fn waited_for(&self, relation: RelationId, bag: &BagSelector) -> Result<BagOwner, CallError> {
         let own =
             || CallError::invalid("a unit knows what it writes itself: wait for a bag that others write");
         match bag {
-            Bag::Unit(name) => {
+            BagSelector::Unit(name) => {
                 let unit: UnitName =
                     name.parse().map_err(|_| CallError::invalid(format!("invalid unit name {name:?}")))?;
                 if unit == self.snapshot.unit { Err(own()) } else { Ok(BagOwner::Unit(unit)) }
             }
-            Bag::Application(name) => {
+            BagSelector::Application(name) => {
                 let application = ApplicationName::new(name)
                     .map_err(|_| CallError::invalid(format!("invalid application name {name:?}")))?;
                 let peer = self.relation(relation)?.peer;

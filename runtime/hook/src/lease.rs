@@ -1,7 +1,7 @@
 //! Leadership as one hook sees it (`docs/hook-model.md` 5.6, 7.4).
 //!
 //! The host hands the lease in. A call that needs leadership is decided by the lease if enough of its time is left.
-//! Otherwise the call has no effect yet and answers [`Answer::NeedsLease`]. The host then renews, reports the result by
+//! Otherwise the call has no effect yet and answers [`CallAnswer::NeedsLease`]. The host then renews, reports the result by
 //! `HookContext::lease_renewed`, and repeats the call, which is now decided either way. So no call asks twice, and none
 //! proceeds without a decision.
 
@@ -39,7 +39,7 @@ pub struct LeaseState {
 /// The answer of a call that may need the host to act first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Answer<T> {
+pub enum CallAnswer<T> {
     /// The decided answer.
     Ready(T),
     /// No effect yet: renew the lease, call `HookContext::lease_renewed`, and repeat the call.
@@ -56,15 +56,15 @@ pub enum Answer<T> {
 /// The most requests to the host of one call, for a lease, a secret, and files.
 pub const MAX_ASKED: u32 = 70;
 
-impl<T> Answer<T> {
+impl<T> CallAnswer<T> {
     /// Changes the type of a decided answer.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> CallAnswer<U> {
         match self {
-            Self::Ready(value) => Answer::Ready(change(value)),
-            Self::NeedsLease => Answer::NeedsLease,
-            Self::NeedsSecret(key) => Answer::NeedsSecret(key),
-            Self::NeedsFile(request) => Answer::NeedsFile(request),
-            Self::NeedsResource(key) => Answer::NeedsResource(key),
+            Self::Ready(value) => CallAnswer::Ready(change(value)),
+            Self::NeedsLease => CallAnswer::NeedsLease,
+            Self::NeedsSecret(key) => CallAnswer::NeedsSecret(key),
+            Self::NeedsFile(request) => CallAnswer::NeedsFile(request),
+            Self::NeedsResource(key) => CallAnswer::NeedsResource(key),
         }
     }
 }
@@ -85,14 +85,14 @@ impl From<CallError> for Halt {
     }
 }
 
-pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> Answer<Result<T, CallError>> {
+pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> CallAnswer<Result<T, CallError>> {
     match result {
-        Ok(value) => Answer::Ready(Ok(value)),
-        Err(Halt::Refused(error)) => Answer::Ready(Err(error)),
-        Err(Halt::NeedsLease) => Answer::NeedsLease,
-        Err(Halt::NeedsSecret(key)) => Answer::NeedsSecret(key),
-        Err(Halt::NeedsFile(request)) => Answer::NeedsFile(request),
-        Err(Halt::NeedsResource(key)) => Answer::NeedsResource(key),
+        Ok(value) => CallAnswer::Ready(Ok(value)),
+        Err(Halt::Refused(error)) => CallAnswer::Ready(Err(error)),
+        Err(Halt::NeedsLease) => CallAnswer::NeedsLease,
+        Err(Halt::NeedsSecret(key)) => CallAnswer::NeedsSecret(key),
+        Err(Halt::NeedsFile(request)) => CallAnswer::NeedsFile(request),
+        Err(Halt::NeedsResource(key)) => CallAnswer::NeedsResource(key),
     }
 }
 

@@ -3,7 +3,7 @@
 //! ([`HookContext`]'s methods) and the argv form ([`HookContext::run_tool`]).
 //!
 //! The crate is pure: the host (the agent's runner, or a test bench) hands in time, lease and names, and takes
-//! early effects out. The guest is untrusted: [`Limits`] bounds every text, count and queue.
+//! early effects out. The guest is untrusted: [`HookLimits`] bounds every text, count and queue.
 
 mod actions;
 mod bags;
@@ -38,20 +38,20 @@ mod storage;
 mod tools;
 
 pub use actions::ActionGathered;
-pub use bags::{Bag, OwnBag};
+pub use bags::{BagSelector, OwnBag};
 pub use context::{Gathered, HookContext, HookInputs};
 pub use error::CallError;
 pub use events::{Later, When};
 pub use exec::ExecFailure;
 pub use files::{FileError, FileRequest};
 pub use goal_state::{GoalState, GoalStatus};
-pub use lease::{Answer, CallTime, HeldLease, LeaseState, MAX_ASKED};
-pub use limits::Limits;
+pub use lease::{CallAnswer, CallTime, HeldLease, LeaseState, MAX_ASKED};
+pub use limits::HookLimits;
 pub use log::OutputStream;
 pub use ports::Ports;
 pub use resources::ResourceFile;
 pub use secrets::{GetMode, IdSeed, NewOwner, SecretInfo, SecretMetadata};
 pub use snapshot::ContextError;
-pub use status::{ApplicationStatus, CharmStatus};
-pub use storage::StorageInfo;
+pub use status::{ApplicationStatuses, CharmStatus};
+pub use storage::MountedStorage;
 pub use tools::{HookTool, ToolOutput, hook_tool_names, hook_tools, is_hook_tool};

@@ -10,7 +10,7 @@ use periapt_host_api::{
 
 /// The bounds of one hook run. A host may override the defaults per model or application.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct HookLimits {
     /// Bytes of one call's arguments and standard input together. The largest useful call writes all that a commit
     /// takes.
     pub call_bytes: usize,
@@ -56,7 +56,7 @@ pub struct Limits {
 /// and the growth of the record at the hook's end (at most a relation's members, a name and a version each).
 const BESIDE_EFFECTS: usize = 128 << 10;
 
-impl Limits {
+impl HookLimits {
     /// Returns the bounds of one hook of a unit: the limits of its application or model, and the share of a commit that
     /// the unit and the application leave. A commit writes both, and both may be large: the unit has its record, the
     /// application its settings.
@@ -75,7 +75,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for HookLimits {
     fn default() -> Self {
         Self {
             call_bytes: 1 << 20,

@@ -4,7 +4,7 @@
 use periapt_host_api::{LeaderTerm, event::Event, ports::PortTable};
 
 use crate::{
-    CallError, CallTime, Limits,
+    CallError, CallTime, HookLimits,
     actions::RunningAction,
     early::Early,
     effects::Effects,
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct HookRun {
     pub(crate) snapshot: Snapshot,
     pub(crate) event: Event,
-    pub(crate) limits: Limits,
+    pub(crate) limits: HookLimits,
     pub(crate) effects: Effects,
     pub(crate) early: Early,
     pub(crate) statuses: Statuses,
@@ -41,7 +41,7 @@ impl HookRun {
         event: Event,
         leadership: Leadership,
         ids: IdSeed,
-        limits: Limits,
+        limits: HookLimits,
     ) -> Self {
         let ports = PortTable::new(snapshot.machine().ports_of(&snapshot.unit));
         Self {

@@ -54,7 +54,7 @@ impl From<CharmStatus> for WorkloadStatus {
 /// An application's status with those of its units.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct ApplicationStatus {
+pub struct ApplicationStatuses {
     /// The status that the leader set, or else the worst of the units'.
     pub application: StatusInfo<WorkloadStatus>,
     /// The status of each unit.
@@ -113,7 +113,7 @@ impl HookRun {
     }
 
     /// Returns the application's status; leader only.
-    pub(crate) fn application_status(&mut self, now: CallTime) -> Result<ApplicationStatus, Halt> {
+    pub(crate) fn application_status(&mut self, now: CallTime) -> Result<ApplicationStatuses, Halt> {
         self.leader_term(now)?.ok_or_else(not_leader)?;
         let own = self.snapshot.unit.clone();
         let outlines = self.snapshot.view.outlines.values();
@@ -128,7 +128,7 @@ impl HookRun {
             // The view has at least this unit.
             None => derive_application_status(units.values(), Timestamp::UNIX_EPOCH),
         };
-        Ok(ApplicationStatus { application, units })
+        Ok(ApplicationStatuses { application, units })
     }
 
     /// Sets the workload's version.

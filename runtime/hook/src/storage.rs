@@ -11,7 +11,7 @@ const MAX_COUNT: u32 = 1_000;
 /// The part of an instance that a charm sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct StorageInfo {
+pub struct MountedStorage {
     /// The kind; always a filesystem.
     pub kind: StorageKind,
     /// The path in the hook.
@@ -35,10 +35,10 @@ impl HookRun {
     }
 
     /// Returns the details of an instance that is ready for use.
-    pub(crate) fn storage_info(&self, storage: &StorageView) -> Result<StorageInfo, CallError> {
+    pub(crate) fn storage_info(&self, storage: &StorageView) -> Result<MountedStorage, CallError> {
         match storage.attachment.as_ref().filter(|_| storage.provisioned) {
             Some(attachment) => {
-                Ok(StorageInfo { kind: StorageKind::Filesystem, location: attachment.location.clone() })
+                Ok(MountedStorage { kind: StorageKind::Filesystem, location: attachment.location.clone() })
             }
             None => {
                 Err(CallError::NotReady(format!("storage {:?} is not provisioned", storage.id.to_string())))

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::{Answer, CallError, CallTime, HookContext, lease::Halt, run::HookRun};
+use crate::{CallAnswer, CallError, CallTime, HookContext, lease::Halt, run::HookRun};
 
 mod action;
 mod call;
@@ -157,14 +157,14 @@ impl HookContext {
         name: &str,
         arguments: &[String],
         stdin: Option<&[u8]>,
-    ) -> Answer<ToolOutput> {
+    ) -> CallAnswer<ToolOutput> {
         let output = match run(&mut self.run, now, name, arguments, stdin) {
             Ok(Output { stdout, stderr }) => ToolOutput { exit_code: 0, stdout, stderr },
             Err(Halt::Refused(error)) => failure(&error),
-            Err(Halt::NeedsLease) => return Answer::NeedsLease,
-            Err(Halt::NeedsSecret(key)) => return Answer::NeedsSecret(key),
-            Err(Halt::NeedsFile(request)) => return Answer::NeedsFile(request),
-            Err(Halt::NeedsResource(key)) => return Answer::NeedsResource(key),
+            Err(Halt::NeedsLease) => return CallAnswer::NeedsLease,
+            Err(Halt::NeedsSecret(key)) => return CallAnswer::NeedsSecret(key),
+            Err(Halt::NeedsFile(request)) => return CallAnswer::NeedsFile(request),
+            Err(Halt::NeedsResource(key)) => return CallAnswer::NeedsResource(key),
         };
         self.run.files.forget();
         let stdin = stdin.map(String::from_utf8_lossy);
@@ -172,7 +172,7 @@ impl HookContext {
             true => self.recorder.record_confidential("hook-tools.run", &(name, arguments, stdin), &output),
             false => self.recorder.record("hook-tools.run", &(name, arguments, stdin), &output),
         }
-        Answer::Ready(output)
+        CallAnswer::Ready(output)
     }
 }
 

@@ -76,14 +76,14 @@ pub trait CharmCode: fmt::Debug {
 
 /// A charm: its metadata and its code. Charms with equal texts are the same archive.
 #[derive(Debug, Clone)]
-pub struct Charm {
+pub struct LabCharm {
     digest: Digest,
     meta: CharmMeta,
     code: Rc<dyn CharmCode>,
     unusable: Option<String>,
 }
 
-impl Charm {
+impl LabCharm {
     /// Creates a charm from a `charmcraft.yaml`. Each hook of it succeeds and does nothing.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use periapt_host_api::{
     journal::RecordedCalls,
     secret::{SecretData, SecretKey},
 };
-use periapt_sandbox::{BoxFuture, Budgets, HookServices, Outcome, Prepared, RunInputs, Sandbox, Seed};
+use periapt_sandbox::{BoxFuture, Budgets, HandlerOutcome, HookServices, Prepared, RunInputs, Sandbox, Seed};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{CharmCode, Ending, HookHost, Ran};
@@ -102,11 +102,11 @@ impl CharmCode for Component {
     }
 }
 
-fn ending(outcome: Outcome) -> Ending {
+fn ending(outcome: HandlerOutcome) -> Ending {
     match outcome {
-        Outcome::Handled => Ending::Handled,
-        Outcome::Unhandled => Ending::Unhandled,
-        Outcome::Failed(error) => Ending::Failed(error.to_string()),
+        HandlerOutcome::Handled => Ending::Handled,
+        HandlerOutcome::Unhandled => Ending::Unhandled,
+        HandlerOutcome::Failed(error) => Ending::Failed(error.to_string()),
     }
 }
 

@@ -9,7 +9,7 @@ use periapt_host_api::{
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
-use periapt_uniter::executor::Input;
+use periapt_uniter::executor::ExecutorInput;
 
 use crate::{
     HookHost,
@@ -70,7 +70,7 @@ impl HookHost for Host<'_, '_> {
 
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>) {
         // An error of the laboratory itself shows at the hook's end.
-        let _ = self.unit.feed(Input::Said(items), self.world);
+        let _ = self.unit.feed(ExecutorInput::Said(items), self.world);
     }
 
     /// Sleeps while the keeper renews leases, and the outbox sends effects that have waited long
@@ -85,7 +85,7 @@ impl HookHost for Host<'_, '_> {
             let _ = agent.keep_leases(controller, **clock);
             let due = self.unit.early_due().is_some_and(|due| due <= agent.time(**clock).steady);
             if agent.is_up() && due {
-                let _ = self.unit.feed(Input::Woken, self.world);
+                let _ = self.unit.feed(ExecutorInput::Woken, self.world);
             }
         }
     }

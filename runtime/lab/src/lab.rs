@@ -18,7 +18,7 @@ use periapt_model::{
 };
 
 use crate::{
-    Action, Chance, Charm, Defect, LabError, Traced, agent::Agent, clock::Clock, controller::Controller,
+    Action, Chance, Defect, LabCharm, LabError, Traced, agent::Agent, clock::Clock, controller::Controller,
     trace::Trace,
 };
 
@@ -50,7 +50,7 @@ pub struct Lab {
     model: ModelUuid,
     owner: UserName,
     agents: BTreeMap<AgentName, Agent>,
-    charms: BTreeMap<Digest, Charm>,
+    charms: BTreeMap<Digest, LabCharm>,
     scripts: BTreeMap<(UnitName, String), Vec<Action>>,
     held: BTreeSet<UnitName>,
     trace: Trace,

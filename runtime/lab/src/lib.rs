@@ -28,7 +28,7 @@ mod travel;
 
 pub use agent::Claims;
 pub use chance::Chance;
-pub use charm::{Action, Charm, CharmCode, Ending, Hook, HookHost, Ran};
+pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, Ran};
 #[cfg(feature = "components")]
 pub use component::{Component, ComponentError};
 pub use defect::Defect;

@@ -34,6 +34,6 @@ pub use files::{Bounds, Filesystem, FilesystemError, StorageMount, UnitFile, Uni
 pub use fuel::FUEL_PER_SECOND;
 pub use options::{Budgets, Options};
 pub use random::Seed;
-pub use run::{HookReport, Outcome, RunInputs};
-pub use sandbox::{BuildError, CompileError, Held, Loaded, Prepared, Sandbox};
+pub use run::{HandlerOutcome, HookReport, RunInputs};
+pub use sandbox::{CompileError, Held, LoadedComponent, Prepared, Sandbox, SandboxError};
 pub use services::{BoxFuture, HookServices};

@@ -41,7 +41,7 @@ impl std::fmt::Debug for RunInputs {
 
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum HandlerOutcome {
     /// The handler returned ok.
     Handled,
     /// The charm has no handler for the event.
@@ -54,7 +54,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct HookReport {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: HandlerOutcome,
     /// What it asked for, and the rest of what left it early.
     pub gathered: Gathered,
     /// What it cost.
@@ -125,19 +125,19 @@ impl Sandbox {
             started,
         };
         let diagnose = |error, started| match diagnosis::diagnose(&error, &evidence(started)) {
-            Verdict::Failed(error) => Ok(Outcome::Failed(error)),
+            Verdict::Failed(error) => Ok(HandlerOutcome::Failed(error)),
             Verdict::Busy => Err(Busy),
         };
         let outcome = match (ended, settled) {
-            (Ended::Returned(Err(failure)), _) => Outcome::Failed(failure_of(&failure)),
+            (Ended::Returned(Err(failure)), _) => HandlerOutcome::Failed(failure_of(&failure)),
             (Ended::Returned(Ok(_)), Err(error)) => diagnose(error, true)?,
-            (Ended::Returned(Ok(types::Outcome::Handled)), Ok(())) => Outcome::Handled,
-            (Ended::Returned(Ok(types::Outcome::Unhandled)), Ok(())) => Outcome::Unhandled,
+            (Ended::Returned(Ok(types::Outcome::Handled)), Ok(())) => HandlerOutcome::Handled,
+            (Ended::Returned(Ok(types::Outcome::Unhandled)), Ok(())) => HandlerOutcome::Unhandled,
             (Ended::Engine { error, started }, _) => diagnose(error, started)?,
             (Ended::Interrupted, _) => {
-                Outcome::Failed(HookError::new(HookErrorKind::Interrupted, "it was stopped"))
+                HandlerOutcome::Failed(HookError::new(HookErrorKind::Interrupted, "it was stopped"))
             }
-            (Ended::TimedOut, _) => Outcome::Failed(diagnosis::timed_out(&budgets)),
+            (Ended::TimedOut, _) => HandlerOutcome::Failed(diagnosis::timed_out(&budgets)),
         };
 
         // The store holds the other ways to the context.

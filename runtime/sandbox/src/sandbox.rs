@@ -46,7 +46,7 @@ struct Shared {
 
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildError {
+pub enum SandboxError {
     /// The engine refused its settings, or the system has no room for its pool.
     #[error("the engine cannot be built: {0:#}")]
     Engine(wasmtime::Error),
@@ -62,11 +62,11 @@ pub struct CompileError(wasmtime::Error);
 
 impl Sandbox {
     /// Builds the engine and links what charms may import.
-    pub fn new(options: Options) -> Result<Self, BuildError> {
-        let engine = engine::build(&options).map_err(BuildError::Engine)?;
+    pub fn new(options: Options) -> Result<Self, SandboxError> {
+        let engine = engine::build(&options).map_err(SandboxError::Engine)?;
         let mut linker = Linker::new(&engine);
-        contract::link(&mut linker).map_err(BuildError::Engine)?;
-        wasi::link(&mut linker).map_err(BuildError::Engine)?;
+        contract::link(&mut linker).map_err(SandboxError::Engine)?;
+        wasi::link(&mut linker).map_err(SandboxError::Engine)?;
         let ticker = Ticker::start(engine.weak(), options.tick)?;
         let compatibility = CompatibilityHash::of(&engine);
         let syncs = Arc::new(Semaphore::new(1));
@@ -99,10 +99,10 @@ impl Sandbox {
         &self,
         component: &SealedArtifact,
         modules: &[(Digest, SealedArtifact)],
-    ) -> Result<Loaded, ArtifactError> {
+    ) -> Result<LoadedComponent, ArtifactError> {
         let component = artifact::load_component(self, component)?;
         let modules = modules.iter().map(|(digest, module)| Ok((*digest, self.module(*digest, module)?)));
-        Ok(Loaded { component, modules: modules.collect::<Result<_, ArtifactError>>()? })
+        Ok(LoadedComponent { component, modules: modules.collect::<Result<_, ArtifactError>>()? })
     }
 
     fn module(&self, digest: Digest, artifact: &SealedArtifact) -> Result<Arc<Module>, ArtifactError> {
@@ -120,7 +120,7 @@ impl Sandbox {
 
     /// Compiles and loads in one step, in memory: for a laboratory and for tests, where the component is
     /// one's own.
-    pub fn compile_in_process(&self, component: &[u8]) -> Result<Loaded, CompileError> {
+    pub fn compile_in_process(&self, component: &[u8]) -> Result<LoadedComponent, CompileError> {
         let engine = &self.shared.engine;
         let shared = divide::shared_modules(component);
         let rest = Component::from_binary(engine, &divide::rest(component, &shared)).map_err(CompileError)?;
@@ -128,12 +128,12 @@ impl Sandbox {
             let alone = Module::from_binary(engine, module.bytes(component)).map_err(CompileError)?;
             Ok((module.digest, Arc::new(alone)))
         });
-        Ok(Loaded { component: rest, modules: modules.collect::<Result<_, CompileError>>()? })
+        Ok(LoadedComponent { component: rest, modules: modules.collect::<Result<_, CompileError>>()? })
     }
 
     /// Resolves a component's imports, once for all its hooks. `files`: the charm's unpacked archive, which
     /// must not change while it is in use.
-    pub fn prepare(&self, loaded: &Loaded, files: Option<&Path>) -> Result<Prepared, PrepareError> {
+    pub fn prepare(&self, loaded: &LoadedComponent, files: Option<&Path>) -> Result<Prepared, PrepareError> {
         let mut linker = self.shared.linker.clone();
         for (digest, module) in &loaded.modules {
             let name = SharedModule::import_name(digest);
@@ -192,12 +192,12 @@ impl std::fmt::Debug for Sandbox {
 
 /// A component in native code, with the modules that it shares.
 #[derive(Clone)]
-pub struct Loaded {
+pub struct LoadedComponent {
     component: Component,
     modules: Vec<(Digest, Arc<Module>)>,
 }
 
-impl std::fmt::Debug for Loaded {
+impl std::fmt::Debug for LoadedComponent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Loaded(..)")
     }

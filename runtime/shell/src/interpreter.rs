@@ -14,7 +14,7 @@ mod streams;
 use std::{pin::Pin, sync::Arc};
 
 use crate::{
-    Limits, Reply, Request, Script, Stopped,
+    Reply, Request, Script, ScriptLimits, Stopped,
     limits::Meter,
     parser,
     script::Door,
@@ -80,7 +80,7 @@ pub(crate) async fn run(mut shell: Shell, text: String) -> Result<u8, Stopped> {
 impl Shell {
     pub(crate) fn new(script: &Script, door: Arc<Door>) -> Self {
         let Script { environment, hostname, limits, .. } = script;
-        let Limits { depth, .. } = *limits;
+        let ScriptLimits { depth, .. } = *limits;
         Self {
             door,
             meter: Meter::new(limits),

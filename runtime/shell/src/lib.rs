@@ -1,7 +1,7 @@
 //! The shell language of `exec`: an operator's script, run without a process.
 //!
 //! A sandbox has no programs, so a script's commands are the hook tools and the commands of [`commands`]. The script
-//! is parsed (`parser`) and interpreted (`interpreter`) within [`Limits`]. The crate is pure: a script sends one
+//! is parsed (`parser`) and interpreted (`interpreter`) within [`ScriptLimits`]. The crate is pure: a script sends one
 //! [`Request`] at a time, and its caller answers. The agent answers from a unit's hook context and files, a test bench
 //! on virtual time.
 //!
@@ -19,6 +19,6 @@ mod script;
 mod syntax;
 
 pub use builtins::commands;
-pub use limits::{Limits, Stopped};
+pub use limits::{ScriptLimits, Stopped};
 pub use request::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request};
-pub use script::{Ended, Progress, Running, Script};
+pub use script::{Running, Script, ScriptEnd, ScriptProgress};

@@ -2,7 +2,7 @@
 
 /// The bounds of one script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ScriptLimits {
     /// Work in all, in bytes that are read or copied; each step costs `STEP` beside. It also bounds the memory of
     /// variables, because each byte in them was paid for.
     pub work: u64,
@@ -15,7 +15,7 @@ pub struct Limits {
     pub depth: u32,
 }
 
-impl Default for Limits {
+impl Default for ScriptLimits {
     fn default() -> Self {
         Self { work: 64 << 20, text: 1 << 20, arguments: 1 << 17, depth: 20 }
     }
@@ -78,8 +78,8 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let Limits { work, text, arguments, .. } = *limits;
+    pub(crate) fn new(limits: &ScriptLimits) -> Self {
+        let ScriptLimits { work, text, arguments, .. } = *limits;
         Self { limit: work, left: work, steps: 0, text, arguments }
     }
 

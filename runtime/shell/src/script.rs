@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Limits, Reply, Request, Stopped,
+    Reply, Request, ScriptLimits, Stopped,
     interpreter::{self, Shell},
 };
 
@@ -21,12 +21,12 @@ pub struct Script {
     /// The name that `hostname` prints.
     pub hostname: String,
     /// The bounds of its work, memory and output.
-    pub limits: Limits,
+    pub limits: ScriptLimits,
 }
 
 /// The result of a script: its exit code and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct ScriptEnd {
     /// The exit code, or the bound that it exceeded.
     pub code: Result<u8, Stopped>,
     /// The bytes of its standard output.
@@ -37,11 +37,11 @@ pub struct Ended {
 
 /// The state of a script.
 #[derive(Debug)]
-pub enum Progress {
+pub enum ScriptProgress {
     /// The script waits for the answer to this request.
     Needs(Request),
     /// The script has ended.
-    Ended(Ended),
+    Ended(ScriptEnd),
 }
 
 /// A running script. Its caller alternates [`Self::advance`] and [`Self::answer`]. It does nothing by itself, and may
@@ -69,17 +69,17 @@ impl Script {
 
 impl Running {
     /// Runs to the next request, or to the end.
-    pub fn advance(&mut self) -> Progress {
+    pub fn advance(&mut self) -> ScriptProgress {
         let polled = self.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         let mut state = self.door.lock();
         let code = match (polled, state.request.take()) {
-            (Poll::Pending, Some(request)) => return Progress::Needs(request),
+            (Poll::Pending, Some(request)) => return ScriptProgress::Needs(request),
             // It waits for answers alone, so the caller did not answer this request.
             (Poll::Pending, None) => Err(Stopped::Answer),
             (Poll::Ready(code), _) => code,
         };
         let (stdout, stderr) = (std::mem::take(&mut state.stdout), std::mem::take(&mut state.stderr));
-        Progress::Ended(Ended { code, stdout, stderr })
+        ScriptProgress::Ended(ScriptEnd { code, stdout, stderr })
     }
 
     /// Ends the script at this point, and returns its standard output and its standard error.

@@ -11,7 +11,7 @@ use std::{
 use periapt_archive::guarded_with_workers;
 use periapt_host_api::Digest;
 use periapt_sandbox::{
-    ArtifactError, ArtifactId, ArtifactKey, CompileError, Loaded, Sandbox, SealedArtifact, artifact,
+    ArtifactError, ArtifactId, ArtifactKey, CompileError, LoadedComponent, Sandbox, SealedArtifact, artifact,
     shared_modules,
 };
 
@@ -42,7 +42,7 @@ impl CompiledCache {
 
     /// Loads a component in native code from the cache, or compiles and stores it. Modules that it shares with other
     /// components are compiled once.
-    pub(crate) fn load(&self, sandbox: &Sandbox, component: &[u8]) -> Result<Loaded, TrialError> {
+    pub(crate) fn load(&self, sandbox: &Sandbox, component: &[u8]) -> Result<LoadedComponent, TrialError> {
         let modules = guarded_with_workers(|| shared_modules(component))?;
         let mut kept = Vec::new();
         for module in &modules {

@@ -18,4 +18,4 @@ pub use scene::{
     BatchScene, EventKind, EventScene, ModelScene, RelationScene, Scene, SceneError, SecretScene,
     StatusScene, StorageScene,
 };
-pub use tried::{ActionTried, Ended, Tried};
+pub use tried::{ActionTried, Tried, TriedOutcome};

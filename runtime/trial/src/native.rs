@@ -17,10 +17,10 @@ use std::{
 };
 
 use periapt_hook::{
-    Answer, FileError, FileRequest, HookContext, OutputStream, ToolOutput, hook_tool_names, is_hook_tool,
+    CallAnswer, FileError, FileRequest, HookContext, OutputStream, ToolOutput, hook_tool_names, is_hook_tool,
 };
 use periapt_host_api::journal::HookCosts;
-use periapt_sandbox::{HookError, HookErrorKind, HookReport, HookServices as _, Outcome};
+use periapt_sandbox::{HandlerOutcome, HookError, HookErrorKind, HookReport, HookServices as _};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::{
@@ -168,14 +168,14 @@ async fn answer(
     let now = stage.now();
     let ToolOutput { exit_code, stdout, stderr } = loop {
         match context.run_tool(now, &call.name, &call.arguments, call.stdin.as_deref()) {
-            Answer::Ready(output) => break output,
-            Answer::NeedsLease => context.lease_renewed(stage.lease()),
-            Answer::NeedsSecret(key) => context.secret_fetched(key, stage.secret(key)),
-            Answer::NeedsFile(request) => {
+            CallAnswer::Ready(output) => break output,
+            CallAnswer::NeedsLease => context.lease_renewed(stage.lease()),
+            CallAnswer::NeedsSecret(key) => context.secret_fetched(key, stage.secret(key)),
+            CallAnswer::NeedsFile(request) => {
                 let done = do_with_file(&request, directory);
                 context.file_answered(request, done);
             }
-            Answer::NeedsResource(key) => {
+            CallAnswer::NeedsResource(key) => {
                 let there = stage.resource(&key).map(drop);
                 context.resource_fetched(key, there);
             }
@@ -225,16 +225,16 @@ fn written(context: &mut HookContext, stage: &Arc<Stage>, output: &Output) {
     }
 }
 
-fn outcome(status: ExitStatus) -> Outcome {
+fn outcome(status: ExitStatus) -> HandlerOutcome {
     match status.code() {
-        Some(0) => Outcome::Handled,
+        Some(0) => HandlerOutcome::Handled,
         Some(code) => failed(HookErrorKind::Failed, format!("failed with code {code}"), code),
         None => failed(HookErrorKind::Interrupted, format!("it was ended: {status}"), 1),
     }
 }
 
-fn failed(kind: HookErrorKind, message: String, code: i32) -> Outcome {
-    Outcome::Failed(HookError { kind, message, code })
+fn failed(kind: HookErrorKind, message: String, code: i32) -> HandlerOutcome {
+    HandlerOutcome::Failed(HookError { kind, message, code })
 }
 
 /// Acts as a hook tool, if a charm's native program started this process as one, and returns the exit code.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, ReaderPanicked, inspect};
-use periapt_hook::{ContextError, HookContext, HookInputs, Limits};
+use periapt_hook::{ContextError, HookContext, HookInputs, HookLimits};
 use periapt_host_api::{
     Digest, ResourceName, Timestamp,
     charm::CharmMeta,
@@ -18,14 +18,14 @@ use periapt_host_api::{
     view::ResourceView,
 };
 use periapt_sandbox::{
-    ArtifactError, Bounds, Budgets, BuildError, Busy, CompileError, Filesystem, HookReport, HookServices,
-    Options, PrepareError, Prepared, RunInputs, Sandbox, Seed, StorageMount,
+    ArtifactError, Bounds, Budgets, Busy, CompileError, Filesystem, HookReport, HookServices, Options,
+    PrepareError, Prepared, RunInputs, Sandbox, SandboxError, Seed, StorageMount,
 };
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::{
-    CompiledCache, Ended, Scene, SceneError, StorageScene, Tried,
+    CompiledCache, Scene, SceneError, StorageScene, Tried, TriedOutcome,
     scene::{
         check, declared, event,
         view::{self, OfCharm, STORAGE_MIB},
@@ -59,7 +59,7 @@ pub enum TrialError {
     Prepare(#[from] PrepareError),
     /// This host has no sandbox.
     #[error(transparent)]
-    Sandbox(#[from] BuildError),
+    Sandbox(#[from] SandboxError),
     /// The charm's files cannot be unpacked, or there is no randomness.
     #[error("this host: {0}")]
     Io(#[from] io::Error),
@@ -185,7 +185,7 @@ impl Play {
             None => Budgets::of_hook(&settings),
         };
         let inputs = HookInputs {
-            limits: Limits::of_hook(&view, &scene.unit),
+            limits: HookLimits::of_hook(&view, &scene.unit),
             view,
             unit: scene.unit.clone(),
             event,
@@ -267,10 +267,10 @@ fn seed(scene: &Scene) -> Result<Seed, TrialError> {
 
 pub(crate) fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> Tried {
     let HookReport { outcome, gathered, costs, .. } = report;
-    let outcome = Ended::from(outcome);
+    let outcome = TriedOutcome::from(outcome);
     let effects = match outcome {
-        Ended::Handled | Ended::Unhandled => gathered.effects,
-        Ended::Failed { .. } => HookEffects::default(),
+        TriedOutcome::Handled | TriedOutcome::Unhandled => gathered.effects,
+        TriedOutcome::Failed { .. } => HookEffects::default(),
     };
     early.extend(gathered.early.into_iter().map(|(_, effect)| effect));
     Tried { outcome, effects, early, action: gathered.action.map(Into::into), costs }

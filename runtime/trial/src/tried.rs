@@ -5,7 +5,7 @@ use periapt_host_api::{
     commit::{EarlyEffect, HookEffects},
     journal::HookCosts,
 };
-use periapt_sandbox::{HookError, Outcome};
+use periapt_sandbox::{HandlerOutcome, HookError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "kebab-case")]
 pub struct Tried {
     /// The end of the hook.
-    pub outcome: Ended,
+    pub outcome: TriedOutcome,
     /// The effects. A failed hook has none.
     pub effects: HookEffects,
     /// The early effects, which a failed hook has, too, in order: statuses, the version, log lines.
@@ -30,7 +30,7 @@ pub struct Tried {
 /// The end of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum TriedOutcome {
     /// The handler returned ok.
     Handled,
     /// The charm has no handler for the event.
@@ -61,12 +61,12 @@ pub struct ActionTried {
     pub stderr: String,
 }
 
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
+impl From<HandlerOutcome> for TriedOutcome {
+    fn from(outcome: HandlerOutcome) -> Self {
         match outcome {
-            Outcome::Handled => Self::Handled,
-            Outcome::Unhandled => Self::Unhandled,
-            Outcome::Failed(HookError { kind, message, code }) => {
+            HandlerOutcome::Handled => Self::Handled,
+            HandlerOutcome::Unhandled => Self::Unhandled,
+            HandlerOutcome::Failed(HookError { kind, message, code }) => {
                 Self::Failed { kind: kind.as_str().to_owned(), message, code }
             }
         }

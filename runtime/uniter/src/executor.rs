@@ -2,7 +2,7 @@
 //!
 //! An [`Executor`] asks the resolver what its unit does next, and sees that through: the charm arrives, the turn comes,
 //! the hook runs, its outcome is committed, and the view shows the commit. It does no I/O and knows no clock. A driver
-//! feeds it one [`Input`] at a time and carries out each [`Command`], in order. There are two drivers: the agent's
+//! feeds it one [`ExecutorInput`] at a time and carries out each [`ExecutorCommand`], in order. There are two drivers: the agent's
 //! runner, with threads, sockets and timers, and the laboratory, on virtual time.
 //!
 //! A file of this folder holds one transition:
@@ -25,7 +25,7 @@
 //! | layer | word | holds |
 //! | --- | --- | --- |
 //! | a hook's context (`periapt-hook`) | `Gathered` | what the charm asked for |
-//! | the sandbox (`periapt-sandbox`) | `HookReport` | that, how the instance ended (`Outcome`), and what it cost |
+//! | the sandbox (`periapt-sandbox`) | `HookReport` | that, how the handler ended (`HandlerOutcome`), and what it cost |
 //! | a driver to the executor | [`RunReport`] | how the handler [returned](Returned), and what it left |
 //! | the unit's record | [`HookEnd`](crate::HookEnd), [`ActionEnd`](crate::ActionEnd) | what the next record follows from |
 //! | the journal | `HookOutcome` | what people read |
@@ -51,9 +51,9 @@ mod settle;
 mod suspect;
 mod turn;
 
-pub use command::{Command, Run, RunKind, Tried, Turn, Wake};
+pub use command::{ExecutorCommand, Run, RunKind, TrialEnd, Turn, Wake};
 pub use dependencies::{Dependence, Dependency, Dependents, Touched};
-pub use input::{Answer, CharmAnswer, Input, Now};
+pub use input::{CharmAnswer, ExecutorInput, Now, SendOutcome};
 pub use outbox::early_bytes;
 pub use report::{Returned, RunReport};
 
@@ -140,11 +140,11 @@ pub struct Executor {
 struct Step<'a> {
     view: &'a View,
     now: Now,
-    commands: Vec<Command>,
+    commands: Vec<ExecutorCommand>,
 }
 
 impl Step<'_> {
-    fn command(&mut self, command: Command) {
+    fn command(&mut self, command: ExecutorCommand) {
         self.commands.push(command);
     }
 }
@@ -236,24 +236,24 @@ impl Executor {
     }
 
     /// Takes in what happened, and says what is to be done about it, in order. `view` is the newest one.
-    pub fn handle(&mut self, input: Input, view: &View, now: Now) -> Vec<Command> {
+    pub fn handle(&mut self, input: ExecutorInput, view: &View, now: Now) -> Vec<ExecutorCommand> {
         let mut step = Step { view, now, commands: Vec::new() };
         match input {
-            Input::Begin => {
+            ExecutorInput::Begin => {
                 if matches!(self.phase, Phase::New) {
                     self.look(&mut step);
                 }
             }
-            Input::Try { operation, deaths } => self.try_suspect(operation, deaths, &mut step),
-            Input::Touched => self.touched(&mut step),
-            Input::StoreReplaced => self.store_replaced(&mut step),
-            Input::Woken => self.woken(&mut step),
-            Input::Charm(answer) => self.charm_answered(answer, &mut step),
-            Input::Turn => self.turn_came(&mut step),
-            Input::Said(effects) => self.outbox.push(effects, &mut step),
-            Input::Ended { report, jitter } => self.run_ended(*report, jitter, &mut step),
-            Input::CommitAnswered(answer) => self.commit_answered(answer, &mut step),
-            Input::EarlyAnswered(answer) => self.early_answered(&answer, &mut step),
+            ExecutorInput::Try { operation, deaths } => self.try_suspect(operation, deaths, &mut step),
+            ExecutorInput::Touched => self.touched(&mut step),
+            ExecutorInput::StoreReplaced => self.store_replaced(&mut step),
+            ExecutorInput::Woken => self.woken(&mut step),
+            ExecutorInput::Charm(answer) => self.charm_answered(answer, &mut step),
+            ExecutorInput::Turn => self.turn_came(&mut step),
+            ExecutorInput::Said(effects) => self.outbox.push(effects, &mut step),
+            ExecutorInput::Ended { report, jitter } => self.run_ended(*report, jitter, &mut step),
+            ExecutorInput::CommitAnswered(answer) => self.commit_answered(answer, &mut step),
+            ExecutorInput::EarlyAnswered(answer) => self.early_answered(&answer, &mut step),
         }
         self.tell_what_it_waits_for(&mut step);
         step.commands
@@ -316,7 +316,7 @@ impl Executor {
 
     fn leave_turn(&mut self, step: &mut Step<'_>) {
         if std::mem::take(&mut self.has_turn) {
-            step.command(Command::LeaveTurn);
+            step.command(ExecutorCommand::LeaveTurn);
         }
     }
 
@@ -324,7 +324,7 @@ impl Executor {
     fn end_operation(&mut self, step: &mut Step<'_>) {
         self.leave_turn(step);
         if let Some(operation) = self.announced.take() {
-            step.command(Command::Ended(operation));
+            step.command(ExecutorCommand::Ended(operation));
         }
     }
 
@@ -341,7 +341,7 @@ impl Executor {
         let wake = self.wakes();
         if wake != self.wake {
             self.wake = wake;
-            step.command(Command::WakeAt(wake));
+            step.command(ExecutorCommand::WakeAt(wake));
         }
         if !self.waits_for_frames() {
             return;
@@ -358,7 +358,7 @@ impl Executor {
                 from_now_on: depends.difference(&self.depends).cloned().collect(),
             };
             self.depends = depends;
-            step.command(Command::Depend(dependence));
+            step.command(ExecutorCommand::Depend(dependence));
         }
     }
 

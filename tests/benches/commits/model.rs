@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use periapt_client::{Client, NdJson};
-use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, HookLimits, LeaseState};
 use periapt_host_api::{
     AgentName, Digest, Incarnation, ModelUuid, RelationId, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
@@ -84,7 +84,7 @@ impl Model {
             context_id: "0123456789abcdef0123456789abcdef".to_owned(),
             ids: periapt_hook::IdSeed([9; 32]),
             api_addresses: Vec::new(),
-            limits: Limits::default(),
+            limits: HookLimits::default(),
         };
         Ok(HookContext::new(inputs)?)
     }

@@ -7,7 +7,7 @@ use periapt_archive::{Archive, COMPONENT};
 use periapt_hook::{CallTime, LeaseState};
 use periapt_host_api::{Timestamp, commit::EarlyEffect, journal::JournalRecord};
 use periapt_sandbox::{
-    BoxFuture, Budgets, HookServices, Options, Outcome, Prepared, RunInputs, Sandbox, Seed,
+    BoxFuture, Budgets, HandlerOutcome, HookServices, Options, Prepared, RunInputs, Sandbox, Seed,
 };
 
 use crate::model::{self, Model};
@@ -67,7 +67,7 @@ impl Sandboxed {
             services: Arc::new(Nothing),
         };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
-        if report.outcome != Outcome::Handled {
+        if report.outcome != HandlerOutcome::Handled {
             bail!("the hook was not handled: {:?}", report.outcome);
         }
         let journal = self.model.commit_hook(report.gathered, report.costs, report.started_at).await?;

@@ -8,7 +8,7 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_controller::OpenStore;
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, Judge, Loaded, Order, Record, Store, StoreError};
+use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
 /// The batches that were committed since [`Batches::record`]; none is kept before.
@@ -59,7 +59,7 @@ impl Store for RecordedStore {
         self.store.id()
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
         self.store.load()
     }
 

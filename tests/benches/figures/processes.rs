@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_hook::{Answer, CallTime, HookContext};
+use periapt_hook::{CallAnswer, CallTime, HookContext};
 use periapt_host_api::Timestamp;
 use tempfile::TempDir;
 
@@ -80,11 +80,12 @@ fn answer(mut stream: UnixStream, current: &Mutex<Option<HookContext>>) -> anyho
     // Leases play no part.
     let now = CallTime { at: Timestamp::now(), boot_ms: 0 };
     let (code, printed) = match context.run_tool(now, name, &arguments, None) {
-        Answer::Ready(output) if output.exit_code == 0 => (0, output.stdout),
-        Answer::Ready(output) => (output.exit_code, output.stderr),
-        Answer::NeedsLease | Answer::NeedsSecret(_) | Answer::NeedsFile(_) | Answer::NeedsResource(_) => {
-            (1, String::new())
-        }
+        CallAnswer::Ready(output) if output.exit_code == 0 => (0, output.stdout),
+        CallAnswer::Ready(output) => (output.exit_code, output.stderr),
+        CallAnswer::NeedsLease
+        | CallAnswer::NeedsSecret(_)
+        | CallAnswer::NeedsFile(_)
+        | CallAnswer::NeedsResource(_) => (1, String::new()),
     };
     let mut answer = vec![code];
     answer.extend(printed.into_bytes());

@@ -13,7 +13,7 @@ mod processes;
 use std::{error::Error, path::Path};
 
 use anyhow::{Context as _, bail};
-use periapt_trial::{CompiledCache, Ended, Scene, Trial};
+use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
 
 use figures::Figure;
 use native::Native;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         || {
             let hooks = || {
                 (0..SANDBOXED).try_for_each(|_| match runtime.block_on(trial.run(&scene))?.outcome {
-                    Ended::Handled => anyhow::Ok(()),
+                    TriedOutcome::Handled => anyhow::Ok(()),
                     other => bail!("the hook was not handled: {other:?}"),
                 })
             };

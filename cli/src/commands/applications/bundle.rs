@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ApplicationName, EndpointName, NameError,
     api::{ApplicationDetails, SettingSource},
-    bundle::{Existing, Model as BundleModel},
+    bundle::{BundleModel, Existing},
     command::EndpointSelector,
     offer::OfferUrlError,
     settings::OptionValues,

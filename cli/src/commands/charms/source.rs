@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_archive::{COMPONENT, MAX_UNPACKED};
-use periapt_pack::{BuildError, Built, Language, Workshop};
+use periapt_pack::{Built, CharmBuildError, Language, Workshop};
 
 use crate::{
     context::Context,
@@ -58,7 +58,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
 }
 
 /// Converts a build's error, with a hint.
-pub(crate) fn failed(error: BuildError) -> Failure {
+pub(crate) fn failed(error: CharmBuildError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use periapt_archive::MAX_ARCHIVE;
 use periapt_host_api::excerpt;
-use periapt_trial::{CompiledCache, Ended, NativeProgram, Scene, Trial, TrialError, Tried};
+use periapt_trial::{CompiledCache, NativeProgram, Scene, Trial, TrialError, Tried, TriedOutcome};
 use serde::Serialize;
 
 use crate::{
@@ -93,7 +93,7 @@ async fn play(handler: &Handler, scenes: &[PathBuf], sink: &mut Sink) -> Result<
             .await
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
         sink.write(&to_json(&tried)?)?;
-        if let Ended::Failed { message, .. } = &tried.outcome {
+        if let TriedOutcome::Failed { message, .. } = &tried.outcome {
             return Err(Failure::new(format!("{}: the hook failed: {message}", path.display())));
         }
     }

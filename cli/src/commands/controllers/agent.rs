@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand};
-use periapt_agent::{Options, Program};
+use periapt_agent::{ChildProgram, Options};
 use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName};
 
@@ -128,9 +128,9 @@ impl Run {
 
 /// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its
 /// path now, and passes on only the environment variable of the log level.
-fn own_program() -> Program {
+fn own_program() -> ChildProgram {
     let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
-    Program {
+    ChildProgram {
         path: program::FILE.into(),
         runner: arguments("runner"),
         compile_helper: arguments("compile-helper"),

@@ -1,6 +1,6 @@
 //! A controller in a directory.
 
-use periapt_client::{ClientError, Identity, Outcome};
+use periapt_client::{ClientError, Identity, RequestOutcome};
 use periapt_controller::BuildError;
 use periapt_host_api::{ErrorCode, command::ControllerCommand};
 use periapt_store::StoreError;
@@ -52,7 +52,10 @@ async fn a_client_of_nobody_says_so_and_finds_the_controller_when_it_comes() {
     handle.shutdown();
     running.await.unwrap().unwrap();
     let error = client.controller().await.unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable { outcome: Outcome::NothingHappened, .. }), "{error:?}");
+    assert!(
+        matches!(error, ClientError::Unreachable { outcome: RequestOutcome::NothingHappened, .. }),
+        "{error:?}"
+    );
     let text = error.to_string();
     assert!(text.starts_with(&format!("controller at {} does not answer: ", handle.url())), "{text}");
     assert!(text.ends_with("; is it running?"), "{text}");

@@ -13,7 +13,7 @@ use std::{
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use periapt_blobs::Blobs;
 use periapt_client::{Client, ClientError, Identity, NdJson};
-use periapt_controller::{Chance, Clock, Handle, OpenStore, Options, Program, RunError};
+use periapt_controller::{Clock, Handle, OpenStore, Options, Program, RandomSource, RunError};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
     UnitName, UserName,
@@ -21,7 +21,7 @@ use periapt_host_api::{
     api::ModelSelector,
     command::{Answer, Command, ControllerCommand, Deploy},
 };
-use periapt_store::{Batch, Judge, Loaded, MemoryStore, Order, Record, Store, StoreError};
+use periapt_store::{Batch, Judge, LoadedState, MemoryStore, Order, Record, Store, StoreError};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -307,7 +307,7 @@ fn packed(name: &str, more: &str, ballast: u32) -> bytes::Bytes {
 #[derive(Default)]
 struct Counting(AtomicU64);
 
-impl Chance for Counting {
+impl RandomSource for Counting {
     fn seed(&self) -> [u8; 16] {
         u128::from(self.0.fetch_add(1, Ordering::Relaxed) + 1).to_le_bytes()
     }
@@ -417,7 +417,7 @@ impl Store for FaultyStore {
         self.memory.id()
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
         self.memory.load()
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_host_api::{Revision, StoreId, Timestamp};
-use periapt_store::{Batch, Loaded, NewRecord, Order, Record, Store as _, StoreError};
+use periapt_store::{Batch, LoadedState, NewRecord, Order, Record, Store as _, StoreError};
 use periapt_store_rocksdb::RocksStore;
 use tempfile::TempDir;
 
@@ -16,7 +16,7 @@ pub(crate) const ID: StoreId = StoreId(uuid::Uuid::from_u128(7));
 #[derive(Debug, PartialEq)]
 pub(crate) struct Content {
     id: StoreId,
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: LoadedState,
     /// Each sequence with its records.
     pub(crate) records: Vec<(Vec<u8>, Vec<Record>)>,
 }

@@ -6,7 +6,7 @@ use periapt_model::{
     entity::{Entity, EntityKey},
 };
 use periapt_store::{
-    Loaded, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, Record, RecordPosition,
+    LoadedState, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, Record, RecordPosition,
     codec::{self, CodecError, TooLarge, Writes},
     key,
 };
@@ -16,7 +16,7 @@ use crate::samples::{self, Content, Sample};
 
 fn load(key: &[u8], value: &[u8]) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
     let entities = vec![(key.to_vec(), value.to_vec())];
-    codec::entities(Loaded { revision: Revision(1), entities })
+    codec::entities(LoadedState { revision: Revision(1), entities })
 }
 
 fn body(bytes: &[u8]) -> Result<RecordBody, CodecError> {

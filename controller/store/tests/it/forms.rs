@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Once};
 
 use periapt_host_api::{Revision, Timestamp};
 use periapt_model::RecordAppend;
-use periapt_store::{Loaded, Record, RecordPosition, codec, key};
+use periapt_store::{LoadedState, Record, RecordPosition, codec, key};
 use serde::{Deserialize, Serialize};
 
 use crate::samples::{self, Content, Sample};
@@ -160,7 +160,7 @@ fn read(form: u8, stored: &Stored, expected: &Content) -> Result<Content, codec:
     match expected {
         Content::Entity(..) => {
             let entities = vec![(stored.key.clone().into_bytes(), bytes)];
-            let mut read = codec::entities(Loaded { revision: Revision(1), entities })?;
+            let mut read = codec::entities(LoadedState { revision: Revision(1), entities })?;
             let (key, entity) = read.pop().unwrap();
             Ok(Content::Entity(key, entity))
         }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use crate::{Client, ClientError, Outcome, Result, error::chain, request::Content};
+use crate::{Client, ClientError, RequestOutcome, Result, error::chain, request::Content};
 
 /// The longest pause in a transfer. A whole blob may take longer than other calls.
 const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
@@ -44,8 +44,8 @@ impl Client {
     ) -> Result<T> {
         let collected = tokio::time::timeout(PROGRESS_WITHIN, response.into_body().collect()).await;
         let body = collected
-            .map_err(|_| self.unreachable("the answer does not come", Outcome::Unknown))?
-            .map_err(|error| self.unreachable(chain(&error), Outcome::Unknown))?;
+            .map_err(|_| self.unreachable("the answer does not come", RequestOutcome::Unknown))?
+            .map_err(|error| self.unreachable(chain(&error), RequestOutcome::Unknown))?;
         serde_json::from_slice(&body.to_bytes()).map_err(|error| self.protocol(error.to_string()))
     }
 
@@ -62,10 +62,11 @@ impl Client {
         let mut length = 0;
         loop {
             let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame()).await.map_err(|_| {
-                self.unreachable(format!("the {what} does not come"), Outcome::NothingHappened)
+                self.unreachable(format!("the {what} does not come"), RequestOutcome::NothingHappened)
             })?;
             let Some(frame) = next else { break };
-            let frame = frame.map_err(|error| self.unreachable(chain(&error), Outcome::NothingHappened))?;
+            let frame =
+                frame.map_err(|error| self.unreachable(chain(&error), RequestOutcome::NothingHappened))?;
             let Ok(data) = frame.into_data() else { continue };
             length += data.len() as u64;
             if length > limit {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    BuildError, Built, Workshop,
+    Built, CharmBuildError, Workshop,
     command::{Tool, run},
     embedded::{self, C_SDK},
 };
@@ -26,12 +26,12 @@ const CLANG_VARIABLE: &str = "PERIAPT_CLANG";
 /// The directory of a charm's own SDK, with which its tests ran.
 const OWN_SDK: &str = "sdk";
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
-    let scratch = tempfile::tempdir().map_err(BuildError::files(std::env::temp_dir()))?;
+pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
+    let scratch = tempfile::tempdir().map_err(CharmBuildError::files(std::env::temp_dir()))?;
     let scratch = scratch.path();
     let compiler = Compiler::find(workshop, scratch)?;
     workshop.report("building the charm in C");
-    let directory = fs::canonicalize(directory).map_err(BuildError::files(directory))?;
+    let directory = fs::canonicalize(directory).map_err(CharmBuildError::files(directory))?;
     let mut sources = Vec::new();
     sources_in(&directory, Path::new("src"), &mut sources)?;
     sources.sort();
@@ -57,16 +57,16 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     for line in said.stderr.lines() {
         workshop.report(line);
     }
-    let wasm = fs::read(&module).map_err(BuildError::files(&module))?;
+    let wasm = fs::read(&module).map_err(CharmBuildError::files(&module))?;
     Ok(Built { wasm, ..Built::default() })
 }
 
 /// Replaces the linker's message about a charm without handlers by one about charms.
-fn told(error: BuildError) -> BuildError {
+fn told(error: CharmBuildError) -> CharmBuildError {
     match error {
-        BuildError::Failed { what, output } if output.contains("undefined symbol: periapt_handlers") => {
+        CharmBuildError::Failed { what, output } if output.contains("undefined symbol: periapt_handlers") => {
             let output = "no source defines `periapt_handlers`, the table of the charm's handlers that ends with {NULL, NULL}";
-            BuildError::Failed { what, output: output.to_owned() }
+            CharmBuildError::Failed { what, output: output.to_owned() }
         }
         other => other,
     }
@@ -81,16 +81,17 @@ enum Compiler {
 
 impl Compiler {
     /// Finds the compiler that the variable names, or else the newest clang, or else Zig's.
-    fn find(workshop: &Workshop, scratch: &Path) -> Result<Self, BuildError> {
+    fn find(workshop: &Workshop, scratch: &Path) -> Result<Self, CharmBuildError> {
         if let Some(named) = workshop.program(CLANG_VARIABLE) {
             return Ok(Self::Clang(named));
         }
         let probe = scratch.join("probe.c");
-        fs::write(&probe, "int periapt_probe(void) { return 0; }\n").map_err(BuildError::files(&probe))?;
+        fs::write(&probe, "int periapt_probe(void) { return 0; }\n")
+            .map_err(CharmBuildError::files(&probe))?;
         let clangs = clangs(&workshop.variable("PATH").unwrap_or_default());
         let known = clangs.into_iter().map(Self::Clang).chain([Self::Zig]);
         let mut fitting = known.filter(|compiler| compiler.can_link(&probe));
-        fitting.next().ok_or_else(|| BuildError::MissingTool {
+        fitting.next().ok_or_else(|| CharmBuildError::MissingTool {
             program: "a C compiler that builds for wasm32-wasi".to_owned(),
             purpose: PURPOSE,
             hint: HINT,
@@ -138,7 +139,7 @@ fn clangs(path: &OsStr) -> Vec<OsString> {
 }
 
 /// Returns the charm's own SDK, or else this program's.
-fn sdk(directory: &Path, scratch: &Path) -> Result<PathBuf, BuildError> {
+fn sdk(directory: &Path, scratch: &Path) -> Result<PathBuf, CharmBuildError> {
     let own = directory.join(OWN_SDK);
     if own.join("include/periapt.h").exists() {
         return Ok(own);
@@ -156,16 +157,16 @@ fn prefix_map(sdk: &Path) -> OsString {
 }
 
 /// Finds all `*.c` and `*.o` files below a directory, with paths relative to `base`.
-fn sources_in(base: &Path, name: &Path, into: &mut Vec<PathBuf>) -> Result<(), BuildError> {
+fn sources_in(base: &Path, name: &Path, into: &mut Vec<PathBuf>) -> Result<(), CharmBuildError> {
     let directory = base.join(name);
     let mut entries = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(BuildError::files(&directory))? {
-        entries.push(entry.map_err(BuildError::files(&directory))?);
+    for entry in fs::read_dir(&directory).map_err(CharmBuildError::files(&directory))? {
+        entries.push(entry.map_err(CharmBuildError::files(&directory))?);
     }
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let (path, kind) =
-            (name.join(entry.file_name()), entry.file_type().map_err(BuildError::files(&directory))?);
+            (name.join(entry.file_name()), entry.file_type().map_err(CharmBuildError::files(&directory))?);
         if kind.is_dir() {
             sources_in(base, &path, into)?;
         } else if path.extension().is_some_and(|extension| extension == "c" || extension == "o") {

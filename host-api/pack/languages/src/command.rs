@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::BuildError;
+use crate::CharmBuildError;
 
 /// The lines of a failed tool's output that an error shows: the first and the last, since tools differ in where they
 /// put the cause.
@@ -30,14 +30,14 @@ impl Tool {
     }
 
     /// Runs a call of the tool to its end.
-    pub(crate) fn run(self, command: &mut Command, what: impl Into<String>) -> Result<Said, BuildError> {
+    pub(crate) fn run(self, command: &mut Command, what: impl Into<String>) -> Result<Said, CharmBuildError> {
         run(command, || self.missing(), what)
     }
 
     /// Returns the error for a missing tool.
-    pub(crate) fn missing(self) -> BuildError {
+    pub(crate) fn missing(self) -> CharmBuildError {
         let Self { program, purpose, hint } = self;
-        BuildError::MissingTool { program: program.to_owned(), purpose, hint }
+        CharmBuildError::MissingTool { program: program.to_owned(), purpose, hint }
     }
 }
 
@@ -51,18 +51,20 @@ pub(crate) struct Said {
 /// Runs a program to its end. `missing` makes the error for a program that is not installed.
 pub(crate) fn run(
     command: &mut Command,
-    missing: impl FnOnce() -> BuildError,
+    missing: impl FnOnce() -> CharmBuildError,
     what: impl Into<String>,
-) -> Result<Said, BuildError> {
+) -> Result<Said, CharmBuildError> {
     let output = command.stdin(Stdio::null()).output().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => missing(),
-        _ => BuildError::files(command.get_program())(source),
+        _ => CharmBuildError::files(command.get_program())(source),
     })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     match output.status.success() {
         true => Ok(Said { stdout, stderr }),
-        false => Err(BuildError::Failed { what: what.into(), output: shown(&format!("{stdout}{stderr}")) }),
+        false => {
+            Err(CharmBuildError::Failed { what: what.into(), output: shown(&format!("{stdout}{stderr}")) })
+        }
     }
 }
 

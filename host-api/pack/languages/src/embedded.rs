@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::BuildError;
+use crate::CharmBuildError;
 
 /// A file: its path below a directory, and its content.
 pub(crate) type File = (&'static str, &'static [u8]);
@@ -11,13 +11,13 @@ pub(crate) type File = (&'static str, &'static [u8]);
 pub(crate) const CONTRACT: &str = include_str!("../../../wit/charm.wit");
 
 /// Writes files below a directory.
-pub(crate) fn write(directory: &Path, files: &[File]) -> Result<(), BuildError> {
+pub(crate) fn write(directory: &Path, files: &[File]) -> Result<(), CharmBuildError> {
     for (name, content) in files {
         let path = directory.join(name);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(BuildError::files(parent))?;
+            fs::create_dir_all(parent).map_err(CharmBuildError::files(parent))?;
         }
-        fs::write(&path, content).map_err(BuildError::files(&path))?;
+        fs::write(&path, content).map_err(CharmBuildError::files(&path))?;
     }
     Ok(())
 }

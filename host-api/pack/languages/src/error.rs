@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 /// A charm that could not be built.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildError {
+pub enum CharmBuildError {
     /// The directory has sources of several languages.
     #[error("{} has sources of several languages: {}", directory.display(), marks.join(", "))]
     SeveralLanguages {
@@ -59,7 +59,7 @@ pub enum BuildError {
     },
 }
 
-impl BuildError {
+impl CharmBuildError {
     /// Returns advice for the operator, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

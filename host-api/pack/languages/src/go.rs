@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, path::Path, process::Command};
 
-use crate::{BuildError, Built, Workshop, command::run};
+use crate::{Built, CharmBuildError, Workshop, command::run};
 
 const PURPOSE: &str = "to pack charms in Go";
 
@@ -15,11 +15,11 @@ const GO_VARIABLE: &str = "PERIAPT_GO";
 /// The first release that exports functions to WebAssembly from a library.
 const OLDEST_GO: (u32, u32) = (1, 24);
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
+pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
     let go = workshop.program(GO_VARIABLE).unwrap_or_else(|| "go".into());
     check(&go, directory)?;
     workshop.report("building the charm in Go");
-    let scratch = tempfile::tempdir().map_err(BuildError::files(std::env::temp_dir()))?;
+    let scratch = tempfile::tempdir().map_err(CharmBuildError::files(std::env::temp_dir()))?;
     let module = scratch.path().join("charm.wasm");
     let mut command = Command::new(&go);
     command.current_dir(directory).env("GOOS", "wasip1").env("GOARCH", "wasm");
@@ -31,22 +31,22 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     command.args(["-trimpath", "-buildvcs=false", "-o"]).arg(&module).arg(".");
     let what = format!("building {}", directory.join("go.mod").display());
     run(&mut command, || missing(&go), what)?;
-    let wasm = fs::read(&module).map_err(BuildError::files(&module))?;
+    let wasm = fs::read(&module).map_err(CharmBuildError::files(&module))?;
     Ok(Built { wasm, ..Built::default() })
 }
 
-fn missing(go: &OsString) -> BuildError {
-    BuildError::MissingTool { program: go.display().to_string(), purpose: PURPOSE, hint: HINT }
+fn missing(go: &OsString) -> CharmBuildError {
+    CharmBuildError::MissingTool { program: go.display().to_string(), purpose: PURPOSE, hint: HINT }
 }
 
 /// Refuses a Go that is too old. The toolchain's own rules choose it, by the `go.mod`.
-fn check(go: &OsString, directory: &Path) -> Result<(), BuildError> {
+fn check(go: &OsString, directory: &Path) -> Result<(), CharmBuildError> {
     let mut command = Command::new(go);
     command.current_dir(directory).args(["env", "GOVERSION"]);
     let found = run(&mut command, || missing(go), "asking go for its version")?.stdout;
     let found = found.trim();
     match release(found) {
-        Some(release) if release < OLDEST_GO => Err(BuildError::OldTool {
+        Some(release) if release < OLDEST_GO => Err(CharmBuildError::OldTool {
             program: go.display().to_string(),
             purpose: PURPOSE,
             wanted: "1.24",

@@ -6,7 +6,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    BuildError, Built, Language, Workshop,
+    Built, CharmBuildError, Language, Workshop,
     command::Tool,
     embedded::{self, CONTRACT, File, JAVASCRIPT_SDK},
 };
@@ -43,28 +43,28 @@ const WORLD: [File; 4] = [
     ("deps/random.wit", include_bytes!("../javascript/random.wit")),
 ];
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
+pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
     check_node()?;
     let tools = workshop.tools("javascript", &[PACKAGES, LOCK], |place| fetch(place, workshop))?;
     workshop.report("building the charm in JavaScript");
-    let scratch = tempfile::tempdir().map_err(BuildError::files(std::env::temp_dir()))?;
+    let scratch = tempfile::tempdir().map_err(CharmBuildError::files(std::env::temp_dir()))?;
     let scratch = scratch.path();
     embedded::write(&scratch.join("sdk"), JAVASCRIPT_SDK)?;
     embedded::write(&scratch.join("wit"), &WORLD)?;
     let script = scratch.join("build.mjs");
-    fs::write(&script, BUILD).map_err(BuildError::files(&script))?;
-    let directory = fs::canonicalize(directory).map_err(BuildError::files(directory))?;
+    fs::write(&script, BUILD).map_err(CharmBuildError::files(&script))?;
+    let directory = fs::canonicalize(directory).map_err(CharmBuildError::files(directory))?;
     let entry = Language::JavaScript.mark_in(&directory).unwrap_or_default();
     let mut command = NODE.command();
     command.arg(&script).arg(&tools).arg(scratch).arg(&directory).arg(entry);
     NODE.run(&mut command, format!("building {}", directory.join(entry).display()))?;
     let component = scratch.join("charm.wasm");
-    let wasm = fs::read(&component).map_err(BuildError::files(&component))?;
+    let wasm = fs::read(&component).map_err(CharmBuildError::files(&component))?;
     Ok(Built { wasm, ..Built::default() })
 }
 
 /// Fetches the packages, without running their scripts.
-fn fetch(place: &Path, workshop: &Workshop) -> Result<(), BuildError> {
+fn fetch(place: &Path, workshop: &Workshop) -> Result<(), CharmBuildError> {
     workshop.report("fetching the tools that pack charms in JavaScript (componentize-qjs, esbuild), once");
     embedded::write(place, &[("package.json", PACKAGES.as_bytes()), ("package-lock.json", LOCK.as_bytes())])?;
     let mut command = NPM.command();
@@ -79,12 +79,12 @@ fn fetch(place: &Path, workshop: &Workshop) -> Result<(), BuildError> {
     NPM.run(&mut command, "fetching componentize-qjs and esbuild with npm").map(drop)
 }
 
-fn check_node() -> Result<(), BuildError> {
+fn check_node() -> Result<(), CharmBuildError> {
     let found = NODE.run(NODE.command().arg("--version"), "asking node for its version")?.stdout;
     let major: Option<u32> =
         found.trim().trim_start_matches('v').split('.').next().and_then(|text| text.parse().ok());
     match major {
-        Some(major) if major < OLDEST_NODE.0 => Err(BuildError::OldTool {
+        Some(major) if major < OLDEST_NODE.0 => Err(CharmBuildError::OldTool {
             program: NODE.program.to_owned(),
             purpose: PURPOSE,
             wanted: OLDEST_NODE.1,

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path};
 
-use crate::BuildError;
+use crate::CharmBuildError;
 
 /// A language whose charms can be built from their sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Language {
     ///
     /// # Errors
     /// [`BuildError::SeveralLanguages`] for sources of two.
-    pub fn of(directory: &Path) -> Result<Option<Self>, BuildError> {
+    pub fn of(directory: &Path) -> Result<Option<Self>, CharmBuildError> {
         let mut found = Vec::new();
         for language in Self::ALL {
             found.extend(language.mark_in(directory).map(|mark| (language, mark)));
@@ -43,7 +43,7 @@ impl Language {
         match found.as_slice() {
             [] => Ok(None),
             [(language, _)] => Ok(Some(*language)),
-            several => Err(BuildError::SeveralLanguages {
+            several => Err(CharmBuildError::SeveralLanguages {
                 directory: directory.to_owned(),
                 marks: several.iter().map(|(_, mark)| (*mark).to_owned()).collect(),
             }),

@@ -17,7 +17,7 @@ mod workshop;
 
 use std::{collections::BTreeMap, path::Path};
 
-pub use error::BuildError;
+pub use error::CharmBuildError;
 pub use language::Language;
 pub use template::Template;
 pub use workshop::{Workshop, cache_directory};
@@ -34,8 +34,8 @@ pub struct Built {
 /// Builds the charm in a directory.
 ///
 /// # Errors
-/// [`BuildError`] names the missing tool, or holds the tool's output.
-pub fn build(directory: &Path, language: Language, workshop: &Workshop) -> Result<Built, BuildError> {
+/// [`CharmBuildError`] names the missing tool, or holds the tool's output.
+pub fn build(directory: &Path, language: Language, workshop: &Workshop) -> Result<Built, CharmBuildError> {
     match language {
         Language::C => c::build(directory, workshop),
         Language::Go => go::build(directory, workshop),

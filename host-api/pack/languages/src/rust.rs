@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    BuildError, Built, Workshop,
+    Built, CharmBuildError, Workshop,
     command::{Tool, run},
 };
 
@@ -28,7 +28,7 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_STD: &str = "/usr/lib/rustlib/src/rust/library/std";
 const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
+pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
     workshop.report("building the charm in Rust");
     let mut command = match Toolchain::find()? {
         Toolchain::Target => CARGO.command(),
@@ -40,9 +40,9 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
     let said = run(&mut command, || CARGO.missing(), &what)?;
     let Some(module) = module_of(&said.stdout, directory) else {
         let output = "it has no library for WebAssembly: Cargo.toml needs `[lib] crate-type = [\"cdylib\"]`";
-        return Err(BuildError::Failed { what, output: output.to_owned() });
+        return Err(CharmBuildError::Failed { what, output: output.to_owned() });
     };
-    let wasm = fs::read(&module).map_err(BuildError::files(&module))?;
+    let wasm = fs::read(&module).map_err(CharmBuildError::files(&module))?;
     Ok(Built { wasm, ..Built::default() })
 }
 
@@ -55,7 +55,7 @@ enum Toolchain {
 }
 
 impl Toolchain {
-    fn find() -> Result<Self, BuildError> {
+    fn find() -> Result<Self, CharmBuildError> {
         let mut rustc = Command::new("rustc");
         rustc.args(["--print", "target-libdir", "--target", TARGET]);
         let library = rustc.output().ok().filter(|output| output.status.success());
@@ -67,7 +67,7 @@ impl Toolchain {
         let linker = newest_linker(Path::new("/usr/bin"));
         match linker.filter(|_| needed.iter().all(|path| Path::new(path).exists())) {
             Some(linker) => Ok(Self::Debian { linker }),
-            None => Err(BuildError::MissingTool {
+            None => Err(CharmBuildError::MissingTool {
                 program: format!("a Rust compiler for {TARGET}"),
                 purpose: CARGO.purpose,
                 hint: "`rustup target add wasm32-wasip1`; or Debian's rustc-web, cargo-web, rust-web-src, lld-19 and wasi-libc",

@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path};
 
 use crate::{
-    BuildError,
+    CharmBuildError,
     embedded::{
         self, C_HARNESS, C_SDK, File, GO_SDK, JAVASCRIPT_HARNESS, JAVASCRIPT_SDK, NEW_CHARM, NEW_IN_C,
         NEW_IN_GO, NEW_IN_JAVASCRIPT, NEW_IN_PYTHON, NEW_IN_RUST, RUST_SDK,
@@ -54,24 +54,24 @@ impl Template {
     /// Creates a charm in a new or empty directory, all files or none. The name must be valid for charms.
     ///
     /// # Errors
-    /// [`BuildError::NotEmpty`], or an error of writing.
-    pub fn make(self, directory: &Path, name: &str) -> Result<(), BuildError> {
+    /// [`CharmBuildError::NotEmpty`], or an error of writing.
+    pub fn make(self, directory: &Path, name: &str) -> Result<(), CharmBuildError> {
         match fs::read_dir(directory) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
-                    return Err(BuildError::NotEmpty { directory: directory.to_owned() });
+                    return Err(CharmBuildError::NotEmpty { directory: directory.to_owned() });
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(BuildError::files(directory)(error)),
+            Err(error) => return Err(CharmBuildError::files(directory)(error)),
         }
-        let absolute = std::path::absolute(directory).map_err(BuildError::files(directory))?;
+        let absolute = std::path::absolute(directory).map_err(CharmBuildError::files(directory))?;
         let parent = absolute.parent().unwrap_or(&absolute);
-        fs::create_dir_all(parent).map_err(BuildError::files(parent))?;
+        fs::create_dir_all(parent).map_err(CharmBuildError::files(parent))?;
         let unfinished = tempfile::Builder::new()
             .prefix(".periapt-init-")
             .tempdir_in(parent)
-            .map_err(BuildError::files(parent))?;
+            .map_err(CharmBuildError::files(parent))?;
         self.fill(unfinished.path(), name)?;
         let unfinished = unfinished.keep();
         let moved = fs::rename(&unfinished, &absolute);
@@ -79,11 +79,11 @@ impl Template {
             // The error below is the one that counts.
             let _ = fs::remove_dir_all(&unfinished);
         }
-        moved.map_err(BuildError::files(directory))?;
+        moved.map_err(CharmBuildError::files(directory))?;
         open_to_others(&absolute)
     }
 
-    fn fill(self, directory: &Path, name: &str) -> Result<(), BuildError> {
+    fn fill(self, directory: &Path, name: &str) -> Result<(), CharmBuildError> {
         let (own, sdk) = self.parts();
         for files in sdk {
             embedded::write(&directory.join("sdk"), files)?;
@@ -92,9 +92,9 @@ impl Template {
             let text = String::from_utf8_lossy(content).replace(NAME, name);
             let path = directory.join(named(path));
             if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent).map_err(BuildError::files(parent))?;
+                fs::create_dir_all(parent).map_err(CharmBuildError::files(parent))?;
             }
-            fs::write(&path, text).map_err(BuildError::files(&path))?;
+            fs::write(&path, text).map_err(CharmBuildError::files(&path))?;
         }
         Ok(())
     }
@@ -109,10 +109,10 @@ fn named(path: &str) -> &str {
 }
 
 /// Opens the permissions of a charm's directory: those of a temporary directory are for its owner alone.
-fn open_to_others(directory: &Path) -> Result<(), BuildError> {
+fn open_to_others(directory: &Path) -> Result<(), CharmBuildError> {
     use std::os::unix::fs::PermissionsExt as _;
     let permissions = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(directory, permissions).map_err(BuildError::files(directory))
+    fs::set_permissions(directory, permissions).map_err(CharmBuildError::files(directory))
 }
 
 #[cfg(test)]

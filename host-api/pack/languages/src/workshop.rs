@@ -14,7 +14,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use crate::BuildError;
+use crate::CharmBuildError;
 
 /// The variable with the path of the cache; this repository's scripts use the same.
 const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
@@ -88,29 +88,29 @@ impl Workshop {
         &self,
         name: &str,
         parts: &[&str],
-        make: impl FnOnce(&Path) -> Result<(), BuildError>,
-    ) -> Result<PathBuf, BuildError> {
+        make: impl FnOnce(&Path) -> Result<(), CharmBuildError>,
+    ) -> Result<PathBuf, CharmBuildError> {
         let all = self.cache.join("tools");
         let place = all.join(format!("{name}-{}", key(parts)));
         if place.is_dir() {
             return Ok(place);
         }
-        fs::create_dir_all(&all).map_err(BuildError::files(&all))?;
+        fs::create_dir_all(&all).map_err(CharmBuildError::files(&all))?;
         let lock = all.join(format!("{name}.lock"));
-        let held = File::create(&lock).map_err(BuildError::files(&lock))?;
+        let held = File::create(&lock).map_err(CharmBuildError::files(&lock))?;
         // The lock ends with the file's last handle, even if this process is killed.
-        held.lock().map_err(BuildError::files(&lock))?;
+        held.lock().map_err(CharmBuildError::files(&lock))?;
         if place.is_dir() {
             return Ok(place);
         }
         // An unfinished set is made anew. The lock excludes other makers.
         let unfinished = all.join(format!("{name}.unfinished"));
         if unfinished.exists() {
-            fs::remove_dir_all(&unfinished).map_err(BuildError::files(&unfinished))?;
+            fs::remove_dir_all(&unfinished).map_err(CharmBuildError::files(&unfinished))?;
         }
-        fs::create_dir(&unfinished).map_err(BuildError::files(&unfinished))?;
+        fs::create_dir(&unfinished).map_err(CharmBuildError::files(&unfinished))?;
         let made = make(&unfinished)
-            .and_then(|()| fs::rename(&unfinished, &place).map_err(BuildError::files(&place)));
+            .and_then(|()| fs::rename(&unfinished, &place).map_err(CharmBuildError::files(&place)));
         if made.is_err() {
             // The error describes the failure. The next attempt begins with the same removal.
             let _ = fs::remove_dir_all(&unfinished);
@@ -140,8 +140,8 @@ mod tests {
         Workshop::new(move |name| (name == CACHE_VARIABLE).then(|| cache.clone()), |_| {}).unwrap()
     }
 
-    fn failed() -> BuildError {
-        BuildError::Failed { what: "fetching".into(), output: "no network".into() }
+    fn failed() -> CharmBuildError {
+        CharmBuildError::Failed { what: "fetching".into(), output: "no network".into() }
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let times = Cell::new(0);
         let make = |place: &Path| {
             times.set(times.get() + 1);
-            fs::write(place.join("tool"), "").map_err(BuildError::files(place))
+            fs::write(place.join("tool"), "").map_err(CharmBuildError::files(place))
         };
         let place = workshop.tools("x", &["1"], make).unwrap();
         assert!(place.join("tool").exists() && !place.join("half").exists());

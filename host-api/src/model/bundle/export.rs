@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Model;
+use super::BundleModel;
 use crate::{EndpointName, SpaceName, command::Exposure, network::Subnet, storage::StorageDirective};
 
 /// A bundle in the form in which YAML writes it.
@@ -68,7 +68,7 @@ struct ExportedExposure<'a> {
 
 /// Writes a model as a bundle that creates the same model again. Charms and resources are named by digests, which the
 /// same controller knows in all of its models.
-pub fn export(model: &Model) -> impl Serialize + '_ {
+pub fn export(model: &BundleModel) -> impl Serialize + '_ {
     let mut machines = BTreeSet::new();
     let mut applications = BTreeMap::new();
     for (name, application) in &model.applications {

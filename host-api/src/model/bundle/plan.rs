@@ -4,8 +4,8 @@ mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::step::{Step, UnitPlace};
-use super::{Application, Bundle, BundleError, Place};
+pub use self::step::{BundleStep, UnitPlace};
+use super::{Bundle, BundleApplication, BundleError, Place};
 use crate::{
     ApplicationName, Digest, EndpointName, MachineId, ResourceName, SpaceName, UnitName,
     charm::CharmMeta,
@@ -32,7 +32,7 @@ pub struct BundleCharm {
 
 /// The parts of a model that a bundle can change.
 #[derive(Debug, Clone, Default)]
-pub struct Model {
+pub struct BundleModel {
     /// The applications, by name.
     pub applications: BTreeMap<ApplicationName, Existing>,
     /// Consumed offers of other models.
@@ -82,9 +82,9 @@ pub struct Existing {
 pub fn plan(
     bundle: &Bundle,
     charms: &BTreeMap<ApplicationName, BundleCharm>,
-    model: &Model,
+    model: &BundleModel,
     machines: &BTreeMap<String, MachineId>,
-) -> Result<Vec<Step>, BundleError> {
+) -> Result<Vec<BundleStep>, BundleError> {
     let mut steps = Vec::new();
     for (name, wanted) in &bundle.applications {
         let charm =
@@ -98,7 +98,7 @@ pub fn plan(
     }
     for (name, url) in &bundle.saas {
         match model.saas.get(name) {
-            None => steps.push(Step::Consume { application: name.clone(), offer: url.clone() }),
+            None => steps.push(BundleStep::Consume { application: name.clone(), offer: url.clone() }),
             Some(present) if is_the_same(present, url) => {}
             Some(present) => {
                 return Err(BundleError::rule(format!("saas {name}: the model has it for {present}")));
@@ -110,7 +110,7 @@ pub fn plan(
             check_end(end, charms)?;
         }
         if !model.relations.iter().any(|ends| is_between(ends, relation)) {
-            steps.push(Step::Integrate(relation.0.clone(), relation.1.clone()));
+            steps.push(BundleStep::Integrate(relation.0.clone(), relation.1.clone()));
         }
     }
     Ok(steps)
@@ -119,10 +119,10 @@ pub fn plan(
 /// Plans an application without its units.
 fn application(
     name: &ApplicationName,
-    wanted: &Application,
+    wanted: &BundleApplication,
     charm: &BundleCharm,
     existing: Option<&Existing>,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<BundleStep>,
 ) -> Result<(), BundleError> {
     let at = |what: String| BundleError::rule(format!("application {name}: {what}"));
     let mut differing = BTreeMap::new();
@@ -148,7 +148,7 @@ fn application(
     }
     let application = || name.clone();
     let Some(existing) = existing else {
-        steps.push(Step::Deploy {
+        steps.push(BundleStep::Deploy {
             application: application(),
             charm: charm.digest,
             options: differing,
@@ -160,7 +160,7 @@ fn application(
         });
         if wanted.expose || !wanted.exposed_endpoints.is_empty() {
             let endpoints = wanted.exposed_endpoints.clone();
-            steps.push(Step::Expose { application: application(), endpoints });
+            steps.push(BundleStep::Expose { application: application(), endpoints });
         }
         offer(name, wanted, &BTreeMap::new(), steps);
         return Ok(());
@@ -174,39 +174,39 @@ fn application(
         }
     }
     if existing.charm != charm.digest {
-        steps.push(Step::Refresh { application: application(), charm: charm.digest });
+        steps.push(BundleStep::Refresh { application: application(), charm: charm.digest });
     }
     for (resource, upload) in &charm.resources {
         if existing.resources.get(resource) != Some(&upload.digest) {
             let (resource, upload) = (resource.clone(), upload.clone());
-            steps.push(Step::Attach { application: application(), resource, upload });
+            steps.push(BundleStep::Attach { application: application(), resource, upload });
         }
     }
     if !differing.is_empty() {
-        steps.push(Step::Configure { application: application(), options: differing });
+        steps.push(BundleStep::Configure { application: application(), options: differing });
     }
     let bindings = differing_bindings(&wanted.bindings, &existing.bindings);
     if !bindings.is_empty() {
-        steps.push(Step::Bind { application: application(), bindings });
+        steps.push(BundleStep::Bind { application: application(), bindings });
     }
     if let Some(constraints) = wanted.constraints.clone().filter(|asked| *asked != existing.constraints) {
-        steps.push(Step::Constrain { application: application(), constraints });
+        steps.push(BundleStep::Constrain { application: application(), constraints });
     }
-    steps.extend((wanted.trust && !existing.trust).then(|| Step::Trust(application())));
+    steps.extend((wanted.trust && !existing.trust).then(|| BundleStep::Trust(application())));
     if wanted.expose && !existing.exposed {
-        steps.push(Step::Expose { application: application(), endpoints: BTreeMap::new() });
+        steps.push(BundleStep::Expose { application: application(), endpoints: BTreeMap::new() });
     }
     let mut endpoints = wanted.exposed_endpoints.clone();
     endpoints.retain(|endpoint, exposure| existing.exposures.get(endpoint) != Some(exposure));
     if !endpoints.is_empty() {
-        steps.push(Step::Expose { application: application(), endpoints });
+        steps.push(BundleStep::Expose { application: application(), endpoints });
     }
     offer(name, wanted, &existing.offers, steps);
     Ok(())
 }
 
 /// Checks that the charm has the bundle's storage and endpoints.
-fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), BrokenRule> {
+fn check_names(wanted: &BundleApplication, meta: &CharmMeta) -> Result<(), BrokenRule> {
     let known = |names: Vec<&str>| match names.is_empty() {
         true => "it has none".to_owned(),
         false => format!("it has: {}", names.join(", ")),
@@ -244,12 +244,12 @@ fn differing_bindings(wanted: &Bindings, existing: &Bindings) -> Bindings {
 /// Plans the offers that do not exist or have other endpoints.
 fn offer(
     name: &ApplicationName,
-    wanted: &Application,
+    wanted: &BundleApplication,
     present: &BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<BundleStep>,
 ) {
     let differing = wanted.offers.iter().filter(|(offer, endpoints)| present.get(*offer) != Some(endpoints));
-    steps.extend(differing.map(|(offer, endpoints)| Step::Offer {
+    steps.extend(differing.map(|(offer, endpoints)| BundleStep::Offer {
         application: name.clone(),
         offer: offer.clone(),
         endpoints: endpoints.clone(),
@@ -267,7 +267,7 @@ fn is_the_same(present: &OfferUrl, wanted: &OfferUrl) -> bool {
 struct Units<'a> {
     bundle: &'a Bundle,
     charms: &'a BTreeMap<ApplicationName, BundleCharm>,
-    model: &'a Model,
+    model: &'a BundleModel,
     machines: &'a BTreeMap<String, MachineId>,
     /// The first unit on each of the bundle's machines.
     anchors: BTreeMap<String, (ApplicationName, usize)>,
@@ -279,7 +279,7 @@ impl Units<'_> {
         &mut self,
         name: &ApplicationName,
         waiting: &mut Vec<ApplicationName>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<BundleStep>,
     ) -> Result<(), BundleError> {
         let Some(wanted) = self.bundle.applications.get(name).filter(|_| !self.done.contains(name)) else {
             return Ok(());
@@ -313,12 +313,12 @@ impl Units<'_> {
             let place = wanted.to.get(index).or(wanted.to.last()).unwrap_or(&Place::New);
             let place = self.place(place, name, index);
             match steps.last_mut() {
-                Some(Step::AddUnits { application, count, place: last })
+                Some(BundleStep::AddUnits { application, count, place: last })
                     if application == name && *last == place =>
                 {
                     *count += 1;
                 }
-                _ => steps.push(Step::AddUnits { application: name.clone(), count: 1, place }),
+                _ => steps.push(BundleStep::AddUnits { application: name.clone(), count: 1, place }),
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    Application, Bundle, BundleError, MAX_ENTRIES, MAX_UNITS, Place,
+    Bundle, BundleApplication, BundleError, MAX_ENTRIES, MAX_UNITS, Place,
     raw::{self, Document},
 };
 use crate::{
@@ -157,7 +157,7 @@ fn application<E: fmt::Display>(
     body: raw::Application,
     machines: &[String],
     include: &mut impl FnMut(&str) -> Result<Option<String>, E>,
-) -> Result<Application, BundleError> {
+) -> Result<BundleApplication, BundleError> {
     let refused = |what: String| BundleError::rule(format!("{at}: {what}"));
     let broken = |rule: BrokenRule| refused(rule.to_string());
     let charm = body.charm.filter(|charm| !charm.is_empty());
@@ -224,7 +224,7 @@ fn application<E: fmt::Display>(
         ));
     }
     let constraints = body.constraints.map(|text| Constraints::parse([text.as_str()])).transpose();
-    Ok(Application {
+    Ok(BundleApplication {
         charm,
         units: body.units,
         to,

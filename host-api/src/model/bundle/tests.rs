@@ -68,18 +68,18 @@ fn charms() -> BTreeMap<ApplicationName, BundleCharm> {
     ])
 }
 
-fn lines(bundle: &Bundle, model: &Model) -> Vec<String> {
+fn lines(bundle: &Bundle, model: &BundleModel) -> Vec<String> {
     let steps = plan(bundle, &charms(), model, &BTreeMap::new()).unwrap();
     steps.iter().map(ToString::to_string).collect()
 }
 
 /// Returns the model after a plan for an empty model, with a machine for each place.
-fn done(steps: &[Step]) -> Model {
-    let mut model = Model::default();
+fn done(steps: &[BundleStep]) -> BundleModel {
+    let mut model = BundleModel::default();
     let mut machines = 0;
     for step in steps {
         match step {
-            Step::Deploy {
+            BundleStep::Deploy {
                 application,
                 charm,
                 options,
@@ -110,7 +110,7 @@ fn done(steps: &[Step]) -> Model {
                 };
                 model.applications.insert(application.clone(), existing);
             }
-            Step::Expose { application, endpoints } => {
+            BundleStep::Expose { application, endpoints } => {
                 let application = model.applications.get_mut(application).unwrap();
                 application.exposed = true;
                 match endpoints.is_empty() {
@@ -118,7 +118,7 @@ fn done(steps: &[Step]) -> Model {
                     false => application.exposures.extend(endpoints.clone()),
                 }
             }
-            Step::AddUnits { application, count, place } => {
+            BundleStep::AddUnits { application, count, place } => {
                 for _ in 0..*count {
                     let machine = match place {
                         UnitPlace::Beside(beside, index) => model.applications[beside].units[*index].1,
@@ -134,14 +134,14 @@ fn done(steps: &[Step]) -> Model {
                     ));
                 }
             }
-            Step::Offer { application, offer, endpoints } => {
+            BundleStep::Offer { application, offer, endpoints } => {
                 let offers = &mut model.applications.get_mut(application).unwrap().offers;
                 offers.insert(offer.clone(), endpoints.clone());
             }
-            Step::Consume { application, offer } => {
+            BundleStep::Consume { application, offer } => {
                 model.saas.insert(application.clone(), offer.clone());
             }
-            Step::Integrate(first, second) => {
+            BundleStep::Integrate(first, second) => {
                 let end = |end: &EndpointSelector| {
                     let endpoint = end.endpoint.clone();
                     let implied = if end.application.as_str() == "shipper" { "host" } else { "juju-info" };
@@ -160,7 +160,7 @@ fn done(steps: &[Step]) -> Model {
 fn a_bundle_becomes_steps_in_an_order_that_can_be_done() {
     let bundle = read(SHOP, &[]).unwrap();
     assert_eq!(
-        lines(&bundle, &Model::default()),
+        lines(&bundle, &BundleModel::default()),
         [
             "deploy application db from charm 020202020202, storage data=2,500M",
             "deploy application shipper from charm 030303030303",
@@ -179,7 +179,7 @@ fn a_bundle_becomes_steps_in_an_order_that_can_be_done() {
 #[test]
 fn the_same_bundle_again_changes_nothing_and_another_one_what_differs() {
     let bundle = read(SHOP, &[]).unwrap();
-    let steps = plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap();
+    let steps = plan(&bundle, &charms(), &BundleModel::default(), &BTreeMap::new()).unwrap();
     let model = done(&steps);
     assert_eq!(lines(&bundle, &model), Vec::<String>::new());
 
@@ -194,16 +194,16 @@ fn the_same_bundle_again_changes_nothing_and_another_one_what_differs() {
 #[test]
 fn what_is_exported_makes_the_same_again() {
     let bundle = read(SHOP, &[]).unwrap();
-    let model = done(&plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
+    let model = done(&plan(&bundle, &charms(), &BundleModel::default(), &BTreeMap::new()).unwrap());
     let text = serde_json::to_string(&export(&model)).unwrap();
     let exported = read(&text, &[]).unwrap();
     assert_eq!(exported.applications[&name("web")].charm, format!("sha256:{}", "01".repeat(32)));
     assert_eq!(lines(&exported, &model), Vec::<String>::new());
-    let again = done(&plan(&exported, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
+    let again = done(&plan(&exported, &charms(), &BundleModel::default(), &BTreeMap::new()).unwrap());
     assert_eq!(again.applications[&name("db")].units.len(), 2);
     let data = &again.applications[&name("db")].storage[&StorageName::new("data").unwrap()];
     assert_eq!((data.count, data.size), (Some(2), Some(500)));
-    let together = |model: &Model, first: (&str, usize), second: (&str, usize)| {
+    let together = |model: &BundleModel, first: (&str, usize), second: (&str, usize)| {
         model.applications[&name(first.0)].units[first.1].1
             == model.applications[&name(second.0)].units[second.1].1
     };
@@ -226,9 +226,10 @@ fn resources_are_brought_where_they_differ() {
         let resources = BTreeMap::from([(resource.parse().unwrap(), upload)]);
         BTreeMap::from([(name("db"), BundleCharm { resources, ..charm(2, metadata) })])
     };
-    let planned = |charms: &BTreeMap<_, _>, model: &Model| plan(&bundle, charms, model, &BTreeMap::new());
+    let planned =
+        |charms: &BTreeMap<_, _>, model: &BundleModel| plan(&bundle, charms, model, &BTreeMap::new());
     let one = with("rows", "one", "other.csv");
-    let model = done(&planned(&one, &Model::default()).unwrap());
+    let model = done(&planned(&one, &BundleModel::default()).unwrap());
     assert_eq!(planned(&one, &model).unwrap(), []);
     let lines: Vec<_> = planned(&with("rows", "two", "other.csv"), &model).unwrap();
     let short = Digest::of(b"two").short();
@@ -254,7 +255,7 @@ fn what_other_models_offer_is_consumed_and_what_is_offered_to_them_offered() {
     let overlay = "applications: {db: {offers: {hosted: {endpoints: [server]}}}}\n\
                    saas: {theirs: {url: admin/prod.db}}\nrelations: [[web:db, theirs:server]]";
     let bundle = read(SHOP, &[overlay]).unwrap();
-    let steps = plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap();
+    let steps = plan(&bundle, &charms(), &BundleModel::default(), &BTreeMap::new()).unwrap();
     let lines_of: Vec<String> = steps.iter().map(ToString::to_string).collect();
     assert_eq!(lines_of[1], "offer db as hosted");
     let consumed = lines_of.iter().position(|line| line == "consume offer admin/prod.db as theirs").unwrap();
@@ -346,7 +347,8 @@ fn what_a_charm_does_not_have_is_refused_before_anything_is_done() {
         ("applications: {web: {to: [db]}}", "in a circle"),
     ] {
         let bundle = read(SHOP, &[overlay]).unwrap();
-        let error = plan(&bundle, &charms, &Model::default(), &BTreeMap::new()).unwrap_err().to_string();
+        let error =
+            plan(&bundle, &charms, &BundleModel::default(), &BTreeMap::new()).unwrap_err().to_string();
         assert!(error.contains(expected), "{overlay}: {error}");
     }
 }
@@ -355,9 +357,10 @@ fn what_a_charm_does_not_have_is_refused_before_anything_is_done() {
 fn keys_of_machines_can_stand_for_machines_that_are_there() {
     let bundle = read(SHOP, &[]).unwrap();
     let machines = BTreeMap::from([("0".to_owned(), MachineId(7))]);
-    let steps = plan(&bundle, &charms(), &Model::default(), &machines).unwrap();
-    let on_seven =
-        |step: &&Step| matches!(step, Step::AddUnits { place: UnitPlace::Machine(MachineId(7)), .. });
+    let steps = plan(&bundle, &charms(), &BundleModel::default(), &machines).unwrap();
+    let on_seven = |step: &&BundleStep| {
+        matches!(step, BundleStep::AddUnits { place: UnitPlace::Machine(MachineId(7)), .. })
+    };
     assert_eq!(steps.iter().filter(on_seven).count(), 2);
 }
 
@@ -378,7 +381,7 @@ applications:
 fn storage_bindings_exposure_and_constraints_are_parts_of_a_bundle() {
     let shop = SHOP.replace("    expose: true\n", "");
     let bundle = read(&shop, &[DETAILS]).unwrap();
-    let steps = plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap();
+    let steps = plan(&bundle, &charms(), &BundleModel::default(), &BTreeMap::new()).unwrap();
     let shown: Vec<_> = steps.iter().map(ToString::to_string).collect();
     assert_eq!(
         shown[2..4],
@@ -395,7 +398,7 @@ fn storage_bindings_exposure_and_constraints_are_parts_of_a_bundle() {
     let text = serde_json::to_string(&export(&model)).unwrap();
     let exported = read(&text, &[]).unwrap();
     assert_eq!(lines(&exported, &model), Vec::<String>::new());
-    let again = done(&plan(&exported, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
+    let again = done(&plan(&exported, &charms(), &BundleModel::default(), &BTreeMap::new()).unwrap());
     assert_eq!(serde_json::to_string(&export(&again)).unwrap(), text);
 
     // Another bundle changes the differences only.
@@ -459,7 +462,8 @@ fn details_that_cannot_be_are_refused_by_name() {
         ),
     ] {
         let bundle = read(SHOP, &[overlay]).unwrap();
-        let error = plan(&bundle, &charms, &Model::default(), &BTreeMap::new()).unwrap_err().to_string();
+        let error =
+            plan(&bundle, &charms, &BundleModel::default(), &BTreeMap::new()).unwrap_err().to_string();
         assert!(error.contains(expected), "{overlay}: {error}");
     }
 }

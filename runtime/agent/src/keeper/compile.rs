@@ -7,7 +7,7 @@ use periapt_helper::Failure;
 
 use crate::{
     helper::Part,
-    options::{CompileLimits, Program},
+    options::{ChildProgram, CompileLimits},
 };
 
 /// Why a component was not compiled.
@@ -36,7 +36,7 @@ pub(crate) trait Compile: Send + Sync + 'static {
 /// Compiles with a helper process per component.
 #[derive(Debug, Clone)]
 pub(crate) struct CompileHelper {
-    pub(crate) program: Program,
+    pub(crate) program: ChildProgram,
 }
 
 impl From<io::Error> for CompileError {
@@ -93,7 +93,7 @@ mod tests {
         let (component, output) = (directory.path().join("component"), directory.path().join("code"));
         fs::write(&component, "a component").unwrap();
         let helper = CompileHelper {
-            program: Program {
+            program: ChildProgram {
                 path: "/bin/sh".into(),
                 runner: Vec::new(),
                 compile_helper: vec!["-c".into(), script.into()],

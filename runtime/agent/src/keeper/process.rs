@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::directories::private_directory;
-use crate::options::Program;
+use crate::options::ChildProgram;
 
 /// How long a process that was told to end, or that closed its socket, may take to be gone before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -91,7 +91,7 @@ pub(crate) fn give_large_allocations_back() {}
 
 /// Starts runners as processes of a program.
 #[derive(Debug, Clone)]
-pub(crate) struct Processes(pub(crate) Program);
+pub(crate) struct Processes(pub(crate) ChildProgram);
 
 impl Launch for Processes {
     fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner> {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> Processes {
-        Processes(Program {
+        Processes(ChildProgram {
             path: PathBuf::from("/bin/sh"),
             runner: ["-c", script].map(OsString::from).into(),
             compile_helper: Vec::new(),

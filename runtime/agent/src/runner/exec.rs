@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{Answer, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
+use periapt_hook::{CallAnswer, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
 use periapt_host_api::{Timestamp, view::View};
 use periapt_sandbox::{Budgets, HookServices as _, Seed};
-use periapt_shell::{Ended, Progress, Reply, Request, Running, Script};
+use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptProgress};
 use periapt_uniter::{
     HookRun,
     executor::{Returned, RunReport},
@@ -62,7 +62,7 @@ pub(super) async fn execute(
     };
     let Host { mut context, .. } = host;
     let (returned, stdout, stderr) = match ended {
-        Some(Ok(Ok(Ended { code, stdout, stderr }))) => {
+        Some(Ok(Ok(ScriptEnd { code, stdout, stderr }))) => {
             let returned = match code {
                 Ok(code) => Returned::Exited { code: code.into() },
                 Err(past) => failed(past.to_string()),
@@ -106,7 +106,7 @@ fn begin(world: &World, view: &View, run: &HookRun) -> Result<(HookContext, Runn
     let request = context.begin_exec()?;
     let hostname = run.unit.to_string().replace('/', "-");
     let (text, environment) = (request.command.script(), context.environment());
-    let script = Script { text, environment, hostname, limits: periapt_shell::Limits::default() };
+    let script = Script { text, environment, hostname, limits: periapt_shell::ScriptLimits::default() };
     Ok((context, script.start()))
 }
 
@@ -123,22 +123,22 @@ struct Host<'a> {
 
 impl Host<'_> {
     /// Gives the script what it asks for, to its end.
-    async fn drive(&mut self, script: &mut Running) -> Result<Ended, ScriptError> {
+    async fn drive(&mut self, script: &mut Running) -> Result<ScriptEnd, ScriptError> {
         loop {
             let reply = match script.advance() {
-                Progress::Ended(ended) => return Ok(ended),
-                Progress::Needs(Request::Tool { name, arguments, stdin }) => {
+                ScriptProgress::Ended(ended) => return Ok(ended),
+                ScriptProgress::Needs(Request::Tool { name, arguments, stdin }) => {
                     Reply::Tool(self.tool(&name, &arguments, stdin.as_deref()).await?)
                 }
-                Progress::Needs(Request::Sleep(duration)) => {
+                ScriptProgress::Needs(Request::Sleep(duration)) => {
                     rest(duration).await;
                     Reply::Done
                 }
-                Progress::Needs(Request::Pause) => {
+                ScriptProgress::Needs(Request::Pause) => {
                     tokio::task::yield_now().await;
                     Reply::Done
                 }
-                Progress::Needs(Request::File(call)) => Reply::File(self.files.answer(call).await),
+                ScriptProgress::Needs(Request::File(call)) => Reply::File(self.files.answer(call).await),
             };
             script.answer(reply);
         }
@@ -156,16 +156,16 @@ impl Host<'_> {
             let answer = context.run_tool(services.now(), name, arguments, stdin);
             services.early(context.drain_early());
             match answer {
-                Answer::Ready(output) => return Ok(output),
-                Answer::NeedsLease => {
+                CallAnswer::Ready(output) => return Ok(output),
+                CallAnswer::NeedsLease => {
                     let lease = services.renew_lease().await;
                     context.lease_renewed(lease);
                 }
-                Answer::NeedsSecret(key) => {
+                CallAnswer::NeedsSecret(key) => {
                     let content = services.fetch_secret(key).await;
                     context.secret_fetched(key, content);
                 }
-                Answer::NeedsResource(key) => {
+                CallAnswer::NeedsResource(key) => {
                     let filename = context.resource_filename(&key.name).unwrap_or_default().to_owned();
                     let fetched = services.fetch_resource(key.clone()).await;
                     let shown = match fetched {
@@ -174,7 +174,7 @@ impl Host<'_> {
                     };
                     context.resource_fetched(key, shown);
                 }
-                Answer::NeedsFile(request) => {
+                CallAnswer::NeedsFile(request) => {
                     let content = files.tool(&request).await;
                     context.file_answered(request, content);
                 }

@@ -3,7 +3,8 @@
 use std::{fs::File, sync::Arc, time::Duration};
 
 use periapt_hook::{
-    ActionGathered, CallError, CallTime, ContextError, Gathered, HookContext, HookInputs, LeaseState, Limits,
+    ActionGathered, CallError, CallTime, ContextError, Gathered, HookContext, HookInputs, HookLimits,
+    LeaseState,
 };
 use periapt_host_api::{
     Timestamp, UnitName,
@@ -15,7 +16,7 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_sandbox::{
-    BoxFuture, Budgets, HookErrorKind, HookReport, HookServices, Outcome, RunInputs, Seed,
+    BoxFuture, Budgets, HandlerOutcome, HookErrorKind, HookReport, HookServices, RunInputs, Seed,
 };
 use periapt_uniter::{
     HookRun,
@@ -128,12 +129,12 @@ pub(super) fn gathered_by(report: &mut RunReport, gathered: Gathered) {
     report.calls = gathered.calls;
 }
 
-fn returned(outcome: Outcome, is_action: bool) -> Returned {
+fn returned(outcome: HandlerOutcome, is_action: bool) -> Returned {
     match outcome {
-        Outcome::Handled => Returned::Handled,
-        Outcome::Unhandled => Returned::Unhandled,
-        Outcome::Failed(error) if error.kind == HookErrorKind::Interrupted => Returned::Stopped,
-        Outcome::Failed(error) => {
+        HandlerOutcome::Handled => Returned::Handled,
+        HandlerOutcome::Unhandled => Returned::Unhandled,
+        HandlerOutcome::Failed(error) if error.kind == HookErrorKind::Interrupted => Returned::Stopped,
+        HandlerOutcome::Failed(error) => {
             // A handler that failed with 0 failed all the same.
             let code = if error.code == 0 { 1 } else { error.code };
             // An action's own words are its result; of a hook is told how it failed, too.
@@ -198,7 +199,7 @@ pub(super) fn context(
         context_id: hex(&random::<16>()?),
         ids: seed.ids(),
         api_addresses: world.start.api_addresses.clone(),
-        limits: Limits::of_hook(view, &run.unit),
+        limits: HookLimits::of_hook(view, &run.unit),
     };
     Ok(HookContext::new(inputs)?)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_uniter::executor::Tried;
+use periapt_uniter::executor::TrialEnd;
 
 use super::units::Units;
 
@@ -12,8 +12,8 @@ impl Units {
         for suspect in &self.world.start.suspects {
             let unit = self.suspected(&suspect.unit);
             match self.try_suspect(&unit, suspect.operation, suspect.deaths).await {
-                Some(Tried::Cleared) => self.tell_ended(&suspect.unit, suspect.operation),
-                Some(Tried::Left) => {
+                Some(TrialEnd::Cleared) => self.tell_ended(&suspect.unit, suspect.operation),
+                Some(TrialEnd::Left) => {
                     let unit = &suspect.unit;
                     tracing::info!(%unit, "a hook that may have killed a runner waits for its charm");
                 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
-use periapt_uniter::executor::{Dependency, Dependents, Executor, Input, Options, Touched};
+use periapt_uniter::executor::{Dependency, Dependents, Executor, ExecutorInput, Options, Touched};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -145,7 +145,7 @@ impl Units {
         self.begun.store(true, Ordering::SeqCst);
         let view = self.world.mirror.view();
         for unit in self.all() {
-            self.feed(&unit, Input::Begin);
+            self.feed(&unit, ExecutorInput::Begin);
         }
         view.units.keys().for_each(|name| self.look_after(name, &view));
     }
@@ -187,7 +187,10 @@ impl Units {
             match known {
                 Some(unit) => {
                     self.woken.fetch_add(1, Ordering::Relaxed);
-                    self.feed(&unit, if another_store { Input::StoreReplaced } else { Input::Touched });
+                    self.feed(
+                        &unit,
+                        if another_store { ExecutorInput::StoreReplaced } else { ExecutorInput::Touched },
+                    );
                 }
                 None if self.begun.load(Ordering::SeqCst) => self.look_after(name, &view),
                 None => {}
@@ -201,7 +204,7 @@ impl Units {
         let is_known = lock(&self.managed).contains_key(name) || lock(&self.stopped).contains(name);
         if !is_known && view.units.contains_key(name) {
             let unit = self.add(name, view);
-            self.feed(&unit, Input::Begin);
+            self.feed(&unit, ExecutorInput::Begin);
         }
     }
 

@@ -7,7 +7,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    Answer, CallError, CallTime, GetMode, HookContext, NewOwner, SecretInfo, SecretMetadata,
+    CallAnswer, CallError, CallTime, GetMode, HookContext, NewOwner, SecretInfo, SecretMetadata,
     lease::{Halt, into_answer},
     run::HookRun,
 };
@@ -23,9 +23,9 @@ impl HookContext {
         function: &str,
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Halt>,
-    ) -> Answer<Result<T, CallError>> {
+    ) -> CallAnswer<Result<T, CallError>> {
         let answer = into_answer(behaviour(&mut self.run));
-        if let Answer::Ready(result) = &answer {
+        if let CallAnswer::Ready(result) = &answer {
             self.recorder.record_confidential(function, &arguments, result);
         }
         answer
@@ -40,7 +40,7 @@ impl HookContext {
         content: &Values,
         metadata: SecretMetadata,
         expire: Option<&str>,
-    ) -> Answer<Result<String, CallError>> {
+    ) -> CallAnswer<Result<String, CallError>> {
         self.confidential("secrets.add", (owner, content, metadata.clone(), expire), |run| {
             let metadata = with_expire(now, metadata, expire)?;
             let content = data(run, content)?;
@@ -56,7 +56,7 @@ impl HookContext {
         content: Option<&Values>,
         metadata: SecretMetadata,
         expire: Option<&str>,
-    ) -> Answer<Result<(), CallError>> {
+    ) -> CallAnswer<Result<(), CallError>> {
         self.confidential("secrets.set", (uri, content, metadata.clone(), expire), |run| {
             let id = run.secret_uri(uri)?;
             let metadata = with_expire(now, metadata, expire)?;
@@ -71,7 +71,7 @@ impl HookContext {
         uri: Option<&str>,
         label: Option<&str>,
         mode: GetMode,
-    ) -> Answer<Result<Values, CallError>> {
+    ) -> CallAnswer<Result<Values, CallError>> {
         self.confidential("secrets.get", (uri, label, mode), |run| {
             let (id, label) = run.named_secret(uri, label)?;
             Ok(run.secret_content(id, label, mode)?.values())
@@ -84,12 +84,12 @@ impl HookContext {
         now: CallTime,
         uri: Option<&str>,
         label: Option<&str>,
-    ) -> Answer<Result<SecretInfo, CallError>> {
+    ) -> CallAnswer<Result<SecretInfo, CallError>> {
         self.leader_call("secrets.info", (uri, label), |run| run.secret_info(now, uri, label))
     }
 
     /// Returns the URIs of the secrets that the unit manages.
-    pub fn secret_ids(&mut self, now: CallTime) -> Answer<Result<Vec<String>, CallError>> {
+    pub fn secret_ids(&mut self, now: CallTime) -> CallAnswer<Result<Vec<String>, CallError>> {
         self.leader_call("secrets.ids", (), |run| {
             Ok(run.secret_ids(now)?.iter().map(|id| id.uri()).collect())
         })
@@ -102,7 +102,7 @@ impl HookContext {
         uri: &str,
         relation: RelationId,
         unit: Option<&str>,
-    ) -> Answer<Result<(), CallError>> {
+    ) -> CallAnswer<Result<(), CallError>> {
         self.leader_call("secrets.grant", (uri, relation, unit), |run| {
             let id = run.secret_uri(uri)?;
             run.grant_secret(now, id, relation, unit)
@@ -110,7 +110,12 @@ impl HookContext {
     }
 
     /// Revokes a grant to an application (`mysql`) or a unit (`mysql/0`).
-    pub fn secret_revoke(&mut self, now: CallTime, uri: &str, reader: &str) -> Answer<Result<(), CallError>> {
+    pub fn secret_revoke(
+        &mut self,
+        now: CallTime,
+        uri: &str,
+        reader: &str,
+    ) -> CallAnswer<Result<(), CallError>> {
         self.leader_call("secrets.revoke", (uri, reader), |run| {
             let id = run.secret_uri(uri)?;
             let reader: SecretReader =
@@ -125,7 +130,7 @@ impl HookContext {
         now: CallTime,
         uri: &str,
         revision: Option<u32>,
-    ) -> Answer<Result<(), CallError>> {
+    ) -> CallAnswer<Result<(), CallError>> {
         self.leader_call("secrets.remove", (uri, revision), |run| {
             let id = run.secret_uri(uri)?;
             run.remove_secret(now, id, revision.map(SecretRevision))

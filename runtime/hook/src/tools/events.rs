@@ -9,7 +9,7 @@ use super::{
     call::{Call, OUTPUT, silent},
     flags::{Flag, Given, Kind},
 };
-use crate::{Bag, CallError, Later, When, lease::Halt};
+use crate::{BagSelector, CallError, Later, When, lease::Halt};
 
 pub(super) const EMIT_LATER: Tool = Tool {
     name: "emit-later",
@@ -154,9 +154,9 @@ fn when_relation(call: &Call<'_>, given: &Given) -> Result<When, CallError> {
     let relation = RelationId(id);
     let known = call.run.relation(relation)?;
     let bag = match call.flags.value("--of") {
-        Some(of) if of.value.contains('/') => Bag::Unit(of.value.clone()),
-        Some(of) => Bag::Application(of.value.clone()),
-        None => Bag::Application(known.remote_application.to_string()),
+        Some(of) if of.value.contains('/') => BagSelector::Unit(of.value.clone()),
+        Some(of) => BagSelector::Application(of.value.clone()),
+        None => BagSelector::Application(known.remote_application.to_string()),
     };
     Ok(When::Relation { relation, bag, key: key.to_owned() })
 }

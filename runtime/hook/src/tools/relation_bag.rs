@@ -8,7 +8,7 @@ use super::{
     flags::{Flag, Kind},
     key_value,
 };
-use crate::{Bag, CallError, OwnBag, lease::Halt};
+use crate::{BagSelector, CallError, OwnBag, lease::Halt};
 
 pub(super) const RELATION_GET: Tool = Tool {
     name: "relation-get",
@@ -45,17 +45,17 @@ fn relation_get(call: Call<'_>) -> Result<Output, Halt> {
 
 /// Returns the bag to read: the named one, else that of the hook's remote unit, else that of the remote
 /// application.
-fn bag(call: &Call<'_>, whose: Option<&str>) -> Result<Bag, CallError> {
+fn bag(call: &Call<'_>, whose: Option<&str>) -> Result<BagSelector, CallError> {
     let of_application = call.flags.is_on("--app");
     match whose {
-        Some(name) if of_application => Ok(Bag::Application(application_of(name)?)),
-        Some(name) => Ok(Bag::Unit(name.to_owned())),
+        Some(name) if of_application => Ok(BagSelector::Application(application_of(name)?)),
+        Some(name) => Ok(BagSelector::Unit(name.to_owned())),
         None => {
             let remote_unit = call.run.hook_remote_unit().filter(|_| !of_application);
             let context = call.run.hook_relation();
             match (remote_unit, context) {
-                (Some(unit), _) => Ok(Bag::Unit(unit.to_string())),
-                (None, Some(context)) => Ok(Bag::Application(context.remote_application.to_string())),
+                (Some(unit), _) => Ok(BagSelector::Unit(unit.to_string())),
+                (None, Some(context)) => Ok(BagSelector::Application(context.remote_application.to_string())),
                 (None, None) => Err(CallError::invalid("no unit or application specified")),
             }
         }

@@ -9,7 +9,7 @@ use super::{
     flags::{Flag, Kind},
     format::Format,
 };
-use crate::{ApplicationStatus, CallError, CharmStatus, lease::Halt};
+use crate::{ApplicationStatuses, CallError, CharmStatus, lease::Halt};
 
 const APPLICATION: &[Flag] = &[Flag {
     names: &["--application"],
@@ -69,7 +69,7 @@ fn status_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn of_application(status: &ApplicationStatus, with_data: bool) -> Value {
+fn of_application(status: &ApplicationStatuses, with_data: bool) -> Value {
     let units = status.units.iter();
     let units: Map<String, Value> =
         units.map(|(unit, status)| (unit.to_string(), details(status, with_data).into())).collect();

@@ -1,6 +1,6 @@
 //! Access to bags.
 
-use periapt_hook::{Bag, CallError};
+use periapt_hook::{BagSelector, CallError};
 use periapt_host_api::relation::{BagKey, BagOwner};
 
 use crate::world::{DB, World, application, changed, now, ready, unit};
@@ -26,7 +26,7 @@ fn a_leader_whose_bag_is_not_in_view_yet_is_not_told_that_it_is_empty() {
     let key = BagKey { relation: DB, owner: BagOwner::Application(application("a")) };
     world.inputs.view.bags.remove(&key);
     let mut hook = world.start();
-    let answer = ready(hook.context.relation_get(now(), DB, &Bag::Application("a".to_owned())));
+    let answer = ready(hook.context.relation_get(now(), DB, &BagSelector::Application("a".to_owned())));
     assert!(matches!(answer, Err(CallError::TryAgain(_))), "{answer:?}");
     let mut world = World::leader();
     world.inputs.view.bags.remove(&key);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use periapt_hook::{Answer, Gathered, HookContext, ToolOutput};
+use periapt_hook::{CallAnswer, Gathered, HookContext, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::{
@@ -70,17 +70,17 @@ impl Stage {
     }
 
     /// Makes a call, and answers its requests to the host.
-    pub(crate) fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext) -> Answer<T>) -> T {
+    pub(crate) fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext) -> CallAnswer<T>) -> T {
         loop {
             match call(&mut self.context) {
-                Answer::Ready(answer) => return answer,
-                Answer::NeedsLease => panic!("no scene has a lease that is about to end"),
-                Answer::NeedsSecret(key) => self.context.secret_fetched(key, scene::content(key)),
-                Answer::NeedsResource(key) => {
+                CallAnswer::Ready(answer) => return answer,
+                CallAnswer::NeedsLease => panic!("no scene has a lease that is about to end"),
+                CallAnswer::NeedsSecret(key) => self.context.secret_fetched(key, scene::content(key)),
+                CallAnswer::NeedsResource(key) => {
                     let fetched = scene::resource(&key).map(drop);
                     self.context.resource_fetched(key, fetched);
                 }
-                Answer::NeedsFile(request) => {
+                CallAnswer::NeedsFile(request) => {
                     let answer = scene::answer(&mut self.files, &request);
                     self.context.file_answered(request, answer);
                 }

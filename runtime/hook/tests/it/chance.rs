@@ -1,6 +1,6 @@
 //! Guests that make arbitrary calls.
 
-use periapt_hook::{Answer, Bag, CharmStatus, Limits, MAX_ASKED, OwnBag, Ports};
+use periapt_hook::{BagSelector, CallAnswer, CharmStatus, HookLimits, MAX_ASKED, OwnBag, Ports};
 use periapt_host_api::{RelationId, logs::LogLevel};
 use proptest::prelude::*;
 
@@ -82,14 +82,14 @@ fn lines() -> impl Strategy<Value = (String, Vec<String>, Option<String>)> {
     (tools(), proptest::collection::vec(words(), 0..6), proptest::option::of(".{0,20}"))
 }
 
-fn small_limits() -> Limits {
-    Limits {
+fn small_limits() -> HookLimits {
+    HookLimits {
         effect_bytes: 2_000,
         effect_keys: 3,
         log_bytes: 500,
         statuses: 3,
         journal_bytes: 2_000,
-        ..Limits::default()
+        ..HookLimits::default()
     }
 }
 
@@ -110,13 +110,13 @@ proptest! {
             let mut answer = context.run_tool(now(), name, arguments, stdin);
             for _ in 0..MAX_ASKED {
                 match answer {
-                    Answer::NeedsLease => context.lease_renewed(lease(3, 60)),
-                    Answer::NeedsFile(request) => context.file_answered(request, Ok(b"a: 1".to_vec())),
+                    CallAnswer::NeedsLease => context.lease_renewed(lease(3, 60)),
+                    CallAnswer::NeedsFile(request) => context.file_answered(request, Ok(b"a: 1".to_vec())),
                     _ => break,
                 }
                 answer = context.run_tool(now(), name, arguments, stdin);
             }
-            let Answer::Ready(output) = answer else { panic!("{name} asks without end") };
+            let CallAnswer::Ready(output) = answer else { panic!("{name} asks without end") };
             match output.exit_code {
                 0 => prop_assert!(!output.stderr.starts_with("ERROR ")),
                 1 | 2 => prop_assert!(output.stdout.is_empty() && output.stderr.starts_with("ERROR ")),
@@ -142,7 +142,7 @@ proptest! {
             (OwnBag::Application, "relation-get --format=json --app - a"),
         ] {
             let written = hook.context.relation_set(now(), RelationId(1), bag, &changes);
-            prop_assert_eq!(written, Answer::Ready(Ok(())));
+            prop_assert_eq!(written, CallAnswer::Ready(Ok(())));
             let printed: serde_json::Value = serde_json::from_str(&hook.tool(read).stdout).unwrap();
             let expected = (!value.is_empty()).then(|| serde_json::Value::from(value.clone()));
             prop_assert_eq!(printed.get(&key).cloned(), expected);
@@ -163,8 +163,8 @@ proptest! {
         context.relation_ids(&text);
         context.log(now(), LogLevel::Info, &text);
         let _ = context.relation_members(relation);
-        let _ = context.relation_get(now(), relation, &Bag::Unit(text.clone()));
-        let _ = context.relation_get(now(), relation, &Bag::Application(text.clone()));
+        let _ = context.relation_get(now(), relation, &BagSelector::Unit(text.clone()));
+        let _ = context.relation_get(now(), relation, &BagSelector::Application(text.clone()));
         let changes = [(text.clone(), text.clone())];
         let _ = context.relation_set(now(), relation, OwnBag::Application, &changes);
         let _ = context.open_ports(Ports::Tcp(first, last), &texts);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use periapt_hook::{Bag, CallError, Later, When};
+use periapt_hook::{BagSelector, CallError, Later, When};
 use periapt_host_api::{
     EventId,
     event::Event,
@@ -97,7 +97,8 @@ fn what_may_not_be_read_is_not_waited_for() {
         ("emit-later x --when-config nothing", 1, "unknown option \"nothing\""),
     ]);
     let mut hook = World::leader().start();
-    let own = When::Relation { relation: DB, bag: Bag::Application("a".into()), key: "database".into() };
+    let own =
+        When::Relation { relation: DB, bag: BagSelector::Application("a".into()), key: "database".into() };
     let refused = ready(hook.context.emit_later(now(), &later("x", vec![own])));
     assert!(matches!(refused, Err(CallError::InvalidArgument(_))), "{refused:?}");
     assert!(hook.context.finish().effects.is_empty());

@@ -1,6 +1,6 @@
 //! Leadership within one hook.
 
-use periapt_hook::{Answer, Bag, CharmStatus, LeaseState, OwnBag};
+use periapt_hook::{BagSelector, CallAnswer, CharmStatus, LeaseState, OwnBag};
 use periapt_host_api::LeaderTerm;
 
 use crate::world::{DB, World, at, changed, lease, now, pairs, ready};
@@ -15,16 +15,16 @@ fn with_lease(seconds: u64) -> World {
 #[test]
 fn with_less_than_the_guaranteed_time_left_the_lease_is_renewed_first() {
     let mut hook = with_lease(29).start();
-    assert_eq!(hook.context.is_leader(now()), Answer::NeedsLease);
+    assert_eq!(hook.context.is_leader(now()), CallAnswer::NeedsLease);
     hook.context.lease_renewed(lease(3, 60));
     assert_eq!(ready(hook.context.is_leader(now())), Ok(true));
-    assert_eq!(hook.context.is_leader(at(31)), Answer::NeedsLease);
+    assert_eq!(hook.context.is_leader(at(31)), CallAnswer::NeedsLease);
 }
 
 #[test]
 fn a_failed_renewal_means_no() {
     let mut hook = with_lease(29).start();
-    assert_eq!(hook.context.is_leader(now()), Answer::NeedsLease);
+    assert_eq!(hook.context.is_leader(now()), CallAnswer::NeedsLease);
     hook.context.lease_renewed(lease(3, 29));
     assert_eq!(ready(hook.context.is_leader(now())), Ok(false));
 }
@@ -44,14 +44,14 @@ fn nobody_asks_for_a_lease_that_another_unit_is_known_to_hold() {
     assert_eq!(ready(hook.context.is_leader(now())), Ok(false));
     let mut world = World::new();
     world.own_application().leader = None;
-    assert_eq!(world.start().context.is_leader(now()), Answer::NeedsLease);
+    assert_eq!(world.start().context.is_leader(now()), CallAnswer::NeedsLease);
 }
 
 #[test]
 fn leadership_lost_and_won_again_within_a_hook_counts_as_lost() {
     let mut hook = World::leader().start();
     assert_eq!(ready(hook.context.leader_set(now(), &pairs(&[("a", "1")]))), Ok(()));
-    assert_eq!(hook.context.is_leader(at(40)), Answer::NeedsLease);
+    assert_eq!(hook.context.is_leader(at(40)), CallAnswer::NeedsLease);
     hook.context.lease_renewed(lease(4, 100));
     assert_eq!(ready(hook.context.is_leader(at(40))), Ok(false));
     assert_eq!(
@@ -66,11 +66,14 @@ fn each_leader_only_call_asks_before_it_does_anything() {
     let mut hook = with_lease(1).event(changed("b/0")).start();
     let context = &mut hook.context;
     let changes = pairs(&[("a", "1")]);
-    assert_eq!(context.leader_set(now(), &changes), Answer::NeedsLease);
-    assert_eq!(context.relation_set(now(), DB, OwnBag::Application, &changes), Answer::NeedsLease);
-    assert_eq!(context.relation_get(now(), DB, &Bag::Application("a".to_owned())), Answer::NeedsLease);
-    assert_eq!(context.status_set_application(now(), CharmStatus::Active, ""), Answer::NeedsLease);
-    assert_eq!(context.status_get_application(now()), Answer::NeedsLease);
+    assert_eq!(context.leader_set(now(), &changes), CallAnswer::NeedsLease);
+    assert_eq!(context.relation_set(now(), DB, OwnBag::Application, &changes), CallAnswer::NeedsLease);
+    assert_eq!(
+        context.relation_get(now(), DB, &BagSelector::Application("a".to_owned())),
+        CallAnswer::NeedsLease
+    );
+    assert_eq!(context.status_set_application(now(), CharmStatus::Active, ""), CallAnswer::NeedsLease);
+    assert_eq!(context.status_get_application(now()), CallAnswer::NeedsLease);
     for (name, arguments) in [
         ("is-leader", vec![]),
         ("leader-set", vec!["a=1"]),
@@ -80,7 +83,7 @@ fn each_leader_only_call_asks_before_it_does_anything() {
         ("status-get", vec!["--application"]),
     ] {
         let arguments: Vec<_> = arguments.into_iter().map(str::to_owned).collect();
-        assert_eq!(context.run_tool(now(), name, &arguments, None), Answer::NeedsLease, "{name}");
+        assert_eq!(context.run_tool(now(), name, &arguments, None), CallAnswer::NeedsLease, "{name}");
     }
     let gathered = hook.finish();
     assert!(gathered.effects.is_empty() && gathered.early.is_empty() && gathered.calls.calls.is_empty());

@@ -1,6 +1,6 @@
 //! Resources, beside their table (`docs/hook-model.md` 5.2).
 
-use periapt_hook::{Answer, CallError, ResourceFile};
+use periapt_hook::{CallAnswer, CallError, ResourceFile};
 use periapt_host_api::{Digest, resource::ResourceKey};
 
 use crate::world::{World, now, ready};
@@ -12,9 +12,9 @@ fn key() -> ResourceKey {
 #[test]
 fn a_file_is_fetched_once_and_both_doors_tell_where_it_is() {
     let mut hook = World::new().start();
-    assert_eq!(hook.context.resource_get("data"), Answer::NeedsResource(key()));
+    assert_eq!(hook.context.resource_get("data"), CallAnswer::NeedsResource(key()));
     let asked = hook.context.run_tool(now(), "resource-get", &["data".to_owned()], None);
-    assert_eq!(asked, Answer::NeedsResource(key()), "nothing is told of a file that is not there");
+    assert_eq!(asked, CallAnswer::NeedsResource(key()), "nothing is told of a file that is not there");
     hook.context.resource_fetched(key(), Ok(()));
     // The tool prints the path alone, without a line break.
     hook.check(&[("resource-get data", "/resources/data/rows.csv")]);
@@ -29,8 +29,8 @@ fn a_file_that_could_not_be_fetched_is_asked_for_again_by_the_next_call() {
     let mut hook = World::new().start();
     let away = CallError::TryAgain("the controller is away, try again".to_owned());
     hook.context.resource_fetched(key(), Err(away.clone()));
-    assert_eq!(hook.context.resource_get("data"), Answer::Ready(Err(away)));
-    assert_eq!(hook.context.resource_get("data"), Answer::NeedsResource(key()));
+    assert_eq!(hook.context.resource_get("data"), CallAnswer::Ready(Err(away)));
+    assert_eq!(hook.context.resource_get("data"), CallAnswer::NeedsResource(key()));
     hook.context.resource_fetched(key(), Err(CallError::TryAgain("away".to_owned())));
     hook.check_errors(&[("resource-get data", 1, "away")]);
 }

@@ -1,6 +1,6 @@
 //! Secrets: how content reaches a hook, and which records must not hold it (`docs/hook-model.md` 5.9).
 
-use periapt_hook::{Answer, CallError, GetMode, NewOwner, SecretMetadata};
+use periapt_hook::{CallAnswer, CallError, GetMode, NewOwner, SecretMetadata};
 use periapt_host_api::secret::{SecretData, SecretKey, SecretRevision, Tracked};
 
 use crate::{
@@ -20,12 +20,12 @@ fn content_is_fetched_and_tracked_by_revision() {
         (secret(2).uri(), |revision| SecretKey { id: secret(2), revision: SecretRevision(revision) });
     assert_eq!(
         hook.context.secret_get(Some(&uri), None, GetMode::Tracked),
-        Answer::NeedsSecret(key(1)),
+        CallAnswer::NeedsSecret(key(1)),
         "nothing is known of content before it is fetched"
     );
     let away = CallError::TryAgain("the controller is away, try again".to_owned());
     hook.context.secret_fetched(key(1), Err(away.clone()));
-    assert_eq!(hook.context.secret_get(Some(&uri), None, GetMode::Tracked), Answer::Ready(Err(away)));
+    assert_eq!(hook.context.secret_get(Some(&uri), None, GetMode::Tracked), CallAnswer::Ready(Err(away)));
     hook.context.secret_fetched(key(1), Ok(content("one")));
     hook.context.secret_fetched(key(2), Ok(content("two")));
     let tracked = format!("secret-get {uri} password");
@@ -58,12 +58,16 @@ fn a_secret_that_the_view_lacks_is_denied_if_it_exists_and_not_found_if_it_does_
             let get = |hook: &mut crate::world::Hook| hook.context.secret_get(Some(&uri), None, mode);
             if mode == GetMode::Tracked {
                 for answer in [away.clone(), refusal.clone()] {
-                    assert_eq!(get(&mut hook), Answer::NeedsSecret(unseen));
+                    assert_eq!(get(&mut hook), CallAnswer::NeedsSecret(unseen));
                     hook.context.secret_fetched(unseen, Err(answer.clone()));
-                    assert_eq!(get(&mut hook), Answer::Ready(Err(answer)));
+                    assert_eq!(get(&mut hook), CallAnswer::Ready(Err(answer)));
                 }
             }
-            assert_eq!(get(&mut hook), Answer::Ready(Err(refusal.clone())), "the same for the whole hook");
+            assert_eq!(
+                get(&mut hook),
+                CallAnswer::Ready(Err(refusal.clone())),
+                "the same for the whole hook"
+            );
         }
         hook.check_errors(&[(&format!("secret-get {uri} --label mine"), 1, &refusal.to_string())]);
         let gathered = hook.finish();
@@ -82,7 +86,7 @@ fn content_of_a_secret_that_the_view_lacks_is_not_read() {
     hook.context.secret_fetched(unseen, Ok(content("newer")));
     let denied = CallError::PermissionDenied("permission denied".to_owned());
     let get = hook.context.secret_get(Some(&secret(9).uri()), None, GetMode::Peek);
-    assert_eq!(get, Answer::Ready(Err(denied)));
+    assert_eq!(get, CallAnswer::Ready(Err(denied)));
 }
 
 /// An application's secret needs the lease; a unit's own does not (S-7).
@@ -95,11 +99,14 @@ fn an_applications_secret_is_the_leaders() {
         let content = vec![("token".to_owned(), b"abc".to_vec())];
         hook.context.secret_add(now(), owner, &content, SecretMetadata::default(), None)
     };
-    assert_eq!(add(&mut hook, NewOwner::Application), Answer::NeedsLease);
-    assert!(matches!(add(&mut hook, NewOwner::Unit), Answer::Ready(Ok(_))));
+    assert_eq!(add(&mut hook, NewOwner::Application), CallAnswer::NeedsLease);
+    assert!(matches!(add(&mut hook, NewOwner::Unit), CallAnswer::Ready(Ok(_))));
     hook.context.lease_renewed(Default::default());
     let refused = add(&mut hook, NewOwner::Application);
-    assert_eq!(refused, Answer::Ready(Err(CallError::NotLeader("this unit is not the leader".to_owned()))));
+    assert_eq!(
+        refused,
+        CallAnswer::Ready(Err(CallError::NotLeader("this unit is not the leader".to_owned())))
+    );
 }
 
 /// The journal keeps confidential arguments and answers apart, to be sealed.

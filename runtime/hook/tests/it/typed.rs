@@ -1,7 +1,8 @@
 //! The typed interface by names: functions and arguments as the journal writes them.
 
 use periapt_hook::{
-    Answer, Bag, CallError, CharmStatus, GetMode, Later, NewOwner, OwnBag, Ports, SecretMetadata, When,
+    BagSelector, CallAnswer, CallError, CharmStatus, GetMode, Later, NewOwner, OwnBag, Ports, SecretMetadata,
+    When,
 };
 use periapt_host_api::{RelationId, logs::LogLevel, secret::RotatePolicy};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -166,7 +167,7 @@ fn told<T: Serialize>(answer: T) -> Value {
 
 fn asked<T: Serialize>(
     stage: &mut Stage,
-    call: impl FnMut(&mut periapt_hook::HookContext) -> Answer<T>,
+    call: impl FnMut(&mut periapt_hook::HookContext) -> CallAnswer<T>,
 ) -> Value {
     told(stage.ask(call))
 }
@@ -190,7 +191,7 @@ enum BagName {
     Application(String),
 }
 
-impl From<BagName> for Bag {
+impl From<BagName> for BagSelector {
     fn from(bag: BagName) -> Self {
         match bag {
             BagName::Unit(name) => Self::Unit(name),

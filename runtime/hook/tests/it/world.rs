@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_hook::{
-    Answer, CallTime, Gathered, HeldLease, HookContext, HookInputs, LeaseState, Limits, ToolOutput,
+    CallAnswer, CallTime, Gathered, HeldLease, HookContext, HookInputs, HookLimits, LeaseState, ToolOutput,
 };
 use periapt_host_api::{
     ApplicationName, Digest, LeaderTerm, MachineId, RelationId, StorageId, Timestamp, UnitName,
@@ -159,7 +159,7 @@ impl World {
                 context_id: CONTEXT_ID.to_owned(),
                 ids: periapt_hook::IdSeed([9; 32]),
                 api_addresses: vec!["10.0.0.1:17070".to_owned(), "10.0.0.2:17070".to_owned()],
-                limits: Limits::default(),
+                limits: HookLimits::default(),
             },
         };
         world.bag(DB, BagOwner::Unit(unit("b/0")), &[("host", "10.0.0.4"), ("port", "3306")]);
@@ -191,7 +191,7 @@ impl World {
         self
     }
 
-    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut HookLimits)) -> Self {
         change(&mut self.inputs.limits);
         self
     }
@@ -317,11 +317,11 @@ impl Hook {
         let name = words.next().unwrap();
         let arguments: Vec<_> = words.collect();
         match self.context.run_tool(now(), &name, &arguments, stdin.map(str::as_bytes)) {
-            Answer::Ready(output) => output,
-            Answer::NeedsLease => panic!("{line} asks for the lease"),
-            Answer::NeedsSecret(key) => panic!("{line} asks for {key:?}"),
-            Answer::NeedsFile(request) => panic!("{line} asks for {request:?}"),
-            Answer::NeedsResource(key) => panic!("{line} asks for {key:?}"),
+            CallAnswer::Ready(output) => output,
+            CallAnswer::NeedsLease => panic!("{line} asks for the lease"),
+            CallAnswer::NeedsSecret(key) => panic!("{line} asks for {key:?}"),
+            CallAnswer::NeedsFile(request) => panic!("{line} asks for {request:?}"),
+            CallAnswer::NeedsResource(key) => panic!("{line} asks for {key:?}"),
         }
     }
 
@@ -363,13 +363,13 @@ pub(crate) fn log_line(effect: &EarlyEffect) -> Option<String> {
     }
 }
 
-pub(crate) fn ready<T>(answer: Answer<T>) -> T {
+pub(crate) fn ready<T>(answer: CallAnswer<T>) -> T {
     match answer {
-        Answer::Ready(value) => value,
-        Answer::NeedsLease => panic!("the lease is asked for"),
-        Answer::NeedsSecret(key) => panic!("{key:?} is asked for"),
-        Answer::NeedsFile(request) => panic!("{request:?} is asked for"),
-        Answer::NeedsResource(key) => panic!("{key:?} is asked for"),
+        CallAnswer::Ready(value) => value,
+        CallAnswer::NeedsLease => panic!("the lease is asked for"),
+        CallAnswer::NeedsSecret(key) => panic!("{key:?} is asked for"),
+        CallAnswer::NeedsFile(request) => panic!("{request:?} is asked for"),
+        CallAnswer::NeedsResource(key) => panic!("{key:?} is asked for"),
     }
 }
 

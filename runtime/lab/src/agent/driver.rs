@@ -17,12 +17,15 @@ use periapt_host_api::{
 };
 use periapt_uniter::{
     Jitter,
-    executor::{Answer, CharmAnswer, Command, Executor, Input, Now, Options, Run, RunReport, Turn, Wake},
+    executor::{
+        CharmAnswer, Executor, ExecutorCommand, ExecutorInput, Now, Options, Run, RunReport, SendOutcome,
+        Turn, Wake,
+    },
 };
 
 use super::Agent;
 use crate::{
-    Charm, Defect, LabError,
+    Defect, LabCharm, LabError,
     chance::Chance,
     charm::Action,
     clock::Clock,
@@ -55,7 +58,7 @@ pub(crate) struct World<'a> {
     pub(crate) chance: &'a mut Chance,
     pub(crate) controller: &'a mut Controller,
     pub(crate) agent: &'a mut Agent,
-    pub(crate) charms: &'a BTreeMap<Digest, Charm>,
+    pub(crate) charms: &'a BTreeMap<Digest, LabCharm>,
     pub(crate) scripts: &'a BTreeMap<(UnitName, String), Vec<Action>>,
     pub(crate) trace: &'a mut Trace,
     /// The chance, in a thousand, that a commit's answer is lost.
@@ -240,12 +243,12 @@ impl Driver {
         if let Some(Flown { report, .. }) = self.flown.take() {
             let jitter = jitter(world.chance);
             let traced = self.traced;
-            self.feed(Input::Ended { report, jitter }, world)?;
+            self.feed(ExecutorInput::Ended { report, jitter }, world)?;
             self.had_nothing_to_commit(traced, world);
             return Ok(true);
         }
         if world.agent.touched.remove(self.name()) {
-            self.feed(Input::Touched, world)?;
+            self.feed(ExecutorInput::Touched, world)?;
             if self.is_in_flight() {
                 return Ok(true);
             }
@@ -256,16 +259,16 @@ impl Driver {
             None => {}
         }
         if !std::mem::replace(&mut self.begun, true) {
-            self.feed(Input::Begin, world)?;
+            self.feed(ExecutorInput::Begin, world)?;
         } else if let Some(group) = self.awaits.clone() {
             if world.agent.groups.enter(&group, self.name()) {
                 self.awaits = None;
-                self.feed(Input::Turn, world)?;
+                self.feed(ExecutorInput::Turn, world)?;
             }
         } else {
             self.pass_the_wait_for_an_answer(world);
             if self.is_due(world.now()) {
-                self.feed(Input::Woken, world)?;
+                self.feed(ExecutorInput::Woken, world)?;
             }
         }
         Ok(!self.tasks.is_empty())
@@ -279,7 +282,7 @@ impl Driver {
     }
 
     /// Hands an input to the executor, and carries out its commands, except those with a step of their own.
-    pub(crate) fn feed(&mut self, input: Input, world: &mut World<'_>) -> Result<(), LabError> {
+    pub(crate) fn feed(&mut self, input: ExecutorInput, world: &mut World<'_>) -> Result<(), LabError> {
         if !self.is_in_flight() {
             self.decided_on = world.agent.revision();
         }
@@ -294,22 +297,26 @@ impl Driver {
     }
 
     /// Carries out a command, and returns the inputs that follow at once.
-    fn carry_out(&mut self, command: Command, world: &mut World<'_>) -> Result<Vec<Input>, LabError> {
+    fn carry_out(
+        &mut self,
+        command: ExecutorCommand,
+        world: &mut World<'_>,
+    ) -> Result<Vec<ExecutorInput>, LabError> {
         Ok(match command {
-            Command::FetchCharm(digest) => vec![Input::Charm(fetched(digest, world))],
-            Command::TakeTurn(Turn { group, .. }) => match group {
+            ExecutorCommand::FetchCharm(digest) => vec![ExecutorInput::Charm(fetched(digest, world))],
+            ExecutorCommand::TakeTurn(Turn { group, .. }) => match group {
                 Some(group) if !world.agent.groups.enter(&group, self.name()) => {
                     self.awaits = Some(group);
                     Vec::new()
                 }
-                _ => vec![Input::Turn],
+                _ => vec![ExecutorInput::Turn],
             },
-            Command::LeaveTurn => {
+            ExecutorCommand::LeaveTurn => {
                 self.awaits = None;
                 world.agent.groups.leave(self.name());
                 Vec::new()
             }
-            Command::Run(run) => {
+            ExecutorCommand::Run(run) => {
                 let task = Task::Run { run, interrupted: false };
                 match world.defect {
                     Some(Defect::NextBeforeAnswer) => self.tasks.push_front(task),
@@ -317,42 +324,47 @@ impl Driver {
                 }
                 Vec::new()
             }
-            Command::Interrupt => {
+            ExecutorCommand::Interrupt => {
                 if let Some(Task::Run { interrupted, .. }) = self.tasks.back_mut() {
                     *interrupted = true;
                 }
                 Vec::new()
             }
-            Command::Commit(commit) => self.send(commit, world),
-            Command::SendEarly(items) => vec![Input::EarlyAnswered(self.send_early(items, world)?)],
-            Command::Note(items) => {
+            ExecutorCommand::Commit(commit) => self.send(commit, world),
+            ExecutorCommand::SendEarly(items) => {
+                vec![ExecutorInput::EarlyAnswered(self.send_early(items, world)?)]
+            }
+            ExecutorCommand::Note(items) => {
                 self.noted.extend(items);
                 Vec::new()
             }
-            Command::WakeAt(wake) => {
+            ExecutorCommand::WakeAt(wake) => {
                 self.wake = wake;
                 Vec::new()
             }
-            Command::Depend(change) => {
+            ExecutorCommand::Depend(change) => {
                 world.agent.dependents.change(self.executor.unit(), change);
                 Vec::new()
             }
-            Command::Stop => {
+            ExecutorCommand::Stop => {
                 self.stopped = true;
                 Vec::new()
             }
-            Command::Revoked => {
+            ExecutorCommand::Revoked => {
                 self.revoked = true;
                 Vec::new()
             }
             // The charm is present at once, and no hook ends the laboratory's process.
-            Command::ForgetCharm | Command::Started(_) | Command::Ended(_) | Command::Tried(_) => Vec::new(),
+            ExecutorCommand::ForgetCharm
+            | ExecutorCommand::Started(_)
+            | ExecutorCommand::Ended(_)
+            | ExecutorCommand::Tried(_) => Vec::new(),
         })
     }
 
-    fn send_early(&mut self, items: Vec<EarlyItem>, world: &mut World<'_>) -> Result<Answer, LabError> {
+    fn send_early(&mut self, items: Vec<EarlyItem>, world: &mut World<'_>) -> Result<SendOutcome, LabError> {
         if !world.agent.is_up() {
-            return Ok(Answer::Unreachable);
+            return Ok(SendOutcome::Unreachable);
         }
         let sent = items.last().map_or(0, |item| item.number);
         let (unit, incarnation) = (self.name().clone(), world.agent.incarnation);
@@ -360,10 +372,10 @@ impl Driver {
         match world.agent.call(world.controller, *world.clock, command) {
             Ok(_) => {
                 self.noted.retain(|item| item.number > sent);
-                Ok(Answer::Accepted)
+                Ok(SendOutcome::Accepted)
             }
             // The unit is no longer this runner's.
-            Err(LabError::Refused(refusal)) => Ok(Answer::Refused(refusal)),
+            Err(LabError::Refused(refusal)) => Ok(SendOutcome::Refused(refusal)),
             Err(other) => Err(other),
         }
     }

@@ -2,9 +2,11 @@
 
 use std::{fmt, rc::Rc, time::Duration};
 
-use periapt_hook::{Answer, CallError, CallTime, FileError, Gathered, HookContext, OutputStream, ToolOutput};
+use periapt_hook::{
+    CallAnswer, CallError, CallTime, FileError, Gathered, HookContext, OutputStream, ToolOutput,
+};
 use periapt_host_api::{UnitName, event::Event};
-use periapt_shell::{Ended, Limits, Progress, Reply, Request, Running, Script};
+use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptLimits, ScriptProgress};
 
 use super::{CharmCode, Ending, HookHost, Ran};
 use crate::trace::ToolCall;
@@ -69,7 +71,7 @@ impl<'a> Hook<'a> {
     }
 
     /// Makes a typed call that may need leadership, and renews the lease on request, as the sandbox does.
-    pub fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext, CallTime) -> Answer<T>) -> T {
+    pub fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext, CallTime) -> CallAnswer<T>) -> T {
         loop {
             let now = self.host.now();
             let answer = call(&mut self.context, now);
@@ -78,19 +80,21 @@ impl<'a> Hook<'a> {
                 self.host.early(early);
             }
             match answer {
-                Answer::Ready(value) => return value,
-                Answer::NeedsLease => {
+                CallAnswer::Ready(value) => return value,
+                CallAnswer::NeedsLease => {
                     // After the renewal the same call is decided either way.
                     let state = self.host.renew_lease();
                     self.context.lease_renewed(state);
                 }
-                Answer::NeedsSecret(key) => {
+                CallAnswer::NeedsSecret(key) => {
                     let content = self.host.fetch_secret(key);
                     self.context.secret_fetched(key, content);
                 }
                 // Scripted charms have no files.
-                Answer::NeedsFile(request) => self.context.file_answered(request, Err(FileError::NoFiles)),
-                Answer::NeedsResource(key) => {
+                CallAnswer::NeedsFile(request) => {
+                    self.context.file_answered(request, Err(FileError::NoFiles))
+                }
+                CallAnswer::NeedsResource(key) => {
                     let fetched = self.host.fetch_resource(&key);
                     self.context.resource_fetched(key, fetched);
                 }
@@ -106,7 +110,7 @@ impl<'a> Hook<'a> {
         &mut self,
         call: impl Fn(&mut HookContext, CallTime) -> Result<T, CallError>,
     ) -> Result<T, String> {
-        self.ask(|context, now| Answer::Ready(call(context, now))).map_err(|error| error.to_string())
+        self.ask(|context, now| CallAnswer::Ready(call(context, now))).map_err(|error| error.to_string())
     }
 
     /// Lets time pass.
@@ -118,17 +122,17 @@ impl<'a> Hook<'a> {
     fn script(&mut self, mut script: Running) -> Ending {
         loop {
             let reply = match script.advance() {
-                Progress::Needs(Request::Tool { name, arguments, stdin }) => {
+                ScriptProgress::Needs(Request::Tool { name, arguments, stdin }) => {
                     let argv: Vec<String> = std::iter::once(name).chain(arguments).collect();
                     Reply::Tool(self.run_tool(&argv, stdin.as_deref()))
                 }
-                Progress::Needs(Request::Sleep(duration)) => {
+                ScriptProgress::Needs(Request::Sleep(duration)) => {
                     self.sleep(duration);
                     Reply::Done
                 }
-                Progress::Needs(Request::Pause) => Reply::Done,
-                Progress::Needs(Request::File(_)) => Reply::File(Err(FileError::NoFiles)),
-                Progress::Ended(Ended { code, stdout, stderr }) => {
+                ScriptProgress::Needs(Request::Pause) => Reply::Done,
+                ScriptProgress::Needs(Request::File(_)) => Reply::File(Err(FileError::NoFiles)),
+                ScriptProgress::Ended(ScriptEnd { code, stdout, stderr }) => {
                     self.context.capture_output(OutputStream::Stdout, &stdout);
                     self.context.capture_output(OutputStream::Stderr, &stderr);
                     return match code {
@@ -233,7 +237,7 @@ pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> Ran {
     let ending = match request {
         Err(failure) => Ending::Failed(failure.to_string()),
         Ok(request) => {
-            let (text, limits) = (request.command.script(), Limits::default());
+            let (text, limits) = (request.command.script(), ScriptLimits::default());
             hook.script(Script { text, environment, hostname, limits }.start())
         }
     };

@@ -14,7 +14,7 @@ use periapt_host_api::{
 use periapt_model::{Input, Output, UploadedResource};
 
 use super::Lab;
-use crate::{Action, Charm, LabError, travel::travelled};
+use crate::{Action, LabCharm, LabError, travel::travelled};
 
 impl Lab {
     /// Submits any command of an operator.
@@ -64,7 +64,7 @@ impl Lab {
     ///
     /// # Errors
     /// The refusal.
-    pub fn upload(&mut self, charm: &Charm) -> Result<(), LabError> {
+    pub fn upload(&mut self, charm: &LabCharm) -> Result<(), LabError> {
         let input = Input::UploadCharm(charm.uploaded());
         self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)?;
         self.charms.insert(charm.digest(), charm.clone());
@@ -75,7 +75,7 @@ impl Lab {
     ///
     /// # Errors
     /// The refusal.
-    pub fn deploy(&mut self, application: &str, charm: &Charm, units: u32) -> Result<(), LabError> {
+    pub fn deploy(&mut self, application: &str, charm: &LabCharm, units: u32) -> Result<(), LabError> {
         self.deploy_on(application, charm, units, None)
     }
 
@@ -86,7 +86,7 @@ impl Lab {
     pub fn deploy_to(
         &mut self,
         application: &str,
-        charm: &Charm,
+        charm: &LabCharm,
         units: u32,
         agent: &str,
     ) -> Result<(), LabError> {
@@ -96,7 +96,7 @@ impl Lab {
     fn deploy_on(
         &mut self,
         application: &str,
-        charm: &Charm,
+        charm: &LabCharm,
         units: u32,
         agent: Option<AgentName>,
     ) -> Result<(), LabError> {
@@ -231,7 +231,7 @@ impl Lab {
     ///
     /// # Errors
     /// The refusal.
-    pub fn refresh(&mut self, application: &str, charm: &Charm) -> Result<(), LabError> {
+    pub fn refresh(&mut self, application: &str, charm: &LabCharm) -> Result<(), LabError> {
         self.refresh_how(application, charm, false)
     }
 
@@ -239,11 +239,11 @@ impl Lab {
     ///
     /// # Errors
     /// The refusal.
-    pub fn force_refresh(&mut self, application: &str, charm: &Charm) -> Result<(), LabError> {
+    pub fn force_refresh(&mut self, application: &str, charm: &LabCharm) -> Result<(), LabError> {
         self.refresh_how(application, charm, true)
     }
 
-    fn refresh_how(&mut self, application: &str, charm: &Charm, force: bool) -> Result<(), LabError> {
+    fn refresh_how(&mut self, application: &str, charm: &LabCharm, force: bool) -> Result<(), LabError> {
         self.upload(charm)?;
         let application = application.parse()?;
         let with = RefreshWith::default();

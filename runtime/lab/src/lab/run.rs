@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use periapt_host_api::{AgentName, Timestamp, UnitName};
-use periapt_uniter::executor::Input;
+use periapt_uniter::executor::ExecutorInput;
 
 use super::Lab;
 use crate::{
@@ -107,7 +107,7 @@ impl Lab {
             self.with_driver(&agent, &unit, |driver, world| {
                 // The wait of the early effects passes for them alone.
                 world.agent.pass_short_waits(*world.clock, driver.early_due());
-                driver.feed(Input::Woken, world)
+                driver.feed(ExecutorInput::Woken, world)
             })?;
         }
         for agent in self.agents.values_mut().filter(|agent| agent.is_up()) {

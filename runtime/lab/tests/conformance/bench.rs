@@ -5,7 +5,7 @@ use periapt_host_api::{
     relation::{BagKey, BagOwner, Settings},
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_lab::{Action, Charm, Lab};
+use periapt_lab::{Action, Lab, LabCharm};
 
 /// The first hooks of a unit without relations.
 pub(crate) const START_UP: [&str; 4] = ["install", "leader-elected", "config-changed", "start"];
@@ -36,8 +36,8 @@ provides:
   db: {interface: sql}
 ";
 
-pub(crate) fn charm(text: &str) -> Charm {
-    Charm::new(&format!("summary: for tests\ndescription: for tests\n{text}")).unwrap()
+pub(crate) fn charm(text: &str) -> LabCharm {
+    LabCharm::new(&format!("summary: for tests\ndescription: for tests\n{text}")).unwrap()
 }
 
 pub(crate) fn lab() -> Lab {

@@ -9,7 +9,7 @@ use periapt_host_api::{
     command::{Command, Force, RelationSelector, ResolveMode},
     event::Event,
 };
-use periapt_lab::{Action, Charm, Claims, Ending, Fate, Hook, Lab, LabError, Weather, laws};
+use periapt_lab::{Action, Claims, Ending, Fate, Hook, Lab, LabCharm, LabError, Weather, laws};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::{bench::charm, promises::failed};
@@ -183,12 +183,12 @@ fn count(hook: &mut Hook<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn of(application: usize) -> Charm {
+fn of(application: usize) -> LabCharm {
     charm([WEB, BASE, HELPER][application]).with_handler(handler)
 }
 
 /// Returns another revision of a charm, every other of which asks for batches in all its relations.
-fn revision_of(application: usize, note: u8) -> Charm {
+fn revision_of(application: usize, note: u8) -> LabCharm {
     let text = [WEB, BASE, HELPER][application];
     let charm = match note.is_multiple_of(2) {
         true => charm(text),

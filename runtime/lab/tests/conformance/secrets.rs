@@ -6,7 +6,7 @@ use periapt_host_api::{
     command::{Answer, Command, SecretSelector},
     secret::{Confidential, SecretData},
 };
-use periapt_lab::{Action, Charm, Lab};
+use periapt_lab::{Action, Lab, LabCharm};
 
 const OWNER: &str = "
 name: owner
@@ -43,7 +43,7 @@ impl Scene {
         let mut lab = Lab::new(7).unwrap();
         let uri: Rc<RefCell<String>> = Rc::default();
         let notes: Notes = Rc::default();
-        let (owner, reader) = (Charm::new(OWNER).unwrap(), Charm::new(READER).unwrap());
+        let (owner, reader) = (LabCharm::new(OWNER).unwrap(), LabCharm::new(READER).unwrap());
         lab.deploy("owner", &owner, 2).unwrap();
         lab.deploy("reader", &reader, 1).unwrap();
         let made = Rc::clone(&uri);
@@ -210,7 +210,7 @@ fn g18_grants_go_with_their_relation() {
 fn a_secret_without_a_grant_is_denied_on_every_host_and_one_that_is_not_there_is_not_found() {
     let mut scene = Scene::new();
     scene.lab.add_agent("far").unwrap();
-    let reader = Charm::new(READER).unwrap();
+    let reader = LabCharm::new(READER).unwrap();
     for (application, agent) in [("near", "host"), ("away", "far")] {
         scene.lab.deploy_to(application, &reader, 1, agent).unwrap();
     }

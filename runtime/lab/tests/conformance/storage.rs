@@ -7,7 +7,7 @@ use periapt_host_api::{
     command::{Command, ControllerCommand, Deploy, Force, Placement, ResolveMode},
     storage::{StorageEnd, UnitStorage},
 };
-use periapt_lab::{Action, Charm, Fate, Lab, LabError, laws};
+use periapt_lab::{Action, Fate, Lab, LabCharm, LabError, laws};
 
 use crate::bench::{charm, does, fails, lab, runs};
 
@@ -310,7 +310,7 @@ fn what_was_forced_for_one_detachment_touches_no_later_one() {
 }
 
 /// Returns the charm of [`STORED`] with a minimum size of its storage.
-fn at_least(size: &str) -> Charm {
+fn at_least(size: &str) -> LabCharm {
     charm(&STORED.replace("/srv/data}", &format!("/srv/data, minimum-size: {size}}}")))
 }
 

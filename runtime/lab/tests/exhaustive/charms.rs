@@ -1,6 +1,6 @@
 //! The charms of small models, with the minimum for a relation.
 
-use periapt_lab::Charm;
+use periapt_lab::LabCharm;
 
 /// A charm that requires the interface of a [`PROVIDER`].
 pub(super) const REQUIRER: &str = "
@@ -31,6 +31,6 @@ requires:
   host: {interface: juju-info, scope: container}
 ";
 
-pub(super) fn charm(text: &str) -> Charm {
-    Charm::new(&format!("summary: for tests\ndescription: for tests\n{text}")).unwrap()
+pub(super) fn charm(text: &str) -> LabCharm {
+    LabCharm::new(&format!("summary: for tests\ndescription: for tests\n{text}")).unwrap()
 }

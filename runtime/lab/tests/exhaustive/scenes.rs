@@ -9,7 +9,7 @@ use periapt_host_api::{
     status::Life,
     storage::UnitStorage,
 };
-use periapt_lab::{Charm, Lab, LabError};
+use periapt_lab::{Lab, LabCharm, LabError};
 use periapt_model::entity::Unit;
 
 use super::{
@@ -94,7 +94,7 @@ impl Scene {
     }
 
     /// Returns a charm whose every handler ends as the move says.
-    fn charm(&self, text: &str) -> Charm {
+    fn charm(&self, text: &str) -> LabCharm {
         let unlucky = Rc::clone(&self.unlucky);
         charm(text).with_handler(move |_| match unlucky.get() {
             true => Err("out of luck".to_owned()),

@@ -19,9 +19,9 @@ mod world;
 
 use std::{collections::BTreeMap, error::Error, sync::Arc};
 
-use periapt_hook::{HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{HookContext, HookInputs, HookLimits, LeaseState};
 use periapt_host_api::{event::Event, view::View};
-use periapt_sandbox::{Budgets, Options, Outcome, Prepared, RunInputs, Sandbox, Seed};
+use periapt_sandbox::{Budgets, HandlerOutcome, Options, Prepared, RunInputs, Sandbox, Seed};
 use tokio::runtime::Runtime;
 
 use bare::Bare;
@@ -105,7 +105,7 @@ impl Ours {
             context_id: "0123456789abcdef0123456789abcdef".to_owned(),
             ids: periapt_hook::IdSeed([9; 32]),
             api_addresses: Vec::new(),
-            limits: Limits::default(),
+            limits: HookLimits::default(),
         })?;
         let services = Arc::clone(&self.world) as Arc<_>;
         let inputs = RunInputs {
@@ -117,7 +117,7 @@ impl Ours {
         };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
         match report.outcome {
-            Outcome::Handled => Ok(()),
+            HandlerOutcome::Handled => Ok(()),
             outcome => Err(format!("the hook was not handled: {outcome:?}").into()),
         }
     }

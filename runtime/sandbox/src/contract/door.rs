@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_hook::{Answer, CallError, CallTime, HookContext, MAX_ASKED};
+use periapt_hook::{CallAnswer, CallError, CallTime, HookContext, MAX_ASKED};
 use wasmtime::{
     StoreContextMut,
     component::{ComponentNamedList, ComponentType, Lift, LinkerInstance, Lower},
@@ -55,7 +55,7 @@ where
 pub(super) fn link_leader<P, R>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
-    call: fn(&mut HookContext, CallTime, &P) -> Answer<R>,
+    call: fn(&mut HookContext, CallTime, &P) -> CallAnswer<R>,
 ) -> wasmtime::Result<()>
 where
     P: ComponentNamedList + Lift + Weight + Send + Sync + 'static,
@@ -69,19 +69,19 @@ where
             let answer = loop {
                 let services = Arc::clone(&store.data().services);
                 match gate.call(|context, now| call(context, now, &arguments)) {
-                    Answer::Ready(answer) => break answer,
+                    CallAnswer::Ready(answer) => break answer,
                     // What is asked for decides the same call: one lease, one content and some files are all that it
                     // can need.
                     _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),
-                    Answer::NeedsLease => {
+                    CallAnswer::NeedsLease => {
                         let lease = services.renew_lease().await;
                         gate.call(|context, _| context.lease_renewed(lease));
                     }
-                    Answer::NeedsSecret(key) => {
+                    CallAnswer::NeedsSecret(key) => {
                         let content = services.fetch_secret(key).await;
                         gate.call(|context, _| context.secret_fetched(key, content));
                     }
-                    Answer::NeedsFile(request) => {
+                    CallAnswer::NeedsFile(request) => {
                         let answer = store.data_mut().files.answer(&request);
                         // The arguments are read once more for each file.
                         let content = answer.as_ref().map_or(0, |content| content.len() as u64);
@@ -89,7 +89,7 @@ where
                         meter.check(&store)?;
                         gate.call(|context, _| context.file_answered(request, answer));
                     }
-                    Answer::NeedsResource(key) => {
+                    CallAnswer::NeedsResource(key) => {
                         let fetched = services.fetch_resource(key.clone()).await;
                         let filename = gate.call(|context, _| {
                             context.resource_filename(&key.name).map(str::to_owned).unwrap_or_default()

@@ -46,7 +46,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
     )
 }
 
-impl From<Bag> for periapt_hook::Bag {
+impl From<Bag> for periapt_hook::BagSelector {
     fn from(bag: Bag) -> Self {
         match bag {
             Bag::Unit(name) => Self::Unit(name),

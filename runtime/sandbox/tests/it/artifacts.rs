@@ -7,7 +7,7 @@ use std::{
 };
 
 use periapt_host_api::{Digest, event::Event};
-use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, Outcome, SealedArtifact, artifact};
+use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, HandlerOutcome, SealedArtifact, artifact};
 use tempfile::TempDir;
 
 use crate::world::{Hook, SANDBOX, component};
@@ -50,7 +50,7 @@ async fn what_was_written_is_loaded_and_runs() {
     let loaded = SANDBOX.load(&kept.open().unwrap(), &[]).unwrap();
     let prepared = SANDBOX.prepare(&loaded, None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn what_was_checked_is_what_is_mapped_whatever_becomes_of_the_file() {
     kept.change(|bytes| bytes.fill(0));
     let prepared = SANDBOX.prepare(&SANDBOX.load(&sealed, &[]).unwrap(), None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     assert!(matches!(kept.open(), Err(ArtifactError::Forged)));
 }
 

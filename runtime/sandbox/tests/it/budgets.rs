@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Budgets, Busy, Held, HookErrorKind, Options, Outcome, Sandbox};
+use periapt_sandbox::{Budgets, Busy, HandlerOutcome, Held, HookErrorKind, Options, Sandbox};
 
 use crate::world::{Hook, World, component, prepared};
 
@@ -24,7 +24,7 @@ async fn a_full_pool_is_no_failure_of_the_hook() {
     // Dropping the future ends the hook and gives its place back.
     drop(first);
     let third = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
-    assert_eq!(third.report.outcome, Outcome::Handled);
+    assert_eq!(third.report.outcome, HandlerOutcome::Handled);
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn units_that_have_nothing_to_do_hold_nothing() {
     let mut held = Vec::new();
     for _ in 0..20 {
         let ran = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
-        assert_eq!(ran.report.outcome, Outcome::Handled);
+        assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
         held.push(sandbox.held());
     }
     let Held { instances, slots, bytes } = held[0];
@@ -72,7 +72,7 @@ async fn a_hook_that_computes_lets_others_run_on_the_same_thread() {
     // come back from here only at the end of its budget.
     assert!(futures_poll(spinning.as_mut()).await.is_none(), "the hook kept its thread");
     let ran = Hook::new(Event::Install).run(&probe, "probe").await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     // It was computing indeed: turn by turn it goes on from where it was, until its budget ends it.
     let mut turns = 1;
     let ran = loop {
@@ -81,7 +81,7 @@ async fn a_hook_that_computes_lets_others_run_on_the_same_thread() {
             break ran;
         }
     };
-    let Outcome::Failed(error) = ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
+    let HandlerOutcome::Failed(error) = ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
     assert_eq!(error.kind, HookErrorKind::CpuBudget, "{error}");
     assert!(turns > 3, "it gave way in {turns} turns only");
 }
@@ -108,7 +108,7 @@ async fn a_budget_of_what_a_hook_uses_is_enough_and_less_is_not() {
         })
     };
     let ran = exactly(needed.fuel, needed.host_calls).run(&probe, "probe").await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     let ran = exactly(needed.fuel / 2, needed.host_calls).run(&probe, "probe").await;
     assert!(ran.message().starts_with("cpu budget exceeded"), "{}", ran.message());
     let ran = exactly(needed.fuel, needed.host_calls - 1).run(&probe, "probe").await;
@@ -128,6 +128,6 @@ async fn a_hook_that_only_writes_ends_at_its_cpu_budget() {
     let hook = Hook::new(Event::Start).option("mode", "tmp_flood");
     let hook = hook.budgets(|budgets| budgets.fuel = 100_000_000);
     let ran = hook.run(&prepared("hostile", "hostile"), "hostile").await;
-    let Outcome::Failed(error) = ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
+    let HandlerOutcome::Failed(error) = ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
     assert_eq!(error.kind, HookErrorKind::CpuBudget, "{error}");
 }

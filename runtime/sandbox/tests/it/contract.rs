@@ -8,7 +8,7 @@ use periapt_host_api::{
     event::{Event, RelationBatch},
     status::WorkloadStatus,
 };
-use periapt_sandbox::{HookErrorKind, Outcome};
+use periapt_sandbox::{HandlerOutcome, HookErrorKind};
 
 use crate::world::{Hook, Ran, World, lease, peer, prepared, unit};
 
@@ -66,7 +66,7 @@ async fn every_event_reaches_the_charm_with_its_fields() {
         (Event::RelationBroken(relation()), "event peer-relation-broken relation=peer:1 app=u"),
     ] {
         let ran = probe(Hook::new(event)).await;
-        assert_eq!(ran.report.outcome, Outcome::Handled);
+        assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
         let expected = format!("{line} attempt=1");
         assert!(ran.log().iter().any(|logged| logged.ends_with(&expected)), "{expected}: {:?}", ran.log());
     }
@@ -79,7 +79,7 @@ async fn writes_are_gathered_and_statuses_leave_at_once() {
         "*: set key=value\n*: status active ready\n*: open-port 80/tcp",
     );
     let ran = probe(hook).await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     let effects = &ran.report.gathered.effects;
     assert_eq!(effects.bags[&RelationId(1)].unit["key"], "value");
     assert_eq!(effects.ports.open.iter().map(|port| port.range.to_string()).collect::<Vec<_>>(), ["80/tcp"]);
@@ -109,7 +109,7 @@ async fn the_argv_door_gives_what_the_typed_door_gives() {
 async fn what_is_stored_through_one_door_is_read_through_the_other() {
     let ran =
         probe(script(Event::Install, "*: store seen=1\n*: tool state-get seen\n*: tool state-set b=2")).await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     assert!(ran.log().iter().any(|line| line.ends_with("tool state-get: 0 1 ")), "{:?}", ran.log());
     let state = &ran.report.gathered.effects.state;
     assert_eq!((state["seen"].as_deref(), state["b"].as_deref()), (Some("1"), Some("2")));
@@ -131,7 +131,7 @@ async fn a_resource_is_a_file_that_both_doors_lead_to() {
     let hook = with_data(steps, "a,b", true);
     let world = Arc::clone(&hook.world);
     let ran = probe(hook).await;
-    assert_eq!(ran.report.outcome, Outcome::Handled, "{:?}", ran.log());
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled, "{:?}", ran.log());
     let log = ran.log();
     let told: Vec<_> = log.iter().skip(1).filter_map(|line| line.split_once("juju-log ")).collect();
     let told: Vec<_> = told.into_iter().map(|(_, text)| text).collect();
@@ -164,7 +164,7 @@ async fn a_resource_that_cannot_be_fetched_or_written_is_told() {
 #[tokio::test]
 async fn the_goal_state_is_the_same_through_both_doors() {
     let ran = probe(script(Event::Install, "*: goal\n*: tool goal-state --format json")).await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     let log = ran.log().join("\n");
     assert!(log.contains("goal units= db=") && log.contains(r#"{"relations":{"db":{"w":"#), "{log}");
 }
@@ -172,7 +172,7 @@ async fn the_goal_state_is_the_same_through_both_doors() {
 #[tokio::test]
 async fn a_failure_is_told_in_the_charms_own_words() {
     let ran = probe(script(Event::Install, "*: set key=value\n*: fail no database")).await;
-    let Outcome::Failed(error) = &ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
+    let HandlerOutcome::Failed(error) = &ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
     assert_eq!((error.kind, error.message.as_str()), (HookErrorKind::Failed, "no database"));
 }
 
@@ -210,7 +210,7 @@ async fn a_lease_that_is_too_short_is_renewed_while_the_hook_waits() {
     hook.lease = lease(29);
     hook.world = Arc::new(World { renewed: lease(60), ..World::default() });
     let ran = probe(hook).await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     assert_eq!(ran.renewals, 1);
     assert_eq!(ran.report.gathered.effects.bags[&RelationId(1)].application["key"], "value");
 }
@@ -221,7 +221,7 @@ async fn whoever_cannot_renew_is_no_leader() {
     let ran = probe(hook).await;
     assert_eq!(ran.log().iter().filter(|line| line.ends_with("tool is-leader: 0 False ")).count(), 2);
     assert_eq!(ran.renewals, 1, "False stays False in one hook");
-    assert!(matches!(ran.report.outcome, Outcome::Failed(_)));
+    assert!(matches!(ran.report.outcome, HandlerOutcome::Failed(_)));
     assert!(ran.report.gathered.effects.bags.is_empty());
 }
 

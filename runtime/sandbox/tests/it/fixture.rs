@@ -2,7 +2,7 @@
 
 use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{commit::EarlyEffect, event::Event};
-use periapt_sandbox::Outcome;
+use periapt_sandbox::HandlerOutcome;
 
 use crate::world::{Hook, SANDBOX};
 
@@ -16,7 +16,7 @@ async fn a_charm_of_contract_0_1_0_still_runs() {
     let prepared = SANDBOX.prepare(&loaded, None).unwrap();
     let yaml = std::str::from_utf8(archive.file("charmcraft.yaml").unwrap()).unwrap();
     let ran = Hook::new(Event::ConfigChanged).run_in(&SANDBOX, &prepared, yaml).await.unwrap();
-    assert_eq!(ran.report.outcome, Outcome::Handled, "{:?}", ran.log());
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled, "{:?}", ran.log());
     assert!(!ran.report.gathered.effects.ports.open.is_empty());
     assert!(ran.early.iter().any(|(_, effect)| matches!(effect, EarlyEffect::UnitStatus { .. })));
 }

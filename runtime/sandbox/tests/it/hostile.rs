@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Bounds, Budgets, Filesystem, HookErrorKind, Outcome, Prepared, StorageMount};
+use periapt_sandbox::{Bounds, Budgets, Filesystem, HandlerOutcome, HookErrorKind, Prepared, StorageMount};
 
 use crate::world::{Hook, Ran, World, prepared};
 
@@ -33,7 +33,7 @@ async fn run(hook: Hook) -> Ran {
     assert!(costs.fuel <= budgets.fuel, "{costs:?}");
     assert!(costs.memory <= budgets.memory, "{costs:?}");
     assert!(costs.host_calls <= budgets.host_calls + 1, "{costs:?}");
-    if let Outcome::Failed(error) = &ran.report.outcome {
+    if let HandlerOutcome::Failed(error) = &ran.report.outcome {
         assert!(!error.message.contains("escaped"), "{error}");
     }
     ran
@@ -42,7 +42,7 @@ async fn run(hook: Hook) -> Ran {
 async fn ends(hook: Hook, kind: HookErrorKind, message: &str) {
     let ran = run(hook).await;
     match &ran.report.outcome {
-        Outcome::Failed(error) => {
+        HandlerOutcome::Failed(error) => {
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.message.starts_with(message), "{error}");
         }
@@ -52,7 +52,7 @@ async fn ends(hook: Hook, kind: HookErrorKind, message: &str) {
 
 async fn is_contained(hook: Hook) -> Ran {
     let ran = run(hook).await;
-    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     ran
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Outcome, Seed};
+use periapt_sandbox::{HandlerOutcome, Seed};
 
 use crate::world::{Hook, Ran, db, lease, prepared, unit};
 
@@ -18,7 +18,7 @@ async fn mysql(seed: u8) -> Ran {
 #[tokio::test]
 async fn a_hook_costs_the_same_and_does_the_same_each_time() {
     let runs = [mysql(1).await, mysql(1).await, mysql(1).await];
-    assert_eq!(runs[0].report.outcome, Outcome::Handled);
+    assert_eq!(runs[0].report.outcome, HandlerOutcome::Handled);
     let costs: BTreeSet<_> =
         runs.iter().map(|ran| (ran.report.costs.fuel, ran.report.costs.host_calls)).collect();
     assert_eq!(costs.len(), 1, "{costs:?}");
@@ -30,6 +30,6 @@ async fn a_hook_costs_the_same_and_does_the_same_each_time() {
 async fn another_seed_gives_another_run_of_a_charm_that_draws() {
     let drawn = |ran: &Ran| format!("{:?}", ran.report.gathered);
     let (one, other) = (mysql(1).await, mysql(2).await);
-    assert_eq!(other.report.outcome, Outcome::Handled);
+    assert_eq!(other.report.outcome, HandlerOutcome::Handled);
     assert_ne!(drawn(&one), drawn(&other));
 }

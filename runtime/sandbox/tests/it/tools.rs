@@ -13,7 +13,7 @@ use periapt_host_api::{
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
-use periapt_sandbox::{BoxFuture, Budgets, HookServices, Outcome, RunInputs, Seed};
+use periapt_sandbox::{BoxFuture, Budgets, HandlerOutcome, HookServices, RunInputs, Seed};
 
 use self::table::Case;
 use crate::world::{SANDBOX, loaded};
@@ -80,7 +80,7 @@ async fn ask(case: &Case) -> Vec<String> {
     };
     let prepared = SANDBOX.prepare(&loaded("probe"), Some(charm.path())).unwrap();
     let report = SANDBOX.run_hook(&prepared, inputs).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Handled, "{}", case.case);
+    assert_eq!(report.outcome, HandlerOutcome::Handled, "{}", case.case);
     let mut early = std::mem::take(&mut *services.early.lock().unwrap());
     early.extend(report.gathered.early);
     early.iter().filter_map(|(_, effect)| world::log_line(effect)).collect()

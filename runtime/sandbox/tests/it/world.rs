@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_hook::{CallError, CallTime, HeldLease, HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{CallError, CallTime, HeldLease, HookContext, HookInputs, HookLimits, LeaseState};
 use periapt_host_api::{
     ApplicationName, Digest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
@@ -29,8 +29,8 @@ use periapt_host_api::{
     },
 };
 use periapt_sandbox::{
-    BoxFuture, Budgets, Busy, HookReport, HookServices, Loaded, Options, Outcome, Prepared, RunInputs,
-    Sandbox, Seed, StorageMount,
+    BoxFuture, Budgets, Busy, HandlerOutcome, HookReport, HookServices, LoadedComponent, Options, Prepared,
+    RunInputs, Sandbox, Seed, StorageMount,
 };
 
 /// One engine for all tests, as in a runner.
@@ -48,8 +48,8 @@ pub(crate) fn component(name: &str) -> Vec<u8> {
 }
 
 /// A guest, compiled once for all tests.
-pub(crate) fn loaded(name: &'static str) -> Loaded {
-    static CACHE: Mutex<BTreeMap<&str, Loaded>> = Mutex::new(BTreeMap::new());
+pub(crate) fn loaded(name: &'static str) -> LoadedComponent {
+    static CACHE: Mutex<BTreeMap<&str, LoadedComponent>> = Mutex::new(BTreeMap::new());
     let mut cache = CACHE.lock().unwrap();
     cache.entry(name).or_insert_with(|| SANDBOX.compile_in_process(&component(name)).unwrap()).clone()
 }
@@ -200,7 +200,7 @@ impl Hook {
             context_id: "0123456789abcdef0123456789abcdef".to_owned(),
             ids: periapt_hook::IdSeed([9; 32]),
             api_addresses: Vec::new(),
-            limits: Limits::default(),
+            limits: HookLimits::default(),
         })
         .unwrap();
         let inputs = RunInputs {
@@ -241,7 +241,7 @@ impl Ran {
     /// The message of a hook that failed.
     pub(crate) fn message(&self) -> &str {
         match &self.report.outcome {
-            Outcome::Failed(error) => &error.message,
+            HandlerOutcome::Failed(error) => &error.message,
             outcome => panic!("it did not fail: {outcome:?}"),
         }
     }

@@ -1,6 +1,6 @@
 //! Bounds of a script: an untrusted text ends, and stays within its bounds.
 
-use periapt_shell::{Limits, Stopped};
+use periapt_shell::{ScriptLimits, Stopped};
 use proptest::prelude::*;
 
 use crate::world::World;
@@ -83,7 +83,7 @@ fn long(part: &str, bytes: usize) -> String {
 #[test]
 fn every_command_pays_for_its_work_before_it_does_it() {
     let within = |world: &mut World, text: &str, work: u64| {
-        world.run_within(text, Limits { work, ..Limits::default() }).code
+        world.run_within(text, ScriptLimits { work, ..ScriptLimits::default() }).code
     };
     for (command, text, enough, work) in [
         // Each search reads the whole rest of the line, in vain.
@@ -174,7 +174,7 @@ fn commands_that_run_each_other_have_an_end() {
 
 #[test]
 fn a_script_may_be_nested_as_deep_as_it_says_and_no_deeper() {
-    let limits = Limits::default();
+    let limits = ScriptLimits::default();
     let nested = |times: usize| format!("{}echo deep{}", "$(echo ".repeat(times), ")".repeat(times));
     let said = World::new().run(&format!("echo {}", nested(usize::try_from(limits.depth).unwrap() - 2)));
     assert_eq!(said.stdout.trim_start_matches("echo ").trim(), "deep", "{said:?}");
@@ -199,7 +199,7 @@ proptest! {
         )
     ) {
         let text = words.join(" ");
-        let limits = || Limits { work: 4 << 20, ..Limits::default() };
+        let limits = || ScriptLimits { work: 4 << 20, ..ScriptLimits::default() };
         let (mut one, mut other) = (World::new(), World::new());
         let said = one.run_within(&text, limits());
         prop_assert_eq!(&said, &other.run_within(&text, limits()));

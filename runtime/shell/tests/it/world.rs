@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use periapt_hook::{FileError, ToolOutput};
 use periapt_shell::{
-    Ended, FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Limits, Progress, Reply, Request, Script,
-    Stopped,
+    FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request, Script, ScriptEnd, ScriptLimits,
+    ScriptProgress, Stopped,
 };
 
 /// The world around a script, with the changes that the script made.
@@ -51,7 +51,7 @@ impl World {
         Self { files, ..Self::default() }
     }
 
-    pub(crate) fn run_within(&mut self, text: &str, limits: Limits) -> Said {
+    pub(crate) fn run_within(&mut self, text: &str, limits: ScriptLimits) -> Said {
         let environment = [("JUJU_UNIT_NAME", "probe/0"), ("JUJU_MODEL_NAME", "default")];
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = environment.chain(self.environment.clone()).collect();
@@ -59,20 +59,20 @@ impl World {
         let mut running = script.start();
         loop {
             let reply = match running.advance() {
-                Progress::Ended(Ended { code, stdout, stderr }) => {
+                ScriptProgress::Ended(ScriptEnd { code, stdout, stderr }) => {
                     let text = |bytes| String::from_utf8(bytes).unwrap();
                     return Said { code, stdout: text(stdout), stderr: text(stderr) };
                 }
-                Progress::Needs(Request::Sleep(duration)) => {
+                ScriptProgress::Needs(Request::Sleep(duration)) => {
                     self.slept += duration;
                     Reply::Done
                 }
-                Progress::Needs(Request::Pause) => {
+                ScriptProgress::Needs(Request::Pause) => {
                     self.pauses += 1;
                     Reply::Done
                 }
-                Progress::Needs(Request::File(call)) => Reply::File(self.file(call)),
-                Progress::Needs(Request::Tool { name, arguments, stdin }) => {
+                ScriptProgress::Needs(Request::File(call)) => Reply::File(self.file(call)),
+                ScriptProgress::Needs(Request::Tool { name, arguments, stdin }) => {
                     Reply::Tool(self.tool(name, arguments, stdin))
                 }
             };
@@ -81,7 +81,7 @@ impl World {
     }
 
     pub(crate) fn run(&mut self, text: &str) -> Said {
-        self.run_within(text, Limits::default())
+        self.run_within(text, ScriptLimits::default())
     }
 
     /// Answers hook tools: `relation-ids` has two relations, `leader-get` prints its input, `is-leader` fails, and

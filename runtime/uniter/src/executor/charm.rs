@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use periapt_host_api::status::{AgentStatus, StatusInfo};
 
-use super::{CharmAnswer, Command, Executor, Phase, Step, Tried, commit::About, report::Kept, turn::Due};
+use super::{
+    CharmAnswer, Executor, ExecutorCommand, Phase, Step, TrialEnd, commit::About, report::Kept, turn::Due,
+};
 use crate::{Backoff, Decision, DeployRun, Jitter};
 
 /// How long a charm may be away before its unit says why: a controller that restarts is back by then.
@@ -52,14 +54,14 @@ impl Executor {
             backoff: Backoff::new(first, last),
             again_at: None,
         });
-        step.command(Command::FetchCharm(digest));
+        step.command(ExecutorCommand::FetchCharm(digest));
     }
 
     pub(super) fn ask_for_charm_again(&mut self, step: &mut Step<'_>) {
         let Phase::Charm(wait) = &mut self.phase else { return };
         if wait.again_at.is_some_and(|at| at <= step.now.steady) {
             wait.again_at = None;
-            step.command(Command::FetchCharm(wait.due.charm().digest));
+            step.command(ExecutorCommand::FetchCharm(wait.due.charm().digest));
         }
     }
 
@@ -72,7 +74,7 @@ impl Executor {
         }
         let (told, asked) = (wait.told.take(), wait.again_at.is_none());
         if asked {
-            step.command(Command::ForgetCharm);
+            step.command(ExecutorCommand::ForgetCharm);
         }
         self.take_back(told, step);
         self.conclude(step);
@@ -84,7 +86,7 @@ impl Executor {
         let usable = match answer {
             CharmAnswer::Away(reason) => {
                 if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.on_trial) {
-                    return self.trial_ended(Tried::Left, step);
+                    return self.trial_ended(TrialEnd::Left, step);
                 }
                 let over = step.now.steady.saturating_sub(wait.began) >= TOLD_AFTER;
                 wait.again_at = Some(step.now.steady.saturating_add(wait.backoff.failed()));

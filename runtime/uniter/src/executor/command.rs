@@ -13,12 +13,12 @@ use crate::HookRun;
 
 /// One thing to do. Those of one input are done in order; none is waited for before the next is begun.
 #[derive(Debug, Clone)]
-pub enum Command {
-    /// Bring a charm into place, and answer with [`Input::Charm`](super::Input::Charm).
+pub enum ExecutorCommand {
+    /// Bring a charm into place, and answer with [`ExecutorInput::Charm`](super::ExecutorInput::Charm).
     FetchCharm(Digest),
     /// No answer about the charm is wanted any more, and none may come.
     ForgetCharm,
-    /// Queue for a turn, and answer with [`Input::Turn`](super::Input::Turn). It lasts until it is left.
+    /// Queue for a turn, and answer with [`ExecutorInput::Turn`](super::ExecutorInput::Turn). It lasts until it is left.
     TakeTurn(Turn),
     /// Leave the queue, or the turn.
     LeaveTurn,
@@ -26,22 +26,22 @@ pub enum Command {
     Started(OperationId),
     /// It ended and was committed or dropped.
     Ended(OperationId),
-    /// Run this, and answer with [`Input::Ended`](super::Input::Ended).
+    /// Run this, and answer with [`ExecutorInput::Ended`](super::ExecutorInput::Ended).
     Run(Box<Run>),
     /// What runs is to stop soon. Its end is told as any other.
     Interrupt,
-    /// Send this commit, and answer with [`Input::CommitAnswered`](super::Input::CommitAnswered).
+    /// Send this commit, and answer with [`ExecutorInput::CommitAnswered`](super::ExecutorInput::CommitAnswered).
     Commit(Box<UnitCommit>),
-    /// Send these, and answer with [`Input::EarlyAnswered`](super::Input::EarlyAnswered).
+    /// Send these, and answer with [`ExecutorInput::EarlyAnswered`](super::ExecutorInput::EarlyAnswered).
     SendEarly(Vec<EarlyItem>),
     /// Keep these, in case this process dies before they are sent. May be lost.
     Note(Vec<EarlyItem>),
-    /// Feed [`Input::Woken`](super::Input::Woken) at these times, and at those asked for before no more.
+    /// Feed [`ExecutorInput::Woken`](super::ExecutorInput::Woken) at these times, and at those asked for before no more.
     WakeAt(Wake),
-    /// Feed [`Input::Touched`](super::Input::Touched) when one of these changes.
+    /// Feed [`ExecutorInput::Touched`](super::ExecutorInput::Touched) when one of these changes.
     Depend(Dependence),
-    /// What became of the hook that [`Input::Try`](super::Input::Try) asked for.
-    Tried(Tried),
+    /// What became of the hook that [`ExecutorInput::Try`](super::ExecutorInput::Try) asked for.
+    Tried(TrialEnd),
     /// Look after the unit no more.
     Stop,
     /// End the runner: another one looks after its units.
@@ -90,7 +90,7 @@ pub struct Wake {
 
 /// What became of a suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tried {
+pub enum TrialEnd {
     /// It ended, or is not due any more.
     Cleared,
     /// Its charm is not here. It runs when that arrives, and nothing beside it then.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use periapt_host_api::{ErrorCode, Refusal, TaskId, commit::UnitCommit, usage::Usage, view::View};
 
 use super::{
-    Answer, Command, Executor, Phase, Step,
+    Executor, ExecutorCommand, Phase, SendOutcome, Step,
     report::Kept,
     settle::{Awaited, Then},
 };
@@ -117,29 +117,29 @@ impl Executor {
         let Some(last) = self.outbox.take(step) else { return };
         committing.commit.early = last;
         committing.sending = Sending::Sent;
-        step.command(Command::Commit(Box::new(committing.commit.clone())));
+        step.command(ExecutorCommand::Commit(Box::new(committing.commit.clone())));
     }
 
     pub(super) fn send_commit_again(&mut self, step: &mut Step<'_>) {
         let Phase::Committing(committing) = &mut self.phase else { return };
         if matches!(committing.sending, Sending::Again(at) if at <= step.now.steady) {
             committing.sending = Sending::Sent;
-            step.command(Command::Commit(Box::new(committing.commit.clone())));
+            step.command(ExecutorCommand::Commit(Box::new(committing.commit.clone())));
         }
     }
 
     /// The controller answered, or did not.
-    pub(super) fn commit_answered(&mut self, answer: Answer, step: &mut Step<'_>) {
+    pub(super) fn commit_answered(&mut self, answer: SendOutcome, step: &mut Step<'_>) {
         let Phase::Committing(committing) = &mut self.phase else { return };
         let refusal = match answer {
-            Answer::Unreachable => {
+            SendOutcome::Unreachable => {
                 let wait = committing.backoff.failed();
                 committing.sending = Sending::Again(step.now.steady.saturating_add(wait));
                 committing.sent_again = true;
                 return;
             }
-            Answer::Accepted => None,
-            Answer::Refused(refusal) => Some(refusal),
+            SendOutcome::Accepted => None,
+            SendOutcome::Refused(refusal) => Some(refusal),
         };
         let Phase::Committing(committing) =
             std::mem::replace(&mut self.phase, Phase::Resting { wake_at: None })

@@ -20,7 +20,7 @@ pub struct Now {
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
-pub enum Input {
+pub enum ExecutorInput {
     /// The unit is looked after from now on.
     Begin,
     /// A hook of the unit may have killed a runner. It is tried before the unit begins, and alone: nothing else runs.
@@ -34,30 +34,30 @@ pub enum Input {
     Touched,
     /// The view is that of another store.
     StoreReplaced,
-    /// A time that was asked for with [`Command::WakeAt`](super::Command::WakeAt) has come. Too early does no harm.
+    /// A time that was asked for with [`ExecutorCommand::WakeAt`](super::ExecutorCommand::WakeAt) has come. Too early does no harm.
     Woken,
-    /// The answer to [`Command::FetchCharm`](super::Command::FetchCharm).
+    /// The answer to [`ExecutorCommand::FetchCharm`](super::ExecutorCommand::FetchCharm).
     Charm(CharmAnswer),
-    /// The turn that [`Command::TakeTurn`](super::Command::TakeTurn) asked for has come.
+    /// The turn that [`ExecutorCommand::TakeTurn`](super::ExecutorCommand::TakeTurn) asked for has come.
     Turn,
     /// Effects that left a running hook early, in order.
     Said(Vec<(Timestamp, EarlyEffect)>),
-    /// What [`Command::Run`](super::Command::Run) began has ended, however.
+    /// What [`ExecutorCommand::Run`](super::ExecutorCommand::Run) began has ended, however.
     Ended {
         /// What came of it.
         report: Box<RunReport>,
         /// For the waits that follow.
         jitter: Jitter,
     },
-    /// The answer to [`Command::Commit`](super::Command::Commit).
-    CommitAnswered(Answer),
-    /// The answer to [`Command::SendEarly`](super::Command::SendEarly).
-    EarlyAnswered(Answer),
+    /// The answer to [`ExecutorCommand::Commit`](super::ExecutorCommand::Commit).
+    CommitAnswered(SendOutcome),
+    /// The answer to [`ExecutorCommand::SendEarly`](super::ExecutorCommand::SendEarly).
+    EarlyAnswered(SendOutcome),
 }
 
 /// What became of something that was sent to the controller.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum SendOutcome {
     /// It happened.
     Accepted,
     /// Nothing of it happened, and the same again would do no better.

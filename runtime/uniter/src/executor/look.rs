@@ -2,7 +2,7 @@
 
 use periapt_host_api::{exec, view::View};
 
-use super::{Command, Executor, Phase, Step, commit::About, report::Kept, turn::Due};
+use super::{Executor, ExecutorCommand, Phase, Step, commit::About, report::Kept, turn::Due};
 use crate::{Decision, Progress};
 
 impl Executor {
@@ -53,7 +53,7 @@ impl Executor {
 
     pub(super) fn stop_when_all_is_sent(&mut self, step: &mut Step<'_>) {
         if matches!(self.phase, Phase::Stopped) && !self.outbox.send(step) {
-            step.command(Command::Stop);
+            step.command(ExecutorCommand::Stop);
         }
     }
 

@@ -7,7 +7,7 @@ use periapt_host_api::{
     commit::{EarlyEffect, EarlyItem},
 };
 
-use super::{Answer, Command, Executor, Step};
+use super::{Executor, ExecutorCommand, SendOutcome, Step};
 use crate::Backoff;
 
 mod weight;
@@ -73,7 +73,7 @@ impl Outbox {
             self.since.get_or_insert(step.now.steady);
         }
         for items in noted {
-            step.command(Command::Note(items));
+            step.command(ExecutorCommand::Note(items));
         }
     }
 
@@ -148,7 +148,7 @@ impl Outbox {
     }
 
     fn deliver(&mut self, items: Vec<EarlyItem>, more: bool, step: &mut Step<'_>) {
-        step.command(Command::SendEarly(items.clone()));
+        step.command(ExecutorCommand::SendEarly(items.clone()));
         self.sending = Some(Sending { items, more, backoff: Backoff::network(), again_at: None });
     }
 }
@@ -160,7 +160,7 @@ impl Executor {
         if let Some(sending) = &mut self.outbox.sending {
             if sending.again_at.is_some_and(|at| at <= now) {
                 sending.again_at = None;
-                step.command(Command::SendEarly(sending.items.clone()));
+                step.command(ExecutorCommand::SendEarly(sending.items.clone()));
             }
         } else if !self.is_committing() && self.outbox.due().is_some_and(|due| due <= now) {
             self.outbox.send(step);
@@ -168,9 +168,9 @@ impl Executor {
     }
 
     /// Early items were answered. What the controller refuses is dropped.
-    pub(super) fn early_answered(&mut self, answer: &Answer, step: &mut Step<'_>) {
+    pub(super) fn early_answered(&mut self, answer: &SendOutcome, step: &mut Step<'_>) {
         let Some(sending) = &mut self.outbox.sending else { return };
-        if *answer == Answer::Unreachable {
+        if *answer == SendOutcome::Unreachable {
             sending.again_at = Some(step.now.steady.saturating_add(sending.backoff.failed()));
             return;
         }
@@ -193,7 +193,7 @@ mod tests {
     use periapt_host_api::{ErrorCode, Refusal, logs::LogLevel, view::View};
 
     use super::*;
-    use crate::executor::{Input, Now, Options};
+    use crate::executor::{ExecutorInput, Now, Options};
 
     /// An executor that has not begun, and the time.
     struct Post {
@@ -216,23 +216,23 @@ mod tests {
             Now { wall: Timestamp::UNIX_EPOCH, timer: Timestamp::UNIX_EPOCH, steady: self.now }
         }
 
-        fn feed(&mut self, input: Input) -> Vec<Command> {
+        fn feed(&mut self, input: ExecutorInput) -> Vec<ExecutorCommand> {
             self.executor.handle(input, &View::default(), self.at())
         }
 
-        fn say(&mut self, lines: impl IntoIterator<Item = String>) -> Vec<Command> {
+        fn say(&mut self, lines: impl IntoIterator<Item = String>) -> Vec<ExecutorCommand> {
             let effect = |message| EarlyEffect::Log {
                 level: LogLevel::Info,
                 module: "unit.app/0.juju-log".to_owned(),
                 message,
             };
             let lines = lines.into_iter().map(|line| (Timestamp::UNIX_EPOCH, effect(line)));
-            self.feed(Input::Said(lines.collect()))
+            self.feed(ExecutorInput::Said(lines.collect()))
         }
 
-        fn pass(&mut self, milliseconds: u64) -> Vec<Command> {
+        fn pass(&mut self, milliseconds: u64) -> Vec<ExecutorCommand> {
             self.now += Duration::from_millis(milliseconds);
-            self.feed(Input::Woken)
+            self.feed(ExecutorInput::Woken)
         }
 
         /// What a commit would take along now.
@@ -247,17 +247,17 @@ mod tests {
         items.iter().map(|item| item.number).collect()
     }
 
-    fn sent(commands: &[Command]) -> Vec<Vec<EarlyItem>> {
-        let sent = |command: &Command| match command {
-            Command::SendEarly(items) => Some(items.clone()),
+    fn sent(commands: &[ExecutorCommand]) -> Vec<Vec<EarlyItem>> {
+        let sent = |command: &ExecutorCommand| match command {
+            ExecutorCommand::SendEarly(items) => Some(items.clone()),
             _ => None,
         };
         commands.iter().filter_map(sent).collect()
     }
 
-    fn noted(commands: &[Command]) -> Vec<Vec<EarlyItem>> {
-        let noted = |command: &Command| match command {
-            Command::Note(items) => Some(items.clone()),
+    fn noted(commands: &[ExecutorCommand]) -> Vec<Vec<EarlyItem>> {
+        let noted = |command: &ExecutorCommand| match command {
+            ExecutorCommand::Note(items) => Some(items.clone()),
             _ => None,
         };
         commands.iter().filter_map(noted).collect()
@@ -296,12 +296,12 @@ mod tests {
         post.say(["two".to_owned()]);
         // The same is sent again, with waits that double, until the controller has it.
         for wait in [50, 100, 200] {
-            post.feed(Input::EarlyAnswered(Answer::Unreachable));
+            post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Unreachable));
             assert_eq!(post.take(), None, "a commit waits for it");
             assert!(sent(&post.pass(wait - 1)).is_empty());
             assert_eq!(sent(&post.pass(1)), first);
         }
-        post.feed(Input::EarlyAnswered(Answer::Accepted));
+        post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted));
         assert_eq!(numbers(&post.take().unwrap()), [12]);
     }
 
@@ -311,7 +311,7 @@ mod tests {
         post.say(["one".to_owned()]);
         post.pass(50);
         let refusal = Refusal::new(ErrorCode::PermissionDenied, "not yours");
-        post.feed(Input::EarlyAnswered(Answer::Refused(refusal)));
+        post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Refused(refusal)));
         assert_eq!(post.take(), Some(Vec::new()));
     }
 
@@ -326,7 +326,7 @@ mod tests {
                 return pieces;
             }
             pieces.extend(sent(&step.commands));
-            post.feed(Input::EarlyAnswered(Answer::Accepted));
+            post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted));
         }
     }
 
@@ -349,7 +349,7 @@ mod tests {
         post.say((0..100).map(|_| "x".repeat(16 << 10)));
         let mut pieces = sent(&post.pass(50));
         loop {
-            let next = sent(&post.feed(Input::EarlyAnswered(Answer::Accepted)));
+            let next = sent(&post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted)));
             if next.is_empty() {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{TaskId, action::TaskStatus, exec, view::View};
 
-use super::{Command, Executor, Phase, Run, RunKind, RunReport, Step, commit::About, report::Kept};
+use super::{Executor, ExecutorCommand, Phase, Run, RunKind, RunReport, Step, commit::About, report::Kept};
 use crate::{ActionEnd, ActionRun, HookEnd, HookRun, Jitter};
 
 /// What runs.
@@ -48,10 +48,10 @@ impl Executor {
         };
         let operation = run.operation();
         self.announced = Some(operation);
-        step.command(Command::Started(operation));
+        step.command(ExecutorCommand::Started(operation));
         self.leave(crate::before_hook(&run), step);
         self.phase = Phase::Running(Box::new(Running { run: run.clone(), interrupted: false }));
-        step.command(Command::Run(Box::new(Run { run, view, kind })));
+        step.command(ExecutorCommand::Run(Box::new(Run { run, view, kind })));
         self.while_running(step);
     }
 
@@ -61,7 +61,7 @@ impl Executor {
         let stops = running.run.event.task().is_some_and(|task| is_to_stop(step.view, task));
         if stops && !running.interrupted {
             running.interrupted = true;
-            step.command(Command::Interrupt);
+            step.command(ExecutorCommand::Interrupt);
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use periapt_host_api::{UnitName, commit::EarlyItem, record::CharmRef, view::View};
 
-use super::{Command, Executor, Now, Phase, Step};
+use super::{Executor, ExecutorCommand, Now, Phase, Step};
 use crate::HookRun;
 
 /// How long the stream may take to tell why a commit was stale.
@@ -107,7 +107,7 @@ impl Executor {
             // The record is where it was: it is this runner that is not the unit's any more.
             _ => {
                 self.phase = Phase::Stopped;
-                step.command(Command::Revoked);
+                step.command(ExecutorCommand::Revoked);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::OperationId;
 
-use super::{Command, Executor, Phase, RunReport, Step, Tried, turn::Due};
+use super::{Executor, ExecutorCommand, Phase, RunReport, Step, TrialEnd, turn::Due};
 use crate::{Decision, Jitter};
 
 /// A hook that had this many runners die under it is a hook error (`docs/design/sandbox.md`).
@@ -38,7 +38,7 @@ impl Executor {
                 false => self.await_charm(Due::Hook { charm: run.charm }, step),
             },
             // The unit went another way meanwhile.
-            _ => self.trial_ended(Tried::Cleared, step),
+            _ => self.trial_ended(TrialEnd::Cleared, step),
         }
     }
 
@@ -46,18 +46,18 @@ impl Executor {
     pub(super) fn trial_ends(&mut self, step: &mut Step<'_>) -> bool {
         let on_trial = self.suspicion.is_some_and(|suspicion| suspicion.on_trial);
         if on_trial {
-            self.trial_ended(Tried::Cleared, step);
+            self.trial_ended(TrialEnd::Cleared, step);
         }
         on_trial
     }
 
     /// The unit begins when the others do. One whose charm is not here stays a suspect.
-    pub(super) fn trial_ended(&mut self, tried: Tried, step: &mut Step<'_>) {
+    pub(super) fn trial_ended(&mut self, tried: TrialEnd, step: &mut Step<'_>) {
         self.phase = Phase::New;
         self.suspicion = match tried {
-            Tried::Cleared => None,
-            Tried::Left => self.suspicion.map(|suspicion| Suspicion { on_trial: false, ..suspicion }),
+            TrialEnd::Cleared => None,
+            TrialEnd::Left => self.suspicion.map(|suspicion| Suspicion { on_trial: false, ..suspicion }),
         };
-        step.command(Command::Tried(tried));
+        step.command(ExecutorCommand::Tried(tried));
     }
 }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{OperationId, TaskId, budget::BudgetKey, record::CharmRef, view::View};
 
-use super::{Command, Executor, Phase, Step, Turn};
+use super::{Executor, ExecutorCommand, Phase, Step, Turn};
 use crate::Decision;
 
 /// What waits for a charm, and then for a turn.
@@ -64,7 +64,7 @@ impl Executor {
         };
         self.phase = Phase::Turn(TurnWait { due, memory });
         self.has_turn = true;
-        step.command(Command::TakeTurn(Turn { group, memory }));
+        step.command(ExecutorCommand::TakeTurn(Turn { group, memory }));
     }
 
     /// Whatever changes meanwhile may make something else due than an action; if it does not, the place in the queue is

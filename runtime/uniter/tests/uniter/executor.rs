@@ -14,7 +14,8 @@ use periapt_host_api::{
 use periapt_uniter::{
     Jitter,
     executor::{
-        Answer, CharmAnswer, Command, Executor, Input, Now, Options, Returned, Run, RunReport, Tried, Wake,
+        CharmAnswer, Executor, ExecutorCommand, ExecutorInput, Now, Options, Returned, Run, RunReport,
+        SendOutcome, TrialEnd, Wake,
     },
 };
 
@@ -53,46 +54,46 @@ impl Bench {
         Self::of(&world)
     }
 
-    fn feed(&mut self, input: Input) -> Vec<Command> {
+    fn feed(&mut self, input: ExecutorInput) -> Vec<ExecutorCommand> {
         let now = Now { wall: self.timer, timer: self.timer, steady: self.steady };
         let mut commands = self.executor.handle(input, &self.view, now);
         let mut sends_early = false;
         for command in &commands {
             match command {
-                Command::WakeAt(wake) => self.wake = *wake,
-                Command::SendEarly(_) => sends_early = true,
+                ExecutorCommand::WakeAt(wake) => self.wake = *wake,
+                ExecutorCommand::SendEarly(_) => sends_early = true,
                 _ => {}
             }
         }
         if sends_early {
-            commands.extend(self.feed(Input::EarlyAnswered(Answer::Accepted)));
+            commands.extend(self.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted)));
         }
         commands
     }
 
-    fn pass(&mut self, milliseconds: u64) -> Vec<Command> {
+    fn pass(&mut self, milliseconds: u64) -> Vec<ExecutorCommand> {
         self.steady += Duration::from_millis(milliseconds);
-        self.feed(Input::Woken)
+        self.feed(ExecutorInput::Woken)
     }
 
     /// Begins, and goes on until something runs.
     fn run(&mut self) -> Run {
-        let commands = self.feed(Input::Begin);
+        let commands = self.feed(ExecutorInput::Begin);
         self.go_on(commands)
     }
 
-    fn go_on(&mut self, mut commands: Vec<Command>) -> Run {
+    fn go_on(&mut self, mut commands: Vec<ExecutorCommand>) -> Run {
         for _ in 0..10 {
             let mut next = None;
             for command in commands {
                 match command {
-                    Command::FetchCharm(_) => next = Some(Input::Charm(CharmAnswer::Ready)),
-                    Command::TakeTurn(_) => next = Some(Input::Turn),
-                    Command::Commit(commit) => {
+                    ExecutorCommand::FetchCharm(_) => next = Some(ExecutorInput::Charm(CharmAnswer::Ready)),
+                    ExecutorCommand::TakeTurn(_) => next = Some(ExecutorInput::Turn),
+                    ExecutorCommand::Commit(commit) => {
                         self.show(&commit);
-                        next = Some(Input::CommitAnswered(Answer::Accepted));
+                        next = Some(ExecutorInput::CommitAnswered(SendOutcome::Accepted));
                     }
-                    Command::Run(run) => return *run,
+                    ExecutorCommand::Run(run) => return *run,
                     _ => {}
                 }
             }
@@ -107,46 +108,49 @@ impl Bench {
         self.view.units.get_mut(&commit.unit).unwrap().record = commit.record.clone();
     }
 
-    fn ended(&mut self, returned: Returned) -> Vec<Command> {
+    fn ended(&mut self, returned: Returned) -> Vec<ExecutorCommand> {
         let report = RunReport {
             costs: HookCosts { fuel: 7, ..HookCosts::default() },
             ..RunReport::of(returned, self.timer)
         };
-        self.feed(Input::Ended { report: Box::new(report), jitter: Jitter::NONE })
+        self.feed(ExecutorInput::Ended { report: Box::new(report), jitter: Jitter::NONE })
     }
 
-    fn refuse(&mut self, code: ErrorCode) -> Vec<Command> {
-        self.feed(Input::CommitAnswered(Answer::Refused(Refusal::new(code, "not so"))))
+    fn refuse(&mut self, code: ErrorCode) -> Vec<ExecutorCommand> {
+        self.feed(ExecutorInput::CommitAnswered(SendOutcome::Refused(Refusal::new(code, "not so"))))
     }
 }
 
-fn commit(commands: &[Command]) -> &UnitCommit {
-    let commits = |command: &'_ Command| matches!(command, Command::Commit(_));
+fn commit(commands: &[ExecutorCommand]) -> &UnitCommit {
+    let commits = |command: &'_ ExecutorCommand| matches!(command, ExecutorCommand::Commit(_));
     assert_eq!(commands.iter().filter(|command| commits(command)).count(), 1, "{commands:?}");
     commands
         .iter()
-        .find_map(|command| if let Command::Commit(it) = command { Some(&**it) } else { None })
+        .find_map(|command| if let ExecutorCommand::Commit(it) = command { Some(&**it) } else { None })
         .unwrap()
 }
 
-fn is_quiet(commands: &[Command]) -> bool {
-    let quiet = |command: &Command| {
-        matches!(command, Command::WakeAt(_) | Command::Depend(_) | Command::SendEarly(_))
+fn is_quiet(commands: &[ExecutorCommand]) -> bool {
+    let quiet = |command: &ExecutorCommand| {
+        matches!(
+            command,
+            ExecutorCommand::WakeAt(_) | ExecutorCommand::Depend(_) | ExecutorCommand::SendEarly(_)
+        )
     };
     commands.iter().all(quiet)
 }
 
-fn fetches(commands: &[Command]) -> Vec<Digest> {
-    let fetched = |command: &Command| match command {
-        Command::FetchCharm(digest) => Some(*digest),
+fn fetches(commands: &[ExecutorCommand]) -> Vec<Digest> {
+    let fetched = |command: &ExecutorCommand| match command {
+        ExecutorCommand::FetchCharm(digest) => Some(*digest),
         _ => None,
     };
     commands.iter().filter_map(fetched).collect()
 }
 
-fn agent_says(commands: &[Command]) -> Vec<AgentStatus> {
+fn agent_says(commands: &[ExecutorCommand]) -> Vec<AgentStatus> {
     let noted = commands.iter().flat_map(|command| match command {
-        Command::Note(items) => items.as_slice(),
+        ExecutorCommand::Note(items) => items.as_slice(),
         _ => &[],
     });
     noted
@@ -164,18 +168,21 @@ fn the_next_hook_begins_when_the_view_shows_the_commit_of_the_last_one() {
     let commands = bench.ended(Returned::Handled);
     let commit = commit(&commands).clone();
     assert_eq!(commit.journal.as_ref().unwrap().outcome, HookOutcome::Handled);
-    assert!(is_quiet(&bench.feed(Input::Touched)), "no answer yet");
-    assert!(is_quiet(&bench.feed(Input::CommitAnswered(Answer::Accepted))), "the view has it not yet");
+    assert!(is_quiet(&bench.feed(ExecutorInput::Touched)), "no answer yet");
+    assert!(
+        is_quiet(&bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted))),
+        "the view has it not yet"
+    );
     bench.show(&commit);
-    let commands = bench.feed(Input::Touched);
-    assert!(matches!(commands[..2], [Command::LeaveTurn, Command::Ended(_)]), "{commands:?}");
+    let commands = bench.feed(ExecutorInput::Touched);
+    assert!(matches!(commands[..2], [ExecutorCommand::LeaveTurn, ExecutorCommand::Ended(_)]), "{commands:?}");
     assert!(bench.executor.rests_until().is_some());
 }
 
 #[test]
 fn c3_a_refused_hook_is_a_failure_and_a_refused_failure_waits_longer_each_time() {
     let mut bench = Bench::configured();
-    let mut commands = bench.feed(Input::Begin);
+    let mut commands = bench.feed(ExecutorInput::Begin);
     for wait in [200, 400, 800] {
         bench.go_on(commands);
         bench.ended(Returned::Handled);
@@ -183,7 +190,10 @@ fn c3_a_refused_hook_is_a_failure_and_a_refused_failure_waits_longer_each_time()
         let again = commit(&again).journal.clone().unwrap();
         assert!(matches!(again.outcome, HookOutcome::Failed { .. }));
         let held_up = bench.refuse(ErrorCode::QuotaExceeded);
-        assert!(matches!(held_up[..2], [Command::LeaveTurn, Command::Ended(_)]), "{held_up:?}");
+        assert!(
+            matches!(held_up[..2], [ExecutorCommand::LeaveTurn, ExecutorCommand::Ended(_)]),
+            "{held_up:?}"
+        );
         assert!(fetches(&bench.pass(wait - 1)).is_empty());
         commands = bench.pass(1);
         assert_eq!(fetches(&commands).len(), 1, "after {wait} ms");
@@ -192,7 +202,7 @@ fn c3_a_refused_hook_is_a_failure_and_a_refused_failure_waits_longer_each_time()
     bench.go_on(commands);
     let commands = bench.ended(Returned::Handled);
     bench.show(&commit(&commands).clone());
-    bench.feed(Input::CommitAnswered(Answer::Accepted));
+    bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted));
     assert!(bench.executor.rests_until().is_some());
 }
 
@@ -203,7 +213,7 @@ fn a_refused_unit_looks_again_as_soon_as_anything_changes() {
     bench.ended(Returned::Handled);
     bench.refuse(ErrorCode::QuotaExceeded);
     bench.refuse(ErrorCode::QuotaExceeded);
-    assert_eq!(fetches(&bench.feed(Input::Touched)).len(), 1);
+    assert_eq!(fetches(&bench.feed(ExecutorInput::Touched)).len(), 1);
 }
 
 #[test]
@@ -212,7 +222,7 @@ fn what_has_no_answer_is_sent_again_with_waits_that_double() {
     bench.run();
     let first = bench.ended(Returned::Handled);
     for wait in [50, 100, 200, 400, 800, 1_600, 2_000, 2_000] {
-        assert!(is_quiet(&bench.feed(Input::CommitAnswered(Answer::Unreachable))));
+        assert!(is_quiet(&bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Unreachable))));
         assert!(is_quiet(&bench.pass(wait - 1)));
         assert_eq!(commit(&bench.pass(1)), commit(&first), "after {wait} ms");
     }
@@ -227,7 +237,7 @@ fn a_stale_commit_is_dropped_when_the_view_shows_another_record() {
     assert!(is_quiet(&bench.pass(14_999)));
     other.record.seq += 4;
     bench.show(&other);
-    bench.feed(Input::Touched);
+    bench.feed(ExecutorInput::Touched);
     assert!(bench.executor.rests_until().is_some());
 }
 
@@ -238,7 +248,7 @@ fn a_runner_whose_commits_stay_stale_is_not_the_units_any_more() {
     bench.ended(Returned::Handled);
     bench.refuse(ErrorCode::Stale);
     assert!(is_quiet(&bench.pass(14_999)));
-    assert!(bench.pass(1).iter().any(|command| matches!(command, Command::Revoked)));
+    assert!(bench.pass(1).iter().any(|command| matches!(command, ExecutorCommand::Revoked)));
 }
 
 #[test]
@@ -246,8 +256,12 @@ fn a_view_of_another_store_ends_the_wait_for_a_commit() {
     let mut bench = Bench::configured();
     bench.run();
     bench.ended(Returned::Handled);
-    bench.feed(Input::CommitAnswered(Answer::Accepted));
-    assert_eq!(fetches(&bench.feed(Input::StoreReplaced)).len(), 1, "config-changed is due in that one");
+    bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted));
+    assert_eq!(
+        fetches(&bench.feed(ExecutorInput::StoreReplaced)).len(),
+        1,
+        "config-changed is due in that one"
+    );
 }
 
 #[test]
@@ -256,35 +270,38 @@ fn what_hooks_used_that_had_nothing_to_commit_goes_with_the_next_commit() {
     world.update_status_every("10s");
     world.settle();
     let mut bench = Bench::of(&world);
-    assert!(fetches(&bench.feed(Input::Begin)).is_empty());
+    assert!(fetches(&bench.feed(ExecutorInput::Begin)).is_empty());
     for _ in 0..2 {
         bench.timer = bench.wake.at.unwrap();
-        let commands = bench.feed(Input::Woken);
+        let commands = bench.feed(ExecutorInput::Woken);
         assert_eq!(bench.go_on(commands).run.event, Event::UpdateStatus);
         let commands = bench.ended(Returned::Handled);
-        assert!(!commands.iter().any(|command| matches!(command, Command::Commit(_))), "{commands:?}");
+        assert!(
+            !commands.iter().any(|command| matches!(command, ExecutorCommand::Commit(_))),
+            "{commands:?}"
+        );
     }
     world.configure("config-2");
     bench.view = world.view.clone();
-    let commands = bench.feed(Input::Touched);
+    let commands = bench.feed(ExecutorInput::Touched);
     bench.go_on(commands);
     let commands = bench.ended(Returned::Handled);
     let used = commit(&commands).uncommitted_usage;
     assert_eq!((used.hooks, used.fuel), (2, 14));
     let shown = commit(&commands).clone();
     bench.show(&shown);
-    bench.feed(Input::CommitAnswered(Answer::Accepted));
+    bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted));
     assert_eq!(shown.uncommitted_usage.failed, 0);
 }
 
 #[test]
 fn a_charm_that_stays_away_is_told_of_after_three_seconds_once_and_taken_back() {
     let mut bench = Bench::configured();
-    bench.feed(Input::Begin);
+    bench.feed(ExecutorInput::Begin);
     let mut waited = 0;
     let mut told = Vec::new();
     while waited < 10_000 {
-        let commands = bench.feed(Input::Charm(CharmAnswer::Away("it is damaged".to_owned())));
+        let commands = bench.feed(ExecutorInput::Charm(CharmAnswer::Away("it is damaged".to_owned())));
         if !agent_says(&commands).is_empty() {
             told.push(waited);
         }
@@ -297,7 +314,7 @@ fn a_charm_that_stays_away_is_told_of_after_three_seconds_once_and_taken_back() 
         }
     }
     assert!(matches!(told[..], [at] if (3_000..5_100).contains(&at)), "{told:?}");
-    let commands = bench.feed(Input::Charm(CharmAnswer::Ready));
+    let commands = bench.feed(ExecutorInput::Charm(CharmAnswer::Ready));
     assert_eq!(agent_says(&commands), [AgentStatus::Idle], "as it was before");
 }
 
@@ -306,11 +323,11 @@ fn a_charm_that_is_not_wanted_any_more_is_forgotten() {
     let mut world = World::started();
     world.want_charm(2, false);
     let mut bench = Bench::of(&world);
-    let second = fetches(&bench.feed(Input::Begin));
+    let second = fetches(&bench.feed(ExecutorInput::Begin));
     world.want_charm(1, false);
     bench.view = world.view.clone();
-    let commands = bench.feed(Input::Touched);
-    assert!(matches!(commands[0], Command::ForgetCharm), "{commands:?}");
+    let commands = bench.feed(ExecutorInput::Touched);
+    assert!(matches!(commands[0], ExecutorCommand::ForgetCharm), "{commands:?}");
     assert_ne!(fetches(&commands), second);
 }
 
@@ -330,8 +347,8 @@ fn an_action_that_is_cancelled_is_interrupted_once() {
     let run = bench.run();
     assert_eq!(run.run.event.task(), Some(task.id));
     bench.view.tasks.insert(task.id, TaskView { status: TaskStatus::Aborting, ..task });
-    assert!(matches!(bench.feed(Input::Touched)[..], [Command::Interrupt]));
-    assert!(bench.feed(Input::Touched).is_empty());
+    assert!(matches!(bench.feed(ExecutorInput::Touched)[..], [ExecutorCommand::Interrupt]));
+    assert!(bench.feed(ExecutorInput::Touched).is_empty());
     let commands = bench.ended(Returned::Stopped);
     let end = commit(&commands).transitions.end_task.clone().unwrap();
     assert_eq!(end.message, "action cancelled");
@@ -341,16 +358,16 @@ fn an_action_that_is_cancelled_is_interrupted_once() {
 fn a_suspect_runs_without_a_turn_and_its_unit_begins_afterwards() {
     let mut bench = Bench::configured();
     let operation = bench.due();
-    let commands = bench.feed(Input::Try { operation, deaths: 2 });
+    let commands = bench.feed(ExecutorInput::Try { operation, deaths: 2 });
     assert_eq!(fetches(&commands).len(), 1);
-    let commands = bench.feed(Input::Charm(CharmAnswer::Ready));
-    assert!(commands.iter().any(|command| matches!(command, Command::Run(_))), "{commands:?}");
+    let commands = bench.feed(ExecutorInput::Charm(CharmAnswer::Ready));
+    assert!(commands.iter().any(|command| matches!(command, ExecutorCommand::Run(_))), "{commands:?}");
     let commands = bench.ended(Returned::Handled);
     bench.show(&commit(&commands).clone());
-    let commands = bench.feed(Input::CommitAnswered(Answer::Accepted));
-    assert!(commands.iter().any(|command| matches!(command, Command::Tried(Tried::Cleared))));
-    assert!(is_quiet(&bench.feed(Input::Touched)), "it has not begun");
-    bench.feed(Input::Begin);
+    let commands = bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted));
+    assert!(commands.iter().any(|command| matches!(command, ExecutorCommand::Tried(TrialEnd::Cleared))));
+    assert!(is_quiet(&bench.feed(ExecutorInput::Touched)), "it has not begun");
+    bench.feed(ExecutorInput::Begin);
     assert!(bench.executor.rests_until().is_some());
 }
 
@@ -358,23 +375,23 @@ fn a_suspect_runs_without_a_turn_and_its_unit_begins_afterwards() {
 fn a_hook_under_which_three_runners_died_fails_without_being_run() {
     let mut bench = Bench::configured();
     let operation = bench.due();
-    let commands = bench.feed(Input::Try { operation, deaths: 3 });
+    let commands = bench.feed(ExecutorInput::Try { operation, deaths: 3 });
     let journal = commit(&commands).journal.clone().unwrap();
     assert_eq!(journal.outcome, HookOutcome::Failed { message: "the sandbox crashed".to_owned() });
-    assert!(!commands.iter().any(|command| matches!(command, Command::Run(_))));
+    assert!(!commands.iter().any(|command| matches!(command, ExecutorCommand::Run(_))));
 }
 
 #[test]
 fn a_suspect_whose_charm_is_away_is_left_and_runs_alone_later() {
     let mut bench = Bench::configured();
     let operation = bench.due();
-    bench.feed(Input::Try { operation, deaths: 1 });
-    let commands = bench.feed(Input::Charm(CharmAnswer::Away("it is damaged".to_owned())));
-    assert!(matches!(commands[0], Command::Tried(Tried::Left)));
-    bench.feed(Input::Begin);
-    let commands = bench.feed(Input::Charm(CharmAnswer::Ready));
+    bench.feed(ExecutorInput::Try { operation, deaths: 1 });
+    let commands = bench.feed(ExecutorInput::Charm(CharmAnswer::Away("it is damaged".to_owned())));
+    assert!(matches!(commands[0], ExecutorCommand::Tried(TrialEnd::Left)));
+    bench.feed(ExecutorInput::Begin);
+    let commands = bench.feed(ExecutorInput::Charm(CharmAnswer::Ready));
     let turn = commands.iter().find_map(|command| match command {
-        Command::TakeTurn(turn) => Some(turn.clone()),
+        ExecutorCommand::TakeTurn(turn) => Some(turn.clone()),
         _ => None,
     });
     assert_eq!(turn.unwrap().memory, u64::MAX);
@@ -399,8 +416,8 @@ fn a_unit_that_is_gone_is_stopped_once_what_it_said_was_sent() {
     let gone = bench.executor.unit().clone();
     bench.view.units.remove(&gone);
     bench.refuse(ErrorCode::PermissionDenied);
-    let commands = bench.feed(Input::Touched);
-    let place = |wanted: fn(&Command) -> bool| commands.iter().position(wanted).unwrap();
-    let sent = place(|command| matches!(command, Command::SendEarly(_)));
-    assert!(sent < place(|command| matches!(command, Command::Stop)), "{commands:?}");
+    let commands = bench.feed(ExecutorInput::Touched);
+    let place = |wanted: fn(&ExecutorCommand) -> bool| commands.iter().position(wanted).unwrap();
+    let sent = place(|command| matches!(command, ExecutorCommand::SendEarly(_)));
+    assert!(sent < place(|command| matches!(command, ExecutorCommand::Stop)), "{commands:?}");
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use periapt_client::Client;
 use periapt_host_api::{
     ApplicationName, Digest, MachineId, ResourceName, UnitName,
-    bundle::{BY_DIGEST, Bundle, BundleCharm, Model as BundleModel, Step, UnitPlace, plan},
+    bundle::{BY_DIGEST, Bundle, BundleCharm, BundleModel, BundleStep, UnitPlace, plan},
     command::{Answer, Command, Deploy, Placement, RefreshWith},
     constraints::Constraints,
     resource::ResourceUpload,
@@ -128,7 +128,9 @@ pub(crate) async fn deploy(
     for step in steps {
         context.say(format_args!("- {step}"));
         let asked = match &step {
-            Step::Deploy { constraints, .. } | Step::Constrain { constraints, .. } => constraints.clone(),
+            BundleStep::Deploy { constraints, .. } | BundleStep::Constrain { constraints, .. } => {
+                constraints.clone()
+            }
             _ => Constraints::default(),
         };
         executor.run(step).await?;
@@ -140,9 +142,11 @@ pub(crate) async fn deploy(
 
 /// Refuses a bundle before its first step if the controller would refuse one of its charms: half a bundle is
 /// of no use.
-fn check_assumed(steps: &[Step], charms: &BTreeMap<ApplicationName, BundleCharm>) -> Result<()> {
+fn check_assumed(steps: &[BundleStep], charms: &BTreeMap<ApplicationName, BundleCharm>) -> Result<()> {
     for step in steps {
-        let (Step::Deploy { application, .. } | Step::Refresh { application, .. }) = step else { continue };
+        let (BundleStep::Deploy { application, .. } | BundleStep::Refresh { application, .. }) = step else {
+            continue;
+        };
         let assumed = charms.get(application).map_or(Ok(()), |charm| charm.meta.assumes.check());
         assumed
             .explain(|| format!("cannot deploy bundle: cannot deploy application \"{application}\""))
@@ -240,11 +244,11 @@ impl ResourceSource {
     }
 
     /// Uploads the content, if a step needs it.
-    async fn upload(&self, client: &Client, steps: &[Step]) -> Result<()> {
+    async fn upload(&self, client: &Client, steps: &[BundleStep]) -> Result<()> {
         let digest = self.upload_of().digest;
-        let needs = |step: &Step| match step {
-            Step::Deploy { resources, .. } => resources.values().any(|upload| upload.digest == digest),
-            Step::Attach { upload, .. } => upload.digest == digest,
+        let needs = |step: &BundleStep| match step {
+            BundleStep::Deploy { resources, .. } => resources.values().any(|upload| upload.digest == digest),
+            BundleStep::Attach { upload, .. } => upload.digest == digest,
             _ => false,
         };
         match self {
@@ -304,9 +308,9 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    async fn run(&mut self, step: Step) -> Result<()> {
+    async fn run(&mut self, step: BundleStep) -> Result<()> {
         let command = match step {
-            Step::Deploy {
+            BundleStep::Deploy {
                 application,
                 charm,
                 options,
@@ -329,33 +333,33 @@ impl Executor<'_> {
                 attach_storage: Vec::new(),
                 constraints,
             }),
-            Step::Attach { application, resource, upload } => {
+            BundleStep::Attach { application, resource, upload } => {
                 Command::AttachResource { application, resource, upload }
             }
-            Step::Refresh { application, charm } => {
+            BundleStep::Refresh { application, charm } => {
                 Command::Refresh { application, charm, force: self.force, with: RefreshWith::default() }
             }
-            Step::Configure { application, options } => {
+            BundleStep::Configure { application, options } => {
                 Command::SetConfig { application, set: options, reset: Vec::new() }
             }
-            Step::Trust(application) => Command::SetTrust { application, trust: true },
-            Step::Bind { application, bindings } => Command::Bind { application, bindings },
-            Step::Constrain { application, constraints } => {
+            BundleStep::Trust(application) => Command::SetTrust { application, trust: true },
+            BundleStep::Bind { application, bindings } => Command::Bind { application, bindings },
+            BundleStep::Constrain { application, constraints } => {
                 Command::SetConstraints { application, constraints }
             }
-            Step::Expose { application, endpoints } => Command::Expose { application, endpoints },
-            Step::AddUnits { application, count, place } => {
+            BundleStep::Expose { application, endpoints } => Command::Expose { application, endpoints },
+            BundleStep::AddUnits { application, count, place } => {
                 let placement = self.placement(place).await?;
                 let placement = placement.map_or_else(Vec::new, |one| vec![one; count as usize]);
                 Command::AddUnits { application, count, placement, attach_storage: vec![] }
             }
-            Step::Offer { application, offer, endpoints } => {
+            BundleStep::Offer { application, offer, endpoints } => {
                 Command::Offer { application, endpoints, name: Some(offer), description: None }
             }
-            Step::Consume { application, offer } => {
+            BundleStep::Consume { application, offer } => {
                 Command::Consume { offer, application: Some(application) }
             }
-            Step::Integrate(first, second) => Command::Integrate { first, second, via: Vec::new() },
+            BundleStep::Integrate(first, second) => Command::Integrate { first, second, via: Vec::new() },
         };
         if let Answer::Units { units } = self.model.command(command).await? {
             for unit in units {

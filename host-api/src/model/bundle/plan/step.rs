@@ -17,7 +17,7 @@ use crate::{
 
 /// One step of a plan. `Display` writes a line for people.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum BundleStep {
     /// Deploys an application without units.
     Deploy {
         /// The application's name.
@@ -126,7 +126,7 @@ pub enum UnitPlace {
     Beside(ApplicationName, usize),
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for BundleStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deploy { application, charm, storage, bindings, constraints, .. } => {

@@ -8,7 +8,7 @@ use periapt_host_api::{
     status::AgentStatus,
     view::{BagView, MachineView, UnitView, View},
 };
-use periapt_lab::{Charm, Lab};
+use periapt_lab::{Lab, LabCharm};
 use periapt_sandbox::{Options, Sandbox};
 use periapt_uniter::{Timeline, executor::Dependency};
 use tokio::{net::UnixStream, runtime::Handle};
@@ -40,9 +40,9 @@ const LONELY: &str = "name: c\nsummary: few\ndescription: few\n";
 fn crowd() -> (View, Timestamp) {
     let mut lab = Lab::new(1).unwrap();
     lab.add_agent("elsewhere").unwrap();
-    lab.deploy_to("b", &Charm::new(PROVIDER).unwrap(), 1, "elsewhere").unwrap();
+    lab.deploy_to("b", &LabCharm::new(PROVIDER).unwrap(), 1, "elsewhere").unwrap();
     for (name, charm) in [("app", RELATED), ("c", LONELY)] {
-        lab.deploy_to(name, &Charm::new(charm).unwrap(), 2, "host").unwrap();
+        lab.deploy_to(name, &LabCharm::new(charm).unwrap(), 2, "host").unwrap();
     }
     lab.integrate("app", "b").unwrap();
     lab.run_until_idle().unwrap();

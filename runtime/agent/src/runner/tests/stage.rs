@@ -22,7 +22,7 @@ use periapt_host_api::{
     status::AgentStatus,
     view::{UnitView, View},
 };
-use periapt_lab::{Charm, Claims, Lab, LabError};
+use periapt_lab::{Claims, Lab, LabCharm, LabError};
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
 use periapt_uniter::Timeline;
 use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
@@ -419,8 +419,8 @@ pub(crate) fn is_idle(did: &[Did], name: &str) -> bool {
 }
 
 /// A version of the charm.
-pub(crate) fn charm(version: u64) -> Charm {
-    Charm::new(&format!("{}\n# {version}\n", CHARM_ON_DISK.charmcraft)).unwrap()
+pub(crate) fn charm(version: u64) -> LabCharm {
+    LabCharm::new(&format!("{}\n# {version}\n", CHARM_ON_DISK.charmcraft)).unwrap()
 }
 
 /// A model in which these units are new, each on a machine of its own.
@@ -442,7 +442,7 @@ fn model_with(units: &[&str]) -> Lab {
 }
 
 /// Deploys an application with units on the runner's agent. Another agent's unit leads it.
-pub(crate) fn deploy(lab: &mut Lab, application: &str, charm: &Charm, units: u32) -> Result<(), LabError> {
+pub(crate) fn deploy(lab: &mut Lab, application: &str, charm: &LabCharm, units: u32) -> Result<(), LabError> {
     lab.deploy_to(application, charm, units, HOST)?;
     add_unit(lab, application, Placement::Agent(ELSEWHERE.parse()?))?;
     lab.tend()

@@ -10,7 +10,9 @@ use periapt_host_api::{
 };
 use periapt_uniter::{
     Jitter,
-    executor::{Answer, CharmAnswer, Command, Input, Now, Run, RunKind, Tried, Turn, Wake},
+    executor::{
+        CharmAnswer, ExecutorCommand, ExecutorInput, Now, Run, RunKind, SendOutcome, TrialEnd, Turn, Wake,
+    },
 };
 use tokio::{sync::oneshot, task::AbortHandle};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +35,7 @@ pub(super) struct Busy {
     announced: Option<oneshot::Receiver<()>>,
     interrupt: CancellationToken,
     wake: Wake,
-    tried: Option<oneshot::Sender<Tried>>,
+    tried: Option<oneshot::Sender<TrialEnd>>,
     /// Numbers what is asked for.
     asked: u64,
 }
@@ -61,19 +63,21 @@ type HeldTurn = (Option<tokio::sync::OwnedMutexGuard<()>>, Option<Place>);
 
 impl Units {
     /// Tells a unit's executor what happened, and carries out what it says.
-    pub(crate) fn feed(self: &Arc<Self>, unit: &Arc<Unit>, input: Input) {
+    pub(crate) fn feed(self: &Arc<Self>, unit: &Arc<Unit>, input: ExecutorInput) {
         let mut state = unit.state();
         self.handle(unit, &mut state, input);
     }
 
-    fn handle(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, input: Input) {
+    fn handle(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, input: ExecutorInput) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let view = self.world.mirror.view();
             for command in state.executor.handle(input, &view, self.now()) {
-                if matches!(command, Command::Depend(_)) && self.world.mirror.revision() != view.revision {
+                if matches!(command, ExecutorCommand::Depend(_))
+                    && self.world.mirror.revision() != view.revision
+                {
                     // A frame that came meanwhile may have touched what nobody knew the unit to depend on.
-                    inputs.push_back(Input::Touched);
+                    inputs.push_back(ExecutorInput::Touched);
                 }
                 inputs.extend(self.carry_out(unit, state, command));
             }
@@ -95,42 +99,47 @@ impl Units {
     }
 
     /// What follows at once, if anything does.
-    fn carry_out(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, command: Command) -> Option<Input> {
+    fn carry_out(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        state: &mut State,
+        command: ExecutorCommand,
+    ) -> Option<ExecutorInput> {
         let State { busy, .. } = state;
         match command {
-            Command::FetchCharm(digest) => return self.fetch_charm(unit, busy, digest),
-            Command::ForgetCharm => busy.charm = None,
-            Command::TakeTurn(turn) => return self.take_turn(unit, busy, turn),
-            Command::LeaveTurn => busy.turn = None,
-            Command::Started(operation) => {
+            ExecutorCommand::FetchCharm(digest) => return self.fetch_charm(unit, busy, digest),
+            ExecutorCommand::ForgetCharm => busy.charm = None,
+            ExecutorCommand::TakeTurn(turn) => return self.take_turn(unit, busy, turn),
+            ExecutorCommand::LeaveTurn => busy.turn = None,
+            ExecutorCommand::Started(operation) => {
                 let started = ToKeeper::HookStarted { unit: unit.name.clone(), operation };
                 busy.announced = Some(self.announcements.make(started));
             }
-            Command::Ended(operation) => self.tell_ended(&unit.name, operation),
-            Command::Run(run) => self.run(unit, busy, *run),
-            Command::Interrupt => busy.interrupt.cancel(),
-            Command::Commit(commit) => self.commit(unit, commit),
-            Command::SendEarly(items) => {
+            ExecutorCommand::Ended(operation) => self.tell_ended(&unit.name, operation),
+            ExecutorCommand::Run(run) => self.run(unit, busy, *run),
+            ExecutorCommand::Interrupt => busy.interrupt.cancel(),
+            ExecutorCommand::Commit(commit) => self.commit(unit, commit),
+            ExecutorCommand::SendEarly(items) => {
                 let (name, incarnation) = (unit.name.clone(), self.world.incarnation);
                 let command = RunnerCommand::Early { unit: name, incarnation, items };
-                self.call(unit, Box::new(command), Input::EarlyAnswered);
+                self.call(unit, Box::new(command), ExecutorInput::EarlyAnswered);
             }
-            Command::Note(items) => {
+            ExecutorCommand::Note(items) => {
                 self.world.link.mention(ToKeeper::Noted { unit: unit.name.clone(), items });
             }
-            Command::WakeAt(wake) => {
+            ExecutorCommand::WakeAt(wake) => {
                 self.timers.set(&unit.name, busy.wake, wake);
                 busy.wake = wake;
             }
-            Command::Depend(change) => lock(&self.dependents).change(&unit.name, change),
-            Command::Tried(tried) => {
+            ExecutorCommand::Depend(change) => lock(&self.dependents).change(&unit.name, change),
+            ExecutorCommand::Tried(tried) => {
                 if let Some(told) = busy.tried.take() {
                     // The runner ends, if nobody waits.
                     let _ = told.send(tried);
                 }
             }
-            Command::Stop => self.remove(&unit.name),
-            Command::Revoked => self.fail(RunnerError::Revoked),
+            ExecutorCommand::Stop => self.remove(&unit.name),
+            ExecutorCommand::Revoked => self.fail(RunnerError::Revoked),
         }
         None
     }
@@ -145,17 +154,22 @@ impl Units {
         unit: &Arc<Unit>,
         operation: OperationId,
         deaths: u32,
-    ) -> Option<Tried> {
+    ) -> Option<TrialEnd> {
         let (told, tried) = oneshot::channel();
         {
             let mut state = unit.state();
             state.busy.tried = Some(told);
-            self.handle(unit, &mut state, Input::Try { operation, deaths });
+            self.handle(unit, &mut state, ExecutorInput::Try { operation, deaths });
         }
         tried.await.ok()
     }
 
-    fn fetch_charm(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, digest: Digest) -> Option<Input> {
+    fn fetch_charm(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        busy: &mut Busy,
+        digest: Digest,
+    ) -> Option<ExecutorInput> {
         let world = Arc::clone(&self.world);
         let mut asks: Pending<CharmAnswer> = Box::pin(async move {
             match world.charms.ask(digest).await {
@@ -167,7 +181,7 @@ impl Units {
             }
         });
         if let Some(answer) = (&mut asks).now_or_never() {
-            return Some(Input::Charm(answer));
+            return Some(ExecutorInput::Charm(answer));
         }
         busy.asked += 1;
         let (units, asker, number) = (Arc::clone(self), Arc::clone(unit), busy.asked);
@@ -177,14 +191,14 @@ impl Units {
             // The same may be asked for again by now.
             if state.busy.charm.as_ref().is_some_and(|asked| asked.number == number) {
                 state.busy.charm = None;
-                units.handle(&asker, &mut state, Input::Charm(answer));
+                units.handle(&asker, &mut state, ExecutorInput::Charm(answer));
             }
         });
         busy.charm = Some(Asked { number, work });
         None
     }
 
-    fn take_turn(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, turn: Turn) -> Option<Input> {
+    fn take_turn(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, turn: Turn) -> Option<ExecutorInput> {
         let Turn { group, memory } = turn;
         let world = Arc::clone(&self.world);
         let mut waits: Pending<HeldTurn> = Box::pin(async move {
@@ -196,7 +210,7 @@ impl Units {
         });
         if let Some(turn) = (&mut waits).now_or_never() {
             busy.turn = Some(Turned::Has { _turn: turn });
-            return Some(Input::Turn);
+            return Some(ExecutorInput::Turn);
         }
         busy.asked += 1;
         let (units, waiter, number) = (Arc::clone(self), Arc::clone(unit), busy.asked);
@@ -206,7 +220,7 @@ impl Units {
             // It may have left the queue by now.
             if matches!(&state.busy.turn, Some(Turned::Waits(asked)) if asked.number == number) {
                 state.busy.turn = Some(Turned::Has { _turn: turn });
-                units.handle(&waiter, &mut state, Input::Turn);
+                units.handle(&waiter, &mut state, ExecutorInput::Turn);
             }
         });
         busy.turn = Some(Turned::Waits(Asked { number, work }));
@@ -232,19 +246,19 @@ impl Units {
                 }
                 RunKind::Script => exec::execute(&units.world, view, &run, &says, &interrupt).await,
             };
-            units.feed(&runner, Input::Ended { report: Box::new(report), jitter: jitter() });
+            units.feed(&runner, ExecutorInput::Ended { report: Box::new(report), jitter: jitter() });
         });
     }
 
     fn commit(self: &Arc<Self>, unit: &Arc<Unit>, commit: Box<UnitCommit>) {
-        self.call(unit, Box::new(RunnerCommand::Commit(commit)), Input::CommitAnswered);
+        self.call(unit, Box::new(RunnerCommand::Commit(commit)), ExecutorInput::CommitAnswered);
     }
 
     fn call(
         self: &Arc<Self>,
         unit: &Arc<Unit>,
         command: Box<RunnerCommand>,
-        answered: impl FnOnce(Answer) -> Input + Send + 'static,
+        answered: impl FnOnce(SendOutcome) -> ExecutorInput + Send + 'static,
     ) {
         let (units, caller) = (Arc::clone(self), Arc::clone(unit));
         self.spawn(async move {
@@ -254,18 +268,18 @@ impl Units {
     }
 }
 
-async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> Answer {
+async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> SendOutcome {
     match world.link.call(Call::Command(command)).await {
-        CallOutcome::Answered { .. } => Answer::Accepted,
+        CallOutcome::Answered { .. } => SendOutcome::Accepted,
         CallOutcome::Refused(refusal) => {
             tracing::warn!(%unit, %refusal, "the controller refused a unit's message");
-            Answer::Refused(refusal)
+            SendOutcome::Refused(refusal)
         }
         CallOutcome::Away { message } => {
             tracing::debug!(%unit, message, "a unit's message has no answer yet");
-            Answer::Unreachable
+            SendOutcome::Unreachable
         }
-        CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => Answer::Unreachable,
+        CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => SendOutcome::Unreachable,
     }
 }
 
@@ -280,7 +294,7 @@ impl Says {
     /// Passes effects on, in order.
     pub(crate) fn push(&self, effects: Vec<(Timestamp, EarlyEffect)>) {
         if !effects.is_empty() {
-            self.units.feed(&self.unit, Input::Said(effects));
+            self.units.feed(&self.unit, ExecutorInput::Said(effects));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use periapt_host_api::{Timestamp, UnitName};
-use periapt_uniter::executor::{Input, Wake};
+use periapt_uniter::executor::{ExecutorInput, Wake};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -60,7 +60,7 @@ impl Units {
             for (count, name) in due.iter().enumerate() {
                 let unit = lock(&self.managed).get(name).map(Arc::clone);
                 if let Some(unit) = unit {
-                    self.feed(&unit, Input::Woken);
+                    self.feed(&unit, ExecutorInput::Woken);
                 }
                 give_way(count).await;
             }

@@ -6,7 +6,7 @@ use periapt_host_api::{
     commit::UnitCommit,
     journal::{HookOutcome, JournalRecord},
 };
-use periapt_uniter::executor::{Answer, Input};
+use periapt_uniter::executor::{ExecutorInput, SendOutcome};
 
 use super::{Driver, Task, World};
 use crate::{
@@ -16,19 +16,19 @@ use crate::{
 
 impl Driver {
     /// Queues a commit for a step of its own.
-    pub(super) fn send(&mut self, commit: Box<UnitCommit>, world: &mut World<'_>) -> Vec<Input> {
+    pub(super) fn send(&mut self, commit: Box<UnitCommit>, world: &mut World<'_>) -> Vec<ExecutorInput> {
         let passed = commit.journal.as_ref().filter(|journal| is_no_run(&journal.outcome));
         if let Some(journal) = passed
             && self.passed.replace(commit.seq) != Some(commit.seq)
         {
             self.traced = Some(self.trace_passed(journal, world));
         }
-        let accepted = Input::CommitAnswered(Answer::Accepted);
+        let accepted = ExecutorInput::CommitAnswered(SendOutcome::Accepted);
         match world.defect {
             Some(Defect::LosesACommit) if self.traced.is_some() => vec![accepted],
             Some(Defect::NextBeforeAnswer) if self.traced.is_some() => {
                 self.tasks.push_back(Task::Commit(commit));
-                vec![accepted, Input::StoreReplaced]
+                vec![accepted, ExecutorInput::StoreReplaced]
             }
             _ => {
                 self.tasks.push_back(Task::Commit(commit));
@@ -68,7 +68,7 @@ impl Driver {
         world: &mut World<'_>,
     ) -> Result<bool, LabError> {
         if !world.agent.is_up() {
-            self.feed(Input::CommitAnswered(Answer::Unreachable), world)?;
+            self.feed(ExecutorInput::CommitAnswered(SendOutcome::Unreachable), world)?;
             return Ok(false);
         }
         let command = RunnerCommand::Commit(commit.clone());
@@ -77,13 +77,13 @@ impl Driver {
                 self.note(&commit, accepted(&commit), world);
                 if !self.taken && world.chance.in_thousand(world.lost_answers) {
                     self.taken = true;
-                    self.feed(Input::CommitAnswered(Answer::Unreachable), world)?;
+                    self.feed(ExecutorInput::CommitAnswered(SendOutcome::Unreachable), world)?;
                     return Ok(true);
                 }
                 self.committed = commit.record.seq;
                 let sent = commit.early.last().map_or(0, |item| item.number);
                 self.noted.retain(|item| item.number > sent);
-                Answer::Accepted
+                SendOutcome::Accepted
             }
             Err(LabError::Refused(refusal)) if self.taken => {
                 // The unit was removed after its commit had been accepted.
@@ -91,22 +91,22 @@ impl Driver {
                     let (unit, reason) = (self.name().clone(), refusal.to_string());
                     return Err(LabError::AnswerChanged { unit, reason });
                 }
-                Answer::Refused(refusal)
+                SendOutcome::Refused(refusal)
             }
             Err(LabError::Refused(refusal)) => {
                 self.refused(&commit, &refusal, world)?;
-                Answer::Refused(refusal)
+                SendOutcome::Refused(refusal)
             }
             Err(other) => return Err(other),
         };
-        let news = matches!(&answer, Answer::Accepted)
-            || matches!(&answer, Answer::Refused(refusal) if refusal.code == ErrorCode::Stale);
+        let news = matches!(&answer, SendOutcome::Accepted)
+            || matches!(&answer, SendOutcome::Refused(refusal) if refusal.code == ErrorCode::Stale);
         self.taken = false;
         self.passed = None;
         let decided = self.traced.filter(|_| commit.journal.is_some());
-        self.feed(Input::CommitAnswered(answer), world)?;
+        self.feed(ExecutorInput::CommitAnswered(answer), world)?;
         if world.defect == Some(Defect::ActsOnAnOldView) {
-            self.feed(Input::StoreReplaced, world)?;
+            self.feed(ExecutorInput::StoreReplaced, world)?;
         }
         // A commit that is repeated as a failure is still undecided.
         if decided.is_some() && self.traced == decided && !self.executor.is_committing_a_run() {

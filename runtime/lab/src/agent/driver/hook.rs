@@ -1,6 +1,6 @@
 //! Runs one hook, and reports its end.
 
-use periapt_hook::{ActionGathered, ContextError, HookContext, HookInputs, IdSeed, LeaseState, Limits};
+use periapt_hook::{ActionGathered, ContextError, HookContext, HookInputs, HookLimits, IdSeed, LeaseState};
 use periapt_host_api::{Timestamp, action::TaskResults};
 use periapt_uniter::{
     HookRun,
@@ -44,7 +44,7 @@ impl Driver {
         let context_id = hex(&world.chance.bytes::<16>());
         let seed = world.chance.bytes();
         let lease: LeaseState = world.agent.lease(self.name());
-        let limits = Limits::of_hook(view, self.name());
+        let limits = HookLimits::of_hook(view, self.name());
         let inputs = HookInputs {
             view: view.clone(),
             unit: self.name().clone(),

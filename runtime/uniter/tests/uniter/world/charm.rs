@@ -1,7 +1,7 @@
 //! The charms of `a`, told apart by their versions, and those of the applications that it is related to.
 
 use periapt_host_api::Digest;
-use periapt_lab::Charm;
+use periapt_lab::LabCharm;
 
 use super::World;
 
@@ -51,14 +51,14 @@ provides:
 
 impl World {
     /// A version of the unit's charm.
-    pub(crate) fn charm(&mut self, version: u64) -> Charm {
+    pub(crate) fn charm(&mut self, version: u64) -> LabCharm {
         let text = format!("{LOCAL}{}# version {version}\n", self.declares);
         let text = match version {
             BATCHING => text.replace("{interface", "{batch: true, interface"),
             TEXTUAL => text.replace("port: {type: int}", "port: {type: string}"),
             _ => text,
         };
-        let charm = Charm::new(&text).unwrap();
+        let charm = LabCharm::new(&text).unwrap();
         self.versions.insert(charm.digest(), version);
         charm
     }
@@ -70,11 +70,11 @@ impl World {
 }
 
 /// The charm of an application that `a` is related to.
-pub(super) fn remote() -> Charm {
-    Charm::new(REMOTE).unwrap()
+pub(super) fn remote() -> LabCharm {
+    LabCharm::new(REMOTE).unwrap()
 }
 
 /// The charm of a subordinate.
-pub(super) fn subordinate() -> Charm {
-    Charm::new(SUBORDINATE).unwrap()
+pub(super) fn subordinate() -> LabCharm {
+    LabCharm::new(SUBORDINATE).unwrap()
 }
