@@ -14,7 +14,6 @@ const OPENINGS: &[&str] = &["What", "How", "Whether", "Where", "Of", "Who", "Who
 const REMAINING: &[&str] = &[
     "controller/model",
     "controller/server",
-    "host-api/pack",
     "runtime/agent",
     "runtime/sandbox",
     "runtime/uniter",

@@ -36,14 +36,14 @@ function fail(text) {
 const HANDLES_NOTHING = "the charm handles nothing: it calls `on` of @periapt/charm for no event";
 const WITHOUT_NODE = "charms run without Node.js; docs/languages.md says what there is";
 
-/** What a bundler says of an import, in words of the charm's. */
+/** Returns esbuild's message about an import, with the charm's own paths. */
 function told(text) {
   const [, module] = /^Could not resolve "(?:node:)?([^"]+)"/.exec(text) ?? [];
   if (builtinModules.includes(module)) return `"${module}" is a module of Node.js: ${WITHOUT_NODE}`;
   return text.replace(`"${elsewhere}/src/index.js"`, '"@periapt/charm"');
 }
 
-/** The SDK that the charm has installed, which its tests ran with; else the one of this `periapt`. */
+/** Returns the SDK that the charm has installed, with which its tests ran, or else that of this `periapt`. */
 function sdk() {
   try {
     const manifest = createRequire(join(charm, "package.json")).resolve("@periapt/charm/package.json");
@@ -53,7 +53,7 @@ function sdk() {
   }
 }
 
-/** Puts the charm, the SDK and all that they import into one module. */
+/** Bundles the charm, the SDK and all their imports into one module. */
 async function bundle(sdkDirectory) {
   const module = (path) => JSON.stringify(path.split(sep).join("/"));
   try {
@@ -96,7 +96,7 @@ async function bundle(sdkDirectory) {
 
 const DIGITS = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].map((c, i) => [c, i]));
 
-/** The numbers of one segment of a source map. */
+/** Decodes the numbers of one segment of a source map. */
 function numbers(segment) {
   const found = [];
   for (let value = 0, shift = 0, i = 0; i < segment.length; i += 1) {
@@ -110,7 +110,7 @@ function numbers(segment) {
   return found;
 }
 
-/** For each line of the bundle, the source and the line that it comes from: what an exception's stack is told in. */
+/** Returns the source and line of each line of the bundle, for the stacks of exceptions. */
 function lines(map) {
   const table = [];
   let source = 0;
@@ -139,7 +139,7 @@ const { sources, mappings } = JSON.parse(map);
 const places = { sources: sources.map(named), lines: lines({ mappings }) };
 const program = `${named(code)}\nglobalThis.__periaptLines = ${JSON.stringify(places)};\n`;
 
-/** Why a charm could not be loaded, from what the engine says of it: the first of the charm's own lines, and the message. */
+/** Describes why a charm could not be loaded, from the engine's error: the first of the charm's own lines, and the message. */
 function unloadable(text) {
   const [, host] = /unknown import: `periapt:charm\/([^`]+)` has not been defined/.exec(text) ?? [];
   if (host !== undefined) {
@@ -155,7 +155,7 @@ function unloadable(text) {
   return `${message === HANDLES_NOTHING ? "" : place}${message}${isNodes.test(message) ? ` (${WITHOUT_NODE})` : ""}`;
 }
 
-/** How many components are kept: an author's charms, with some of their versions. */
+/** The most components in the cache: an author's charms, with some of their versions. */
 const KEPT = 32;
 
 /** Makes a component of a program. */
@@ -178,7 +178,7 @@ async function component(program) {
   }
 }
 
-/** What the component depends on; TOOLS has its versions in its name. */
+/** Returns the digest of the component's inputs. The name of TOOLS contains the versions of the tools. */
 function key(program) {
   const hash = createHash("sha256").update(program);
   for (const name of ["world.wit", "deps/charm.wit", "deps/filesystem.wit", "deps/random.wit"]) {

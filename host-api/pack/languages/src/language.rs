@@ -34,7 +34,7 @@ impl Language {
     /// Returns the language of the charm in a directory, by its files, or `None` without sources of a known language.
     ///
     /// # Errors
-    /// [`BuildError::SeveralLanguages`] for sources of two.
+    /// [`CharmBuildError::SeveralLanguages`] for sources of two.
     pub fn of(directory: &Path) -> Result<Option<Self>, CharmBuildError> {
         let mut found = Vec::new();
         for language in Self::ALL {

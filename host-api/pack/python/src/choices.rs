@@ -1,28 +1,28 @@
-//! What whoever packs decides, and not the charm.
+//! The operator's choices for packing.
 
 use std::path::{Path, PathBuf};
 
-/// What whoever packs has said of the charm's dependencies.
+/// The operator's choices about a charm's dependencies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// Packages that are taken in the newest version that the project allows, and not in the one that it has locked.
+    /// Packages to take in the newest version that the project allows, and not in the locked one.
     pub upgrades: Vec<String>,
-    /// Whether sources are fetched from repositories.
+    /// The treatment of dependencies from source repositories.
     pub repositories: Repositories,
 }
 
-/// What becomes of a dependency whose source is a repository.
+/// The treatment of a dependency whose source is a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Repositories {
-    /// Nothing is packed.
+    /// Packing fails.
     #[default]
     Refused,
-    /// Its pinned commit is fetched by git, and nothing of it is run.
+    /// git fetches the pinned commit. Packing runs none of its code.
     Fetched,
 }
 
-/// The directory around a charm that its links and paths may lead to: the checkout that it lies in, or else the workspace of
-/// uv, or else its own directory.
+/// Returns the directory that a charm's links and paths must not leave: the checkout around the charm, or else its uv
+/// workspace, or else its own directory.
 pub(crate) fn repository_of(charm: &Path) -> PathBuf {
     let is_workspace = |directory: &&Path| {
         let text = std::fs::read_to_string(directory.join("pyproject.toml")).unwrap_or_default();

@@ -1,11 +1,12 @@
-//! Running `componentize-py`.
+//! Runs of `componentize-py`.
 
 use std::{fs, os::unix::process::ExitStatusExt as _, path::Path};
 
 use crate::{PythonError, python::Python};
 
-/// Runs the tool that lies in the directory of the first argument, with the others, for no more CPU time than the second
-/// says: it runs what stands at the top of the charm's modules, in an interpreter of its own, and that may have no end.
+/// A Python program that runs `componentize-py`. Its arguments: the tool's directory, a limit of CPU time in seconds,
+/// and the tool's own arguments. The limit is needed: the tool imports the charm's modules, and their code may never
+/// end.
 const RUN: &str = "import resource, sys
 sys.path.insert(0, sys.argv.pop(1))
 most = int(sys.argv.pop(1))
@@ -13,19 +14,19 @@ resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 from componentize_py import script
 sys.exit(script())";
 
-/// Seconds of CPU time to build a component, which takes some 15.
+/// The limit of CPU time for one component, in seconds. A component takes about 15.
 const MOST_SECONDS: u32 = 600;
 
-/// Where a component is built: the package, the charm and the contract lie below it.
+/// The directory in which a component is built, with the package `periapt_ops`, the charm and the contract below it.
 #[derive(Debug)]
 pub(crate) struct Stage<'a> {
     pub(crate) directory: &'a Path,
 }
 
 impl Stage<'_> {
-    /// Builds the component of the charm in `charm`, with the package in `shim` and the contract in `wit`.
+    /// Builds the component from the charm in `charm`, the package in `shim` and the contract in `wit`.
     pub(crate) fn build(&self, python: &Python, tool: &Path, output: &Path) -> Result<(), PythonError> {
-        // Else the tool would add whatever packages this machine's Python has.
+        // Without a virtual environment, the tool would add all packages of this machine's Python.
         let nothing = self.directory.join("site");
         let packages = nothing.join("lib/python3/site-packages");
         fs::create_dir_all(&packages).map_err(|source| PythonError::Io { path: packages.clone(), source })?;
@@ -51,14 +52,14 @@ impl Stage<'_> {
     }
 }
 
-/// What became of a build that was ended from outside.
+/// Describes a build that a signal ended.
 fn stopped(signal: i32) -> String {
     format!(
         "building it was stopped by signal {signal}: importing the charm may take no more than {MOST_SECONDS} s of CPU time"
     )
 }
 
-/// What the charm itself said: the tool puts its own trace before and after it.
+/// Extracts the charm's own error, which stands between two traces of the tool.
 fn reason(stderr: &str) -> String {
     let (_, from) = stderr.split_once("AssertionError: ").unwrap_or(("", stderr));
     let (text, _) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));

@@ -1,4 +1,4 @@
-//! Why a Python charm was not packed.
+//! Errors of packing a Python charm.
 
 use std::{io, path::PathBuf};
 
@@ -7,61 +7,62 @@ use periapt_host_api::yaml::YamlError;
 
 use crate::Finding;
 
-/// Why a Python charm was not packed.
+/// An error of packing a Python charm.
 #[derive(Debug, thiserror::Error)]
 pub enum PythonError {
-    /// There is no Python on this machine.
+    /// This machine has no Python.
     #[error("python3 cannot be run ({0}), and packing a Python charm needs it, 3.10 or newer, with pip")]
     NoPython(#[source] io::Error),
-    /// There is one that is too old.
+    /// This machine's Python is too old. Holds its version.
     #[error("python3 is Python {0}, and packing a Python charm needs 3.10 or newer")]
     OldPython(String),
-    /// It has no pip.
+    /// This machine's Python has no pip.
     #[error("python3 has no pip, which packing a Python charm needs (Debian, Ubuntu: python3-pip)")]
     NoPip,
-    /// The compiler of components cannot be fetched.
+    /// pip cannot fetch `componentize-py`.
     #[error("cannot fetch {tool}: {reason}")]
     Tool {
-        /// Name and version.
+        /// The tool's name and version.
         tool: String,
-        /// What pip says.
+        /// pip's message.
         reason: String,
     },
-    /// The metadata cannot be split.
+    /// The metadata is no valid YAML.
     #[error("charmcraft.yaml: {0}")]
     Metadata(#[from] YamlError),
-    /// pip cannot bring the dependencies.
+    /// pip cannot install the dependencies.
     #[error("cannot bring in the charm's dependencies: {0}")]
     Dependencies(String),
-    /// The index that pip is told to ask does not answer.
+    /// The package index does not answer.
     #[error("cannot bring in the charm's dependencies: {0}")]
     Unreachable(String),
-    /// What the charm brings along was made to hurt, or is out of all proportion.
+    /// A step exceeded its limit of memory or time. Holds the step.
     #[error("{0} was stopped: it took more memory or time than packing a charm may take")]
     Stopped(&'static str),
-    /// What certainly fails when the charm is imported.
+    /// The charm's sources or its charmcraft.yaml have errors that keep it from running. Holds
+    /// them.
     #[error("the charm cannot be imported in the sandbox:\n{}", lines(.0))]
     CannotRun(Vec<Finding>),
-    /// What went wrong when the charm was imported.
+    /// The charm's import failed. Holds Python's message.
     #[error("the charm cannot be imported in the sandbox:\n{0}")]
     Build(String),
     /// The archive cannot be made.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// A file of the packer's own cannot be used.
+    /// A file of the packer's own cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The packer's own Python code does not do what it should: a defect of this program.
+    /// The packer's own Python code failed: a defect of this program.
     #[error("{what} failed: {message}")]
     Defect {
-        /// What was run.
+        /// The step.
         what: &'static str,
-        /// What it said.
+        /// The program's message.
         message: String,
     },
 }

@@ -1,29 +1,29 @@
-//! What was found in a charm's sources before anything was built.
+//! Findings about a charm's sources, made before anything is built.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// The charm cannot be imported.
     Error,
-    /// It fails where the code comes to it, if it does.
+    /// The code fails when it runs.
     Warning,
 }
 
-/// Something that cannot work in the sandbox.
+/// Code or configuration that cannot work in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Finding {
-    /// Below the charm's directory.
+    /// The path below the charm's directory.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What cannot work, and why.
+    /// The cause, for people.
     pub message: String,
 }
 

@@ -1,7 +1,7 @@
-//! Components that were built on this machine, by what they were built from.
+//! A cache of built components, by the digest of their inputs.
 //!
-//! The tool draws the interpreter's hash seed and reads the clock while it builds, and takes neither from outside. So the
-//! same sources would be another charm with each packing; as the component is kept, they are the same one.
+//! Each build of `componentize-py` gives other bytes: the tool draws the interpreter's hash seed and reads the clock.
+//! The cache makes repeated packing of the same sources give the same charm.
 
 use std::{
     fs, io,
@@ -12,10 +12,10 @@ use periapt_host_api::Digest;
 
 use crate::tools::COMPONENTIZE;
 
-/// How many are kept, of 32 MB each: those of whoever works on a few charms at a time.
+/// The most cached components, of 32 MB each: enough for an author who works on a few charms.
 const MOST: usize = 4;
 
-/// Where they are.
+/// The cache's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     directory: PathBuf,
@@ -26,12 +26,12 @@ impl Kept {
         Self { directory: cache.join("python/components") }
     }
 
-    /// The component that was built of a stage, if it is there.
+    /// Returns the component that was built from a stage, if it is cached.
     pub(crate) fn of(&self, stage: Digest) -> Option<PathBuf> {
         Some(self.place(stage)).filter(|place| place.is_file())
     }
 
-    /// Keeps a component; the oldest go where there are too many. It appears when it is complete.
+    /// Adds a component at once or not at all, and removes the oldest beyond [`MOST`].
     pub(crate) fn keep(&self, stage: Digest, component: &Path) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let mut beside = tempfile::NamedTempFile::new_in(&self.directory)?;
@@ -40,7 +40,7 @@ impl Kept {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
-            // What others are writing has another name.
+            // Unfinished files of other packers have other names.
             if path.extension().is_some_and(|extension| extension == "wasm") {
                 kept.extend(unless_gone(path.metadata().and_then(|meta| meta.modified()))?.zip(Some(path)));
             }
@@ -57,7 +57,7 @@ impl Kept {
     }
 }
 
-/// Another packing may have taken the oldest away meanwhile.
+/// Returns `None` for a file that another packer has removed meanwhile.
 fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -65,7 +65,7 @@ fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// What all files of a stage are, and the tool: what a component is built from.
+/// Returns the digest of a component's inputs: the tool's version and all files of the stage.
 pub(crate) fn digest_of(stage: &Path) -> io::Result<Digest> {
     let mut text = Vec::new();
     let mut add = |part: &[u8]| {
@@ -80,7 +80,7 @@ pub(crate) fn digest_of(stage: &Path) -> io::Result<Digest> {
     Ok(Digest::of(&text))
 }
 
-/// All files below a directory, sorted; what Python compiles of them on the way is none of them.
+/// Returns all files below a directory in order, without Python's compiled caches.
 fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut files, mut waiting) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(directory) = waiting.pop() {
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A stage of files with their contents.
+    /// Creates a stage with files.
     fn stage(files: &[(&str, &str)]) -> tempfile::TempDir {
         let stage = tempfile::tempdir().unwrap();
         for (path, content) in files {
@@ -142,13 +142,13 @@ mod tests {
         for (number, digest) in digests.iter().enumerate() {
             assert_eq!(kept.of(*digest), None);
             fs::write(&component, format!("built {number}")).unwrap();
-            // As another packing that is under way writes its own.
+            // An unfinished file of another packer.
             fs::create_dir_all(&kept.directory).unwrap();
             fs::write(kept.directory.join(format!(".tmp{number}")), "half").unwrap();
             kept.keep(*digest, &component).unwrap();
             let place = kept.of(*digest).unwrap();
             assert_eq!(fs::read_to_string(&place).unwrap(), format!("built {number}"));
-            // Files of one moment have no order.
+            // Files of the same time would have no order.
             let then = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(number as u64);
             fs::File::options().append(true).open(&place).unwrap().set_modified(then).unwrap();
         }

@@ -1,8 +1,8 @@
 //! Charms in Python on the `ops` framework, unchanged: from a directory of sources to an archive.
 //!
-//! [`Packer::pack`] splits the metadata as `charmcraft pack` does, brings the dependencies in with pip,
-//! checks the sources for what cannot work, and has `componentize-py` make a component of it all, with
-//! the package `periapt_ops` around it. What runs natively meanwhile is the packer's own Python.
+//! [`Packer::pack`] splits the metadata like `charmcraft pack`, installs the dependencies with pip,
+//! checks the sources for code that cannot work, and runs `componentize-py` on all of it with the
+//! package `periapt_ops`. The native Python runs the packer's own code only.
 
 mod choices;
 mod component;

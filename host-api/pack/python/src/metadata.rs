@@ -1,5 +1,5 @@
-//! What `ops` reads of a charm's metadata: metadata.yaml, config.yaml and actions.yaml, split out of charmcraft.yaml as
-//! `charmcraft pack` does.
+//! The conversion of charmcraft.yaml to metadata.yaml, config.yaml and actions.yaml, which `ops` reads, like
+//! `charmcraft pack`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::{Finding, PythonError, Severity};
 
-/// Keys of charmcraft.yaml that are a charm's metadata, with the keys that they have in metadata.yaml.
+/// Keys of charmcraft.yaml for metadata.yaml, each with its name there.
 const METADATA: [(&str, &str); 18] = [
     ("name", "name"),
     ("title", "display-name"),
@@ -31,8 +31,8 @@ const METADATA: [(&str, &str); 18] = [
     ("series", "series"),
 ];
 
-/// Puts the three files in the place of charmcraft.yaml, where it holds all. Where there is a metadata.yaml it holds build
-/// settings alone, and everything stays as it is.
+/// Replaces charmcraft.yaml by the three files. A charm with a metadata.yaml stays unchanged: its charmcraft.yaml holds
+/// only build settings.
 pub(crate) fn split(contents: &mut Contents) -> Result<(), PythonError> {
     if contents.get("metadata.yaml").is_some() {
         return Ok(());
@@ -57,7 +57,7 @@ pub(crate) fn split(contents: &mut Contents) -> Result<(), PythonError> {
     Ok(())
 }
 
-/// That a charm declares workloads, which nobody runs here; none, if it declares none.
+/// Returns a warning if a charm declares containers, because Periapt runs no workloads.
 pub(crate) fn workloads(contents: &Contents) -> Result<Option<Finding>, PythonError> {
     let names = ["metadata.yaml", "charmcraft.yaml"];
     let Some((file, text)) = names.iter().find_map(|name| Some((*name, contents.get(name)?))) else {
@@ -85,7 +85,7 @@ pub(crate) fn workloads(contents: &Contents) -> Result<Option<Finding>, PythonEr
     }))
 }
 
-/// charmcraft.yaml has its links in one place, under other names.
+/// Returns the entries of `links` under their names in metadata.yaml.
 fn links(links: Option<&Value>) -> impl Iterator<Item = (String, Value)> {
     let named = [
         ("documentation", "docs"),

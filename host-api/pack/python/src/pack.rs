@@ -1,4 +1,4 @@
-//! Packing, from a charm's directory to its archive.
+//! The packer: from a charm's directory to its archive.
 
 use std::{
     fs, io,
@@ -20,33 +20,33 @@ use crate::{
     vendor::Packing,
 };
 
-/// The charm's program for an agent of Juju, which nobody runs here: releases of `ops` up to 2.20 look for it.
+/// The program that Juju's agent would run. Releases of `ops` up to 2.20 look for it.
 const DISPATCH: &[u8] = include_bytes!("../../../sdk/python/dispatch");
 
-/// What the names of modules in native code end with, in the sandbox's interpreter.
+/// The suffix of native extension modules for the sandbox's interpreter.
 const NATIVE: &str = ".cpython-314-wasm32-wasi.so";
 
-/// Whether a directory holds a charm on the `ops` framework.
+/// Returns true if a directory holds a charm on the `ops` framework.
 pub fn is_python_charm(directory: &Path) -> bool {
     directory.join("src/charm.py").is_file()
 }
 
-/// What packing is at.
+/// A step of packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Fetching the compiler of components, once a machine.
+    /// Fetching `componentize-py`, once per machine.
     Tools,
     /// Fetching the charm's dependencies.
     Dependencies,
-    /// Reading the sources.
+    /// Checking the sources.
     Sources,
     /// Building the component.
     Component,
-    /// Compressing it.
+    /// Compressing the archive.
     Archive,
 }
 
-/// What it is at, for people.
+/// The step's name, for people.
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -59,33 +59,32 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// Packs Python charms.
+/// A packer of Python charms.
 #[derive(Debug, Clone)]
 pub struct Packer {
     tools: Tools,
     kept: Kept,
-    /// Directories with wheels of native code that was built for the sandbox; the first one that has a wheel counts.
+    /// Directories with wheels of native code for the sandbox. The first directory with a matching wheel counts.
     wheels: Vec<PathBuf>,
 }
 
 impl Packer {
-    /// Keeps its tools in a cache, and looks there for native code that was built for the sandbox.
+    /// Creates a packer with its tools and its wheels of native code below a cache directory.
     pub fn new(cache: &Path) -> Self {
         Self { tools: Tools::new(cache), kept: Kept::new(cache), wheels: vec![cache.join("wheels")] }
     }
 
-    /// Looks for native code in another directory first.
+    /// Adds a directory of wheels, which comes before the others.
     #[must_use]
     pub fn with_wheels(mut self, directory: PathBuf) -> Self {
         self.wheels.insert(0, directory);
         self
     }
 
-    /// Packs a charm's directory. `at` is told of each step when it begins; `told` gets what fails where the charm comes to it,
-    /// and what may explain why nothing was packed.
+    /// Packs a charm's directory. `at` gets each step when it begins. `told` gets warnings, also when packing fails.
     ///
     /// # Errors
-    /// [`PythonError`]. What is certain to fail is told before anything is built.
+    /// [`PythonError`]. Errors in the sources come before anything is built.
     pub fn pack(
         &self,
         directory: &Path,
@@ -105,7 +104,7 @@ impl Packer {
             None => {
                 let component = below("charm.wasm");
                 self.build(&python, stage.path(), &component, at)?;
-                // Without it the next packing builds another one.
+                // Without the cached component, the next run would build a different one.
                 self.kept.keep(digest, &component).map_err(failed(&component))?;
                 component
             }
@@ -114,7 +113,7 @@ impl Packer {
         Ok(contents.pack(&component)?)
     }
 
-    /// Does the same up to the building, which it leaves out: answers the packages that the charm gets, as NAME==VERSION.
+    /// Runs all steps before the build. Returns the charm's packages as NAME==VERSION.
     ///
     /// # Errors
     /// [`PythonError`]
@@ -147,16 +146,16 @@ impl Packer {
     }
 }
 
-/// All that a component is built from, and what goes into the archive beside it.
+/// The inputs of a component, and the archive's other contents.
 struct Gathered {
     python: Python,
-    /// With the charm, the package around it and the contract.
+    /// The directory with the charm, the package `periapt_ops` and the contract.
     stage: tempfile::TempDir,
     contents: Contents,
     packages: Vec<String>,
 }
 
-/// Brings together what a component is built from, and sees that the charm can be imported in it.
+/// Gathers the inputs of a component, and checks that the charm can be imported.
 fn gather(
     wheels: &[PathBuf],
     directory: &Path,
@@ -204,7 +203,7 @@ fn gather(
     let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv)?;
     told.extend(vendored.findings.iter().cloned());
     contents.add(&venv, "venv")?;
-    // It becomes a part of the component, and is no file for a hook.
+    // These modules become part of the component; hooks do not read them as files.
     contents.retain(|path| !(path.starts_with("venv/") && path.ends_with(NATIVE)));
 
     at(Step::Sources);
@@ -212,7 +211,7 @@ fn gather(
     fs::write(&native, vendored.native.to_string()).map_err(failed(&native))?;
     let (errors, warnings) = split(packing.check(&charm, &native, directory)?);
     if !errors.is_empty() {
-        // Of what the charm may come to nothing is said where it does not come so far.
+        // Warnings concern code that runs only after a successful import.
         return Err(PythonError::CannotRun(errors));
     }
     told.extend(warnings);
@@ -220,7 +219,7 @@ fn gather(
     Ok(Gathered { python, stage, contents, packages: vendored.packages })
 }
 
-/// What makes packing pointless, and what is only told.
+/// Splits findings into errors and warnings.
 fn split(findings: Vec<Finding>) -> (Vec<Finding>, Vec<Finding>) {
     findings.into_iter().partition(|finding| finding.severity == Severity::Error)
 }

@@ -1,5 +1,5 @@
-//! What `parts` of charmcraft.yaml ask for: which requirements are brought in, which files go along, and, by line, what is
-//! not done here. Nothing that a part says is run.
+//! The `parts` of charmcraft.yaml: requirements, files for the archive, and findings about unsupported keys, with their
+//! lines. No script of a part runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,30 +18,30 @@ mod plugins;
 use plugins::Libraries;
 pub(crate) use plugins::Required;
 
-/// Where parts stand.
+/// The file that holds parts.
 const FILE: &str = "charmcraft.yaml";
 
-/// The one program that a charm has here.
+/// The only possible entry point of a charm.
 const PROGRAM: &str = "src/charm.py";
 
-/// Plugins whose work is done here, or is none.
+/// Plugins that are supported, or that have nothing to do.
 const DONE: [&str; 7] = ["charm", "python", "poetry", "uv", "dump", "nil", "bundle"];
 
-/// What parts ask for.
+/// The instructions of all parts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// What is to be brought in.
+    /// The dependencies to install.
     pub(crate) required: Required,
-    /// Files and directories of the charm's that go along, and where they go.
+    /// Files and directories of the charm for the archive, each with its path there.
     files: Vec<(String, String)>,
-    /// What is to be told of each of these if it is not there.
+    /// The finding for each of these files if it is missing.
     missing: Vec<Finding>,
-    /// What is not done, or cannot be.
+    /// Findings about unsupported or invalid keys.
     pub(crate) findings: Vec<Finding>,
 }
 
 impl Parts {
-    /// Reads them; a file without parts asks for nothing.
+    /// Parses charmcraft.yaml. A file without parts gives no instructions.
     pub(crate) fn of(text: &str) -> Result<Self, PythonError> {
         let mut parts = Self::default();
         if text.trim().is_empty() {
@@ -57,7 +57,7 @@ impl Parts {
             reader.read();
             plugins.insert(reader.plugin());
         }
-        // charmcraft's own part, where there is none, is of the plugin `charm`.
+        // Without an explicit part, charmcraft uses the plugin `charm`.
         let others = plugins.iter().any(|plugin| ["python", "poetry", "uv"].contains(&plugin.as_str()));
         if others && !plugins.contains("charm") {
             parts.required.libraries = Libraries::Alone;
@@ -65,14 +65,14 @@ impl Parts {
         Ok(parts)
     }
 
-    /// What is asked for and is not in the charm's directory: an error, unless something that is not done here makes it.
+    /// Returns findings about missing files: errors, or warnings if an unsupported build step would make the file.
     pub(crate) fn missing(&self, directory: &Path) -> Vec<Finding> {
         let files = self.files.iter().zip(&self.missing);
         let missing = files.filter(|((from, _), _)| fs::symlink_metadata(directory.join(from)).is_err());
         missing.map(|(_, finding)| finding.clone()).collect()
     }
 
-    /// Puts what goes along into an archive, as far as it is there.
+    /// Adds the existing files to an archive.
     pub(crate) fn add_files(&self, directory: &Path, contents: &mut Contents) -> Result<(), PythonError> {
         for (from, to) in &self.files {
             if fs::symlink_metadata(directory.join(from)).is_ok() {
@@ -83,7 +83,7 @@ impl Parts {
     }
 }
 
-/// One part, while it is read.
+/// The reader of one part.
 struct Reader<'a> {
     text: &'a str,
     name: &'a str,
@@ -92,7 +92,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What makes it, which a part may be named for.
+    /// Returns the part's plugin, by default the part's name.
     fn plugin(&self) -> String {
         self.part.get("plugin").and_then(Value::as_str).unwrap_or(self.name).to_owned()
     }
@@ -121,7 +121,7 @@ impl Reader<'_> {
         self.along(".");
     }
 
-    /// Files of a directory of the charm's.
+    /// Reads a part of the plugin `dump`: files of one of the charm's directories.
     fn dump(&mut self) {
         let source = self.part.get("source").and_then(Value::as_str).unwrap_or(".").to_owned();
         if self.part.contains_key("source-type") || source.contains("://") || !is_below(&source) {
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What `prime` names, below a directory of the charm's.
+    /// Adds the paths of `prime`, below one of the charm's directories.
     fn along(&mut self, source: &str) {
         for path in self.strings("prime") {
             match is_plain(&path) {
@@ -162,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A file or directory that goes along.
+    /// Adds a file or directory to the archive.
     fn take(&mut self, key: &str, from: String, to: String) {
         let message = format!("{from} is not in the charm's directory");
         let severity = if self.makes() { Severity::Warning } else { Severity::Error };
@@ -171,7 +171,7 @@ impl Reader<'_> {
         self.parts.missing.push(missing);
     }
 
-    /// Whether something makes files for this part that is not done here, and told as such.
+    /// Returns true if an unsupported build step may make files for this part. Each such step has a finding of its own.
     fn makes(&self) -> bool {
         let others =
             ["override-build", "override-prime", "override-pull", "override-stage", "stage-packages"];
@@ -204,7 +204,7 @@ impl Reader<'_> {
     }
 }
 
-/// That extensions are charmcraft's own: what they add is in no file of the charm's.
+/// Returns an error if the charm uses extensions: charmcraft must expand them first.
 fn unexpanded(text: &str, extensions: Option<&Value>) -> Option<Finding> {
     let named: Vec<_> = extensions?.as_array()?.iter().filter_map(Value::as_str).collect();
     let line =
@@ -216,13 +216,13 @@ fn unexpanded(text: &str, extensions: Option<&Value>) -> Option<Finding> {
     (!named.is_empty()).then(|| Finding { file: FILE.to_owned(), line, severity: Severity::Error, message })
 }
 
-/// Whether a path leads to something in the charm's directory.
+/// Returns true if a path stays within the charm's directory.
 fn is_below(path: &str) -> bool {
     let inner = |it: Component<'_>| matches!(it, Component::Normal(_) | Component::CurDir);
     !path.is_empty() && Path::new(path).components().all(inner)
 }
 
-/// Whether it does, and is no pattern and no exclusion.
+/// Returns true if a path stays within the charm's directory, and is neither a pattern nor an exclusion.
 fn is_plain(path: &str) -> bool {
     is_below(path) && !path.starts_with('-') && !path.contains(['*', '?', '[', '(', '$'])
 }
@@ -234,7 +234,7 @@ fn below(source: &str, path: &str) -> String {
     }
 }
 
-/// The line of a part's key, from 1; of the part, if the key has no line of its own.
+/// Returns the line of a part's key, from 1, or else the line of the part.
 fn line_of(text: &str, part: &str, key: &str) -> u32 {
     let is = |line: &str, name: &str| {
         let rest = line
@@ -361,7 +361,7 @@ mod tests {
         );
         assert_eq!(parts.findings.len(), 1, "{:?}", parts.findings);
 
-        // What a plugin would make that is not run here is told, and what nobody makes is a mistake.
+        // A missing file of an unsupported plugin is a warning, any other an error.
         let text = "parts:\n  made: {plugin: go, prime: [usr/bin/tool, LICENSE]}\n  typo:\n    plugin: nil\n    prime: [LICENCE]\n";
         let parts = Parts::of(text).unwrap();
         let missing: Vec<_> =
@@ -377,7 +377,7 @@ mod tests {
         parts.add_files(&charm, &mut contents).unwrap();
         assert_eq!(contents.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["LICENSE"]);
 
-        // A link leads nowhere else.
+        // A link that leads out of the charm's directory.
         std::os::unix::fs::symlink("/etc", charm.join("etc")).unwrap();
         let parts = Parts::of("parts: {charm: {prime: [etc/hostname]}}\n").unwrap();
         let error = parts.add_files(&charm, &mut Contents::default()).unwrap_err().to_string();
@@ -390,7 +390,7 @@ mod tests {
         let charm = fs::canonicalize(place.path()).unwrap();
         fs::create_dir_all(charm.join("many/sub")).unwrap();
         for file in ["a.bin", "many/b.bin", "many/sub/c.bin"] {
-            // Without a byte on the disk.
+            // A sparse file takes no space on the disk.
             fs::File::create(charm.join(file)).unwrap().set_len(periapt_archive::MAX_UNPACKED + 1).unwrap();
         }
         std::os::unix::net::UnixListener::bind(charm.join("socket")).unwrap();

@@ -1,23 +1,23 @@
-//! The packer's own Python.
+//! The native Python that runs the packer's own code.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::PythonError;
 
-/// Runs a module that is installed, or in `PYTHONPATH`. Python would rather take one that lies where it is started, which is
-/// mostly the directory of the charm: then whoever packs a stranger's charm would run a stranger's `pip.py`.
+/// A Python program that runs a module from the installation or from `PYTHONPATH`. Plain `python3 -m` would prefer a
+/// module in the working directory, so that a hostile charm could bring its own `pip.py`.
 const MODULE: &str = "import sys; sys.path = [place for place in sys.path if place]; import runpy; \
                       runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)";
 
-/// The oldest that works: `ops` itself asks for it, and so does the syntax that charms are checked for.
+/// The oldest version that `ops` and the checker of sources support.
 const OLDEST: (u32, u32) = (3, 10);
 
-/// A Python that was asked for its version.
+/// A `python3` of a supported version.
 #[derive(Debug, Clone)]
 pub(crate) struct Python(());
 
 impl Python {
-    /// Looks for `python3`.
+    /// Finds `python3` in PATH and checks its version.
     pub(crate) fn find() -> Result<Self, PythonError> {
         let asked = command()
             .args(["-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"])
@@ -35,7 +35,7 @@ impl Python {
         }
     }
 
-    /// Sees that it has pip.
+    /// Checks that pip is installed.
     pub(crate) fn require_pip(&self) -> Result<(), PythonError> {
         match self.output(self.module("pip").arg("--version"))?.status.success() {
             true => Ok(()),
@@ -48,14 +48,14 @@ impl Python {
         command.output().map_err(PythonError::NoPython)
     }
 
-    /// A command that runs a module, to add to.
+    /// Returns a command that runs a module; the caller adds arguments.
     pub(crate) fn module(&self, name: &str) -> Command {
         let mut command = command();
         command.args(["-c", MODULE, name]);
         command
     }
 
-    /// A command to add to.
+    /// Returns a command that runs Python; the caller adds arguments.
     pub(crate) fn command(&self) -> Command {
         command()
     }
@@ -65,7 +65,7 @@ fn command() -> Command {
     let mut command = Command::new("python3");
     command
         .stdin(Stdio::null())
-        // What Python compiles is of no use to the next one who packs.
+        // The next run cannot use these compiled files.
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env_remove("PYTHONPATH")
         .env_remove("PYTHONHOME");
@@ -85,7 +85,7 @@ mod tests {
         }
         for (module, argument) in [("pip", "--version"), ("json.tool", "--help")] {
             let done = python.output(python.module(module).arg(argument).current_dir(charm.path())).unwrap();
-            // That there is no pip is another matter.
+            // A Python without pip also passes.
             assert!(done.status.success() || module == "pip", "{}", String::from_utf8_lossy(&done.stderr));
         }
         assert!(!charm.path().join("ran").exists());

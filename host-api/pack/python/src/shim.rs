@@ -1,12 +1,12 @@
-//! The package `periapt_ops` and the contract, as they are written to where a component is built; and the package `periapt_packing`,
-//! which runs before that.
+//! The embedded sources for packing: the package `periapt_ops` and the contract, which become part of a component, and
+//! the package `periapt_packing`, which runs natively.
 
 use std::{fs, io, path::Path};
 
 /// The contract with charms.
 const CONTRACT: &str = include_str!("../../../wit/charm.wit");
 
-/// The part of it that a Python charm's component is built with.
+/// The world of a Python charm's component.
 const WORLD: &str = include_str!("../wit/python.wit");
 
 macro_rules! sources {
@@ -15,7 +15,7 @@ macro_rules! sources {
     };
 }
 
-/// All sources of the package, and the component's own module.
+/// All sources of `periapt_ops`, and the component's own module.
 const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
     "periapt_component.py",
     "periapt_ops/__init__.py",
@@ -47,7 +47,7 @@ const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
     "periapt_ops/tracing.py",
 ];
 
-/// All sources of what packs.
+/// All sources of `periapt_packing`.
 const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/__init__.py",
     "periapt_packing/__main__.py",
@@ -88,12 +88,12 @@ const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/wheels.py",
 ];
 
-/// Writes the package around a charm below a directory.
+/// Writes `periapt_ops` below a directory.
 pub(crate) fn write_package(directory: &Path) -> io::Result<()> {
     write_all(directory, SOURCES)
 }
 
-/// Writes the package that packs below a directory. It imports the other one.
+/// Writes `periapt_packing` below a directory. It imports `periapt_ops`.
 pub(crate) fn write_packing(directory: &Path) -> io::Result<()> {
     write_all(directory, PACKING)
 }
@@ -105,7 +105,7 @@ fn write_all(directory: &Path, sources: &[(&str, &str)]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the contract as `componentize-py` reads it.
+/// Writes the contract in the layout that `componentize-py` reads.
 pub(crate) fn write_wit(directory: &Path) -> io::Result<()> {
     write(&directory.join("python.wit"), WORLD)?;
     write(&directory.join("deps/charm/charm.wit"), CONTRACT)
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The names of files below a directory of this repository.
+    /// Returns the paths of the sources below a directory of this repository.
     fn names(root: &str, parts: &[&str]) -> BTreeSet<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
         let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! `componentize-py`, which holds the interpreter that charms get: one exact version, fetched through pip into a cache of
-//! its own, whole or not at all.
+//! `componentize-py`, which holds the CPython of all Python charms. pip installs one pinned version in a cache, at once
+//! or not at all.
 
 use std::{
     fs::{self, File},
@@ -9,11 +9,11 @@ use std::{
 
 use crate::{PythonError, python::Python};
 
-/// Name and version. Its CPython is the one that all Python charms run on, so a change of it is a change of theirs.
+/// The name and version. A new version changes the CPython of all Python charms.
 pub(crate) const COMPONENTIZE: &str = "componentize-py==0.25.1";
 
-/// The same with the digests of its wheels, for pip: what an index answers otherwise is not taken. Those of Linux (x86-64 and
-/// 64-bit ARM), macOS (ARM and x86-64) and Windows.
+/// The requirement for pip with the digests of the wheels, so that pip refuses any other file: Linux (x86-64 and 64-bit
+/// ARM), macOS (ARM and x86-64) and Windows.
 const REQUIREMENT: &str = "componentize-py==0.25.1 \
     --hash=sha256:8623cd8cab8453cb0cd8bf03f3c7103420d06f2f3d360186a280a70a1ca5e89f \
     --hash=sha256:7b6a87c520358166843af0daa86d2312d7af4cbcbbf1e598951085cf7f2991ca \
@@ -21,7 +21,7 @@ const REQUIREMENT: &str = "componentize-py==0.25.1 \
     --hash=sha256:65fbc4a94df1de8acf7da50a1f5ed1711230188844e53e6332d99029be4e0afa \
     --hash=sha256:c7fd552fb0849858b0c1e8981543ed5dff4b0cc1597a8ea0bc26a495786dc0c6\n";
 
-/// Where tools are kept.
+/// The cache of tools.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     cache: PathBuf,
@@ -32,18 +32,18 @@ impl Tools {
         Self { cache: cache.join("python") }
     }
 
-    /// Where `componentize-py` is, if it is there.
+    /// Returns the directory of `componentize-py` if it is in the cache.
     pub(crate) fn present(&self) -> Option<PathBuf> {
         Some(self.place()).filter(|place| place.is_dir())
     }
 
-    /// Fetches it, unless somebody else just did. It appears when it is complete.
+    /// Fetches `componentize-py` unless it is in the cache. The directory gets its name when it is complete.
     pub(crate) fn fetch(&self, python: &Python) -> Result<PathBuf, PythonError> {
         let place = self.place();
         let failed = |source| PythonError::Io { path: self.cache.clone(), source };
         fs::create_dir_all(&self.cache).map_err(failed)?;
         let lock = File::create(self.cache.join("lock")).map_err(failed)?;
-        // Until it is dropped: whoever comes second waits, and finds what the first has fetched.
+        // The lock ends when it is dropped. A second process waits, and finds the fetched tool.
         lock.lock().map_err(failed)?;
         if place.is_dir() {
             return Ok(place);
@@ -76,7 +76,7 @@ impl Tools {
 fn publish(from: &Path, to: &Path) -> io::Result<()> {
     let moved = fs::rename(from, to);
     if moved.is_err() {
-        // The error of moving is the one to tell.
+        // The error of moving describes the failure.
         let _ = fs::remove_dir_all(from);
     }
     moved

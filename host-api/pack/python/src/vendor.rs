@@ -1,4 +1,4 @@
-//! What `periapt_packing` does with the packer's Python: it fetches dependencies and checks sources.
+//! Calls of `periapt_packing`, which installs dependencies and checks sources.
 
 use std::{
     ffi::OsString,
@@ -12,41 +12,40 @@ use serde_json::Value;
 
 use crate::{Choices, Finding, PythonError, choices::Repositories, parts::Required, python::Python};
 
-/// The exit code of `periapt_packing` where it met its bound of memory.
+/// The exit code of `periapt_packing` when it exceeds its limit of memory.
 const OUT_OF_MEMORY: i32 = 3;
 
-/// What came of fetching dependencies.
+/// The result of installing dependencies.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Vendored {
     error: Option<String>,
-    /// Whether that is because an index could not be asked.
+    /// True if the cause is an index that does not answer.
     #[serde(default)]
     unreachable: bool,
-    /// Files in native code that were taken out, as the check of sources reads them.
+    /// The native extension modules that were removed, as JSON for the check of sources.
     #[serde(default)]
     pub(crate) native: Value,
-    /// What was brought in, as NAME==VERSION.
+    /// The installed packages, as NAME==VERSION.
     #[serde(default)]
     pub(crate) packages: Vec<String>,
-    /// What was not brought in.
+    /// Findings about packages that were not installed.
     #[serde(default)]
     pub(crate) findings: Vec<Finding>,
 }
 
-/// The package, where it was written to.
+/// The package `periapt_packing` on disk.
 #[derive(Debug)]
 pub(crate) struct Packing<'a> {
     pub(crate) python: &'a Python,
     /// The directories that hold `periapt_packing` and `periapt_ops`.
     pub(crate) packages: [&'a Path; 2],
-    /// Directories with wheels of native code that was built for the sandbox.
+    /// Directories with wheels of native code for the sandbox.
     pub(crate) wheels: &'a [PathBuf],
 }
 
 impl Packing<'_> {
-    /// Brings what a charm requires, as its parts say, into a directory; answers what that is. `repository` is what nothing of
-    /// it may lead out of.
+    /// Installs a charm's dependencies in `target`, by its parts. The charm's paths must not lead out of `repository`.
     pub(crate) fn vendor(
         &self,
         charm: &Path,
@@ -71,8 +70,8 @@ impl Packing<'_> {
         }
     }
 
-    /// What cannot work in a charm's sources, by file and line; `native` is a file with what was taken out, `original` the
-    /// author's own directory.
+    /// Checks a charm's sources. `native` is a file with the removed extension modules, `original` the author's own
+    /// directory.
     pub(crate) fn check(
         &self,
         charm: &Path,
@@ -88,7 +87,7 @@ impl Packing<'_> {
         verb: &str,
         arguments: &[OsString],
     ) -> Result<T, PythonError> {
-        // Directories of our own making: no name of theirs holds what separates them.
+        // The packer made these paths, so they contain no separator.
         let path = std::env::join_paths(self.packages).unwrap_or_default();
         let done = self.python.output(
             self.python.module("periapt_packing").env("PYTHONPATH", path).arg(verb).args(arguments),

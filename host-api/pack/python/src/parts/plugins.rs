@@ -1,4 +1,4 @@
-//! What charmcraft's plugins for Python bring in, in their own words.
+//! The options of charmcraft's plugins for Python.
 
 use std::ffi::OsString;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{PROGRAM, Reader, is_plain};
 use crate::Severity;
 
-/// What builds packages, and is no dependency of a charm's.
+/// Build tools, which are no dependencies of a charm.
 const BUILDERS: [&str; 4] = ["pip", "setuptools", "wheel", "setuptools-scm"];
 
-/// Keys of plugins that are honoured, or mean nothing here: programs of packages are not brought in.
+/// Supported options of plugins, and options without effect here, such as those about programs of packages.
 const KNOWN: [&str; 16] = [
     "charm-entrypoint",
     "charm-requirements",
@@ -30,45 +30,45 @@ const KNOWN: [&str; 16] = [
     "uv-keep-bins",
 ];
 
-/// What parts require.
+/// The dependencies that parts declare.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Required {
-    /// Files of requirements in the place of requirements.txt; none: what there is by default.
+    /// Files of requirements that replace requirements.txt; empty means the default.
     pub(super) files: Vec<String>,
-    /// Files that say which versions may be taken.
+    /// Files with version constraints.
     pub(super) constraints: Vec<String>,
-    /// Packages besides.
+    /// Additional packages.
     pub(super) packages: Vec<String>,
-    /// Groups and extras of pyproject.toml; a plugin that reads nothing else is why these are some.
+    /// The choice of groups and extras of pyproject.toml. `None` without a plugin that reads that file alone.
     pub(super) project: Option<Project>,
-    /// Whether what charms' libraries say that they require is brought in.
+    /// The treatment of dependencies that charm libraries declare.
     pub(super) libraries: Libraries,
 }
 
-/// What of pyproject.toml is brought in, beside its dependencies.
+/// The groups and extras of pyproject.toml that are installed beside its dependencies.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Project {
     pub(super) groups: Vec<String>,
     pub(super) extras: Vec<String>,
-    /// Groups that stay out.
+    /// Excluded groups.
     pub(super) without: Vec<String>,
-    /// Groups that alone are brought in, if there are any; `main` is what stands in none.
+    /// The only groups to install, if not empty; `main` means the dependencies outside of groups.
     pub(super) only: Vec<String>,
 }
 
-/// What charms' libraries say in `PYDEPS`.
+/// The treatment of `PYDEPS` in charm libraries.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Libraries {
-    /// Another plugin than `charm` reads it not.
+    /// Ignored, like by charmcraft's plugins other than `charm`.
     Alone,
-    /// It is required.
+    /// Installed.
     #[default]
     WithTheirs,
 }
 
 impl Required {
-    /// The same as arguments of `periapt_packing vendor`. Each is one word, since what a part says may begin as an
-    /// option does.
+    /// Returns the arguments for `periapt_packing vendor`. Option and value are one argument, because a value from
+    /// charmcraft.yaml may look like an option.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let many = |option: &str, values: &[String]| -> Vec<OsString> {
             values.iter().map(|value| format!("--{option}={value}").into()).collect()
@@ -109,7 +109,7 @@ impl Reader<'_> {
         self.packages("python-packages");
     }
 
-    /// Plugins that read pyproject.toml alone.
+    /// Reads a part of the plugins `poetry` and `uv`, which use pyproject.toml alone.
     pub(super) fn project(&mut self) {
         let groups = [self.strings("poetry-with"), self.strings("uv-groups")].concat();
         let without = self.strings("poetry-without");
@@ -122,7 +122,7 @@ impl Reader<'_> {
         project.only.extend(exported.only);
     }
 
-    /// What arguments of `poetry export` ask for.
+    /// Parses the arguments of `poetry export`.
     fn exported(&mut self) -> Project {
         const KEY: &str = "poetry-export-extra-args";
         let mut exported = Project::default();
@@ -132,7 +132,7 @@ impl Reader<'_> {
                 Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
                 None => (word, None),
             };
-            // How a file of requirements is written means nothing here.
+            // These options only concern the format of requirements files.
             if option.starts_with("--without-") || option == "--with-credentials" {
                 continue;
             }
@@ -157,7 +157,7 @@ impl Reader<'_> {
         exported
     }
 
-    /// Tells of keys that these plugins have and that are not done here.
+    /// Warns about unsupported options of these plugins.
     pub(super) fn others(&mut self) {
         let of_plugins = |key: &&String| {
             let prefixes = ["charm-", "python-", "poetry-", "uv-"];
@@ -174,7 +174,7 @@ impl Reader<'_> {
         self.parts.required.files.extend(files);
     }
 
-    /// Files of the charm's that a key names.
+    /// Returns the files of the charm that a key lists, and reports paths that lead out.
     fn plain(&mut self, key: &str) -> Vec<String> {
         let (plain, others): (Vec<_>, Vec<_>) =
             self.strings(key).into_iter().partition(|file| is_plain(file));

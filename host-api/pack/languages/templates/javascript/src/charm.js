@@ -3,7 +3,7 @@
 
 import { active, blocked, on } from "@periapt/charm";
 
-/** What is to be said. @param {import("@periapt/charm").Unit} unit */
+/** Returns the greeting; blocks the unit if it is empty. @param {import("@periapt/charm").Unit} unit */
 function greeting(unit) {
   const { greeting } = unit.config;
   if (!greeting) throw blocked("option greeting is empty");

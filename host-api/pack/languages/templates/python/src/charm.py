@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""{name}: says what it is told to."""
+"""{name}: sets its greeting as its status."""
 
 import ops
 
