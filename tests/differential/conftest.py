@@ -20,7 +20,7 @@ GUESTS = Path(os.environ.get("PERIAPT_GUESTS", ROOT / "target/guests"))
 
 sys.path.insert(0, str(CHARM / "src"))
 
-# The same examples each time, unless more are asked for: what fails today must not be green tomorrow by chance.
+# The same examples in each run by default: a failure must not disappear by chance.
 settings.register_profile(
     "worlds",
     max_examples=int(os.environ.get("PERIAPT_DIFFERENTIAL", "25")),
@@ -28,7 +28,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     print_blob=True,
-    # A process for each hook makes shrinking dear: whoever hunts a failure turns it on.
+    # Shrinking is expensive with a process for each hook. Turn it on to study a failure.
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

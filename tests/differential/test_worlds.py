@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ops.testing import Context
 from periapt_scenario import Bench
 
-#: How many events one after the other.
+#: The number of consecutive events.
 EVENTS = 3
 
 
@@ -37,7 +37,7 @@ def test_three_worlds_agree(data: Any, sandbox: Bench, native: Bench) -> None:
 
 @pytest.mark.parametrize("known", triage.KNOWN, ids=lambda known: known.reason)
 def test_what_is_triaged_still_differs(known: triage.Known, sandbox: Bench, native: Bench) -> None:
-    """Both of ours agree, and Scenario does not: else the entry is to go."""
+    """The process and the sandbox agree, and Scenario differs. Otherwise the entry must be removed."""
     event, state = known.example(Context(ProbeCharm))
     expected = worlds.in_scenario(event, state, {}).shown
     ours = worlds.in_bench(sandbox, event, state, {}).shown

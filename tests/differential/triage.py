@@ -15,7 +15,7 @@ from charm import ProbeCharm
 from ops.testing import Context, PeerRelation, Relation, Secret, State
 from scenario.state import _Event
 
-#: Steps that need to be the owner of a secret.
+#: Steps that only the owner of a secret may make.
 MANAGES = ("secret-set", "secret-info", "secret-grant", "secret-revoke", "secret-remove")
 
 Example = Callable[[Context[ProbeCharm]], tuple[_Event, State]]
@@ -27,7 +27,7 @@ class Known:
 
     reason: str
     applies: Callable[[_Event, State, list[Any]], bool]
-    #: What is not compared: keys of what is shown, and of what the charm said the answers to these steps.
+    #: The parts that are not compared: keys of the result, and the charm's answers to these steps.
     keys: tuple[str, ...]
     steps: tuple[str, ...]
     example: Example
@@ -136,13 +136,13 @@ KNOWN = [
 
 
 def difference(scenario: dict[str, Any], periapt: dict[str, Any]) -> dict[str, Any]:
-    """What differs, as (Scenario's, ours)."""
+    """Returns the differences, as (Scenario's, ours)."""
     keys = scenario.keys() | periapt.keys()
     return {key: (scenario.get(key), periapt.get(key)) for key in keys if scenario.get(key) != periapt.get(key)}
 
 
 def untriaged(scenario: dict[str, Any], periapt: dict[str, Any], event: _Event, state: State) -> dict[str, Any]:
-    """What differs without what is known."""
+    """Returns the differences that are not listed here."""
     steps = _steps(event, state)
     known = [known for known in KNOWN if known.applies(event, state, steps)]
     return difference(_without(scenario, known), _without(periapt, known))

@@ -1,4 +1,4 @@
-"""One hook in each world, and what it left behind in one form."""
+"""One hook in each world, with its effects in one form."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from periapt_scenario import Bench, Sandbox
 from scenario.errors import UncaughtCharmError
 from scenario.state import _Event
 
-#: The version of Juju that Periapt's charms are told.
+#: The version of Juju that Periapt reports to charms.
 JUJU = "3.6.26"
 
 
 @dataclasses.dataclass
 class Left:
-    """What a hook left behind, and the state for the next one."""
+    """The effects of a hook, and the state for the next one."""
 
     shown: dict[str, Any]
     state: State | None
 
 
 def in_scenario(event: _Event, state: State, context: dict[str, Any]) -> Left:
-    """By the framework's own testing library."""
+    """Runs the hook in the framework's own testing library."""
     return _played(_context(context), event, state, Context.run)
 
 
 def in_bench(bench: Bench, event: _Event, state: State, context: dict[str, Any]) -> Left:
-    """By the packed charm, or by a process."""
+    """Runs the hook in the packed charm, or in a process."""
     return _played(_context(context), event, state, Sandbox(bench).run)
 
 
@@ -41,7 +41,7 @@ def _context(options: dict[str, Any]) -> Context[ProbeCharm]:
 
 def _played(ctx: Context[ProbeCharm], event: _Event, state: State, run: Any) -> Left:
     ended, after = "ok", None
-    # Scenario changes secrets of the state that it is given.
+    # Scenario modifies the secrets of its argument.
     event, state = copy.deepcopy((event, state))
     try:
         with ctx:
@@ -75,7 +75,7 @@ def _shown(ctx: Context[ProbeCharm], ended: str, state: State | None) -> dict[st
             relation.id: (_settings(relation.local_unit_data), _settings(relation.local_app_data))
             for relation in state.relations
         },
-        # A label may be there twice, an owner's and a reader's.
+        # An owner's and a reader's label may be equal.
         "secrets": sorted(
             (
                 str(secret.label),
@@ -88,7 +88,7 @@ def _shown(ctx: Context[ProbeCharm], ended: str, state: State | None) -> dict[st
             )
             for secret in state.secrets
         ),
-        # Scenario lists them by their paths, and not in the order in which they are told again.
+        # Scenario sorts deferred events by path, and not by the order of their repetition.
         "deferred": sorted((event.name, event.owner, event.observer) for event in state.deferred),
         "stored": {stored.owner_path: dict(stored.content) for stored in state.stored_states},
     }

@@ -17,13 +17,13 @@ import pytest_jubilant
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# How often statuses are asked for while something is waited for, and how long nothing may take longer than, in seconds.
+# The interval between requests for statuses, and the timeout of each wait, in seconds.
 DELAY = 0.1
 PATIENCE = 90.0
 
 
 def guests() -> pathlib.Path:
-    """Where the components of the repository's charms lie."""
+    """Returns the directory of the components of the repository's charms."""
     return pathlib.Path(os.environ.get('PERIAPT_GUESTS', ROOT / 'target/guests'))
 
 

@@ -18,7 +18,7 @@ BINARY = os.environ.get("PERIAPT_BINARY", "periapt")
 GUESTS = Path(os.environ.get("PERIAPT_GUESTS", ROOT / "target/guests"))
 CACHE = Path(os.environ["PERIAPT_CACHE"])
 
-#: What is installed for each release.
+#: The packages of each release.
 PACKAGES = {
     line.split()[0].removeprefix("ops=="): line.split()
     for line in (HERE / "releases").read_text().splitlines()

@@ -11,18 +11,18 @@ import pytest
 from conftest import BINARY, GUESTS, NEWEST, PACKAGES
 from periapt_scenario import Bench
 
-#: Parts of the charm that need what came with a later release.
+#: Parts of the charm that need a later release.
 SINCE = {
     "do_ports": (2, 1),
     "see_ports": (2, 1),
     "see_the_remote_model": (2, 20),
 }
 
-#: What a release makes of an answer by itself: the release, the hooks (none: all), the part, and what is seen.
+#: Results that differ in a release: the release, the hooks (none: all), the part, and the result.
 OTHERWISE = [
-    # Whatever a secret is refused with, it takes for one that is not there.
+    # It takes any refusal of a secret for a missing secret.
     ("2.0.0", None, "see_a_secret_that_is_denied", "SecretNotFoundError"),
-    # In a relation's hook it trips over another relation that is not there; 3.3 does so no more.
+    # In a relation's hook it fails on another, missing relation; 3.3 does not.
     ("3.0.0", ("changed", "departed"), "see_a_relation_that_is_not_there", "AttributeError"),
 ]
 
@@ -59,7 +59,7 @@ WORLD: dict[str, Any] = {
     "now": "2026-03-04T05:06:07Z",
 }
 
-#: What happens, and what must be seen of it with every release. All else must be as with the newest.
+#: The hooks, with the required results in every release. All other results must equal those of the newest release.
 HOOKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "config": (
         {},
@@ -73,7 +73,7 @@ HOOKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "see_leadership": [True, 2],
         },
     ),
-    # For these and for storage old releases make links in the charm's directory, unless they find the file `dispatch`.
+    # For these and for storage, old releases create links in the charm's directory, unless it has the file `dispatch`.
     "install": ({"event": {"hook": "install"}}, {"see_event": ["InstallEvent", None, None, None, None]}),
     "start": ({"event": {"hook": "start"}}, {"see_event": ["StartEvent", None, None, None, None]}),
     "upgrade": ({"event": {"hook": "upgrade-charm"}}, {"see_event": ["UpgradeCharmEvent", None, None, None, None]}),
@@ -118,7 +118,7 @@ HOOKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What all hooks have: storage and a resource lie on this host."""
+    """The scene of all hooks, with storage and a resource on this host."""
     place = tmp_path_factory.mktemp("world")
     for name in ("data-0", "data-1"):
         (place / name).mkdir()
@@ -128,11 +128,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def left(bench: Bench, world: dict[str, Any], hook: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the charm saw in a hook, and what it left behind."""
+    """Returns the charm's results in a hook, and the hook's effects."""
     tried = bench.try_hook(copy.deepcopy(world | HOOKS[hook][0]))
     lines = [early["log"]["message"] for early in tried["early"] if "log" in early]
     assert tried["outcome"] == "handled", "\n".join(lines)
-    # Of relation hooks the relation stands in front.
+    # The lines of relation hooks start with the relation.
     (seen,) = [line.partition("seen ")[2] for line in lines if "seen {" in line]
     warnings = [line for line in lines if "--looks like" in line]
     statuses = [early for early in tried["early"] if "log" not in early]
@@ -141,9 +141,9 @@ def left(bench: Bench, world: dict[str, Any], hook: str) -> tuple[dict[str, Any]
 
 
 def without(effects: Any, release: str) -> Any:
-    """Effects without what this release cannot ask for, and what ops keeps for itself."""
+    """Returns effects without those that this release does not support, and without ops' own state."""
     shown = copy.deepcopy(effects)
-    # Handles of its own objects, whose number differs; what the charm keeps is seen by `do_keep`.
+    # ops keeps handles of its own objects, whose number differs. `do_keep` shows the charm's own state.
     shown["effects"].pop("state", None)
     if version(release) < SINCE["do_ports"]:
         shown["effects"].pop("ports", None)
@@ -156,7 +156,7 @@ def version(release: str) -> tuple[int, ...]:
 
 @pytest.fixture(scope="session")
 def newest(processes, world):
-    """What the newest release sees and leaves behind, by hook."""
+    """The results and effects of the newest release, by hook."""
     known: dict[str, Any] = {}
 
     def of(hook: str) -> Any:
@@ -206,5 +206,5 @@ def test_the_charm_packed_with_it_sees_and_does_the_same(packed, hook: str, newe
 
 
 def test_the_oldest_release_was_packed() -> None:
-    """Else nothing was tried in the sandbox."""
+    """Otherwise no release was tried in the sandbox."""
     assert Path(GUESTS / f"ops-{list(PACKAGES)[0]}.charm").exists(), "run tools/python releases"

@@ -15,7 +15,7 @@ BINARY = os.environ.get("PERIAPT_BINARY", "periapt")
 GUESTS = Path(os.environ.get("PERIAPT_GUESTS", HERE.parents[1] / "target/guests"))
 CACHE = Path(os.environ["PERIAPT_CACHE"])
 
-#: What is installed for each release of pydantic.
+#: The packages of each release of pydantic.
 PACKAGES = {
     line.split()[0].removeprefix("pydantic=="): line.split()
     for line in (HERE / "releases").read_text().splitlines()
@@ -31,7 +31,7 @@ def test_answers_are_the_same_as_of_a_process(release: str):
 
 
 def natively(release: str) -> list[str]:
-    """What this Python's answers are, in native code."""
+    """Returns the answers of pydantic's native code in this Python."""
     place = CACHE / "python/packages" / "_".join(PACKAGES[release])
     assert place.is_dir(), f"{place} is not there: run tools/python pydantic"
     environment = {**os.environ, "PYTHONPATH": f"{place}:{HERE / 'charm/src'}"}
@@ -42,7 +42,7 @@ def natively(release: str) -> list[str]:
 
 
 def in_the_sandbox(release: str) -> list[str]:
-    """What the answers of a packed charm are, read in parts."""
+    """Returns the answers of a packed charm, read in parts."""
     bench = Bench(GUESTS / f"pydantic-{release}.charm", binary=BINARY)
     try:
         text = ""

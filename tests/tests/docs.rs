@@ -82,7 +82,7 @@ fn every_link_of_every_document_leads_somewhere() {
     assert!(checked > 10, "only {checked} links were found: the search is broken");
 }
 
-/// All Markdown files below a directory of the repository.
+/// Finds all Markdown files below a directory of the repository.
 fn markdown(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
@@ -98,10 +98,10 @@ fn markdown(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// How many columns a line of prose has at most.
+/// The most columns of a line of prose.
 const COLUMNS: usize = 100;
 
-/// Whether a line of prose could be broken before it is too long: at a blank that is neither in code nor in a link.
+/// Returns true if a line of prose has a blank outside of code and links, where it could be broken.
 fn breaks(line: &str) -> bool {
     let text =
         line.trim_start().trim_start_matches(|mark: char| "-*+.)".contains(mark) || mark.is_ascii_digit());
@@ -117,7 +117,7 @@ fn breaks(line: &str) -> bool {
     })
 }
 
-/// The lines of a document that are too long. Tables, headings and code are as wide as they are.
+/// Returns the numbers of the lines of a document that are too long. Tables, headings and code may be wider.
 fn too_long(text: &str) -> Vec<usize> {
     let mut fence = None;
     let mut found = Vec::new();
@@ -195,14 +195,14 @@ fn every_path_that_the_map_names_exists() {
     assert!(checked > 20, "only {checked} paths were found: the search is broken");
 }
 
-/// The files with comments below a directory of the repository.
+/// Finds the files with comments below a directory of the repository.
 fn commented(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_str().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            // Templates become the beginning of a charm elsewhere: what they cite lies beside them there.
+            // A template is copied to other repositories, so its citations refer to its own files.
             if !["target", "templates", "node_modules"].contains(&name) && !name.starts_with('.') {
                 commented(&path, into);
             }
@@ -212,13 +212,14 @@ fn commented(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The comment on a line; none: it has none, or one behind code.
+/// Returns the text of a comment line, or `None` for code.
 fn comment(line: &str) -> Option<&str> {
     let line = line.trim_start();
     line.strip_prefix("//").or_else(|| line.strip_prefix("# "))
 }
 
-/// The documents that a comment names, each with what follows it. The text of a link is none: its target is.
+/// Returns the documents that a comment names, each with the text behind it. Only a link's target counts, not its
+/// text.
 fn cited(comment: &str) -> impl Iterator<Item = (&str, &str)> {
     comment.match_indices(".md").filter_map(|(at, end)| {
         let (before, after) = (comment.get(..at)?, comment.get(at + end.len()..)?);
@@ -288,7 +289,7 @@ fn every_section_and_rule_of_the_hook_model_that_a_comment_cites_is_there() {
     assert!(checked > 100, "only {checked} citations were found: the search is broken");
 }
 
-/// The text of all Rust files below a directory of ours.
+/// Appends the text of all Rust files below a directory.
 fn sources(directory: &Path, into: &mut String) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();

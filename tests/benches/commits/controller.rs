@@ -1,4 +1,4 @@
-//! A controller in this process, on RocksDB and over HTTP/2 on loopback, as an agent finds it.
+//! A controller in this process, with RocksDB and HTTP/2 on loopback, like an agent's controller.
 
 use std::{path::Path, sync::Arc};
 
@@ -19,16 +19,16 @@ use crate::{
     store::{Batches, Recorded},
 };
 
-/// A running controller with the charm `bench`, and an agent that is there.
+/// A running controller with the charm `bench` and a connected agent.
 pub(crate) struct Controller {
     handle: Handle,
     running: JoinHandle<Result<(), RunError>>,
     operator: Client,
     agent: AgentName,
-    /// As long as this is open, the agent is there.
+    /// The agent's stream of assignments. The agent counts as connected while it is open.
     assignments: Mutex<NdJson<AgentAssignments>>,
     charm: Digest,
-    /// What its writer writes.
+    /// The batches that the controller's writer commits.
     pub(crate) batches: Batches,
 }
 
@@ -70,12 +70,12 @@ impl Controller {
         Ok(Self { handle, running, operator, agent, assignments, charm, batches })
     }
 
-    /// A connection of the agent's.
+    /// Connects as the agent.
     pub(crate) fn connect(&self) -> anyhow::Result<Client> {
         client(&self.handle, Identity::Agent(self.agent.clone()))
     }
 
-    /// A new model with units of the charm that see each other in their peer relation.
+    /// Creates a model with units of the charm, which are related by a peer relation.
     pub(crate) async fn model(&self, name: &str, units: u32) -> anyhow::Result<Model> {
         let command = ControllerCommand::add_model(name.parse()?);
         let Answer::Model { uuid } = self.operator.controller_command(command).await? else {
@@ -100,7 +100,7 @@ impl Controller {
         Model::attach(self.connect()?, self.agent.clone(), uuid).await
     }
 
-    /// Waits until all units of a model are the agent's.
+    /// Waits until the agent has all units of a model.
     async fn placed(&self, model: &ModelUuid, units: u32) -> anyhow::Result<()> {
         let mut assignments = self.assignments.lock().await;
         loop {

@@ -1,7 +1,7 @@
-//! What a hook costs with its commit, beside the same hook as a shell script; and how many durable commits there are
-//! in a second, beside the database alone.
+//! Benchmarks of commits: the cost of a hook with its commit, compared with the same hook as a shell script, and the
+//! number of durable commits a second, compared with the bare database.
 //!
-//! Run by `make bench`; docs/performance.md says what the rows mean.
+//! `make bench` runs them; docs/performance.md explains the rows.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 mod controller;
@@ -28,17 +28,18 @@ use shell::Shell;
 use storm::Storm;
 use wall::seconds;
 
-/// Hooks that one sample is the mean of.
+/// The hooks of one sample, which is their mean.
 const SANDBOXED: u32 = 40;
 const SCRIPTS: u32 = 8;
 
-/// Clients that commit at once, and for how long at a time.
+/// The number of concurrent clients, and the duration of a burst.
 const CLIENTS: u32 = 64;
 const BURST: Duration = Duration::from_millis(400);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Runtime::new()?;
-    // Where the build lies there is a disk; the system's temporary directory may be memory, which syncs nothing.
+    // The build directory is on a disk. The system's temporary directory may be in memory, where a sync does
+    // nothing.
     let place = tempfile::Builder::new().prefix("bench-").tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let controller = runtime.block_on(Controller::start(place.path()))?;
 
@@ -74,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(storm.committed() / took)
         },
         || {
-            // Exactly what the writer wrote: the same batches, with the same keys and values, each synced.
+            // The baseline writes the writer's own batches, with the same keys and values, and syncs each.
             let batches = controller.batches.take();
             let took = seconds(|| batches.iter().try_for_each(|batch| bare.write(batch)))?;
             Ok(storm.borrow().committed() / took)

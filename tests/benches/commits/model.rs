@@ -1,4 +1,4 @@
-//! One model as its runner has it: the mirror that hooks read, and the way of their commits.
+//! A model as its runner sees it: the view that hooks read, and the commits of hooks.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use periapt_host_api::{
     view::{Frame, View},
 };
 
-/// What each unit tells the others; the charm reads all of it.
+/// The settings of each unit's bag, all of which the charm reads.
 const TOLD: [(&str, &str); 9] = [
     ("address", "10.152.183.41"),
     ("database", "wordpress"),
@@ -40,7 +40,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Attaches to a model whose units are placed, and lets each enter the peer relation and tell its part.
+    /// Attaches to a model whose units have an agent, enters each unit into the peer relation, and writes its bag.
     pub(crate) async fn attach(client: Client, agent: AgentName, uuid: ModelUuid) -> anyhow::Result<Self> {
         let (answer, _) = client.runner_command(&agent, &uuid, RunnerCommand::Attach).await?;
         let RunnerAnswer::Attached { incarnation } = answer else { bail!("not attached: {answer:?}") };
@@ -73,7 +73,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The hook that is measured, on the newest snapshot.
+    /// Returns the context of the measured hook on the newest view.
     pub(crate) fn context(&self) -> anyhow::Result<HookContext> {
         let inputs = HookInputs {
             view: self.view.clone(),
@@ -89,7 +89,7 @@ impl Model {
         Ok(HookContext::new(inputs)?)
     }
 
-    /// Commits what a hook gathered, with its journal, and waits until the mirror shows it: the next hook reads it.
+    /// Commits a hook's effects with its journal record, and waits until the view shows them for the next hook.
     pub(crate) async fn commit_hook(
         &mut self,
         gathered: Gathered,
@@ -119,13 +119,13 @@ impl Model {
         Ok(journal)
     }
 
-    /// How often the measured hook was committed, as its charm counts.
+    /// Returns the number of commits of the measured hook, as its charm counts them.
     pub(crate) fn counted(&self) -> u32 {
         let own = self.view.bags.values().find(|bag| bag.settings.contains_key("count"));
         own.and_then(|bag| bag.settings.get("count")?.parse().ok()).unwrap_or_default()
     }
 
-    /// A unit's record, as its next commit starts from it.
+    /// Returns a unit's record, from which its next commit starts.
     pub(crate) fn record(&self, unit: &UnitName) -> anyhow::Result<UnitRecord> {
         Ok(self.view.units.get(unit).with_context(|| format!("no unit {unit}"))?.record.clone())
     }
@@ -165,7 +165,7 @@ impl Model {
         self.follow(|view| view.units.get(unit).is_some_and(|unit| unit.record.seq > seq)).await
     }
 
-    /// Applies frames until the mirror is as wanted.
+    /// Applies frames until the view satisfies `wanted`.
     async fn follow(&mut self, wanted: impl Fn(&View) -> bool) -> anyhow::Result<()> {
         while !wanted(&self.view) {
             let frame = self.frames.next().await.context("the watch ended")??;
@@ -175,7 +175,7 @@ impl Model {
     }
 }
 
-/// The time of a call; leases play no part.
+/// Returns the time of a call. The boot time is 0, as no lease is used.
 pub(crate) fn now() -> CallTime {
     CallTime { at: Timestamp::now(), boot_ms: 0 }
 }

@@ -1,4 +1,4 @@
-//! Ours: the hook as a component in the sandbox, and its commit.
+//! The measured side: the hook as a component in the sandbox, and its commit.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Sandboxed {
     journal: Option<JournalRecord>,
 }
 
-/// The world outside of a hook that asks nothing of it.
+/// The services of a hook that uses none of them.
 struct Nothing;
 
 impl HookServices for Nothing {
@@ -77,7 +77,7 @@ impl Sandboxed {
         Ok(())
     }
 
-    /// The last hook's record.
+    /// Returns the last hook's journal record.
     pub(crate) fn journal(&self) -> anyhow::Result<JournalRecord> {
         self.journal.clone().context("no hook has run")
     }

@@ -1,6 +1,6 @@
-//! The baseline of a hook: the same work as a shell script with a process per hook tool.
+//! The baseline of a hook: the same work as a shell script, with a process for each hook tool.
 //!
-//! What the script asked for is committed as ours is.
+//! The script's effects are committed in the same way.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! The store of the controller under test, which remembers what is written to it.
+//! A store that records the batches written to it.
 
 use std::{
     path::PathBuf,
@@ -11,17 +11,17 @@ use periapt_host_api::{Revision, StoreId};
 use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
-/// The batches that were committed since [`Batches::record`]; none is kept before.
+/// The batches committed since [`Batches::record`]; none are kept before the first call.
 #[derive(Clone, Default)]
 pub(crate) struct Batches(Arc<Mutex<Option<Vec<Batch>>>>);
 
 impl Batches {
-    /// Forgets all, and keeps what comes.
+    /// Clears the record and starts recording.
     pub(crate) fn record(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
     }
 
-    /// What came; nothing more is kept.
+    /// Returns the recorded batches and stops recording.
     pub(crate) fn take(&self) -> Vec<Batch> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
@@ -33,7 +33,7 @@ impl Batches {
     }
 }
 
-/// Opens a RocksDB store in a directory.
+/// A factory of recording RocksDB stores in a directory.
 pub(crate) struct Recorded {
     pub(crate) directory: PathBuf,
     pub(crate) batches: Batches,

@@ -1,4 +1,4 @@
-//! Many clients, each with a connection and a unit of its own, that commit hooks one after the other.
+//! Concurrent clients, each with its own connection and unit, that commit one hook after the other.
 
 use std::time::{Duration, Instant};
 
@@ -19,19 +19,19 @@ pub(crate) struct Storm {
     committed: u32,
 }
 
-/// One client.
+/// A client of one unit.
 struct Committer {
     client: Client,
     agent: AgentName,
     model: ModelUuid,
     unit: UnitName,
     relation: RelationId,
-    /// What it commits next.
+    /// The client's next commit.
     next: UnitCommit,
 }
 
 impl Storm {
-    /// A client per unit of the model. All commits carry this record of a hook.
+    /// Creates a client for each unit of the model. All commits carry the same journal record.
     pub(crate) fn new(
         controller: &Controller,
         model: Model,
@@ -66,7 +66,7 @@ impl Storm {
         Ok(Self { clients: clients.collect::<anyhow::Result<_>>()?, committed: 0 })
     }
 
-    /// All clients commit for a while; then each waits for its last answer.
+    /// Lets all clients commit for a while, and waits for their last answers.
     pub(crate) async fn burst(&mut self, lasting: Duration) -> anyhow::Result<()> {
         let until = Instant::now() + lasting;
         let mut running = JoinSet::new();
@@ -89,7 +89,7 @@ impl Storm {
         Ok(())
     }
 
-    /// How many commits the last burst was.
+    /// Returns the number of commits in the last burst.
     pub(crate) fn committed(&self) -> f64 {
         f64::from(self.committed)
     }

@@ -1,7 +1,7 @@
-//! A hook tool as a process: says its name and arguments over a socket, and prints what it is answered.
+//! A hook tool as a process: it sends its name and arguments over a socket, and prints the answer.
 //!
-//! It is what a hook that is a shell script calls, under the name of each tool; as small as such a program gets, so
-//! that what is measured is the way and not the tool.
+//! The shell script calls it under each tool's name. The program is as small as possible, so that the benchmark
+//! measures the call and not the tool.
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use std::{
 };
 
 fn main() -> ExitCode {
-    // Without the socket there is nobody to tell more than that.
+    // Without the socket, the exit code is the only way to report the error.
     run().unwrap_or(ExitCode::from(111))
 }
 

@@ -1,13 +1,13 @@
-//! Figures that mean something on any machine: each is measured beside its baseline, turn by turn in the same run.
+//! Relative figures, which mean the same on any machine: each run measures both sides by turns.
 //!
-//! Every benchmark includes this file, measures, and prints its rows; `tools/bench` makes one table of them.
+//! Every benchmark includes this file and prints its rows, of which `tools/bench` makes one table.
 
 use std::error::Error;
 
-/// What a measurement answers: one sample, in the figure's unit.
+/// One sample, in the figure's unit.
 pub(crate) type Sample = Result<f64, Box<dyn Error>>;
 
-/// A figure: what is measured, in which unit, and how many samples are taken of either side.
+/// A figure: its name, its unit, and the number of samples of each side.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
@@ -15,10 +15,10 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Takes samples of ours and of the baseline by turns, and prints the row: name, unit, the median of each, the
-    /// ratio of these, and the quartiles of the ratios of neighbouring samples, with tabs between them.
+    /// Takes samples of both sides by turns and prints the row, with tabs between the fields: name, unit, both
+    /// medians, their ratio, and the quartiles of the ratios of neighbouring samples.
     ///
-    /// The first round warms up caches and does not count.
+    /// The first round only warms up caches.
     pub(crate) fn measure(
         &self,
         mut ours: impl FnMut() -> Sample,
@@ -41,7 +41,7 @@ impl Figure {
     }
 }
 
-/// The value below which a part of all lies.
+/// Returns a quantile; `part` is between 0 and 1.
 fn quantile(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

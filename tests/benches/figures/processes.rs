@@ -1,5 +1,5 @@
-//! Hook tools as processes, for baselines: each asks over a unix socket, and is answered by the same implementation of the
-//! tools from the same snapshot. Only how a charm's code runs and asks is another.
+//! Hook tools as processes, for baselines. They ask over a unix socket; the same implementation of the tools answers
+//! from the same view. The sides differ only in how charms run and call tools.
 
 use std::{
     io::{Read as _, Write as _},
@@ -18,18 +18,18 @@ use periapt_hook::{CallAnswer, CallTime, HookContext};
 use periapt_host_api::Timestamp;
 use tempfile::TempDir;
 
-/// A socket, and a directory of tools that ask it.
+/// A socket, and a directory of tools that call it.
 pub(crate) struct Processes {
     socket: PathBuf,
     tools: PathBuf,
-    /// The hook that runs, for the thread that answers.
+    /// The context of the running hook, shared with the answering thread.
     current: Arc<Mutex<Option<HookContext>>>,
     _place: TempDir,
 }
 
 impl Processes {
     pub(crate) fn new(names: impl IntoIterator<Item = &'static str>) -> anyhow::Result<Self> {
-        // A socket's path must be short.
+        // The path of a socket must be short.
         let place = tempfile::Builder::new().prefix("periapt-bench-").tempdir()?;
         let tools = place.path().join("tools");
         std::fs::create_dir(&tools)?;
@@ -40,17 +40,17 @@ impl Processes {
         let listener = UnixListener::bind(&socket)?;
         let current = Arc::new(Mutex::new(None));
         let answering = Arc::clone(&current);
-        // It ends with the process.
+        // The thread ends with the process.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A tool that hung up fails its hook.
+                // A tool that hangs up makes its hook fail.
                 let _ = answer(stream, &answering);
             }
         });
         Ok(Self { socket, tools, current, _place: place })
     }
 
-    /// Runs a program as a hook with nothing but the hook's environment, and gives the context back when it has succeeded.
+    /// Runs a program as a hook, with only the hook's environment, and returns the hook's context after success.
     pub(crate) fn run(&self, context: HookContext, program: &mut Command) -> anyhow::Result<HookContext> {
         let path = format!("{}:/usr/bin:/bin", self.tools.display());
         program.env("PATH", path).env("HOOK_SOCKET", &self.socket);
@@ -66,7 +66,7 @@ impl Processes {
     }
 }
 
-/// Answers one tool: its words come with a 0 after each; its exit code goes back, and what it prints.
+/// Answers one call: the words arrive with a 0 byte after each; the answer is the exit code and the output.
 fn answer(mut stream: UnixStream, current: &Mutex<Option<HookContext>>) -> anyhow::Result<()> {
     let mut request = Vec::new();
     stream.read_to_end(&mut request)?;
@@ -77,7 +77,7 @@ fn answer(mut stream: UnixStream, current: &Mutex<Option<HookContext>>) -> anyho
     let arguments: Vec<String> = words.collect();
     let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
     let context = current.as_mut().context("no hook runs")?;
-    // Leases play no part.
+    // The boot time is 0, as no lease is used.
     let now = CallTime { at: Timestamp::now(), boot_ms: 0 };
     let (code, printed) = match context.run_tool(now, name, &arguments, None) {
         CallAnswer::Ready(output) if output.exit_code == 0 => (0, output.stdout),

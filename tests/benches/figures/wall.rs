@@ -1,8 +1,8 @@
-//! Time on the wall.
+//! Wall-clock time.
 
 use std::{error::Error, time::Instant};
 
-/// How long something took, in seconds.
+/// Returns the duration of a call, in seconds.
 pub(crate) fn seconds<E: Into<Box<dyn Error>>>(
     act: impl FnOnce() -> Result<(), E>,
 ) -> Result<f64, Box<dyn Error>> {

@@ -1,7 +1,7 @@
-//! Charms that nobody has yet: charms of this repository whose components differ in a few bytes that no engine runs.
+//! New charms: copies of charms of this repository, each with a custom section of its own in its component.
 //!
-//! Their memory images and files are those of the charms that they were made of, and nothing of the components beside the
-//! modules that all Python charms share is known to be equal: digests differ, and with them each compiled component.
+//! The copies share memory images, files and the modules of Python with their originals. Digests differ, so an agent
+//! compiles each component anew.
 
 use std::{
     fs::{self, File},
@@ -20,7 +20,7 @@ pub(crate) struct Archives {
 }
 
 impl Archives {
-    /// Of these charms in turn.
+    /// Creates a generator that copies these charms by turns.
     pub(crate) fn of<const N: usize>(names: [&str; N], directory: &Path) -> anyhow::Result<Self> {
         let mut bases = Vec::new();
         for name in names {
@@ -31,13 +31,13 @@ impl Archives {
         Ok(Self { bases, directory: directory.to_owned(), made: 0 })
     }
 
-    /// Another one.
+    /// Packs the next copy and returns its path.
     pub(crate) fn next(&mut self) -> anyhow::Result<PathBuf> {
         let base = self.bases.get(self.made % self.bases.len().max(1)).context("a charm")?;
         self.made += 1;
         let place = self.directory.join(format!("{}.charm", self.made));
         let mut zip = ZipWriter::new(File::create(&place)?);
-        // As archives are packed.
+        // The compression that packing uses.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .compression_level(Some(6));
@@ -53,7 +53,7 @@ impl Archives {
     }
 }
 
-/// A custom section: its id, its length, and a name of eight bytes.
+/// Returns a custom section: its id, its length, and a name of eight bytes.
 fn section(number: usize) -> Vec<u8> {
     let name = format!("{:08}", number % 100_000_000);
     [&[0, 9, 8], name.as_bytes()].concat()

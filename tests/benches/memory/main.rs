@@ -1,7 +1,7 @@
-//! What charms in Python hold: memory of runner, keeper and controller, and their disk, in all and per charm.
+//! Memory and disk of charms in Python: of runner, keeper and controller, in total and per charm.
 //!
-//! Run by `tools/bench memory`; docs/performance.md says what the rows mean. `PERIAPT_BENCH_CHARMS` is how many charms there
-//! are, `PERIAPT_BENCH_UNITS` how many units one of them gets beside its first.
+//! Run by `tools/bench memory`; docs/performance.md explains the rows. `PERIAPT_BENCH_CHARMS` is the number of charms,
+//! `PERIAPT_BENCH_UNITS` the number of additional units of one of them.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 mod archives;
@@ -20,10 +20,10 @@ use serde_json::Value;
 const CHARMS: usize = 12;
 const UNITS: usize = 20;
 
-/// How long what is idle may keep its memory before the third row: less than the minute after which an idle runner ends.
+/// The idle time before the third row: shorter than the minute after which an idle runner ends.
 const RESTED: Duration = Duration::from_secs(45);
 
-/// How long everything may take to settle.
+/// The timeout of each wait.
 const SETTLED: Duration = Duration::from_secs(600);
 
 fn main() -> anyhow::Result<()> {
@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
     let periapt = Installation::below(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
     periapt.ok(["add-model", "test"])?;
-    // What all charms share is compiled and in place before the first row.
+    // The modules that all charms share are compiled before the first row.
     let mut archives = archives::Archives::of(["python-portal", "python-accounts"], periapt.path())?;
     deploy(&periapt, &archives.next()?, "first")?;
     settle(&periapt, 1)?;
@@ -80,11 +80,11 @@ fn number(variable: &str, usual: usize) -> anyhow::Result<usize> {
 fn deploy(periapt: &Installation, archive: &Path, application: &str) -> anyhow::Result<()> {
     let archive = archive.to_str().context("the archive's path")?;
     periapt.ok(["deploy", archive, application])?;
-    // The controller has it; the bench's own copy is not to count.
+    // The controller has the archive; this copy must not count as disk space.
     Ok(std::fs::remove_file(archive)?)
 }
 
-/// Waits until so many units have nothing to do.
+/// Waits until this many units are idle.
 fn settle(periapt: &Installation, units: usize) -> anyhow::Result<()> {
     let began = Instant::now();
     loop {
@@ -104,7 +104,7 @@ fn idle(status: &Value) -> usize {
     units.filter(|unit| unit.pointer("/juju-status/current").is_some_and(|current| current == "idle")).count()
 }
 
-/// What is held after all charms but one had nothing to do for a while. That one keeps the runner from ending.
+/// Measures memory after all charms except one were idle for a while. The hooks of that one keep the runner alive.
 fn rest(periapt: &Installation) -> anyhow::Result<Held> {
     let began = Instant::now();
     let mut number = 0;
@@ -116,7 +116,7 @@ fn rest(periapt: &Installation) -> anyhow::Result<Held> {
     Held::by(periapt)
 }
 
-/// What lies on the disk, in bytes.
+/// The disk space that agent and controller use, in bytes.
 struct Disk {
     agent: u64,
     controller: u64,

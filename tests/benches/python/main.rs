@@ -1,6 +1,6 @@
-//! What a hook of a charm on the ops framework costs in the sandbox, beside the same hook in a process of its own.
+//! A benchmark of a hook on the ops framework: CPU time in the sandbox, compared with a process per hook.
 //!
-//! Run by `make bench`; docs/performance.md says what the row means.
+//! `make bench` runs it; docs/performance.md explains the row.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 mod cpu;
@@ -18,11 +18,11 @@ use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
 use figures::Figure;
 use native::Native;
 
-/// Hooks that one sample is the mean of.
+/// The hooks of one sample, which is their mean.
 const SANDBOXED: u32 = 40;
 const PROCESSES: u32 = 4;
 
-/// What both sides run: a hook of the consumer in its ordinary state, related, with an account and its secret.
+/// The scene of both sides: a hook of the consumer in normal operation, related, with an account and its secret.
 const SCENE: &str = include_str!("scene.json");
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! The baseline: the same charm as Juju runs it, a Python of its own for each hook, and a process for each tool.
+//! The baseline: the same charm as under Juju, with a Python process for each hook and each tool.
 
 use std::{
     env, fs,
@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 use crate::processes::Processes;
 
-/// The variable that names a Python with ops, installed as for a charm on Juju: compiled, and with libyaml.
+/// The environment variable with the path of a Python that has ops installed as for a charm on Juju: compiled,
+/// and with libyaml.
 const PYTHON: &str = "PERIAPT_BENCH_PYTHON";
 
 pub(crate) struct Native {
@@ -28,7 +29,7 @@ impl Native {
         let processes = Processes::new(hook_tools().map(|tool| tool.name))?;
         let charm = tempfile::tempdir()?;
         for (path, content) in Archive::read(archive)?.files() {
-            // Its dependencies are those of that Python.
+            // The given Python has the charm's dependencies.
             if path.starts_with("venv/") || path.ends_with(".wasm") {
                 continue;
             }

@@ -1,27 +1,27 @@
-//! The CPU time that an installation's processes have taken.
+//! The CPU time of an installation's processes.
 
 use std::{fs, ops};
 
 use periapt_tests::{Installation, Part, parts};
 
-/// The kernel's unit of CPU time, in seconds: 100 Hz on every Linux that users see.
+/// The kernel's unit of CPU time, in seconds: 100 Hz on all current Linux systems.
 const TICK: f64 = 0.01;
 
-/// CPU time by part, in seconds.
+/// CPU time of each part, in seconds.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Cpu {
     pub(crate) controller: f64,
     pub(crate) keeper: f64,
-    /// Of runners, also of those that have ended, and of the keeper's helpers.
+    /// The CPU time of runners and of the keeper's helpers, including those that have ended.
     pub(crate) runner: f64,
 }
 
 impl Cpu {
-    /// What the processes have taken since they started.
+    /// Returns the CPU time since the start of the processes.
     pub(crate) fn of(periapt: &Installation) -> anyhow::Result<Self> {
         let mut cpu = Self::default();
         for (pid, part) in parts(periapt)? {
-            // One that ended meanwhile counts with its parent's children.
+            // A process that has just ended counts among its parent's children.
             let Some((own, children)) = times(pid) else { continue };
             match part {
                 Part::Controller => cpu.controller += own + children,
@@ -35,7 +35,7 @@ impl Cpu {
         Ok(cpu)
     }
 
-    /// All of it.
+    /// Returns the sum.
     pub(crate) fn all(&self) -> f64 {
         self.controller + self.keeper + self.runner
     }
@@ -61,10 +61,10 @@ impl ops::AddAssign for Cpu {
     }
 }
 
-/// What a process has taken, and those of its children that have ended.
+/// Returns the CPU time of a process and of its ended children.
 fn times(pid: u32) -> Option<(f64, f64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold spaces; behind it come the state, and ten more fields before the times.
+    // The name may contain spaces. The state and ten more fields stand between it and the times.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut ticks = rest.split_whitespace().skip(11).map(|word| word.parse::<f64>().ok());
     let mut next = || ticks.next()?;

@@ -1,8 +1,9 @@
-//! What a hook costs in models of different sizes: its CPU time in controller, keeper and runner, and what a unit holds.
+//! A benchmark of models of different sizes: the CPU time per hook in controller, keeper and runner, and the memory and
+//! disk space per unit.
 //!
-//! Run by `tools/bench scale`; docs/performance.md says what the rows mean. `PERIAPT_BENCH_SIZES` is how many units a model has,
-//! one size after the other; `PERIAPT_BENCH_MODELS` how many models of one unit stand beside one model of as many;
-//! `PERIAPT_BENCH_RELATED` how large a model may be for its relation to be measured.
+//! Run by `tools/bench scale`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in
+//! units. `PERIAPT_BENCH_MODELS` is a list of numbers of models with one unit, each compared with one model of as many
+//! units. `PERIAPT_BENCH_RELATED` is the largest size with a measured relation.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are its output, and how far it is")]
 
 mod cpu;
@@ -24,16 +25,16 @@ use cpu::Cpu;
 use site::{Site, Taken, is_idle};
 use table::{Row, Size};
 
-/// How many hooks a phase has at least: a small model is measured as often as that takes.
+/// The least number of hooks in a phase. Small models repeat the phase until they have as many.
 const LEAST: usize = 500;
 
-/// How long freed memory may take to be given back: the controller looks every five seconds.
+/// The time to wait for freed memory to return to the system: the controller checks every five seconds.
 const GIVEN_BACK: Duration = Duration::from_secs(12);
 
-/// How long is looked at what units at rest cost.
+/// The duration of the measurement of idle units.
 const AT_REST: Duration = Duration::from_secs(20);
 
-/// The phases, in their order.
+/// The phases, in order.
 const PHASES: [&str; 4] = ["start-up", "configuration", "relation", "removal"];
 
 fn main() -> anyhow::Result<()> {
@@ -54,21 +55,21 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Numbers with spaces between them.
+/// Parses a variable with numbers between spaces, by default `usual`.
 fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
     let text = env::var(variable).unwrap_or_else(|_| usual.to_owned());
     let numbers = text.split_whitespace().map(str::parse).collect::<Result<_, _>>();
     numbers.with_context(|| format!("{variable} must be numbers with spaces between them, not {text:?}"))
 }
 
-/// The four phases in a model of a size, and what its units hold.
+/// Measures the four phases in a model of a size, and the memory and disk space of its units.
 fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size> {
     let site = Site::below(parent)?;
     let mut size = Size { units, phases: [Taken::default(); 4], ..Size::default() };
     for round in 0..LEAST.div_ceil(units) {
         let model = format!("m{round}");
         site.ok(&["add-model", &model])?;
-        // What a runner and a charm cost once is there before anything is measured.
+        // The costs of starting a runner and its first charm come before the measurement.
         site.deploy(&model, "hub", 1)?;
         let models = [model.clone()];
         site.settle(&models, |status| is_idle(status, "hub", 1, "says Hello"))?;
@@ -129,7 +130,7 @@ fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size>
     Ok(size)
 }
 
-/// The bytes that a controller has on the disk.
+/// The disk space of a controller, in bytes.
 struct Disk(u64);
 
 impl Disk {
@@ -139,7 +140,7 @@ impl Disk {
     }
 }
 
-/// Starts some models with some units each.
+/// Measures the start of some models with some units each.
 fn start_up(parent: &Path, models: usize, units: usize) -> anyhow::Result<(Taken, Held)> {
     let site = Site::below(parent)?;
     site.ok(&["add-model", "first"])?;

@@ -1,4 +1,4 @@
-//! An installation that is measured: what is asked of it, and when it has nothing left to do.
+//! The installation under measurement.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,39 +12,39 @@ use serde_json::Value;
 
 use crate::cpu::Cpu;
 
-/// How long one phase may take to settle.
+/// The timeout of each phase.
 const SETTLED: Duration = Duration::from_secs(1_800);
 
-/// What is looked at to see whether processes rest.
+/// The length of a measurement that decides if processes are idle.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// The most CPU time that processes at rest take in a window, in seconds: that of heartbeats.
+/// The most CPU time of idle processes in a window, in seconds; heartbeats take some.
 const REST: f64 = 0.05;
 
-/// A controller and an agent, and an archive to deploy.
+/// A controller and an agent, with an archive to deploy.
 pub(crate) struct Site {
     periapt: Installation,
     archive: PathBuf,
 }
 
-/// What a phase took.
+/// The cost of a phase.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Taken {
-    /// Hooks that ran.
+    /// The number of hooks.
     pub(crate) hooks: u64,
-    /// CPU time, without what looking at the model took.
+    /// The CPU time, without that of status requests.
     pub(crate) cpu: Cpu,
 }
 
 impl Site {
-    /// Bootstraps in a new directory below another.
+    /// Bootstraps a controller in a new directory below `parent`.
     pub(crate) fn below(parent: &Path) -> anyhow::Result<Self> {
         let periapt = Installation::below(parent)?;
         periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
         Ok(Self { archive: parent.join("bench-scale.charm"), periapt })
     }
 
-    /// Makes the charm of `init --language rust`, with two endpoints, and packs it where sites find it.
+    /// Creates the charm of `init --language rust` with two endpoints, and packs it for all sites.
     pub(crate) fn pack(parent: &Path) -> anyhow::Result<()> {
         let periapt = Installation::below(parent)?;
         periapt.ok(["init", "greeter", "--language", "rust"])?;
@@ -56,7 +56,7 @@ impl Site {
         let archive = parent.join("bench-scale.charm");
         let archive = archive.to_str().context("the archive's path")?;
         let mut pack = periapt.command(["pack", "greeter", "-o", archive]);
-        // What holds the build of this benchmark is not waited for, and nothing is built twice.
+        // The packer's cargo gets its own target directory: the lock of this benchmark's build may be held.
         pack.env("CARGO_TARGET_DIR", parent.join("bench-scale-charm"));
         let done = Installation::finished(pack)?;
         ensure!(done.code == Some(0), "the charm cannot be packed: {done:?}");
@@ -72,7 +72,7 @@ impl Site {
         self.periapt.ok(words).map(drop)
     }
 
-    /// Deploys the charm in a model.
+    /// Deploys the charm in a model, with several commands if it has very many units.
     pub(crate) fn deploy(&self, model: &str, application: &str, units: usize) -> anyhow::Result<()> {
         let archive = self.archive.to_str().context("the archive's path")?;
         let first = units.min(MOST_AT_ONCE);
@@ -86,7 +86,7 @@ impl Site {
         Ok(())
     }
 
-    /// Does something, waits until all processes rest and some models are as wanted, and answers what that took.
+    /// Runs an action, waits until all processes are idle and the models satisfy `wanted`, and returns the cost.
     pub(crate) fn measure(
         &self,
         models: &[String],
@@ -100,8 +100,8 @@ impl Site {
         Ok(Taken { hooks: self.hooks(models)? - hooks, cpu: cpu - began })
     }
 
-    /// Waits until all processes rest and some models are as wanted. Answers the CPU time that was taken by then, but for
-    /// looking at the models.
+    /// Waits until all processes are idle and the models satisfy `wanted`. Returns the CPU time up to then, without
+    /// that of status requests.
     pub(crate) fn settle(&self, models: &[String], wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Cpu> {
         let began = Instant::now();
         let mut looking = Cpu::default();
@@ -119,7 +119,7 @@ impl Site {
         }
     }
 
-    /// Waits until all processes rest.
+    /// Waits until all processes are idle.
     fn rest(&self, began: Instant) -> anyhow::Result<Cpu> {
         let mut before = Cpu::of(&self.periapt)?;
         loop {
@@ -133,7 +133,7 @@ impl Site {
         }
     }
 
-    /// How many hooks ran in some models, those of units that are gone included.
+    /// Returns the number of hooks in some models, including those of removed units.
     fn hooks(&self, models: &[String]) -> anyhow::Result<u64> {
         let mut hooks = 0;
         for model in models {
@@ -145,10 +145,10 @@ impl Site {
     }
 }
 
-/// The most units that one command makes.
+/// The most units of one command.
 const MOST_AT_ONCE: usize = 10_000;
 
-/// Whether an application has so many units, all idle, and all with a message.
+/// Returns true if an application has this many units, all idle and with this message.
 pub(crate) fn is_idle(status: &Value, application: &str, units: usize, message: &str) -> bool {
     let found = status.pointer(&format!("/applications/{application}/units")).and_then(Value::as_object);
     let says = |unit: &Value, at: &str, wanted: &str| {

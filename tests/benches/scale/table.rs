@@ -4,19 +4,19 @@ use periapt_tests::Held;
 
 use crate::site::Taken;
 
-/// What a unit holds, in bytes.
+/// The memory and disk space of a unit, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) controller: f64,
     pub(crate) runner: f64,
     pub(crate) disk: f64,
-    /// CPU time of a unit at rest, in seconds a second.
+    /// The CPU time of an idle unit, in seconds per second.
     pub(crate) rest: f64,
-    /// What the controller still holds for each unit when all are removed.
+    /// The controller's memory per unit after the removal of all units.
     pub(crate) removed: f64,
 }
 
-/// A model of a size.
+/// The result for one size of model.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) units: usize,
@@ -24,7 +24,8 @@ pub(crate) struct Size {
     pub(crate) hold: Row,
 }
 
-/// CPU time a hook by size, beside that in the first of the models; then what units hold.
+/// Prints the CPU time per hook by size, with its ratio to the first size, and the memory and disk
+/// space per unit.
 pub(crate) fn sizes(phases: &[&str; 4], sizes: &[Size]) {
     let Some(first) = sizes.first() else { return };
     println!(
@@ -66,12 +67,12 @@ pub(crate) fn sizes(phases: &[&str; 4], sizes: &[Size]) {
     }
 }
 
-/// Milliseconds a hook.
+/// Returns milliseconds per hook.
 fn each(taken: &Taken, seconds: f64) -> f64 {
     seconds * 1_000.0 / taken.hooks as f64
 }
 
-/// One model of many units beside many models of one.
+/// Prints the comparison of one model of many units with many models of one unit.
 pub(crate) fn models(count: usize, one: &(Taken, Held), many: &(Taken, Held)) {
     println!();
     println!(

@@ -14,7 +14,7 @@ fn tool(name: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools").join(name);
     let output = Command::new(script)
         .args(arguments)
-        // What is left out of the binary takes seconds to leave out, and is no matter here.
+        // Stripping takes seconds, and does not matter here.
         .env("PERIAPT_STRIP", "no")
         .stdin(Stdio::null())
         .output()
