@@ -1,7 +1,7 @@
-//! The guest bindings that are kept in the repository, generated from `host-api/wit`.
+//! The generated guest bindings in this repository, made from `host-api/wit`.
 //!
-//! Charms are built without the generator and its macro stack, which is half of a guest's first build: each SDK
-//! carries its bindings as source files. This crate makes those files, and its test says when one of them is stale.
+//! The SDKs carry their bindings as source files, so that charms build without the generator and its macros, which
+//! would take half of a guest's first build. A test of this crate refuses stale files.
 
 mod typescript;
 
@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 use wit_bindgen_core::wit_parser::{Resolve, WorldId};
 use wit_bindgen_core::{Files, WorldGenerator};
 
-/// One generated file: where it lies, relative to the repository's root, and what should be in it.
+/// One generated file.
 #[derive(Debug)]
 pub struct Generated {
-    /// Path below the repository's root.
+    /// The path from the repository's root.
     pub path: PathBuf,
-    /// The file's whole content.
+    /// The whole content.
     pub content: Vec<u8>,
 }
 
-/// Generates every file, without writing any.
+/// Generates all files in memory.
 ///
 /// # Errors
 ///
-/// When a WIT file cannot be read or is invalid.
+/// An error for a WIT file that is missing or invalid.
 pub fn generate(root: &Path) -> Result<Vec<Generated>> {
     let mut all = rust(root)?;
     all.extend(c(root)?);
@@ -31,7 +31,7 @@ pub fn generate(root: &Path) -> Result<Vec<Generated>> {
     Ok(all)
 }
 
-/// The SDK's bindings of the whole world.
+/// Generates the SDK's bindings of the whole world.
 fn rust(root: &Path) -> Result<Vec<Generated>> {
     let (mut resolve, package) = contract(root)?;
     let world = resolve.select_world(&[package], Some("charm"))?;
@@ -49,7 +49,7 @@ fn rust(root: &Path) -> Result<Vec<Generated>> {
     Ok(placed(files, |_| PathBuf::from("host-api/sdk/rust/src/bindings.rs")))
 }
 
-/// The bindings of the SDK for C.
+/// Generates the bindings of the SDK for C.
 fn c(root: &Path) -> Result<Vec<Generated>> {
     let (mut resolve, package) = contract(root)?;
     let world = resolve.select_world(&[package], Some("charm"))?;
@@ -58,7 +58,7 @@ fn c(root: &Path) -> Result<Vec<Generated>> {
     Ok(placed(files, |name| Path::new("host-api/sdk/c/bindings").join(name)))
 }
 
-/// The declarations that the SDK for JavaScript is checked against.
+/// Generates the declarations against which the SDK for JavaScript is checked.
 fn typescript(root: &Path) -> Result<Generated> {
     let (resolve, package) = contract(root)?;
     let world = resolve.select_world(&[package], Some("charm"))?;

@@ -1,5 +1,5 @@
-//! The contract as TypeScript declarations: a module for each interface, in the shapes that `componentize-qjs` gives to
-//! values. The SDK for JavaScript is checked against them.
+//! The contract as TypeScript declarations for the checks of the SDK for JavaScript: a module for each interface, with
+//! the value types of `componentize-qjs`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use wit_bindgen_core::wit_parser::{
 
 const HEAD: &str = "// Generated from host-api/wit by `cargo run -p periapt-bindings`. DO NOT EDIT!\n";
 
-/// All interfaces that a world imports.
+/// Returns the declarations of all interfaces that a world imports.
 pub(crate) fn declarations(resolve: &Resolve, world: WorldId) -> Result<String> {
     let mut text = HEAD.to_owned();
     let world = resolve.worlds.get(world).context("the world")?;
@@ -34,7 +34,7 @@ impl Module<'_> {
         let mut text = String::new();
         for (name, id) in &interface.types {
             let definition = self.resolve.types.get(*id).context("a type")?;
-            // What is used from elsewhere is named there.
+            // Types of other interfaces are declared there.
             if !matches!(definition.kind, TypeDefKind::Type(Type::Id(_))) {
                 document(&mut text, &definition.docs)?;
                 writeln!(text, "  export type {} = {};", pascal(name), self.structure(*id)?)?;
@@ -42,7 +42,7 @@ impl Module<'_> {
         }
         for (name, function) in &interface.functions {
             document(&mut text, &function.docs)?;
-            // `delete` and the like are names that a module can export, and not declare.
+            // A module can export reserved words such as `delete`, but not declare them.
             let own = camel(name);
             let declared = if is_reserved(&own) { format!("{own}_") } else { own.clone() };
             writeln!(
@@ -58,7 +58,7 @@ impl Module<'_> {
         Ok(text)
     }
 
-    /// What is refused is thrown, and so in no signature.
+    /// Returns a function's signature. Errors are thrown, so the signature leaves them out.
     fn signature(&self, function: &Function) -> Result<String> {
         let mut params = Vec::new();
         for param in &function.params {
@@ -77,7 +77,7 @@ impl Module<'_> {
         Ok(format!("({}): {result}", params.join(", ")))
     }
 
-    /// The success of a type that is a result.
+    /// Returns the success type of a result type.
     fn result_of(&self, ty: &Type) -> Option<Option<Type>> {
         let Type::Id(id) = ty else { return None };
         match &self.resolve.types.get(*id)?.kind {
@@ -86,7 +86,7 @@ impl Module<'_> {
         }
     }
 
-    /// A type by its name, where it has one.
+    /// Returns a type's name, or its structure if it has no name.
     fn named(&self, ty: &Type) -> Result<String> {
         let id = match ty {
             Type::Bool => return Ok("boolean".into()),
@@ -105,7 +105,7 @@ impl Module<'_> {
         }
     }
 
-    /// The type that another name stands for.
+    /// Follows type aliases to the type itself.
     fn resolved(&self, id: TypeId) -> Result<TypeId> {
         match self.resolve.types.get(id).context("a type")?.kind {
             TypeDefKind::Type(Type::Id(other)) => self.resolved(other),

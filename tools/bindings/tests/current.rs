@@ -1,4 +1,4 @@
-//! The generated files in the repository are what the generator writes today.
+//! Checks that the generated files in the repository are current.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! The conformance list: what a charm can observe, row by row, and which test shows it; and the rules of the hook model,
-//! with the rows and tests that show each.
+//! The conformance list: the behaviours that a charm can observe, row by row, with their tests; and the rules of the
+//! hook model, with their rows and tests.
 //!
-//! The rows stand in `rows.yaml`. A test shows a row when its name begins with the row's id (`fn a01_...`, or
-//! `fn f13_f16_...` for two); nothing else has to be written anywhere. `docs/conformance.md` is made of both. The rules stand in
-//! `rules.yaml` with what shows them, for `docs/rules.md`.
+//! `rows.yaml` holds the rows. A test shows a row by the row's id at the beginning of its name (`fn a01_...`, or `fn
+//! f13_f16_...` for two). `docs/conformance.md` is generated from both. `rules.yaml` holds the rules with the rows and
+//! tests that show them, for `docs/rules.md`.
 
 mod list;
 mod page;
@@ -15,8 +15,8 @@ pub use page::page;
 pub use rules::{Evidence, Rule, Rules};
 pub use scan::{Found, by_row, tests};
 
-/// Where the page of rows is, in the repository.
+/// The path of the page of rows.
 pub const PAGE: &str = "docs/conformance.md";
 
-/// Where the page of rules is, in the repository.
+/// The path of the page of rules.
 pub const RULES_PAGE: &str = "docs/rules.md";

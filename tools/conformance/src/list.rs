@@ -1,28 +1,28 @@
-//! The rows.
+//! The rows of the conformance list.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-/// Where the rows are, in the repository.
+/// The path of the list.
 const ROWS: &str = "tools/conformance/rows.yaml";
 
 /// All rows, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// By subject.
+    /// The sections, one per subject.
     pub sections: Vec<Section>,
 }
 
-/// Rows of one subject.
+/// The rows of one subject.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// What it is about.
+    /// The subject.
     pub title: String,
-    /// Its rows.
+    /// The section's rows.
     pub rows: Vec<Row>,
 }
 
@@ -30,31 +30,31 @@ pub struct Section {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// A letter and two digits: the id in the conformance list.
+    /// The id: a letter and two digits.
     pub id: String,
-    /// What it says, in a few words of our own.
+    /// The behaviour, in our own words.
     pub says: String,
-    /// What Periapt does instead, on purpose; such a row needs no test, and a test of it shows what is done instead.
+    /// Periapt's intended difference. Such a row needs no test; a test of it shows the difference.
     #[serde(default)]
     pub differs: Option<String>,
-    /// Set while no test is promised.
+    /// True if the row promises no test yet.
     #[serde(default)]
     pub open: bool,
 }
 
-/// What may be expected of a row.
+/// The promise of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
     /// A test shows it.
     Test,
-    /// Periapt does something else.
+    /// Periapt differs on purpose.
     Difference,
-    /// Nothing yet.
+    /// There is no promise yet.
     None,
 }
 
 impl Row {
-    /// What may be expected of it.
+    /// Returns the row's promise.
     pub fn promise(&self) -> Promise {
         match (&self.differs, self.open) {
             (Some(_), _) => Promise::Difference,
@@ -68,17 +68,17 @@ impl List {
     /// Reads the list of a repository.
     ///
     /// # Errors
-    /// There is none, it is not YAML of this form, or an id is none or comes twice.
+    /// An error for a missing file, invalid YAML, and an id that is invalid or not unique.
     pub fn read(root: &Path) -> Result<Self> {
         let path = root.join(ROWS);
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         Self::parse(&text).with_context(|| path.display().to_string())
     }
 
-    /// Reads a list.
+    /// Parses a list.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// The errors of [`Self::read`] except for missing files.
     pub fn parse(text: &str) -> Result<Self> {
         let list: Self = serde_saphyr::from_str(text)?;
         let mut ids = BTreeSet::new();
@@ -89,7 +89,7 @@ impl List {
         Ok(list)
     }
 
-    /// All rows, in order.
+    /// Returns all rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.sections.iter().flat_map(|section| &section.rows)
     }

@@ -1,4 +1,4 @@
-//! The page.
+//! The page of the conformance list.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -15,7 +15,7 @@ This page is generated: `cargo run -p periapt-conformance` writes it anew, and a
 is behind.
 ";
 
-/// The page of a list and its tests.
+/// Returns the page of a list with its tests.
 pub fn page(list: &List, tests: &BTreeMap<String, Vec<Found>>) -> String {
     let mut text = HEAD.to_owned();
     let shown = list.rows().filter(|row| tests.contains_key(&row.id)).count();
@@ -44,12 +44,12 @@ fn shown_by(row: &Row, found: &[Found]) -> String {
     lines.join("<br>")
 }
 
-/// A test, with the way to it.
+/// Formats a link to a test.
 pub(crate) fn link(test: &Found) -> String {
     format!("[{}](../{}) `{}`", room(&test.file), test.file, test.name)
 }
 
-/// A file in two words: the crate's directory and the file.
+/// Returns a short name of a file: the crate's directory and the file.
 fn room(file: &str) -> String {
     let crate_directory = file.split(['/']).take_while(|part| *part != "src" && *part != "tests").last();
     let stem = file.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(file);

@@ -1,4 +1,4 @@
-//! The rules of the hook model, and what shows each of them.
+//! The rules of the hook model, with the rows and tests that show them.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     scan::{is_row, rows_of},
 };
 
-/// Where the rules are, in the repository.
+/// The path of the rules.
 const RULES: &str = "tools/conformance/rules.yaml";
 
 const HEAD: &str = "# Rules
@@ -42,24 +42,25 @@ struct Section {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Letters, a dash and a number: the id in the hook model.
+    /// The id in the hook model: letters, a dash and a number.
     pub id: String,
-    /// What it says, in a few words of our own.
+    /// The rule, in our own words.
     pub says: String,
-    /// What shows it, beside the tests that are named after it: a row's id, a test's name, or `TOOL: CASE`.
+    /// Further evidence, beside the tests that are named after the rule: a row's id, a test's name, or
+    /// `TOOL: CASE`.
     #[serde(default)]
     pub by: Vec<String>,
-    /// What Periapt does instead, on purpose.
+    /// Periapt's intended difference.
     #[serde(default)]
     pub instead: Option<String>,
 }
 
-/// What shows a rule.
+/// Evidence for a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence<'a> {
-    /// The tests of a row.
+    /// The tests of a row. Holds the row's id.
     Row(&'a str),
-    /// A test, or a case of a table.
+    /// A test, or a case of a table of hook tools.
     Test(&'a Found),
 }
 
@@ -67,7 +68,7 @@ impl Rules {
     /// Reads the rules of a repository.
     ///
     /// # Errors
-    /// There are none, they are not YAML of this form, or an id comes twice.
+    /// An error for a missing file, invalid YAML, and an id that is not unique.
     pub fn read(root: &Path) -> Result<Self> {
         let path = root.join(RULES);
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -83,15 +84,15 @@ impl Rules {
         Ok(rules)
     }
 
-    /// All rules, in order.
+    /// Returns all rules, in order.
     pub fn all(&self) -> impl Iterator<Item = &Rule> {
         self.sections.iter().flat_map(|section| &section.rules)
     }
 
-    /// The page of the rules.
+    /// Returns the page of the rules.
     ///
     /// # Errors
-    /// A rule names what is not there.
+    /// An error if a rule names missing evidence.
     pub fn page(&self, tests: &[Found]) -> Result<String> {
         let mut text = HEAD.to_owned();
         let instead = self.all().filter(|rule| rule.instead.is_some()).count();
@@ -119,10 +120,10 @@ impl Rules {
 }
 
 impl Rule {
-    /// What shows it: what its entry names, and what is named after it.
+    /// Returns the evidence for this rule: the tests named after it, and those that its entry names.
     ///
     /// # Errors
-    /// Its entry names what is not there.
+    /// An error if the entry names missing evidence.
     pub fn shown_by<'a>(&'a self, tests: &'a [Found]) -> Result<Vec<Evidence<'a>>> {
         let mut shown: Vec<_> = tests.iter().filter(|test| is_named_after(&test.name, &self.id)).collect();
         let mut rows = Vec::new();
@@ -141,7 +142,8 @@ impl Rule {
     }
 }
 
-/// Whether a test's name begins with a rule's id: `u23_...`, `c_7_...`, perhaps behind other ids.
+/// Returns true if a test's name has a rule's id at its beginning, perhaps behind other ids: `u23_...`,
+/// `c_7_...`.
 fn is_named_after(name: &str, id: &str) -> bool {
     let Some((letters, number)) = id.split_once('-') else { return false };
     let letters = letters.to_lowercase();

@@ -1,4 +1,4 @@
-//! Which tests there are.
+//! The tests of a repository.
 
 use std::{
     collections::BTreeMap,
@@ -8,20 +8,20 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-/// Where the tables of hook tools are, from the repository's root.
+/// The directory of the tables of hook tools, from the repository's root.
 const TABLES: &str = "runtime/hook/tests/tools";
 
-/// A test.
+/// A test, or a case of a table of hook tools.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Found {
-    /// Its file, from the repository's root.
+    /// The file, from the repository's root.
     pub file: String,
-    /// Its name.
+    /// The name of the test or case.
     pub name: String,
 }
 
 impl Found {
-    /// Whether it is the test of a name, or the case of `TOOL: CASE`.
+    /// Returns true for the test's name, or for `TOOL: CASE` of the case.
     pub(crate) fn is_meant(&self, what: &str) -> bool {
         let file = Path::new(&self.file);
         match what.split_once(": ") {
@@ -33,10 +33,10 @@ impl Found {
     }
 }
 
-/// The tests of all Rust files of a repository, and the cases of its tables.
+/// Returns the tests in all Rust files of a repository, and the cases in its tables of hook tools.
 ///
 /// # Errors
-/// A file cannot be read.
+/// An error for a file that cannot be read.
 pub fn tests(root: &Path) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for path in sources(root)? {
@@ -48,7 +48,7 @@ pub fn tests(root: &Path) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-/// Those whose names begin with rows' ids, by id.
+/// Returns the tests with row ids at the beginning of their names, by id.
 pub fn by_row(tests: &[Found]) -> BTreeMap<String, Vec<Found>> {
     let mut found: BTreeMap<String, Vec<Found>> = BTreeMap::new();
     for test in tests {
@@ -59,17 +59,17 @@ pub fn by_row(tests: &[Found]) -> BTreeMap<String, Vec<Found>> {
     found
 }
 
-/// Whether a text is a row's id.
+/// Returns true for a row's id.
 pub(crate) fn is_row(text: &str) -> bool {
     matches!(text.as_bytes(), [b'A'..=b'Q' | b'X', b'0'..=b'9', b'0'..=b'9'])
 }
 
-/// Whether a file is a table of hook tools, not code.
+/// Returns true for a table of hook tools, as opposed to Rust code.
 fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml")
 }
 
-/// All Rust files that are ours, and the tables of hook tools, in order.
+/// Returns all Rust files of the repository and the tables of hook tools, in order.
 fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![root.to_owned()];
@@ -93,7 +93,7 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The names of the functions that are marked as tests.
+/// Returns the names of the functions with a test attribute.
 fn tests_of(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut marked = false;
@@ -112,12 +112,12 @@ fn tests_of(text: &str) -> Vec<&str> {
     names
 }
 
-/// The names of a table's cases.
+/// Returns the names of a table's cases.
 fn cases_of(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("- case: ")).collect()
 }
 
-/// The ids with which a name begins: `f13_f16_suspension_...` shows two rows.
+/// Returns the row ids at the beginning of a name: `f13_f16_suspension_...` shows two rows.
 pub(crate) fn rows_of(name: &str) -> Vec<String> {
     let parts = name.split(['_', ' ']).take_while(|part| part.bytes().all(|byte| !byte.is_ascii_uppercase()));
     parts.map(str::to_uppercase).take_while(|part| is_row(part)).collect()
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn only_functions_that_are_marked_are_tests() {
-        // In one line each, or they were found here as tests of this repository.
+        // One line each, or the scan would find them as tests of this repository.
         let text = [
             "#[test]\nfn a01_one() {}",
             "#[tokio::test(start_paused = true)]\n// of two minds\n    async fn a02_two() {}",

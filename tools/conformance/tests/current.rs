@@ -1,4 +1,4 @@
-//! The page in the repository is that of the code, and what the list promises is kept.
+//! Checks that the generated pages are current, and that the list keeps its promises.
 
 use std::{
     collections::BTreeSet,
@@ -45,7 +45,7 @@ fn every_rule_stands_once_in_the_hook_model() {
     assert_eq!(defined, listed, "docs/hook-model.md and tools/conformance/rules.yaml have the same rules");
 }
 
-/// How many rules the hook model has of each letter.
+/// The number of rules in the hook model, by letter.
 const RULES: &[(&str, usize)] = &[
     ("U", 48),
     ("R", 42),
