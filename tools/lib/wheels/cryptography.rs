@@ -1,6 +1,6 @@
-//! In the place of `cryptography-cffi`, which gives OpenSSL's functions to Python for pyOpenSSL, and needs `cffi` and the
-//! interpreter's headers for that. `cryptography` itself reads a version there and one constant. And it tells OpenSSL to draw
-//! its random numbers from the host.
+//! A replacement for `cryptography-cffi`, which gives OpenSSL's functions to pyOpenSSL and needs `cffi` and the
+//! interpreter's headers. `cryptography` itself only reads a version and one constant there. This module also makes
+//! OpenSSL take its random numbers from the host.
 
 use std::{
     ffi::{c_double, c_int, c_ulong, c_void},
@@ -22,7 +22,7 @@ pub fn create_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     Ok(module)
 }
 
-/// What of OpenSSL is there for Python.
+/// The part of OpenSSL that Python sees.
 #[pyo3::pyclass(frozen)]
 struct Library;
 
@@ -42,16 +42,16 @@ impl Library {
 
     #[pyo3(name = "OpenSSL_version_num")]
     fn version_number(&self) -> c_ulong {
-        // SAFETY: it takes nothing and answers a constant.
+        // SAFETY: the function has no arguments and returns a constant.
         unsafe { openssl_sys::OpenSSL_version_num() }
     }
 
-    /// The names that `cryptography` copies, without those that any object has.
+    /// Returns the names that `cryptography` copies, without those that any object has.
     fn __dir__(&self) -> Vec<&'static str> {
         vec!["CRYPTOGRAPHY_PACKAGE_VERSION", "Cryptography_HAS_EVP_PKEY_DHX", "OpenSSL_version_num"]
     }
 
-    /// Says of whatever else is optional that it is not there.
+    /// Returns 0 for all other optional features, which means absent.
     fn __getattr__(&self, name: String) -> PyResult<u8> {
         if name.starts_with("Cryptography_HAS_") {
             Ok(0)
@@ -61,19 +61,19 @@ impl Library {
     }
 }
 
-/// What of `cffi` is there for Python.
+/// The part of `cffi` that Python sees.
 #[pyo3::pyclass(frozen)]
 struct Interface;
 
 #[pyo3::pymethods]
 impl Interface {
-    /// Answers the value itself, which is Python's already.
+    /// Returns its argument, which is a Python value already.
     fn string(&self, value: Py<PyAny>) -> Py<PyAny> {
         value
     }
 
     fn __getattr__(&self, name: String) -> PyResult<u8> {
-        // Libraries that can do without pyOpenSSL expect that it cannot be imported.
+        // Libraries with optional support for pyOpenSSL expect an import error.
         if name.starts_with("__") {
             Err(PyAttributeError::new_err(name))
         } else {
@@ -86,20 +86,21 @@ fn absent(name: &str) -> String {
     format!("{name} is not there: pyOpenSSL cannot be used in the sandbox")
 }
 
-/// In the place of libssl, of which the crate `openssl` calls this function alone.
+/// Replaces the only function of libssl that the crate `openssl` calls.
 #[no_mangle]
 extern "C" fn OPENSSL_init_ssl(options: u64, settings: *const c_void) -> c_int {
     unsafe extern "C" {
         fn OPENSSL_init_crypto(options: u64, settings: *const c_void) -> c_int;
     }
-    // SAFETY: they are the caller's arguments, of the types that libcrypto declares; bits that are libssl's it does not look at.
+    // SAFETY: these are the caller's arguments, of the types that libcrypto declares. libcrypto ignores libssl's
+    // options.
     unsafe { OPENSSL_init_crypto(options, settings) }
 }
 
-/// OpenSSL's random numbers: each from the host, and so from the hook's own source.
+/// OpenSSL's random numbers, taken from the host and so from the hook's own seed.
 ///
-/// OpenSSL's own generator keeps a state in memory. Whatever is in memory when a charm is packed is the same in each of its
-/// hooks, so all units would make the same keys.
+/// OpenSSL's own generator keeps its state in memory, and packing takes a snapshot of the memory. All units would
+/// create the same keys.
 mod random {
     use super::*;
 
@@ -116,7 +117,7 @@ mod random {
 
     static METHOD: Method = Method { seed, bytes, cleanup: None, add, pseudorandom: bytes, status };
 
-    /// As many as libc gives at once.
+    /// The most bytes of one call of libc's `getentropy`.
     const MOST: usize = 256;
 
     unsafe extern "C" {
@@ -125,7 +126,7 @@ mod random {
     }
 
     pub(crate) fn draw_from_host() -> PyResult<()> {
-        // SAFETY: OpenSSL keeps the pointer, which is to what is never freed, and the struct has its layout.
+        // SAFETY: OpenSSL keeps the pointer to a static value, whose type has the layout of `RAND_METHOD`.
         match unsafe { RAND_set_rand_method(ptr::from_ref(&METHOD)) } {
             1 => Ok(()),
             _ => Err(PyRuntimeError::new_err("OpenSSL does not take random numbers from the host")),
@@ -146,7 +147,7 @@ mod random {
         1
     }
 
-    // Nothing is to be added to the host's source.
+    // The host's source needs no additional entropy.
     extern "C" fn seed(_: *const c_void, _: c_int) -> c_int {
         1
     }
