@@ -1,9 +1,9 @@
-//! Compiles charms one after the other, as an agent does: each without the modules that one before it shares.
+//! Compiles charms one after the other like an agent, each without the shared modules that exist already.
 //!
 //! `cargo run --release -p periapt-sandbox --example compile CHARM...`
 //!
-//! A charm's row: seconds from beginning to end, of CPU time, how many modules were there and how many compiled beside the
-//! rest of the component, and the most memory so far.
+//! A charm's row: seconds of wall time and of CPU time, the number of existing modules, the number of modules that were
+//! compiled beside the rest of the component, and the peak memory so far.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for people")]
 
 use std::{collections::BTreeSet, time::Instant};
@@ -32,13 +32,13 @@ fn main() {
     }
 }
 
-/// Of the whole process, until now.
+/// Returns the CPU time of the whole process so far.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The most that the process has held.
+/// Returns the peak memory of the process.
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

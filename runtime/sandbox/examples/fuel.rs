@@ -1,10 +1,10 @@
-//! Measures what a second of CPU time is in fuel, for `FUEL_PER_SECOND`: loops that do what ordinary code does,
-//! and their fuel per nanosecond of this thread's CPU time.
+//! Measures the fuel of a second of CPU time, for `FUEL_PER_SECOND`: loops of ordinary code, with their fuel per
+//! nanosecond of this thread's CPU time.
 //!
 //! `cargo run -p periapt-sandbox --example fuel [COMPONENT]`
 //!
-//! With a component, also what counting costs in it: the guest in `examples/python`, as `componentize-py` builds it,
-//! is an interpreter at the work of a charm. How to build it stands at its head.
+//! With a component, it also measures the cost of counting in it: the guest in `examples/python`, built by
+//! `componentize-py`, is an interpreter that does the work of a charm. Its first lines explain the build.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for people")]
 
 use wasmtime::{
@@ -13,7 +13,7 @@ use wasmtime::{
 };
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
-/// Loops that do what ordinary code does: name, and the body of a loop over `$i`, downwards.
+/// Loops of ordinary code: the name, and the body of a loop over `$i`, downwards.
 const WORK: [(&str, &str); 4] = [
     ("count", ""),
     ("mix", "(local.set $x (i32.mul (i32.xor (local.get $x) (local.get $i)) (i32.const 0x9e3779b1)))"),
@@ -25,10 +25,10 @@ const WORK: [(&str, &str); 4] = [
     ("calls", "(local.set $x (call $f (local.get $x)))"),
 ];
 
-/// What the Python guest can be asked to do.
+/// The work that the Python guest supports.
 const PYTHON_WORK: [&str; 4] = ["dispatch", "metadata", "objects", "text"];
 
-/// How often each is measured, with and without counting by turns; the least time of each counts.
+/// The number of measurements with and without counting, by turns. The least time of each counts.
 const ROUNDS: usize = 41;
 
 fn main() {
@@ -47,7 +47,7 @@ fn main() {
     }
 }
 
-/// Fuel used, and nanoseconds.
+/// Returns the fuel used, and nanoseconds.
 fn measure(body: &str, count: bool) -> (u64, u64) {
     let engine = Engine::new(Config::new().consume_fuel(count).epoch_interruption(true)).unwrap();
     let module = format!(
@@ -75,7 +75,7 @@ fn measure(body: &str, count: bool) -> (u64, u64) {
     (if count { u64::MAX - store.get_fuel().unwrap() } else { 0 }, nanoseconds)
 }
 
-/// What counting costs in a component that exports `run`.
+/// Prints the cost of counting in a component that exports `run`.
 fn measure_component(bytes: &[u8]) {
     let mut counted = Python::new(bytes, true);
     let mut plain = Python::new(bytes, false);
@@ -98,7 +98,7 @@ fn measure_component(bytes: &[u8]) {
     }
 }
 
-/// The Python guest on an engine of its own.
+/// The Python guest in its own engine.
 struct Python {
     store: Store<Host>,
     run: wasmtime::component::TypedFunc<(String,), (u64,)>,
@@ -139,7 +139,7 @@ impl Python {
         Self { store, run, count }
     }
 
-    /// Fuel used, and nanoseconds.
+    /// Returns the fuel used, and nanoseconds.
     fn run(&mut self, work: &str) -> (u64, u64) {
         if self.count {
             self.store.set_fuel(u64::MAX).unwrap();
@@ -151,7 +151,7 @@ impl Python {
     }
 }
 
-/// CPU time of this thread so far, which others on the machine do not touch.
+/// Returns the CPU time of this thread so far, which other processes do not affect.
 fn cpu_nanoseconds() -> u64 {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     statistics.split_whitespace().next().unwrap().parse().unwrap()

@@ -1,7 +1,7 @@
-//! Compiled components, and modules that these share. One is native code, so nothing is mapped whose origin is not proven: on the disk each file
-//! is compressed, and ends with a MAC over that and over what it was made from. Whoever holds the key checks it, and only then
-//! decompresses the code into sealed memory ([`open`]); that memory, which nobody can change any more, is what is handed to the
-//! processes that run it, and what they map. They need no key, so one that was taken over can forge nothing.
+//! Compiled components and shared modules, stored with a MAC. Compiled code is native, so the sandbox maps none of
+//! unknown origin. A file holds the compressed code and a MAC over it and its inputs. A process with the key checks the
+//! MAC, decompresses the code into sealed memory ([`open`]), and passes that memory to runners. Nothing can change
+//! sealed memory, so runners need no key, and a compromised runner can forge nothing.
 
 use std::{
     fmt,
@@ -19,30 +19,30 @@ use wasmtime::{Module, component::Component};
 
 use crate::{CompatibilityHash, Sandbox};
 
-/// Marks the end of a file, and the version of its form.
+/// The end of a file, with the version of the format.
 const MAGIC: &[u8; 8] = b"PERIAPT2";
 
-/// How hard the compiler's output is compressed: what a Python charm is compiled to has 25 MB, which take 0.2 s once and
-/// 40 ms each time that they are read. The next levels take much longer for little.
+/// The compression level. A compiled Python charm of 25 MB takes 0.2 s to compress and 40 ms to decompress. Higher
+/// levels take much longer and gain little.
 const LEVEL: i32 = 3;
 
-/// Length of HMAC-SHA256's tag.
+/// The length of an HMAC-SHA256 tag, in bytes.
 const TAG: usize = 32;
 
-/// What follows the compiled code.
+/// The length of the trailer behind the compiled code, in bytes.
 const TRAILER: usize = TAG + MAGIC.len();
 
-/// The key that ties compiled components to the keeper that had them made.
+/// The keeper's key for the MACs of its compiled components.
 #[derive(Clone)]
 pub struct ArtifactKey(hmac::Key);
 
 impl ArtifactKey {
-    /// From 32 secret bytes.
+    /// Creates the key from 32 secret bytes.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// Another key, for something that is no compiled component: what has its MAC under one is nothing under the other.
+    /// Derives a key for another purpose. A MAC of one key is invalid under the other.
     #[must_use]
     pub fn derived(&self, purpose: &str) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&self.0, purpose.as_bytes()).as_ref()))
@@ -55,17 +55,17 @@ impl fmt::Debug for ArtifactKey {
     }
 }
 
-/// What a compiled component was made from and for.
+/// The identity of a compiled component or module: its source and its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArtifactId {
-    /// The digest of the component, or of the module.
+    /// The digest of the source, a component or a module.
     pub component: Digest,
-    /// The engine's.
+    /// The engine's compatibility hash.
     pub engine: CompatibilityHash,
 }
 
 impl ArtifactId {
-    /// The name of its file.
+    /// Returns the name of the artifact's file.
     pub fn file_name(&self) -> String {
         format!("{}-{}.cwasm", self.component, self.engine)
     }
@@ -74,34 +74,33 @@ impl ArtifactId {
         directory.join(self.file_name())
     }
 
-    /// What the MAC is over. The name is part of it: a file that was renamed to another component's is not
-    /// that one's.
+    /// Returns the data under the MAC. They include the name, so a renamed file fails its check.
     fn authenticated(&self, content: &digest::Digest) -> Vec<u8> {
         [MAGIC, self.file_name().as_bytes(), &[0], content.as_ref()].concat()
     }
 }
 
-/// Why a compiled component could not be used.
+/// An error of a compiled component.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
-    /// There is none of that name: have it compiled.
+    /// The artifact does not exist: compile the component.
     #[error("not compiled yet")]
     Missing,
-    /// It is cut short, changed, or somebody else's: have it compiled anew.
+    /// The file is truncated, changed or of another origin: compile the component again.
     #[error("its authentication failed")]
     Forged,
-    /// It can still be changed, so that it proves nothing that it was checked.
+    /// The memory is not sealed, so its content may have changed since its check.
     #[error("it is not in sealed memory")]
     NotSealed,
-    /// The file cannot be read or written.
+    /// A file operation failed.
     #[error("its file cannot be used")]
     Io(#[from] io::Error),
-    /// The engine refused it.
+    /// The engine refused the code.
     #[error("the engine cannot load it: {0:#}")]
     Engine(wasmtime::Error),
 }
 
-/// Writes a compiled component beside its place and moves it there, so that no reader sees half of one.
+/// Writes an artifact to a temporary file and renames it, so that readers see all of it or none.
 pub fn write(
     directory: &Path,
     id: &ArtifactId,
@@ -120,29 +119,27 @@ pub fn write(
         file.sync_all()
     });
     if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, &path)) {
-        // The write's error is the one to tell; a leftover is overwritten next time.
+        // The write's error describes the failure. The next write replaces the leftover.
         let _ = std::fs::remove_file(&temporary);
         return Err(error.into());
     }
     Ok(path)
 }
 
-/// What keeps sealed memory as it is: nothing may write to it, cut it, extend it, or unseal it.
+/// The seals of checked memory: nothing may write to it, resize it or unseal it.
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// A compiled component that was checked, in memory that nobody can change any more: what is mapped is what was
-/// checked. Cloning is cheap, and so is handing the descriptor to another process; all share the memory.
+/// A checked artifact in sealed memory. Clones and other processes that get the descriptor share the memory.
 #[derive(Debug, Clone)]
 pub struct SealedArtifact(Arc<OwnedFd>);
 
 impl SealedArtifact {
-    /// From the descriptor that another process got from [`open`]. An error if its memory is not sealed.
+    /// Accepts a descriptor of another process's [`open`]. An error if its memory is not sealed.
     ///
     /// # Safety
     ///
-    /// The bytes become code of this process: the descriptor must come from a process that is trusted as this one
-    /// is, and that has checked the MAC.
+    /// The bytes become code of this process. The descriptor must come from a trusted process that has checked the MAC.
     #[expect(unsafe_code, reason = "who sent the descriptor is for the caller to know")]
     pub unsafe fn received(descriptor: OwnedFd) -> Result<Self, ArtifactError> {
         match fcntl_get_seals(&descriptor) {
@@ -151,12 +148,12 @@ impl SealedArtifact {
         }
     }
 
-    /// The same memory, without keeping it.
+    /// Returns a weak reference to the same memory.
     pub fn downgrade(&self) -> WeakArtifact {
         WeakArtifact(Arc::downgrade(&self.0))
     }
 
-    /// Where this process finds it: the engine takes code by path only.
+    /// Returns a path of the memory, because the engine loads code from paths only.
     fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
@@ -168,18 +165,18 @@ impl AsFd for SealedArtifact {
     }
 }
 
-/// Sealed memory that others hold: it is there for as long as they do.
+/// A weak reference to sealed memory.
 #[derive(Debug, Clone)]
 pub struct WeakArtifact(Weak<OwnedFd>);
 
 impl WeakArtifact {
-    /// The memory, if somebody still holds it.
+    /// Returns the memory if a strong reference exists.
     pub fn upgrade(&self) -> Option<SealedArtifact> {
         self.0.upgrade().map(SealedArtifact)
     }
 }
 
-/// Two are equal if they are the same memory.
+/// Equality means the same memory.
 impl PartialEq for SealedArtifact {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -188,7 +185,7 @@ impl PartialEq for SealedArtifact {
 
 impl Eq for SealedArtifact {}
 
-/// Reads a compiled component into sealed memory, and checks its MAC over what stands there.
+/// Decompresses an artifact's file into sealed memory, after checking its MAC.
 pub fn open(directory: &Path, id: &ArtifactId, key: &ArtifactKey) -> Result<SealedArtifact, ArtifactError> {
     let mut file = File::open(id.path_in(directory)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ArtifactError::Missing,
@@ -223,7 +220,7 @@ pub(crate) fn load_module(sandbox: &Sandbox, artifact: &SealedArtifact) -> Resul
     module.map_err(ArtifactError::Engine)
 }
 
-/// A file's content, whose MAC was verified.
+/// Reads a file's compressed content and verifies its MAC.
 fn checked(file: &mut File, id: &ArtifactId, key: &ArtifactKey) -> Result<Vec<u8>, ArtifactError> {
     let bytes = file.metadata()?.len().checked_sub(TRAILER as u64).ok_or(ArtifactError::Forged)?;
     let mut content = vec![0; usize::try_from(bytes).map_err(|_| ArtifactError::Forged)?];

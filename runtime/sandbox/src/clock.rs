@@ -1,5 +1,5 @@
-//! The hook's own clocks: they begin at the hook's start and advance by what the hook computes and sleeps, so
-//! that a replay sees the same times (`docs/design/sandbox.md`).
+//! The hook's own clocks. They start with the hook and advance with its CPU time, measured in fuel, and its
+//! sleeps, so that a replay sees the same times (`docs/design/sandbox.md`).
 
 use std::{
     sync::{
@@ -18,18 +18,18 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use crate::{HookServices, fuel, state::HookState};
 
-/// One hook's time.
+/// The clock of one hook.
 #[derive(Debug)]
 pub(crate) struct HookClock {
     started: Timestamp,
     fuel: u64,
-    /// What the hook has slept, in nanoseconds.
+    /// The time slept, in nanoseconds.
     slept: AtomicU64,
-    /// The time since the start when it was last looked at, in nanoseconds.
+    /// The time since the start at the last reading, in nanoseconds.
     last: AtomicU64,
 }
 
-/// What the clocks say of their resolution: fuel is finer, but nobody should rely on it.
+/// The reported resolution, in nanoseconds. Fuel is finer, but hooks should not depend on it.
 const RESOLUTION: u64 = 1_000;
 
 impl HookClock {
@@ -37,7 +37,7 @@ impl HookClock {
         Self { started, fuel, slept: AtomicU64::new(0), last: AtomicU64::new(0) }
     }
 
-    /// Nanoseconds since the start, with so much fuel left.
+    /// Returns the nanoseconds since the start, given the remaining fuel.
     fn elapsed(&self, fuel_left: u64) -> u64 {
         let computed = fuel::nanoseconds(self.fuel.saturating_sub(fuel_left));
         let now = computed.saturating_add(self.slept.load(Ordering::Relaxed)).max(self.last());
@@ -45,12 +45,12 @@ impl HookClock {
         now
     }
 
-    /// Nanoseconds from the start to when the clock was last looked at.
+    /// Returns the nanoseconds from the start to the last reading.
     fn last(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Sleeping has brought the clock to this time.
+    /// Advances the clock to the end of a sleep.
     fn advance_to(&self, due: u64) {
         let last = self.last();
         if let Some(slept) = due.checked_sub(last) {
@@ -59,14 +59,14 @@ impl HookClock {
         }
     }
 
-    /// Time of day when the clock was last looked at, since 1970. Files are stamped with it.
+    /// Returns the time of day at the last reading, since 1970. Files get it as their times.
     pub(crate) fn time_of_day(&self) -> Duration {
         let started = u64::try_from(self.started.as_nanosecond()).unwrap_or(0);
         Duration::from_nanos(started.saturating_add(self.last()))
     }
 }
 
-/// `wasi:clocks/wall-clock`'s record.
+/// The record of `wasi:clocks/wall-clock`.
 #[derive(Debug, Clone, Copy, ComponentType, Lower, Lift)]
 #[component(record)]
 pub(crate) struct Datetime {
@@ -80,7 +80,7 @@ impl From<Duration> for Datetime {
     }
 }
 
-/// Becomes ready when the hook's clock has reached a time.
+/// A pollable that is ready once the hook's clock reaches a time.
 struct Deadline {
     clock: Arc<HookClock>,
     services: Arc<dyn HookServices>,
@@ -91,7 +91,7 @@ struct Deadline {
 impl Pollable for Deadline {
     async fn ready(&mut self) {
         match self.due.checked_sub(self.clock.last()) {
-            // Already there: still give way, a guest may ask in a loop.
+            // The time has come. Yield anyway: a guest may poll in a loop.
             None | Some(0) => tokio::task::yield_now().await,
             // The wall budget ends a sleep that is too long.
             Some(rest) => self.services.sleep(Duration::from_nanos(rest)).await,
@@ -131,7 +131,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     )
 }
 
-/// Reads the clock; a call like any other.
+/// Reads the clock as a metered host call.
 fn look(store: &mut StoreContextMut<'_, HookState>) -> wasmtime::Result<u64> {
     let meter = Arc::clone(&store.data().meter);
     meter.call(0)?;

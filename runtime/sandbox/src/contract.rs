@@ -1,5 +1,5 @@
-//! The contract with charms: each host function takes its arguments out of the guest, calls the hook's context,
-//! and hands the answer back. What a call does is none of this room's business.
+//! The host functions of the contract. Each converts its arguments, calls the hook's context and converts the
+//! answer. `periapt-hook` implements the calls.
 
 mod actions;
 mod config;
@@ -56,7 +56,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;
     storage::link(&mut linker.instance("periapt:charm/storage@0.1.0")?)?;
     tools::link(&mut linker.instance("periapt:charm/hook-tools@0.1.0")?)?;
-    // Only types, which components import all the same.
+    // This interface has only types, but components import it.
     linker.instance("periapt:charm/types@0.1.0")?;
     Ok(())
 }

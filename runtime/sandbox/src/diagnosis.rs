@@ -1,4 +1,4 @@
-//! From an error of the engine to what a charm's author is told.
+//! The conversion of engine errors to messages for charm authors.
 
 use std::time::Duration;
 
@@ -7,40 +7,41 @@ use wasmtime_wasi::I32Exit;
 
 use crate::{Budgets, HookError, HookErrorKind, fuel, limits, meter::TooManyCalls};
 
-/// How many functions of a backtrace are named: enough to find the place, short enough for a status.
+/// The most functions of a backtrace in a message: enough to find the place, and short enough for a status.
 const FRAMES: usize = 6;
 
-/// How much of a message is kept; it goes into a status and into the journal.
+/// The most bytes of a message, which goes into a status and into the journal.
 const MESSAGE: usize = 2 << 10;
 
-/// What is known beside the error.
+/// The facts beside the error.
 pub(crate) struct Evidence<'a> {
     pub(crate) budgets: &'a Budgets,
-    /// An allocation of memory was refused before.
+    /// True if the limiter has refused an allocation.
     pub(crate) memory_refused: bool,
     pub(crate) memory_limit: u64,
-    /// The end of what the hook wrote to stderr.
+    /// The end of the hook's stderr.
     pub(crate) stderr: &'a str,
-    /// Whether the charm's own code had begun.
+    /// True if the charm's code had started.
     pub(crate) started: bool,
 }
 
-/// What an engine's error means.
+/// The meaning of an engine error.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Not the hook's doing.
+    /// The pool is full, which is no failure of the hook.
     Busy,
-    /// The hook's.
+    /// The hook failed.
     Failed(HookError),
 }
 
-/// Finds out why a hook ended.
+/// Determines why a hook ended.
 pub(crate) fn diagnose(error: &wasmtime::Error, evidence: &Evidence<'_>) -> Verdict {
     if error.is::<PoolConcurrencyLimitError>() {
         return Verdict::Busy;
     }
     if let Some(I32Exit(code)) = error.downcast_ref() {
-        // Even with 0: what the handler was about to do was not done, and half of it must not be committed.
+        // An early exit fails even with code 0: the handler did not finish, so its effects must not be
+        // committed.
         return failed(HookErrorKind::Exited, exited(*code, evidence.stderr));
     }
     if let Some(TooManyCalls { limit }) = error.downcast_ref() {
@@ -75,8 +76,8 @@ pub(crate) fn diagnose(error: &wasmtime::Error, evidence: &Evidence<'_>) -> Verd
     }
 }
 
-/// What the engine or a host function refuses. The engine has no types for its own bounds, so its words are
-/// put into ours; words that it changes are told as they are.
+/// Returns the message for a refusal by the engine or by a host function. The engine has no types for its
+/// own bounds, so this function matches their texts. Unknown texts stay as they are.
 fn refused(error: &wasmtime::Error) -> String {
     let cause = error.root_cause().to_string();
     if cause.contains("fuel allocated for hostcalls") {
@@ -88,7 +89,7 @@ fn refused(error: &wasmtime::Error) -> String {
     }
 }
 
-/// The wall budget is over.
+/// Returns the error for an exceeded wall budget.
 pub(crate) fn timed_out(budgets: &Budgets) -> HookError {
     let message = format!("timed out: a hook may take {}", seconds(budgets.wall));
     HookError::new(HookErrorKind::TimedOut, message)
@@ -115,31 +116,32 @@ fn trapped(trap: Trap, error: &wasmtime::Error, stderr: &str) -> String {
     format!("trapped: {what}{}{}", place(error), said.unwrap_or_default())
 }
 
-/// ` in INNER, called by OUTER`, if the charm has names of functions.
+/// Returns ` in INNER, called by OUTER`, if the charm has names of functions.
 fn place(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
     let mut names: Vec<_> = backtrace
         .frames()
         .iter()
         .filter_map(|frame| frame.func_name())
-        // Without the hash that tells apart what the author did not.
+        // The alternate form leaves out the hash that the compiler adds.
         .map(|name| format!("{:#}", rustc_demangle::demangle(name)))
         .skip_while(|name| is_machinery(name))
         .collect();
-    // A recursion is told once.
+    // A recursive function is named once.
     names.dedup();
     names.truncate(FRAMES);
     if names.is_empty() { String::new() } else { format!(" in {}", names.join(", called by ")) }
 }
 
-/// What a standard library does on its way to a trap: of no use to the author.
+/// Returns true for a function of a standard library that leads to a trap, which says nothing to the
+/// author.
 fn is_machinery(name: &str) -> bool {
     ["abort", "__rust", "std::", "core::", "alloc::", "<alloc::", "<core::", "<std::"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// What a panic wrote to stderr: Rust's (place, then text) and Go's.
+/// Extracts the panic message of Rust or Go from stderr.
 fn panic_message(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines();
     let (place, goes_on) = lines.find_map(|line| match line.split_once(" panicked at ") {

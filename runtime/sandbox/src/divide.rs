@@ -1,13 +1,12 @@
-//! What components share: core modules that they hold byte for byte, as all charms in Python hold the same interpreter.
+//! The division of large components into modules that components share. All charms in Python contain the same
+//! interpreter, byte for byte.
 //!
-//! A large component is divided before it is compiled. Each module of much code is compiled by itself, once for all
-//! components that hold it, and the component imports it under its digest where it held it. A charm can tell no
-//! difference: the module is instantiated at the same point with the same imports. How a component is divided depends on
-//! its bytes alone, so whoever divides it again comes to the same parts.
+//! Each large module is compiled once for all components that contain it. The rest of the component imports the module
+//! by its digest. A charm sees no difference: the engine instantiates the module at the same point with the same
+//! imports. The division depends only on the component's bytes, so it is the same in every process.
 //!
-//! A divided component is as bounded as a whole one. What the engine counts of a component when it is loaded it does not
-//! count of modules that it imports, so only such are shared as would add nothing to that: they have no memory and no
-//! table of their own, and the component instantiates each once.
+//! Division does not weaken bounds. The engine does not count imported modules among a component's memories, tables and
+//! instances. So a shared module must define no memory and no table, and must be instantiated exactly once.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -25,46 +24,45 @@ mod tests;
 
 use sections::{Kind, Section};
 
-/// The version of these rules: with others a component that was compiled without its modules would miss them, or bring
-/// some of them itself. It is part of what compiled code is known by.
+/// The version of these rules, which is part of the key of compiled code: components divided by other rules need other
+/// modules.
 pub(crate) const VERSION: u32 = 3;
 
-/// The smallest component, in bytes, that is divided: an interpreter. A charm in Rust or C is compiled in less time than it
-/// takes to start a second compilation.
+/// The smallest divided component, in bytes: smaller than an interpreter. A charm in Rust or C compiles faster than a
+/// second compilation starts.
 const SMALLEST_COMPONENT: usize = 4 << 20;
 
-/// The least code, in bytes, of a module that is compiled by itself.
+/// The smallest code section of a shared module, in bytes.
 const LEAST_CODE: usize = 128 << 10;
 
-/// The most modules of a component that are compiled by themselves. Python's has three, and one for each library in native
-/// code.
+/// The most shared modules of a component. A Python charm has three, and one for each native library.
 pub const MOST_MODULES: usize = 12;
 
 /// A module that components share.
 #[derive(Debug, Clone)]
 pub struct SharedModule {
-    /// Of its bytes.
+    /// The digest of the module's bytes.
     pub digest: Digest,
-    /// Where in the component it lies.
+    /// The module's range in the component.
     pub range: Range<usize>,
-    /// What it imports and exports.
+    /// The module's imports and exports.
     shape: ModuleType,
 }
 
 impl SharedModule {
-    /// It, out of its component.
+    /// Returns the module's bytes from its component.
     pub fn bytes<'a>(&self, component: &'a [u8]) -> &'a [u8] {
         component.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The name under which the rest of the component imports it.
+    /// Returns the name under which the rest of the component imports the module.
     pub(crate) fn import_name(digest: &Digest) -> String {
         format!("module-d{digest}")
     }
 }
 
-/// The modules of a component that are compiled by themselves, in their order: none of one that is small, and none of one
-/// that is no component, which the compiler then refuses.
+/// Returns the shared modules of a component, in order. Small components have none, and neither have invalid ones,
+/// which the compiler then refuses.
 pub fn shared_modules(component: &[u8]) -> Vec<SharedModule> {
     if component.len() < SMALLEST_COMPONENT {
         return Vec::new();
@@ -74,7 +72,7 @@ pub fn shared_modules(component: &[u8]) -> Vec<SharedModule> {
 
 fn find(component: &[u8]) -> Result<Vec<SharedModule>, BinaryReaderError> {
     let sections = sections::read(component, Kind::Component)?;
-    // Core types that are added would take the numbers of its own. No toolchain makes any.
+    // Additional core types would shift the numbers of the component's own. No toolchain emits any.
     if sections.iter().any(|section| section.id == sections::CORE_TYPE) {
         return Ok(Vec::new());
     }
@@ -85,7 +83,7 @@ fn find(component: &[u8]) -> Result<Vec<SharedModule>, BinaryReaderError> {
         let bytes = section.bytes(component);
         let Some(shape) = shape::of(bytes).ok().flatten().filter(|_| instances == 1) else { continue };
         let digest = Digest::of(bytes);
-        // One that is there twice stays where it is the second time: names of imports are unique.
+        // A second copy stays in place, because import names must be unique.
         if found.len() < MOST_MODULES && found.iter().all(|module| module.digest != digest) {
             found.push(SharedModule { digest, range: section.range.clone(), shape });
         }
@@ -93,7 +91,7 @@ fn find(component: &[u8]) -> Result<Vec<SharedModule>, BinaryReaderError> {
     Ok(found)
 }
 
-/// The component, but that it imports the modules which [`shared_modules`] found in it instead of holding them.
+/// Returns the component with imports in place of its shared modules.
 pub(crate) fn rest<'a>(component: &'a [u8], modules: &[SharedModule]) -> Cow<'a, [u8]> {
     match sections::read(component, Kind::Component) {
         Ok(sections) if !modules.is_empty() => Cow::Owned(without(component, &sections, modules)),

@@ -1,4 +1,4 @@
-//! The engine: every feature and bound that holds for all hooks alike.
+//! The engine's configuration, equal for all hooks.
 
 use std::{fmt, hash::Hasher};
 
@@ -9,9 +9,9 @@ use wasmtime::{
 
 use crate::{Options, divide, limits};
 
-/// The engine's name and version, for `status` and for the journal.
+/// Returns the engine's name and version, for `status` and for the journal.
 pub fn engine_version() -> &'static str {
-    // The dependency pins the major; the patch is read from the lock file by a test.
+    // The dependency pins the major version. A test compares the patch version with the lock file.
     ENGINE_VERSION
 }
 
@@ -28,25 +28,25 @@ fn config(options: &Options) -> Config {
     determinism(&mut config);
     config
         .strategy(Strategy::Cranelift)
-        // Where the hook was when it trapped is for the author to read; lines of source are not needed.
+        // A trap's message names the functions of its backtrace, without source lines.
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(BACKTRACE_FRAMES))
         .native_unwind_info(false)
         .memory_init_cow(true)
         .max_wasm_stack(limits::WASM_STACK)
         .async_stack_size(limits::ASYNC_STACK)
-        // What one hook left on its stack is none of the next one's business.
+        // A hook's stack is zeroed before the next hook gets it.
         .async_stack_zeroing(true)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
     config
 }
 
-/// How many frames of a trap's backtrace are kept.
+/// The most frames of a trap's backtrace.
 const BACKTRACE_FRAMES: usize = 20;
 
-/// The proposals that a charm may use.
+/// Sets the WebAssembly proposals that charms may use.
 fn features(config: &mut Config) {
-    // Switched off, not compiled out: without the `gc` feature a module with a typed `call_indirect` aborts
-    // the process. Multi-memory stays on, composed components need it.
+    // Switched off at run time and not at compile time: without the cargo feature `gc`, a module with a typed
+    // `call_indirect` aborts the process. Multi-memory stays on for composed components.
     let off = WasmFeatures::GC
         | WasmFeatures::GC_TYPES
         | WasmFeatures::FUNCTION_REFERENCES
@@ -58,7 +58,7 @@ fn features(config: &mut Config) {
     config.wasm_features(off, false).collector(Collector::Null).shared_memory(false);
 }
 
-/// What makes a run repeatable, and what stops it.
+/// Sets the options that make runs repeatable and interruptible.
 fn determinism(config: &mut Config) {
     config
         .cranelift_nan_canonicalization(true)
@@ -93,8 +93,8 @@ fn pool(options: &Options) -> PoolingAllocationConfig {
     pool
 }
 
-/// What a compiled component depends on beside its bytes: the engine's version, its settings, this machine's processor,
-/// and how components are divided. Part of a cache key; two engines with the same hash can share compiled code.
+/// A hash of the factors of compiled code beside the component: the engine's version and settings, this machine's
+/// processor, and the rules of division. Engines with the same hash can share compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CompatibilityHash([u8; 16]);
 
@@ -110,20 +110,20 @@ impl CompatibilityHash {
         Self(hash)
     }
 
-    /// The bytes.
+    /// Returns the bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// 32 hex digits.
+/// The hash in 32 hex digits.
 impl fmt::Display for CompatibilityHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
     }
 }
 
-/// Feeds what is hashed into a digest that is the same in every process, unlike the standard hashers.
+/// A hasher with the same result in every process, unlike the standard ones.
 struct DigestHasher(Sha256);
 
 impl Hasher for DigestHasher {
@@ -132,7 +132,7 @@ impl Hasher for DigestHasher {
     }
 
     fn finish(&self) -> u64 {
-        // Only the digest is used.
+        // Callers use only the digest.
         0
     }
 }

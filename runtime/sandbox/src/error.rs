@@ -1,50 +1,50 @@
-//! How a hook fails, in words that its author understands.
+//! Errors of hooks, in words for charm authors.
 
 use std::fmt;
 
-/// Why a hook failed.
+/// The failure of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HookError {
     /// The kind, for programs.
     pub kind: HookErrorKind,
-    /// What author and operator read; one line, or a few.
+    /// The message for author and operator, of one or a few lines.
     pub message: String,
-    /// What the handler failed with, as a process's exit code; 1 where it had no say.
+    /// The exit code that the handler reported; 1 for any other failure.
     pub code: i32,
 }
 
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookErrorKind {
-    /// The handler said so itself.
+    /// The handler returned an error.
     Failed,
     /// The charm's code panicked.
     Panicked,
-    /// It did what WebAssembly forbids.
+    /// The charm's code trapped.
     Trapped,
-    /// It ended its process instead of returning, with whatever code.
+    /// The charm's code exited instead of returning, with any code.
     Exited,
-    /// It recursed too deeply.
+    /// The call stack overflowed.
     StackOverflow,
-    /// It needed more memory than it may have.
+    /// The hook exceeded its memory limit.
     OutOfMemory,
-    /// It computed longer than it may.
+    /// The hook exceeded its CPU budget.
     CpuBudget,
-    /// It took longer than it may.
+    /// The hook exceeded its wall budget.
     TimedOut,
-    /// It called the host more often than it may.
+    /// The hook exceeded its number of host calls.
     HostCalls,
-    /// It passed another bound: handles, bytes in one call, tables.
+    /// The hook exceeded another limit: handles, bytes of one call, tables.
     Limit,
-    /// It was stopped from outside.
+    /// The runner interrupted the hook.
     Interrupted,
-    /// It could not be started.
+    /// The hook could not start.
     NotStarted,
 }
 
 impl HookErrorKind {
-    /// A stable word.
+    /// Returns the kind's stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -75,19 +75,19 @@ impl HookError {
     }
 }
 
-/// As many hooks are in flight as the pool has room for. That says nothing of the hook: nothing of it ran, and
-/// the caller starts it again when another has ended.
+/// The pool of hooks in flight is full. The hook has not started; the caller starts it again when another hook
+/// has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many hooks in flight")]
 pub struct Busy;
 
-/// Why a component cannot be used at all.
+/// An error of preparing a component.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// It imports what the sandbox does not offer, exports no handler, or has other types than the contract.
+    /// The component has unknown imports, no handler, or types that differ from the contract's.
     #[error("the component does not fit the sandbox: {0:#}")]
     Unfit(wasmtime::Error),
-    /// The charm's files cannot be looked through.
+    /// The charm's files cannot be listed.
     #[error("the charm's files cannot be read")]
     Files(#[source] std::io::Error),
 }

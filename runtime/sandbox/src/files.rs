@@ -1,10 +1,9 @@
-//! The files that a hook sees: the charm's own at `/charm`, read-only; a private `/tmp`, in memory, bounded, and gone
-//! with the hook; the storage of its unit, where the charm wants it; and resources, if the charm has any, at
-//! `/resources`.
+//! The files that a hook sees: the charm's own at `/charm`, read-only; a private, bounded `/tmp` in memory, which ends
+//! with the hook; the unit's storage, at the charm's locations; and resources, if the charm has any, at `/resources`.
 //!
-//! All but storage are no directories of the host that a guest could find a way out of: names are looked up in a tree of
-//! our own, and the only files of the host that are ever opened are those that the tree was built from. Storage is a
-//! directory of the host ([`Filesystem`]), which the kernel keeps guests in.
+//! Except for storage, guests have no access to host directories. Names are looked up in trees of the sandbox's own,
+//! and the only host files that it opens are those from which a tree was built. Storage is a host directory
+//! ([`Filesystem`]), and the kernel confines look-ups to it.
 
 mod charm;
 mod disk;

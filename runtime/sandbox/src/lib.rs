@@ -1,9 +1,9 @@
-//! Where charms run: wasmtime with every bound set, one fresh instance per hook, deny by default.
+//! The sandbox for charms: wasmtime with all limits set, a fresh instance per hook, and no access by default.
 //!
-//! A [`Sandbox`] is built once per process. A component is compiled elsewhere ([`Sandbox::compile`], in a process
-//! for it alone), kept on disk with a MAC ([`artifact`]), checked and mapped ([`Sandbox::load`]), prepared once
-//! ([`Sandbox::prepare`]) and run as often as there are hooks ([`Sandbox::run_hook`]). What a hook's calls do
-//! stands in `periapt-hook`; here is only the way there, and the fence around it.
+//! A [`Sandbox`] is built once per process. Another process compiles components ([`Sandbox::compile`]) and stores
+//! them with a MAC ([`artifact`]). The runner checks and maps a component ([`Sandbox::load`]), prepares it once
+//! ([`Sandbox::prepare`]) and runs its hooks ([`Sandbox::run_hook`]). `periapt-hook` implements the calls of
+//! hooks; this crate isolates them and passes the calls on.
 
 pub mod artifact;
 mod clock;

@@ -1,59 +1,58 @@
-//! Bounds on what an instance may allocate.
+//! Limits on the allocations of an instance.
 
 use wasmtime::{ResourceLimiter, Store};
 
-/// Core instances in one component. An adapted module has four; a Python charm with its libraries about
+/// The most core instances in a component. An adapted module has four; a Python charm with its libraries has about
 /// fifteen.
 pub(crate) const MAX_INSTANCES: u32 = 40;
 
-/// What the host holds for the instances of one component, and for the instance of each module that it shares, in bytes:
-/// their globals, and what they know of functions.
+/// The most bytes of host memory for one component's instances, and for each shared module's instance: globals and
+/// metadata of functions.
 pub(crate) const INSTANCE_BYTES: usize = 1 << 20;
 
-/// Memories in one component. One is usual; composed components have one each.
+/// The most memories in a component. Most have one; composed components have one for each part.
 pub(crate) const MAX_MEMORIES: u32 = 4;
 
-/// Tables in one component. Adapted modules have two or three.
+/// The most tables in a component. Adapted modules have two or three.
 pub(crate) const MAX_TABLES: u32 = 40;
 
-/// Entries in one table. A Python charm's table of functions has some 15,000.
+/// The most entries in a table. A Python charm's function table has about 15,000.
 pub(crate) const MAX_TABLE_ELEMENTS: u32 = 1 << 16;
 
-/// What a guest may hand to the host in one call, in bytes. The largest sensible argument is a bag of 256 KiB, once as
-/// an argument and once more as the text of a hook tool's standard input; the engine's default of 128 MiB would let a hook of 256 MiB make the
-/// host allocate half as much again.
+/// The most bytes that a guest may pass to the host in one call. The largest sensible argument is a bag of 256 KiB, as
+/// an argument and again as the standard input of a hook tool. With the engine's default of 128 MiB, a hook of 256 MiB
+/// could make the host allocate half as much again.
 pub(crate) const HOST_CALL_BYTES: usize = 2 << 20;
 
-/// Handles to resources that a component may hold at once (open files, streams, pollables).
+/// The most resource handles of a component (open files, streams, pollables).
 pub(crate) const MAX_HANDLES: usize = 1_000;
 
-/// Stack of WebAssembly code, in bytes. What is beyond it up to [`ASYNC_STACK`] is there for host functions.
+/// The stack of WebAssembly code, in bytes. The rest of [`ASYNC_STACK`] is for host functions.
 pub(crate) const WASM_STACK: usize = 512 << 10;
 
-/// Stack of the fiber that a hook runs on, in bytes.
+/// The stack of a hook's fiber, in bytes.
 pub(crate) const ASYNC_STACK: usize = 2 << 20;
 
-/// Bytes that one call may draw from a random source. The engine's default is 64 MiB.
+/// The most bytes of one call to a random source. The engine's default is 64 MiB.
 pub(crate) const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
-/// How many entries the table of host resources may have; each handle may have a pollable and its source.
+/// The most entries in the table of host resources: each handle may have a pollable and its source.
 pub(crate) const MAX_RESOURCES: usize = 3 * MAX_HANDLES;
 
-/// Sets the bounds that lie in the store itself.
+/// Sets the limits of the store.
 pub(crate) fn bound_store<T>(store: &mut Store<T>) {
     store.set_hostcall_fuel(HOST_CALL_BYTES);
     store.set_max_component_handles(MAX_HANDLES);
 }
 
-/// Counts linear memory over all memories of an instance, and what the host holds for the hook beside it, and refuses
-/// what is beyond the budget.
+/// The limiter of a hook's memory: all linear memories together, and host memory held for the hook.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: u64,
     used: u64,
-    /// What the host holds for the hook, in bytes.
+    /// The host memory held for the hook, in bytes.
     held: u64,
-    /// What the last growth added, should the engine fail to carry it out.
+    /// The last growth, in bytes, in case the engine cannot carry it out.
     last: u64,
     refused: bool,
 }
@@ -63,32 +62,32 @@ impl Limiter {
         Self { limit, used: 0, held: 0, last: 0, refused: false }
     }
 
-    /// The limit, in bytes.
+    /// Returns the limit, in bytes.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The high-water mark of linear memory, in bytes; it never shrinks.
+    /// Returns the largest size of linear memory so far, in bytes. Linear memory never shrinks.
     pub(crate) fn used(&self) -> u64 {
         self.used
     }
 
-    /// What is left, in bytes.
+    /// Returns the remaining bytes.
     pub(crate) fn room(&self) -> u64 {
         self.limit.saturating_sub(self.used).saturating_sub(self.held)
     }
 
-    /// Counts what the host holds for the hook; the caller has looked at [`Self::room`].
+    /// Adds host memory held for the hook. The caller has checked [`Self::room`].
     pub(crate) fn hold(&mut self, bytes: u64) {
         self.held = self.held.saturating_add(bytes);
     }
 
-    /// The host holds it no more.
+    /// Subtracts released host memory.
     pub(crate) fn let_go(&mut self, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
     }
 
-    /// Whether an allocation was refused; a trap after that is most likely because of it.
+    /// Returns true if an allocation was refused, which most likely causes a later trap.
     pub(crate) fn refused(&self) -> bool {
         self.refused
     }
@@ -112,7 +111,7 @@ impl ResourceLimiter for Limiter {
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        // The pool's own bound, or the memory's declared maximum: to the guest it is the same.
+        // The pool's limit or the memory's declared maximum applied. Guests see no difference.
         self.used = self.used.saturating_sub(std::mem::take(&mut self.last));
         self.refused = true;
         Ok(())

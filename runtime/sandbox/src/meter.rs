@@ -1,4 +1,4 @@
-//! Counts host calls, and what they cost the host beyond the hook's own instructions.
+//! The meter of host calls and of their cost beyond the hook's own instructions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,11 +6,12 @@ use wasmtime::{AsContext, AsContextMut, Trap};
 
 use crate::fuel::{BYTE_FUEL, HOST_CALL_FUEL};
 
-/// One hook's count of host calls. Calls that know their store pay at once ([`Meter::settle`]); those that do
-/// not (streams, files, random bytes) leave a debt, which the next call that does collects, or the end.
+/// The count of one hook's host calls. A call with access to the store pays its fuel at once ([`Meter::settle`]). Calls
+/// without it (streams, files, random bytes) add to a debt, which the next call with access collects, or the end of the
+/// hook.
 ///
-/// The hook runs on one fiber, so the atomics are never contended; they make the meter shareable with the
-/// resources that outlive a call.
+/// The hook runs on one fiber, so the atomics are never contended. They let resources that outlive a call share the
+/// meter.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limit: u64,
@@ -18,7 +19,7 @@ pub(crate) struct Meter {
     debt: AtomicU64,
 }
 
-/// The hook made more host calls than its budget allows.
+/// An error of a hook that exceeds its number of host calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("more than {limit} host calls")]
 pub(crate) struct TooManyCalls {
@@ -30,7 +31,7 @@ impl Meter {
         Self { limit, calls: AtomicU64::new(0), debt: AtomicU64::new(0) }
     }
 
-    /// Counts one call that moves so many bytes.
+    /// Counts one call with its bytes.
     pub(crate) fn call(&self, bytes: u64) -> Result<(), TooManyCalls> {
         self.debt.fetch_add(HOST_CALL_FUEL, Ordering::Relaxed);
         self.bytes(bytes);
@@ -38,44 +39,45 @@ impl Meter {
         if before >= self.limit { Err(TooManyCalls { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Charges for bytes without counting a call: an answer's size is known only afterwards.
+    /// Charges for bytes without counting a call, as the size of an answer is known only afterwards.
     pub(crate) fn bytes(&self, bytes: u64) {
         let fuel = bytes.saturating_mul(BYTE_FUEL);
-        // It cannot overflow: a call moves some megabytes at most, and a hook whose debt is beyond its budget ends at
-        // the next tick.
+        // An overflow is impossible: a call moves a few megabytes at most, and a hook whose debt exceeds its budget
+        // ends at the next tick.
         self.debt.fetch_add(fuel, Ordering::Relaxed);
     }
 
-    /// Charges for work of the host's that neither calls nor bytes tell of.
+    /// Charges for other work of the host.
     pub(crate) fn work(&self, fuel: u64) {
         self.debt.fetch_add(fuel, Ordering::Relaxed);
     }
 
-    /// Charges for lines of output beyond their bytes: each is timed and logged like a call of its own, and one
-    /// write may bring 65,536 that are empty.
+    /// Charges for lines of output beyond their bytes. The host stamps and logs each line like a call, and one write
+    /// may contain 65,536 empty lines.
     pub(crate) fn lines(&self, lines: u64) {
         self.debt.fetch_add(lines.saturating_mul(HOST_CALL_FUEL), Ordering::Relaxed);
     }
 
-    /// What is owed.
+    /// Returns the debt.
     #[cfg(test)]
     pub(crate) fn owed(&self) -> u64 {
         self.debt.load(Ordering::Relaxed)
     }
 
-    /// Host calls so far.
+    /// Returns the number of host calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Out of fuel if more is owed than there is. Nothing is taken: at a tick of the epoch the code that runs
-    /// holds its own count of fuel, and would put back what is taken out of the store's.
+    /// Fails with "out of fuel" if the debt exceeds the fuel. It takes no fuel: at an epoch tick, running code holds
+    /// its own count of fuel, and would overwrite the store's.
     pub(crate) fn check(&self, store: impl AsContext) -> wasmtime::Result<()> {
         let debt = self.debt.load(Ordering::Relaxed);
         if debt > store.as_context().get_fuel()? { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
     }
 
-    /// Takes what is owed out of the store's fuel, within a host call or when the hook is over; out of fuel if that is not enough.
+    /// Takes the debt from the store's fuel, in a host call or at the hook's end. Fails with "out of fuel" if there is
+    /// too little.
     pub(crate) fn settle(&self, mut store: impl AsContextMut) -> wasmtime::Result<()> {
         let debt = self.debt.swap(0, Ordering::Relaxed);
         if debt == 0 {

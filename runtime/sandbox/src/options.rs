@@ -1,4 +1,4 @@
-//! What the sandbox is built with, and what one hook may use.
+//! The options of the sandbox, and the budgets of a hook.
 
 use std::time::Duration;
 
@@ -6,20 +6,19 @@ use periapt_host_api::budget::{BudgetKey, BudgetSettings};
 
 use crate::fuel::FUEL_PER_SECOND;
 
-/// Settings of the engine; they hold for all hooks of the process.
+/// The options of the engine, for all hooks of the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How many hooks may be in flight. One more finds the pool exhausted, which is back-pressure and no
-    /// failure ([`crate::Busy`]). Memory of the machine divided by a hook's budget is a good value.
+    /// The most hooks in flight. A further hook gets [`crate::Busy`], which is back-pressure and no failure. A good
+    /// value is the machine's memory divided by a hook's memory budget.
     pub hooks_in_flight: u32,
-    /// The largest linear memory that any hook may be allowed, in bytes; a budget above it is cut to it. It
-    /// reserves addresses, not memory.
+    /// The largest linear memory of any hook, in bytes. Larger budgets are reduced to it. It reserves address space,
+    /// not memory.
     pub largest_memory: u64,
-    /// How many bytes of a memory slot stay resident when a hook ends and are written anew rather than given back to
-    /// the kernel: as many as the guest's memory has, but no more than these. A page that was given back is a fault of
-    /// the next hook that writes it.
+    /// The most bytes of a memory slot that stay resident after a hook. The engine rewrites these instead of returning
+    /// them to the kernel, where the next write to each page would cause a page fault.
     pub resident_bytes: u64,
-    /// How often a hook that computes gives way to the others.
+    /// The interval at which a computing hook yields to others.
     pub tick: Duration,
 }
 
@@ -29,51 +28,52 @@ impl Default for Options {
             hooks_in_flight: 64,
             largest_memory: 1 << 30,
             resident_bytes: RESIDENT_BYTES,
-            // Short enough that a spinning hook delays nobody noticeably, long enough to cost nothing.
+            // Short enough that a looping hook delays no other noticeably, long enough to cost nothing.
             tick: Duration::from_millis(5),
         }
     }
 }
 
-/// All of an interpreter with a charm in it, which has 27 MB. Its hooks write to 9 MB here and there; writing the 27 anew
-/// takes a third of the time of that many faults (docs/performance.md). It is an eighth of the memory that a hook in flight
-/// is counted with, and given back when the last copy of its component is dropped, as a runner does with an idle charm.
+/// The memory of a Python interpreter with a charm, which is 27 MB. Hooks write to 9 MB of scattered pages; rewriting
+/// 27 MB takes a third of the time of as many page faults (docs/performance.md). The value is an eighth of the memory
+/// that a hook in flight counts for. The engine returns it when the last copy of a component is dropped, as a runner
+/// does with idle charms.
 const RESIDENT_BYTES: u64 = 32 << 20;
 
-/// What one hook may use (`docs/design/sandbox.md`); past each of them it ends with a message of its own.
+/// The budgets of one hook (`docs/design/sandbox.md`). Exceeding one ends the hook with a message for that budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budgets {
-    /// Linear memory, all of an instance's memories together, in bytes.
+    /// The linear memory of all memories together, in bytes.
     pub memory: u64,
-    /// CPU, in units of fuel; see [`Budgets::cpu`].
+    /// The CPU time, in units of fuel; see [`Budgets::cpu`].
     pub fuel: u64,
-    /// Wall time from the first instruction to the last.
+    /// The wall time of the whole run.
     pub wall: Duration,
-    /// Host calls: those of the contract, and those of WASI that do work.
+    /// The number of host calls: those of the contract, and those of WASI that do work.
     pub host_calls: u64,
-    /// Bytes in `/tmp`.
+    /// The bytes in `/tmp`.
     pub tmp_bytes: u64,
-    /// Files and directories in `/tmp`.
+    /// The files and directories in `/tmp`.
     pub tmp_files: u64,
 }
 
 impl Default for Budgets {
-    /// Those of a hook whose application and model say nothing else.
+    /// Returns the budgets of a hook without settings in its application and model.
     fn default() -> Self {
         Self::of_hook(&BudgetSettings::default())
     }
 }
 
-/// Files and directories in `/tmp`: each takes some hundred bytes of the host's memory beside its content.
+/// The most files and directories in `/tmp`: each takes some hundred bytes of host memory beside its content.
 const TMP_FILES: u64 = 10_000;
 
 impl Budgets {
-    /// Those of a hook.
+    /// Returns the budgets of a hook.
     pub fn of_hook(settings: &BudgetSettings) -> Self {
         Self::within(settings, BudgetKey::HookTimeout)
     }
 
-    /// Those of an action, which may take longer.
+    /// Returns the budgets of an action, which may take longer.
     pub fn of_action(settings: &BudgetSettings) -> Self {
         Self::within(settings, BudgetKey::ActionTimeout)
     }
@@ -89,7 +89,7 @@ impl Budgets {
         }
     }
 
-    /// CPU time as fuel.
+    /// Converts CPU time to fuel.
     pub fn cpu(time: Duration) -> u64 {
         let fuel = time.as_nanos() * u128::from(FUEL_PER_SECOND) / 1_000_000_000;
         u64::try_from(fuel).unwrap_or(u64::MAX)

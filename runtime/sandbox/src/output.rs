@@ -1,4 +1,4 @@
-//! What a hook writes to its standard streams goes to its log, line by line (`docs/hook-model.md` E-2).
+//! The standard streams of a hook. Their lines go to the hook's log (`docs/hook-model.md` E-2).
 
 use std::{
     io,
@@ -17,13 +17,14 @@ use wasmtime_wasi::{
 
 use crate::{meter::Meter, state::Gate};
 
-/// A line longer than this is logged in pieces: what a stream may hold back until its end of line comes.
+/// The most bytes of a line. A longer line is logged in pieces, so that a stream buffers no more than
+/// this.
 const MAX_LINE: usize = 16 << 10;
 
-/// How much of the end of stderr is kept, to tell why a hook trapped: a panic's message is there.
+/// The bytes at the end of stderr that are kept: after a trap they contain the panic message.
 const TAIL: usize = 4 << 10;
 
-/// What one write may bring.
+/// The most bytes of one write.
 const MAX_WRITE: usize = 64 << 10;
 
 /// One standard stream of a hook.
@@ -37,9 +38,9 @@ pub(crate) struct Output {
 
 #[derive(Default)]
 struct Text {
-    /// The last line, as far as it was written.
+    /// The start of a line that has not ended.
     line: Vec<u8>,
-    /// The end of all that was written.
+    /// The end of all output.
     tail: Vec<u8>,
 }
 
@@ -49,7 +50,7 @@ impl Output {
         Self { stream, gate, meter, text: Arc::default() }
     }
 
-    /// Logs a last line that was not ended.
+    /// Logs a last line without an end of line.
     pub(crate) fn finish(&self) {
         let line = std::mem::take(&mut self.text().line);
         if !line.is_empty() {
@@ -57,7 +58,7 @@ impl Output {
         }
     }
 
-    /// The end of what was written.
+    /// Returns the end of the output.
     pub(crate) fn tail(&self) -> String {
         String::from_utf8_lossy(&self.text().tail).into_owned()
     }
@@ -84,7 +85,7 @@ impl Output {
 }
 
 impl Text {
-    /// Takes what was written and gives the lines that are complete.
+    /// Adds output and returns the complete lines.
     fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL)..).unwrap_or_default());
         let surplus = self.tail.len().saturating_sub(TAIL);
@@ -144,7 +145,7 @@ impl Pollable for Output {
     async fn ready(&mut self) {}
 }
 
-/// For the interfaces of other WASI releases, which the trait demands; none is linked.
+/// The trait demands this for interfaces of other WASI releases. None of these is linked.
 impl AsyncWrite for Output {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Poll::Ready(self.push(bytes).map(|()| bytes.len()).map_err(io::Error::other))

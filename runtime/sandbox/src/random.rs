@@ -1,5 +1,5 @@
-//! The hook's own chance: independent ChaCha20 streams from one seed, so that what one consumer draws never
-//! changes what another gets (`docs/design/sandbox.md`).
+//! The random numbers of a hook: independent ChaCha20 streams from one seed, so that draws by one consumer
+//! never change another's (`docs/design/sandbox.md`).
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -9,19 +9,19 @@ use rand_core::{Rng as _, SeedableRng as _, TryCryptoRng, TryRng};
 
 use crate::meter::Meter;
 
-/// 32 bytes that all randomness of one attempt comes from. The operating system draws them; tests and
-/// exploration pass printed ones.
+/// The seed of all random numbers of one attempt, in 32 bytes. The operating system draws it; tests use
+/// known ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seed(pub [u8; 32]);
 
-/// Not its value: whoever knows the seed knows the passwords that the hook made.
+/// Hides the value: a hook's passwords can be computed from its seed.
 impl std::fmt::Debug for Seed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Seed(..)")
     }
 }
 
-/// What draws from the seed. A number that was ever used keeps its meaning, or replays would differ.
+/// The consumers of random numbers. A number keeps its meaning for ever, or replays would differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     /// `wasi:random/random`.
@@ -30,7 +30,7 @@ pub(crate) enum Stream {
     Insecure = 2,
     /// `wasi:random/insecure-seed`.
     InsecureSeed = 3,
-    /// Ids of secrets, which the host makes.
+    /// The ids of secrets, which the host creates.
     Ids = 4,
 }
 
@@ -41,21 +41,21 @@ impl Seed {
         source
     }
 
-    /// What the host draws the ids of this hook's secrets from.
+    /// Returns the seed for the ids of this hook's secrets.
     pub fn ids(&self) -> IdSeed {
         let mut seed = [0; 32];
         self.stream(Stream::Ids).fill_bytes(&mut seed);
         IdSeed(seed)
     }
 
-    /// A hash seed for a guest's maps.
+    /// Returns a hash seed for a guest's maps.
     pub(crate) fn insecure_seed(&self) -> u128 {
         let mut source = self.stream(Stream::InsecureSeed);
         u128::from(source.next_u64()) << 64 | u128::from(source.next_u64())
     }
 }
 
-/// A source whose bytes the hook pays for.
+/// A source of random bytes that cost fuel.
 pub(crate) struct Metered {
     pub(crate) source: ChaCha20Rng,
     pub(crate) meter: Arc<Meter>,

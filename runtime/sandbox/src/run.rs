@@ -1,4 +1,4 @@
-//! One hook, from its inputs to its report.
+//! The run of one hook, from inputs to report.
 
 use std::{sync::Arc, time::Instant};
 
@@ -19,17 +19,17 @@ use crate::{
     wasi,
 };
 
-/// What one hook runs with.
+/// The inputs of a hook.
 pub struct RunInputs {
-    /// Its context: event, snapshot, lease.
+    /// The context: event, view and lease.
     pub context: HookContext,
-    /// Where its randomness comes from.
+    /// The seed of its random numbers.
     pub seed: Seed,
-    /// What it may use.
+    /// The budgets.
     pub budgets: Budgets,
     /// The unit's storage.
     pub storage: Vec<StorageMount>,
-    /// The world outside.
+    /// The services of the runner.
     pub services: Arc<dyn HookServices>,
 }
 
@@ -39,35 +39,35 @@ impl std::fmt::Debug for RunInputs {
     }
 }
 
-/// How a hook ended.
+/// The outcome of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandlerOutcome {
-    /// The handler returned ok.
+    /// The handler returned success.
     Handled,
     /// The charm has no handler for the event.
     Unhandled,
-    /// It failed; of what it gathered only what left it early counts.
+    /// The hook failed. Only its early effects count.
     Failed(HookError),
 }
 
-/// What a hook leaves behind.
+/// The results of a hook.
 #[derive(Debug)]
 pub struct HookReport {
-    /// How it ended.
+    /// The outcome.
     pub outcome: HandlerOutcome,
-    /// What it asked for, and the rest of what left it early.
+    /// The effects for the commit, and the remaining early effects.
     pub gathered: Gathered,
-    /// What it cost.
+    /// The costs.
     pub costs: HookCosts,
-    /// Where the hook's own clocks began: what the journal must say for a replay to see the same times.
+    /// The start of the hook's clocks. The journal must record it, so that a replay sees the same times.
     pub started_at: Timestamp,
 }
 
 impl Sandbox {
-    /// Runs one hook in a fresh instance. Dropping the future ends the hook wherever it is.
+    /// Runs one hook in a fresh instance. Dropping the future ends the hook at any point.
     ///
     /// # Errors
-    /// [`Busy`]: the pool has no room. Nothing was run; the caller tries again with a new context.
+    /// [`Busy`] if the pool is full. The hook has not started; the caller tries again with a new context.
     pub async fn run_hook(&self, prepared: &Prepared, inputs: RunInputs) -> Result<HookReport, Busy> {
         let RunInputs { context, seed, budgets, storage, services } = inputs;
         let began = Instant::now();
@@ -111,7 +111,7 @@ impl Sandbox {
 
         stdout.finish();
         stderr.finish();
-        // What is still owed belongs to the costs; a hook that ends in debt beyond its budget is past it.
+        // The debt belongs to the costs. A hook that ends with more debt than fuel has exceeded its budget.
         let settled = meter.settle(&mut store);
         let fuel = budgets.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
         let limiter = &store.data().limiter;
@@ -140,7 +140,7 @@ impl Sandbox {
             (Ended::TimedOut, _) => HandlerOutcome::Failed(diagnosis::timed_out(&budgets)),
         };
 
-        // The store holds the other ways to the context.
+        // The store and the streams hold the other references to the context.
         drop(store);
         drop((stdout, stderr));
         #[expect(
@@ -160,7 +160,7 @@ impl Sandbox {
     }
 }
 
-/// How the engine came back.
+/// The end of a run in the engine.
 enum Ended {
     Returned(Result<types::Outcome, types::Failure>),
     Engine { error: wasmtime::Error, started: bool },
@@ -168,13 +168,13 @@ enum Ended {
     Interrupted,
 }
 
-/// Sets all bounds that lie in the store.
+/// Sets all limits of the store.
 fn configure(store: &mut Store<HookState>, budgets: &Budgets) -> wasmtime::Result<()> {
     limits::bound_store(store);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(budgets.fuel)?;
-    // Epochs only give way. They are also the time to look at what calls without a store have run up: a hook
-    // that spends its time in them must not outlive its budget.
+    // Epochs make hooks yield. At each tick, the meter also checks the debt of calls without access to the
+    // store: a hook that spends its time in them must not exceed its budget.
     store.epoch_deadline_callback(|store| {
         store.data().meter.check(&store)?;
         Ok(UpdateDeadline::Yield(1))
@@ -210,7 +210,7 @@ async fn call(
     }
 }
 
-/// What the handler itself says.
+/// Converts the handler's own failure.
 fn failure_of(failure: &types::Failure) -> HookError {
     let message = match failure.message.trim() {
         "" => format!("failed with code {}", failure.code),
@@ -222,5 +222,5 @@ fn failure_of(failure: &types::Failure) -> HookError {
     HookError { code: failure.code, ..HookError::new(HookErrorKind::Failed, message) }
 }
 
-/// How much of a failure's message is kept; a status shows it.
+/// The most bytes of a failure's message, which a status shows.
 const MAX_FAILURE: usize = 2 << 10;

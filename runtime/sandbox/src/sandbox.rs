@@ -26,7 +26,7 @@ use crate::{
     wasi,
 };
 
-/// The engine with all that hooks share. Cheap to clone.
+/// The engine and the state that hooks share. Clones are cheap.
 #[derive(Clone)]
 pub struct Sandbox {
     shared: Arc<Shared>,
@@ -37,31 +37,31 @@ struct Shared {
     linker: Linker<HookState>,
     compatibility: CompatibilityHash,
     options: Options,
-    /// Modules that loaded charms share.
+    /// The shared modules of the loaded charms.
     modules: Mutex<BTreeMap<Digest, Weak<Module>>>,
-    /// How many files of storage are brought to the disk at a time, whatever the number of hooks that ask: one.
+    /// The semaphore that allows one sync of storage at a time, for all hooks.
     syncs: Arc<Semaphore>,
     _ticker: Ticker,
 }
 
-/// Why there is no sandbox.
+/// An error of building the sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The engine refused its settings, or the system has no room for its pool.
+    /// The engine refused its settings, or the system lacks memory for its pool.
     #[error("the engine cannot be built: {0:#}")]
     Engine(wasmtime::Error),
-    /// The thread that raises the epoch could not be started.
+    /// The epoch thread cannot start.
     #[error("the epoch's thread cannot be started")]
     Ticker(#[from] io::Error),
 }
 
-/// A component that does not compile: it is no component, or uses what the sandbox switches off.
+/// An error of compiling: the bytes are no component, or use disabled features.
 #[derive(Debug, thiserror::Error)]
 #[error("the component cannot be compiled: {0:#}")]
 pub struct CompileError(wasmtime::Error);
 
 impl Sandbox {
-    /// Builds the engine and links what charms may import.
+    /// Builds the engine and links the interfaces that charms may import.
     pub fn new(options: Options) -> Result<Self, SandboxError> {
         let engine = engine::build(&options).map_err(SandboxError::Engine)?;
         let mut linker = Linker::new(&engine);
@@ -75,26 +75,25 @@ impl Sandbox {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// What compiled components of this sandbox depend on; a part of their names.
+    /// Returns the hash of this engine, which is part of the names of compiled components.
     pub fn compatibility_hash(&self) -> CompatibilityHash {
         self.shared.compatibility
     }
 
-    /// Compiles a component to native code, without the modules that are compiled by themselves
-    /// ([`shared_modules`](crate::shared_modules)). It takes as long as the component likes, and as much memory:
-    /// strangers' components are compiled by the compile helper, a process with limits of its own.
+    /// Compiles a component to native code, without its shared modules ([`shared_modules`](crate::shared_modules)). A
+    /// hostile component can take any amount of time and memory. So agents call this in the compile helper, a process
+    /// with limits.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
         let rest = divide::rest(component, &divide::shared_modules(component));
         self.shared.engine.precompile_component(&rest).map_err(CompileError)
     }
 
-    /// Compiles such a module, under the same conditions.
+    /// Compiles a shared module, under the same conditions.
     pub fn compile_module(&self, module: &[u8]) -> Result<Vec<u8>, CompileError> {
         self.shared.engine.precompile_module(module).map_err(CompileError)
     }
 
-    /// Maps a compiled component that was checked, and the modules that it shares, by their digests. A module that another
-    /// charm has loaded is that one's.
+    /// Maps a checked component and its shared modules, by their digests. Charms share a module that is already loaded.
     pub fn load(
         &self,
         component: &SealedArtifact,
@@ -113,13 +112,12 @@ impl Sandbox {
         let module = Arc::new(artifact::load_module(self, artifact)?);
         let mut loaded = loaded();
         loaded.retain(|_, module| module.strong_count() > 0);
-        // Two that load it at once both have one, and the next takes the later one.
+        // After concurrent loads of one module, later charms share the last one.
         loaded.insert(digest, Arc::downgrade(&module));
         Ok(module)
     }
 
-    /// Compiles and loads in one step, in memory: for a laboratory and for tests, where the component is
-    /// one's own.
+    /// Compiles and loads in one step, in memory, for the laboratory and tests, whose components are trusted.
     pub fn compile_in_process(&self, component: &[u8]) -> Result<LoadedComponent, CompileError> {
         let engine = &self.shared.engine;
         let shared = divide::shared_modules(component);
@@ -131,8 +129,8 @@ impl Sandbox {
         Ok(LoadedComponent { component: rest, modules: modules.collect::<Result<_, CompileError>>()? })
     }
 
-    /// Resolves a component's imports, once for all its hooks. `files`: the charm's unpacked archive, which
-    /// must not change while it is in use.
+    /// Resolves a component's imports, once for all its hooks. `files` is the charm's unpacked archive, which must not
+    /// change while in use.
     pub fn prepare(&self, loaded: &LoadedComponent, files: Option<&Path>) -> Result<Prepared, PrepareError> {
         let mut linker = self.shared.linker.clone();
         for (digest, module) in &loaded.modules {
@@ -149,7 +147,7 @@ impl Sandbox {
         Ok(Prepared { charm, files, _modules: modules })
     }
 
-    /// What its pool holds at this time.
+    /// Returns the current content of the pool.
     pub fn held(&self) -> Held {
         let metrics = self.shared.engine.pooling_allocator_metrics();
         metrics.map_or_else(Held::default, |metrics| Held {
@@ -172,25 +170,25 @@ impl Sandbox {
     }
 }
 
-/// What a sandbox's pool holds. A unit without a hook in flight has no part in it.
+/// The content of a sandbox's pool. A unit without a hook in flight has no part in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Instances, all of them of hooks in flight.
+    /// The instances of hooks in flight.
     pub instances: u64,
-    /// Memories of hooks that have ended, kept for the next hook of the same component, whichever unit's that is.
+    /// The memory slots of ended hooks, kept for the next hook of the same component, of any unit.
     pub slots: u32,
-    /// Bytes that stay resident in these ([`Options::resident_bytes`] each at most).
+    /// The bytes that stay resident in these slots (at most [`Options::resident_bytes`] each).
     pub bytes: u64,
 }
 
-/// Says nothing of what is inside.
+/// Shows only the compatibility hash.
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sandbox").field("compatibility", &self.compatibility_hash()).finish_non_exhaustive()
     }
 }
 
-/// A component in native code, with the modules that it shares.
+/// A component in native code, with its shared modules.
 #[derive(Clone)]
 pub struct LoadedComponent {
     component: Component,
@@ -203,13 +201,12 @@ impl std::fmt::Debug for LoadedComponent {
     }
 }
 
-/// A component that is ready to run, with its charm's files. One per component is kept, however many units
-/// it has; cheap to clone.
+/// A component with resolved imports and its charm's files. One per component serves all units; clones are cheap.
 #[derive(Clone)]
 pub struct Prepared {
     pub(crate) charm: CharmPre<HookState>,
     pub(crate) files: CharmFiles,
-    /// The next charm that shares them finds them for as long as this one is ready.
+    /// Strong references, so that the next charm finds the shared modules while this one is in use.
     _modules: Arc<[Arc<Module>]>,
 }
 

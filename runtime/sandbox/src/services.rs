@@ -1,4 +1,4 @@
-//! What a hook needs from whoever runs it: the agent, or a laboratory on virtual time.
+//! The services that a hook needs from its caller: a runner, or the laboratory with virtual time.
 
 use std::{fs::File, future::Future, pin::Pin, time::Duration};
 
@@ -10,22 +10,22 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
 };
 
-/// A future in a box.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The world outside of one hook.
+/// The services for one hook.
 pub trait HookServices: Send + Sync + 'static {
-    /// The time, for people and for leases. (The hook's own clocks are its own.)
+    /// Returns the time for logs and leases. The hook's own clocks are separate.
     fn now(&self) -> CallTime;
 
-    /// Renews the unit's lease, waiting for at most five seconds, and tells what is held after that.
+    /// Renews the unit's lease, within five seconds, and returns its state.
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState>;
 
-    /// Fetches content that the unit may read, waiting for at most ten seconds.
+    /// Fetches the content of a secret that the unit may read, within ten seconds.
     fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>>;
 
-    /// Fetches the content of a resource that the unit may read, and holds it open for the rest of the hook. Nobody
-    /// does, unless it is overridden.
+    /// Fetches the content of a resource that the unit may read, and keeps it open for the rest of the hook. By
+    /// default it fails.
     fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
         Box::pin(std::future::ready(Err(CallError::NotReady(format!(
             "resource {:?} cannot be fetched here",
@@ -33,16 +33,16 @@ pub trait HookServices: Send + Sync + 'static {
         )))))
     }
 
-    /// Takes what leaves the hook early, in order, as it is made. It must not block: what cannot be sent now
-    /// is kept by the receiver, whose memory is bounded because the hook's early effects are.
+    /// Accepts early effects, in order. It must not block. The receiver keeps effects that it cannot send yet; the
+    /// limits on early effects bound its memory.
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>);
 
-    /// Waits until somebody wants the hook to stop, wherever it is. Nobody does, unless it is overridden.
+    /// Waits for an interruption of the hook. By default none comes.
     fn interrupted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
-    /// Waits while the hook sleeps. On virtual time this moves the clock instead.
+    /// Waits while the hook sleeps. With virtual time it advances the clock instead.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         Box::pin(tokio::time::sleep(duration))
     }

@@ -1,4 +1,4 @@
-//! What a hook's store holds.
+//! The state of a hook's store.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,14 +23,14 @@ pub(crate) struct HookState {
     pub(crate) limiter: Limiter,
     pub(crate) clock: Arc<HookClock>,
     pub(crate) files: Files,
-    /// The sandbox's turn at bringing files to the disk.
+    /// The semaphore that allows one sync of storage at a time.
     pub(crate) syncs: Arc<Semaphore>,
     pub(crate) table: ResourceTable,
     pub(crate) wasi: WasiCtx,
 }
 
 impl HookState {
-    /// For the linker of `wasi:filesystem`.
+    /// Returns the files for the linker of `wasi:filesystem`.
     pub(crate) fn files(&mut self) -> FilesView<'_> {
         FilesView {
             files: &mut self.files,
@@ -48,7 +48,7 @@ impl WasiView for HookState {
     }
 }
 
-/// The way to the hook's context, for host functions and for the streams that a hook writes to.
+/// Access to the hook's context, for host functions and output streams.
 pub(crate) struct Gate {
     context: Mutex<HookContext>,
     services: Arc<dyn HookServices>,
@@ -59,7 +59,7 @@ impl Gate {
         Arc::new(Self { context: Mutex::new(context), services })
     }
 
-    /// Makes a call, and sends on what leaves the hook early.
+    /// Makes a call, and sends the resulting early effects.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut HookContext, CallTime) -> R) -> R {
         let mut context = self.lock();
         let answer = call(&mut context, self.services.now());
@@ -71,13 +71,13 @@ impl Gate {
         answer
     }
 
-    /// The context, when the hook is over.
+    /// Returns the context at the end of the hook.
     pub(crate) fn into_context(self) -> HookContext {
         self.context.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HookContext> {
-        // A call that panicked has left the context as it was between two calls: its behaviours change it last.
+        // Each call changes the context last, so it is consistent after a panic.
         self.context.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that raises the engine's epoch, so that a hook that computes gives way to others.
+//! The thread that increments the engine's epoch, so that computing hooks yield to others.
 
 use std::{
     io,
@@ -9,8 +9,8 @@ use std::{
 
 use wasmtime::EngineWeak;
 
-/// Raises the epoch at a fixed pace until it is dropped. A thread of its own, because the runtime's threads
-/// are the ones that a spinning hook occupies.
+/// An epoch thread, which ticks at a fixed interval until it is dropped. It is a thread of its own because
+/// looping hooks occupy the runtime's threads.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     stop: Option<Sender<()>>,
@@ -18,7 +18,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Starts the thread. It ends by itself when the engine is gone.
+    /// Starts the thread. It ends when the engine is dropped.
     pub(crate) fn start(engine: EngineWeak, pace: Duration) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = std::thread::Builder::new().name("periapt-epoch".to_owned()).spawn(move || {
@@ -35,7 +35,7 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The thread cannot panic, and nobody could do anything about it here.
+            // The thread cannot panic, and a panic could not be handled here.
             let _ = thread.join();
         }
     }

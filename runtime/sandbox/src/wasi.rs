@@ -1,4 +1,4 @@
-//! Base WASI 0.2: linked for every charm, and empty (`docs/design/sandbox.md`).
+//! Base WASI 0.2: linked for every charm, and without access (`docs/design/sandbox.md`).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
 
 /// Links the interfaces that `periapt_host_api::imports` calls base.
 pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
-    // Io, clocks, random and the standard streams; the clocks are then replaced by the hook's own.
+    // Io, clocks, random and the standard streams. The hook's own clocks then replace the clocks.
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     linker.allow_shadowing(true);
     clock::link(linker)?;
@@ -39,7 +39,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, HookState::cli)?;
     cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, HookState::cli)?;
 
-    // For guests that import sockets without using them, as every Python charm does.
+    // For guests that import sockets without using them, such as every Python charm.
     let options = sockets::network::LinkOptions::default();
     sockets::network::add_to_linker::<_, WasiSockets>(linker, &options, HookState::sockets)?;
     sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, HookState::sockets)?;
@@ -50,7 +50,8 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     sockets::ip_name_lookup::add_to_linker::<_, WasiSockets>(linker, HookState::sockets)
 }
 
-/// What one hook finds in it: its own variables, streams and chance; no arguments, no input, no sockets.
+/// Creates a hook's WASI context: its variables, streams and random numbers, without arguments, input or
+/// sockets.
 pub(crate) fn context(
     environment: &[(String, String)],
     seed: Seed,

@@ -1,5 +1,5 @@
-//! The baseline: the engine alone. The same component in a store with nothing in it, without budgets or WASI; its
-//! imports are traps, but for the one host call that is measured.
+//! The baseline: the same component in the bare engine, with an empty store, without budgets or WASI. All imports
+//! trap, except the measured host call.
 
 use std::error::Error;
 
@@ -21,10 +21,10 @@ mod bindings {
     wasmtime::component::bindgen!({ path: "../../host-api/wit", world: "charm" });
 }
 
-/// What the host call answers, here and in the sandbox.
+/// The result of the host call, in both engines.
 pub(crate) const ADDRESS: &str = "10.152.183.41";
 
-/// The engine with its component.
+/// The engine with the component.
 pub(crate) struct Bare {
     engine: Engine,
     charm: CharmPre<()>,
@@ -33,7 +33,7 @@ pub(crate) struct Bare {
 impl Bare {
     pub(crate) fn new(component: &[u8]) -> Result<Self, Box<dyn Error>> {
         let mut config = Config::new();
-        // A pool with the engine's own defaults, as whoever looks for speed would take it.
+        // The pool has the engine's defaults, which are fast.
         let pool = InstanceAllocationStrategy::Pooling(PoolingAllocationConfig::new());
         config.allocation_strategy(pool).concurrency_support(false);
         let engine = Engine::new(&config)?;
@@ -50,7 +50,7 @@ impl Bare {
         Ok(Self { engine, charm })
     }
 
-    /// Instantiates and calls so many times; seconds per hook.
+    /// Runs this many hooks. Returns the seconds per hook.
     pub(crate) fn hooks(&self, event: &Event, count: u32) -> Sample {
         let invocation = Invocation { event: event.clone(), attempt: 1 };
         let took = seconds(|| (0..count).try_for_each(|_| self.hook(&invocation)));
@@ -67,12 +67,12 @@ impl Bare {
     }
 }
 
-/// The timer's event.
+/// Returns the event of the timer.
 pub(crate) fn update_status() -> Event {
     Event::UpdateStatus
 }
 
-/// A remote unit came into view.
+/// Returns the event of a unit that joins.
 pub(crate) fn joined() -> Event {
     Event::RelationJoined(RelationJoinedEvent {
         endpoint: "peer".to_owned(),

@@ -1,6 +1,6 @@
-//! What the sandbox costs beside the engine that it is made of: a hook that does nothing, and a host call.
+//! A benchmark of the sandbox against its bare engine: an empty hook, and a host call.
 //!
-//! Run by `make bench`; docs/performance.md says what the rows mean.
+//! `make bench` runs it; docs/performance.md explains the rows.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -31,11 +31,11 @@ use world::World;
 
 const YAML: &str = include_str!("../../../../charms/bench/charmcraft.yaml");
 
-/// Hooks that one sample is the mean of.
+/// The hooks of one sample, which is their mean.
 const NOTHING: u32 = 500;
 const ASKING: u32 = 10;
 
-/// How often the charm's joined hook asks the host.
+/// The number of host calls in the charm's `joined` hook.
 const CALLS: f64 = 1_000.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         || Ok(bare.hooks(&bare::update_status(), NOTHING)? * 1e6),
     )?;
 
-    // What the rest of the hook takes is taken off on either side.
+    // The cost of an empty hook is subtracted on both sides.
     let call = Figure { name: "a host call (relation-get)", unit: "ns", rounds: 40 };
     let joined = Event::RelationJoined { relation: world::peer(), remote_unit: world::unit("u/1") };
     let per_call = |asking: f64, nothing: f64| (asking - nothing) / CALLS * 1e9;
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )
 }
 
-/// The sandbox as a runner has it.
+/// The sandbox as in a runner.
 struct Ours {
     sandbox: Sandbox,
     prepared: Prepared,
@@ -82,7 +82,7 @@ impl Ours {
         Ok(Self { sandbox, prepared, view, world: Arc::default(), runtime })
     }
 
-    /// Runs so many hooks, each from its snapshot to what it gathered; seconds per hook.
+    /// Runs this many hooks, each from its view to its effects. Returns the seconds per hook.
     fn hooks(&self, event: &Event, count: u32) -> Sample {
         let took = seconds(|| {
             self.runtime.block_on(async {

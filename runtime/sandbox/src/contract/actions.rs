@@ -1,4 +1,4 @@
-//! `actions`
+//! The interface `actions`.
 
 use wasmtime::component::LinkerInstance;
 

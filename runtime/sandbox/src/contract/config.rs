@@ -1,4 +1,4 @@
-//! `config`
+//! The interface `config`.
 
 use periapt_host_api::settings::OptionValue;
 use wasmtime::component::LinkerInstance;

@@ -1,4 +1,4 @@
-//! How a call gets from the guest to the hook's context.
+//! Adapters from guest calls to the hook's context.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use wasmtime::{
 use super::{types, weight::Weight};
 use crate::state::HookState;
 
-/// Links a function that is answered at once.
+/// Links a function that the context answers at once.
 pub(super) fn link<P, R>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
@@ -32,7 +32,7 @@ where
     })
 }
 
-/// Links a function that answers nothing.
+/// Links a function without a result.
 pub(super) fn link_silent<P>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
@@ -50,8 +50,8 @@ where
     })
 }
 
-/// Links a function that may rest on leadership, on content of a secret or a resource, or on files: what it needs is
-/// fetched first.
+/// Links a function that may need a lease, a secret, a resource or files. The host fetches these inputs, and calls
+/// the context again.
 pub(super) fn link_leader<P, R>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
@@ -70,8 +70,7 @@ where
                 let services = Arc::clone(&store.data().services);
                 match gate.call(|context, now| call(context, now, &arguments)) {
                     CallAnswer::Ready(answer) => break answer,
-                    // What is asked for decides the same call: one lease, one content and some files are all that it
-                    // can need.
+                    // A call needs at most one lease, one content and a few files.
                     _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),
                     CallAnswer::NeedsLease => {
                         let lease = services.renew_lease().await;
@@ -83,7 +82,7 @@ where
                     }
                     CallAnswer::NeedsFile(request) => {
                         let answer = store.data_mut().files.answer(&request);
-                        // The arguments are read once more for each file.
+                        // Each file makes the context read the arguments once more.
                         let content = answer.as_ref().map_or(0, |content| content.len() as u64);
                         meter.bytes(arguments.weight().saturating_add(content));
                         meter.check(&store)?;

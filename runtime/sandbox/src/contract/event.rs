@@ -1,4 +1,4 @@
-//! Events as the contract says them.
+//! The conversion of events to the contract's types.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use periapt_host_api::{
 
 use super::types;
 
-/// What the handler is called with.
+/// Returns the argument of the handler.
 pub(crate) fn invocation(event: &Event, attempt: u32) -> types::Invocation {
     types::Invocation { event: event_of(event), attempt }
 }

@@ -1,4 +1,4 @@
-//! `events`
+//! The interface `events`.
 
 use periapt_hook::When;
 use periapt_host_api::{EventId, RelationId, pending, relation::BagOwner};

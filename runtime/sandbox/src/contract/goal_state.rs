@@ -1,4 +1,4 @@
-//! `goal-state`
+//! The interface `goal-state`.
 
 use wasmtime::component::LinkerInstance;
 

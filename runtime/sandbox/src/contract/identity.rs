@@ -1,4 +1,4 @@
-//! `identity`
+//! The interface `identity`.
 
 use wasmtime::component::LinkerInstance;
 

@@ -1,4 +1,4 @@
-//! `leadership`
+//! The interface `leadership`.
 
 use wasmtime::component::LinkerInstance;
 

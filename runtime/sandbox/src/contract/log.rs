@@ -1,4 +1,4 @@
-//! `log`
+//! The interface `log`.
 
 use periapt_host_api::logs::LogLevel;
 use wasmtime::component::LinkerInstance;

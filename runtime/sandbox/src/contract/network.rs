@@ -1,4 +1,4 @@
-//! `network`
+//! The interface `network`.
 
 use periapt_host_api::{RelationId, network::HostInterface};
 use wasmtime::component::LinkerInstance;

@@ -1,4 +1,4 @@
-//! `pebble`
+//! The interface `pebble`.
 
 use wasmtime::component::LinkerInstance;
 

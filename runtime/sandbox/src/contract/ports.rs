@@ -1,4 +1,4 @@
-//! `ports`
+//! The interface `ports`.
 
 use periapt_host_api::ports::{PortRange, Transport};
 use wasmtime::component::LinkerInstance;

@@ -1,4 +1,4 @@
-//! `relations`
+//! The interface `relations`.
 
 use periapt_host_api::RelationId;
 use wasmtime::component::LinkerInstance;

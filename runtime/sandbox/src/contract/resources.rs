@@ -1,4 +1,4 @@
-//! `resources`
+//! The interface `resources`.
 
 use periapt_hook::ResourceFile as File;
 use wasmtime::component::LinkerInstance;
@@ -16,7 +16,7 @@ impl From<File> for ResourceFile {
     fn from(file: File) -> Self {
         Self {
             path: file.path,
-            // So many revisions nobody attaches.
+            // No resource reaches this many revisions.
             revision: u32::try_from(file.revision).unwrap_or(u32::MAX),
             size: file.size,
             sha256: file.digest.to_string(),

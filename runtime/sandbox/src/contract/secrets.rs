@@ -1,4 +1,4 @@
-//! `secrets`
+//! The interface `secrets`.
 
 use periapt_hook::{GetMode, NewOwner, SecretInfo, SecretMetadata};
 use periapt_host_api::{
@@ -97,7 +97,7 @@ impl From<RevisionMode> for GetMode {
     }
 }
 
-/// All but the expiry, which is read where the time is known.
+/// Converts all fields except the expiry, which depends on the time of the call.
 impl From<&Metadata> for SecretMetadata {
     fn from(said: &Metadata) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! `state`
+//! The interface `state`.
 
 use wasmtime::component::LinkerInstance;
 

@@ -1,4 +1,4 @@
-//! `status`
+//! The interface `status`.
 
 use periapt_hook::CharmStatus;
 use periapt_host_api::status::{StatusInfo as Info, WorkloadStatus as Workload};

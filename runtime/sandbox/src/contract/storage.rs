@@ -1,4 +1,4 @@
-//! `storage`
+//! The interface `storage`.
 
 use periapt_host_api::{StorageId, storage::StorageKind as Kind};
 use wasmtime::component::LinkerInstance;

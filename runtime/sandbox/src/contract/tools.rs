@@ -1,11 +1,11 @@
-//! `hook-tools`
+//! The interface `hook-tools`.
 
 use wasmtime::component::LinkerInstance;
 
 use super::{bindings::periapt::charm::hook_tools::Output, door};
 use crate::state::HookState;
 
-/// One call's arguments.
+/// The arguments of a call: the tool's name, its arguments, and standard input.
 type Arguments = (String, Vec<String>, Option<Vec<u8>>);
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {

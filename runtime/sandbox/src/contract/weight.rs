@@ -1,4 +1,4 @@
-//! How many bytes a value brings across the border. Calls are charged by it.
+//! The size of values that cross between guest and host, in bytes. The meter charges calls by it.
 
 use super::{
     bindings::periapt::charm::{
@@ -19,12 +19,12 @@ use super::{
     types::Error,
 };
 
-/// The size of a value: its texts, and a little for each part.
+/// A value with a size: the bytes of its texts, and a few for each part.
 pub(super) trait Weight {
     fn weight(&self) -> u64;
 }
 
-/// What a text, a list or an element costs beside its content: lengths and pointers.
+/// The size of a text, a list or an element beside its content: length and pointer.
 const PART: u64 = 8;
 
 impl Weight for String {

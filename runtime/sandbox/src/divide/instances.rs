@@ -1,12 +1,12 @@
-//! How often a component instantiates each of its modules.
+//! The count of instances of each module in a component.
 
 use wasmparser::{
     BinaryReaderError, ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind,
     ComponentTypeRef, FromReader, Instance, Parser, Payload, SectionLimited,
 };
 
-/// The number of instances of each module that the outermost level holds, in their order. None at all where modules have
-/// more than one number there, or are seen from elsewhere: then nobody could tell.
+/// Returns the number of instances of each module at the outermost level, in order. Returns an empty list if a module
+/// is aliased, imported, exported or passed on, because then the count could be wrong.
 pub(super) fn of_modules(component: &[u8]) -> Result<Vec<u32>, BinaryReaderError> {
     let (mut instances, mut depth) = (Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
@@ -64,7 +64,7 @@ pub(super) fn of_modules(component: &[u8]) -> Result<Vec<u32>, BinaryReaderError
     Ok(instances)
 }
 
-/// Whether something holds of one of a section's items.
+/// Returns true if a condition holds for one of a section's items.
 fn any<'a, T: FromReader<'a>>(
     items: SectionLimited<'a, T>,
     holds: impl Fn(T) -> bool,

@@ -1,14 +1,14 @@
-//! Sections of the binary formats of components and of modules.
+//! The sections of components and modules in their binary formats.
 
 use std::ops::Range;
 
 use wasmparser::{BinaryReader, BinaryReaderError, SectionLimited};
 
-// Of components.
+// Sections of components.
 pub(super) const CORE_MODULE: u8 = 1;
 pub(super) const CORE_TYPE: u8 = 3;
 
-// Of modules.
+// Sections of modules.
 pub(super) const TYPE: u8 = 1;
 pub(super) const IMPORT: u8 = 2;
 pub(super) const FUNCTION: u8 = 3;
@@ -18,7 +18,7 @@ pub(super) const GLOBAL: u8 = 6;
 pub(super) const EXPORT: u8 = 7;
 pub(super) const CODE: u8 = 10;
 
-/// What bytes are.
+/// The binary format of some bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Component,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The bytes before the first section.
+    /// Returns the bytes before the first section.
     fn header(self) -> &'static [u8; 8] {
         match self {
             Self::Component => b"\0asm\x0d\0\x01\0",
@@ -35,10 +35,10 @@ impl Kind {
     }
 }
 
-/// A section of a component or of a module.
+/// A section of a component or a module.
 pub(super) struct Section {
     pub(super) id: u8,
-    /// Where its content lies.
+    /// The range of the content.
     pub(super) range: Range<usize>,
 }
 
@@ -47,13 +47,14 @@ impl Section {
         all.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Its content as a list.
+    /// Parses the content as a list.
     pub(super) fn list<'a, T>(&self, all: &'a [u8]) -> Result<SectionLimited<'a, T>, BinaryReaderError> {
         SectionLimited::new(BinaryReader::new(self.bytes(all), self.range.start))
     }
 }
 
-/// The sections of the outermost level, in their order; none if the bytes are of another kind.
+/// Reads the sections of the outermost level, in order. Returns an empty list for bytes of another
+/// format.
 pub(super) fn read(bytes: &[u8], kind: Kind) -> Result<Vec<Section>, BinaryReaderError> {
     let mut sections = Vec::new();
     let mut reader = BinaryReader::new(bytes, 0);

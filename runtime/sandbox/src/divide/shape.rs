@@ -1,4 +1,4 @@
-//! What a module imports and exports.
+//! The imports and exports of a module.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use super::{
     sections::{self, Kind, Section},
 };
 
-/// The most bytes of sections that say what a module's types, imports and exports are, and the most entries there. It is
-/// written out in each component that shares the module; the interpreter's has a fifth of that.
+/// The limits on a shared module's type, import and export sections, in bytes and in entries. Each component repeats
+/// them for each shared module; the interpreter's have a fifth of this.
 const LARGEST: usize = 1 << 20;
 const MOST_ENTRIES: u32 = 50_000;
 
-/// What a module imports and exports, if it has much code and can be imported: its imports have different names, it uses
-/// nothing of later proposals, and it brings no memory and no table.
+/// Returns the imports and exports of a module that can be shared: it has much code, unique import names, no newer
+/// proposals, and defines no memory and no table.
 pub(super) fn of(module: &[u8]) -> Result<Option<ModuleType>, EncodeError> {
     let sections = sections::read(module, Kind::Module)?;
     let bytes_of = |ids: &[u8]| -> usize {
@@ -49,7 +49,7 @@ pub(super) fn of(module: &[u8]) -> Result<Option<ModuleType>, EncodeError> {
                 let imports: ImportSectionReader<'_> = section.list(module)?;
                 entries = entries.saturating_add(imports.count());
                 for import in imports {
-                    // Others share a name, which would be written out for each; the engine refuses them.
+                    // Compact imports share a module name, which would have to be repeated. The engine refuses them.
                     let Imports::Single(_, import) = import? else { return Ok(None) };
                     spaces.add(import.ty);
                     shape.import(import.module, import.name, encoder.entity_type(import.ty)?);
@@ -77,7 +77,7 @@ pub(super) fn of(module: &[u8]) -> Result<Option<ModuleType>, EncodeError> {
     Ok(Some(shape))
 }
 
-/// What a module's numbers stand for: what it imports and what it defines, in one list for each kind.
+/// The index spaces of a module: imported and defined items, one list for each kind.
 #[derive(Default)]
 struct Spaces {
     functions: Vec<u32>,
@@ -93,7 +93,7 @@ impl Spaces {
             TypeRef::Table(ty) => self.tables.push(ty),
             TypeRef::Memory(ty) => self.memories.push(ty),
             TypeRef::Global(ty) => self.globals.push(ty),
-            // Later proposals', which the engine refuses.
+            // These belong to newer proposals, which the engine refuses.
             TypeRef::Tag(_) | TypeRef::FuncExact(_) => {}
         }
     }

@@ -3,7 +3,7 @@ use wasmtime::{Engine, Module, Store, component};
 use super::*;
 use crate::{Options, engine};
 
-/// A module of much code, whose `f` doubles what it gets from `env.f`.
+/// Returns a large module whose `f` doubles the result of `env.f`.
 fn module(imports: &str) -> String {
     let much = "(drop (i32.const 123456789))".repeat(LEAST_CODE / 5);
     format!(
@@ -15,7 +15,7 @@ fn module(imports: &str) -> String {
     )
 }
 
-/// A large component: of what is given, with an instance of the large module and its `f`, of which others are told.
+/// Returns a large component with an instance of the large module and an export of its `f`.
 fn component(before: &str, big: &str, after: &str) -> Vec<u8> {
     let text = format!(
         "(component {before}
@@ -28,7 +28,7 @@ fn component(before: &str, big: &str, after: &str) -> Vec<u8> {
             {after})"
     );
     let mut bytes = wat::parse_str(text).unwrap();
-    // A custom section: its number, its length, and a name that is empty.
+    // A custom section: its number, its length, and an empty name.
     bytes.push(0);
     let filler = vec![0; SMALLEST_COMPONENT];
     bytes.extend(leb(filler.len()));
@@ -46,7 +46,7 @@ fn leb(mut number: usize) -> Vec<u8> {
     bytes
 }
 
-/// What `f` of a component answers when its modules come from outside.
+/// Returns the result of a component's `f` with its shared modules linked.
 fn answer(engine: &Engine, bytes: &[u8]) -> u32 {
     let shared = shared_modules(bytes);
     let rest = component::Component::from_binary(engine, &rest(bytes, &shared)).unwrap();
@@ -76,7 +76,7 @@ fn a_module_of_much_code_is_compiled_by_itself_and_the_rest_runs_with_it() {
     assert_eq!(answer(&engine, &other), 42);
 }
 
-/// An instance of a module beside that of the large one.
+/// Returns an instance of a module with the large one's imports.
 fn instance(module: &str) -> String {
     format!("(core instance (instantiate {module} (with \"env\" (instance $env))))")
 }
@@ -145,12 +145,12 @@ fn a_shape_that_is_large_stays_where_it_is() {
     assert!(shared_modules(&of(&exports(20, &"n".repeat(60_000)))).is_empty());
 }
 
-/// As many entries as a shape has room for.
+/// The most entries that a shape may have.
 const MOST: usize = 50_000;
 
 #[test]
 fn other_rules_are_another_version() {
-    // Whoever changes one of these changes the version, too, and then this.
+    // A change of one of these constants needs a new version, and then a change here.
     assert_eq!((VERSION, SMALLEST_COMPONENT, LEAST_CODE, MOST_MODULES), (3, 4 << 20, 128 << 10, 12));
 }
 
@@ -166,7 +166,7 @@ fn what_is_cut_short_or_no_component_is_left_to_the_compiler() {
         let _ = shape::of(cut);
     }
     assert!(shared_modules(&vec![0xff; SMALLEST_COMPONENT]).is_empty());
-    // A module's header, and a component's sections.
+    // The header of a module before the sections of a component.
     let other = [b"\0asm\x01\0\0\0", &bytes[8..]].concat();
     assert!(find(&other).map_or(true, |found| found.is_empty()));
     assert!(find(&bytes).unwrap().len() == 1, "it is small, but for that it would be divided");

@@ -4,26 +4,26 @@ use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
 use super::tree::{DirectoryId, DiskEntry, Entry, ROOT, Tree};
 
-/// How many files and directories a charm may have: more than any real charm, and a tree of them takes some
-/// ten megabytes.
+/// The most files and directories of a charm: more than any real charm has. Their tree takes about ten
+/// megabytes.
 const MAX_ENTRIES: u64 = 50_000;
 
-/// A charm's unpacked files, looked through once per charm and shared by all its hooks. The names are kept;
-/// the contents stay on disk.
+/// The tree of a charm's unpacked files, listed once per charm and shared by its hooks. Contents stay on
+/// disk.
 #[derive(Debug, Clone)]
 pub(crate) struct CharmFiles {
     pub(super) tree: Arc<Tree>,
 }
 
 impl CharmFiles {
-    /// No files at all.
+    /// Creates an empty tree.
     pub(crate) fn none() -> Self {
         Self { tree: Arc::new(Tree::new(Duration::ZERO)) }
     }
 
-    /// Looks through a directory. What is neither file nor directory (a link above all) is left out.
+    /// Lists a directory. Links and special files are left out.
     pub(crate) fn scan(directory: &Path) -> io::Result<Self> {
-        // The same for every unpacking of the same charm: hooks must not see when it was.
+        // A fixed time: hooks must not see when the charm was unpacked.
         let time = Duration::ZERO;
         let mut tree = Tree::new(time);
         let mut waiting: Vec<(Box<Path>, DirectoryId)> = vec![(directory.into(), ROOT)];
@@ -31,7 +31,7 @@ impl CharmFiles {
         while let Some((path, parent)) = waiting.pop() {
             for entry in fs::read_dir(&path)? {
                 let entry = entry?;
-                // A name that is no text cannot be said in WASI.
+                // WASI names are UTF-8, so other names are left out.
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 number += 1;
                 if number > MAX_ENTRIES {
@@ -66,7 +66,7 @@ mod tests {
     };
     use crate::{clock::HookClock, meter::Meter};
 
-    /// A hook's files over a charm with `files/note` and two links that lead out of it.
+    /// Creates a hook's files over a charm with `files/note` and two links that lead out of it.
     fn files() -> (tempfile::TempDir, Files) {
         let outside = tempfile::tempdir().unwrap();
         let charm = outside.path().join("charm");
@@ -121,7 +121,7 @@ mod tests {
         files.rename((tmp, "a"), (tmp, "b")).unwrap();
         assert!(matches!(files.find(tmp, "a"), Err(ErrorCode::NoEntry)));
         files.unlink(tmp, "b").unwrap();
-        // It is held open, so its bytes still count; then they do not.
+        // The open file's bytes still count. After its close they do not.
         let other = files.open_at(tmp, "c", make, DescriptorFlags::WRITE).unwrap();
         assert!(files.writable(other).unwrap().write(0, b"x", Duration::ZERO).is_err());
         files.close(file);

@@ -1,9 +1,9 @@
-//! Storage: a directory of the host's disk that outlives hooks, within a bound that holds whatever a guest does.
+//! Storage: a directory on the host's disk that outlives hooks, with limits that no guest can exceed.
 //!
-//! All names are looked up by the kernel beneath the directory that a handle stands for, following no link and
-//! crossing no mount; links and special files cannot be made. What is there is counted when the directory is opened,
-//! and kept count of with each call: in whole blocks, holes included, so that neither sparse nor tiny files get more
-//! of the disk than the bound says. Times are those of the hook's clock.
+//! The kernel looks up all names beneath a handle's directory, without following links or crossing mounts. Guests
+//! cannot create links or special files. The sandbox counts the content when it opens the directory, and then keeps
+//! the count with each call. It counts whole blocks, including holes, so neither sparse files nor tiny ones exceed
+//! the limit on the disk. File times are those of the hook's clock.
 
 use std::{
     collections::BTreeMap,
@@ -28,32 +28,32 @@ pub(super) use file::StoredFile;
 use spare::Spare;
 pub use spare::spare_bytes;
 
-/// What a file or directory takes beside its content, and the unit in which content is counted: a page, as the
-/// usual file systems of the host have it.
+/// The size of a file or directory beside its content, and the unit of content, in bytes: a page, like in the usual
+/// file systems.
 const BLOCK: u64 = 4_096;
 
-/// What a filesystem may hold.
+/// The limits of a filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes: a block for each file and directory, and content in whole blocks.
+    /// The most bytes: a block for each file and directory, and content in whole blocks.
     pub bytes: u64,
-    /// Files and directories.
+    /// The most files and directories.
     pub files: u64,
 }
 
-/// What a filesystem holds, counted in the same way.
+/// The usage of a filesystem, counted like [`Bounds`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Files and directories.
+    /// The number of files and directories.
     pub files: u64,
 }
 
-/// Why a filesystem cannot be used.
+/// An error of opening or deleting a filesystem.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesystemError {
-    /// Another process has it: a runner that is about to end.
+    /// Another process holds the lock, such as a runner that is ending.
     #[error("storage is in use by another process")]
     InUse,
     /// The directory cannot be opened, counted or deleted.
@@ -61,31 +61,31 @@ pub enum FilesystemError {
     Unusable(#[from] io::Error),
 }
 
-/// A bounded directory, held by this process alone.
+/// A directory with limits, locked by this process.
 #[derive(Debug)]
 pub struct Filesystem {
     root: Arc<OwnedFd>,
     count: Mutex<Count>,
 }
 
-/// A filesystem as a hook finds it.
+/// A filesystem at its place in a hook.
 #[derive(Debug, Clone)]
 pub struct StorageMount {
-    /// What lies there.
+    /// The filesystem.
     pub filesystem: Arc<Filesystem>,
-    /// The absolute path at which the hook finds it.
+    /// The absolute path in the hook.
     pub location: String,
-    /// Whether the hook may only read it.
+    /// True if the hook may only read.
     pub read_only: bool,
 }
 
-/// The books of one filesystem.
+/// The usage of a filesystem and its limits.
 #[derive(Debug)]
 struct Count {
     bounds: Bounds,
     used: Used,
     spare: Spare,
-    /// By inode: how many handles a file has, and whether its name is gone. Such a file counts until it is closed.
+    /// The open files, by inode. A file without a name counts until its last handle closes.
     open: BTreeMap<u64, Held>,
 }
 
@@ -96,10 +96,10 @@ struct Held {
 }
 
 impl Filesystem {
-    /// Opens a directory and counts what it holds, which takes as long as it holds much.
+    /// Opens and locks a directory, and counts its content; the time is proportional to the number of entries.
     ///
     /// # Errors
-    /// [`FilesystemError::InUse`] while another process has it; else the system's reason.
+    /// [`FilesystemError::InUse`] if another process holds the lock, or else an error of the file system.
     pub fn open(directory: &Path, bounds: Bounds) -> Result<Self, FilesystemError> {
         let root = Arc::new(locked(directory)?);
         let mut used = Used::default();
@@ -116,10 +116,10 @@ impl Filesystem {
         Ok(Self { root, count })
     }
 
-    /// Deletes a directory with all that it holds.
+    /// Deletes a directory with its content. A missing directory is no error.
     ///
     /// # Errors
-    /// As [`Self::open`]; what was deleted until then is gone. That there is no such directory is no error.
+    /// Those of [`Self::open`]. What was deleted before the error stays deleted.
     pub fn delete(directory: &Path) -> Result<(), FilesystemError> {
         let root = match locked(directory) {
             Err(FilesystemError::Unusable(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -129,23 +129,23 @@ impl Filesystem {
         Ok(std::fs::remove_dir(directory)?)
     }
 
-    /// What it may hold.
+    /// Returns the limits.
     pub fn bounds(&self) -> Bounds {
         self.count().bounds
     }
 
-    /// What it holds.
+    /// Returns the usage.
     pub fn used(&self) -> Used {
         self.count().used
     }
 
     fn count(&self) -> MutexGuard<'_, Count> {
-        // The books are changed in one go, so they are whole after a panic, too.
+        // No change of the count panics halfway, so the count is consistent after a panic.
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Opens a directory, not through a link, and takes its lock: two runners must not keep two books of it.
+/// Opens a directory, but no link, and locks it: two runners must not count the same directory.
 fn locked(directory: &Path) -> Result<OwnedFd, FilesystemError> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(rustix::fs::CWD, directory, flags, Mode::empty()).map_err(io::Error::from)?;
@@ -156,13 +156,13 @@ fn locked(directory: &Path) -> Result<OwnedFd, FilesystemError> {
     }
 }
 
-/// What a file of a size takes.
+/// Returns the counted size of a file, from its length.
 fn price(size: u64) -> u64 {
     size.div_ceil(BLOCK).saturating_mul(BLOCK).saturating_add(BLOCK)
 }
 
 impl Count {
-    /// Takes what something new needs, all or nothing.
+    /// Adds to the usage, all or nothing.
     fn take(&mut self, bytes: u64, files: u64) -> Result<(), ErrorCode> {
         let after = Used {
             bytes: self.used.bytes.saturating_add(bytes),
@@ -182,7 +182,7 @@ impl Count {
         self.used.files = self.used.files.saturating_sub(files);
     }
 
-    /// A file lost its name: it counts until nobody has it open.
+    /// Marks a file as nameless. It counts until its last handle closes.
     fn unnamed(&mut self, inode: u64, size: u64) {
         match self.open.get_mut(&inode) {
             Some(held) => held.nameless = true,
@@ -209,7 +209,7 @@ impl Count {
     }
 }
 
-/// A size as it should be: never negative.
+/// Returns a file's size, which is never negative.
 fn size_of(stat: &rustix::fs::Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What a hook holds open.
+//! The table of a hook's open files and directories.
 
 use std::{collections::BTreeMap, fs::File, sync::Arc, time::Duration};
 
@@ -17,11 +17,11 @@ use super::{
 };
 use crate::clock::HookClock;
 
-/// Handles that a hook may hold at once: each one to the charm's files is a descriptor of the process, which
-/// has a few thousand for all hooks in flight.
+/// The most open handles of a hook. A handle to a charm's file takes a descriptor of the process, which has
+/// a few thousand for all hooks in flight.
 const MAX_HANDLES: usize = 64;
 
-/// Which tree something is in.
+/// The tree of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mount {
     Charm,
@@ -29,16 +29,16 @@ pub(super) enum Mount {
     Resources,
 }
 
-/// Whether a hook finds the directory of resources.
+/// The presence of `/resources` in a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// Its charm has none.
+    /// The charm declares no resources.
     Nothing,
-    /// It does, empty until it asks for one.
+    /// The charm declares resources. The directory fills as the hook requests them.
     Resources,
 }
 
-/// Something open.
+/// An open file or directory.
 #[derive(Debug, Clone)]
 pub(super) enum Handle {
     Directory { mount: Mount, id: DirectoryId },
@@ -58,9 +58,9 @@ pub(crate) struct Files {
     handles: BTreeMap<u32, Handle>,
     listings: BTreeMap<u32, Listing>,
     next: u32,
-    /// Referred to by each open file of the host: a stream keeps one open when its handle was closed.
+    /// A reference that each open host file holds. A stream keeps its file open after the handle closes.
     pub(super) open_files: Arc<()>,
-    /// Numbers of files in `/tmp`, never used again.
+    /// The next number for a file in `/tmp`. Numbers are not reused.
     next_file: u64,
     pub(super) clock: Arc<HookClock>,
 }
@@ -83,29 +83,29 @@ impl Files {
         }
     }
 
-    /// The same with storage.
+    /// Adds the unit's storage.
     pub(crate) fn with_storage(self, storage: Vec<StorageMount>) -> Self {
         let files = Self { storage, ..self };
         files.make_mount_points();
         files
     }
 
-    /// The unit's storage.
+    /// Returns the unit's storage.
     pub(super) fn storage(&self) -> &[StorageMount] {
         &self.storage
     }
 
-    /// The same with a place for resources.
+    /// Sets the presence of `/resources`.
     pub(crate) fn with_resources(self, shows: Shows) -> Self {
         Self { shows, ..self }
     }
 
-    /// Whether there is a place for resources.
+    /// Returns true if the hook has `/resources`.
     pub(super) fn has_resources(&self) -> bool {
         self.shows == Shows::Resources
     }
 
-    /// The directories that a hook finds open: number and path.
+    /// Opens the preopened directories. Returns their numbers and paths.
     pub(super) fn preopened(&mut self) -> Result<Vec<(u32, String)>, ErrorCode> {
         let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;
         let tmp = self.open(Handle::Directory { mount: Mount::Tmp, id: ROOT })?;
@@ -133,7 +133,7 @@ impl Files {
         Ok(number)
     }
 
-    /// Whether one more thing may be open.
+    /// Checks the limit on handles for one more.
     pub(super) fn has_room(&self) -> Result<(), ErrorCode> {
         match self.handles.len() + self.listings.len() < MAX_HANDLES {
             true => Ok(()),
@@ -151,7 +151,7 @@ impl Files {
         self.handles.remove(&number);
     }
 
-    /// Closes a listing; what it took of the host's memory, in bytes.
+    /// Closes a listing. Returns its host memory, in bytes.
     pub(super) fn close_listing(&mut self, number: u32) -> u64 {
         self.listings.remove(&number).map_or(0, |listing| listing.bytes())
     }
@@ -167,12 +167,12 @@ impl Files {
     pub(super) fn directory(&self, number: u32) -> Result<(Mount, DirectoryId), ErrorCode> {
         match self.handle(number)? {
             Handle::Directory { mount, id } => Ok((*mount, *id)),
-            // Asked for before by whoever may be given one.
+            // Callers handle directories of storage before.
             Handle::File { .. } | Handle::Stored(_) => Err(ErrorCode::NotDirectory),
         }
     }
 
-    /// A directory of `/tmp`; the others cannot be changed.
+    /// Returns a directory of `/tmp`; the other trees are read-only.
     pub(super) fn own_directory(&self, number: u32) -> Result<DirectoryId, ErrorCode> {
         match self.directory(number)? {
             (Mount::Tmp, id) => Ok(id),
@@ -180,7 +180,7 @@ impl Files {
         }
     }
 
-    /// A file of `/tmp` or of storage that was opened for writing.
+    /// Returns a file of `/tmp` or of storage that is open for writing.
     pub(super) fn writable(&self, number: u32) -> Result<&Source, ErrorCode> {
         match self.handle(number)? {
             Handle::File { source, writable: true, .. } => Ok(source),
@@ -208,13 +208,13 @@ impl Files {
         self.clock.time_of_day()
     }
 
-    /// What a path leads to.
+    /// Looks up a path from a directory handle.
     pub(super) fn find(&self, number: u32, path: &str) -> Result<(Mount, Entry), ErrorCode> {
         let (mount, base) = self.directory(number)?;
         Ok((mount, path::find(self.tree(mount), base, path)?))
     }
 
-    /// Opens what is there, or makes it.
+    /// Opens an entry, or creates a file if `how` says so.
     pub(super) fn open_at(
         &mut self,
         number: u32,
@@ -266,7 +266,7 @@ impl Files {
         self.open(handle)
     }
 
-    /// A place for one more open file of the host.
+    /// Returns a reference for one more open host file, within the limit.
     pub(super) fn descriptor(&self) -> Result<Arc<()>, ErrorCode> {
         match Arc::strong_count(&self.open_files) > MAX_HANDLES {
             true => Err(ErrorCode::InsufficientMemory),
@@ -280,7 +280,7 @@ impl Files {
             return Err(ErrorCode::IsDirectory);
         };
         self.quota.take_file()?;
-        // From here on the file gives back what was taken, should anything fail.
+        // From here, dropping the file returns its quota.
         let file = MemoryFile::new(self.next_file, &self.quota, self.now());
         self.next_file += 1;
         let now = self.now();
@@ -343,7 +343,7 @@ impl Files {
         Ok(())
     }
 
-    /// Moves a name; what stands at the new one is replaced, as POSIX has it.
+    /// Renames an entry and replaces the target as in POSIX.
     pub(super) fn rename(&mut self, from: (u32, &str), to: (u32, &str)) -> Result<(), ErrorCode> {
         match (self.stored_at(from.0, from.1)?, self.stored_at(to.0, to.1)?) {
             (Some((from, old)), Some((to, new))) => return from.rename(old, &to, new, self.now()),
@@ -380,7 +380,7 @@ impl Files {
         self.tmp.rename((from, &old), (to, &new), now)
     }
 
-    /// What a directory holds that is no storage.
+    /// Lists a directory outside of storage.
     pub(super) fn list(&self, number: u32, mut gathering: Gathering) -> Result<Listing, ErrorCode> {
         let (mount, id) = self.directory(number)?;
         for (name, entry) in &self.tree(mount).directory(id)?.entries {
@@ -389,7 +389,7 @@ impl Files {
         Ok(gathering.sorted())
     }
 
-    /// What `stat` says of an entry.
+    /// Returns the metadata of an entry.
     pub(super) fn stat(&self, mount: Mount, entry: &Entry) -> Result<DescriptorStat, ErrorCode> {
         let (size, modified, accessed) = match entry {
             Entry::Directory(id) => {
@@ -410,7 +410,7 @@ impl Files {
         Ok(stat(kind(entry), size, modified, accessed))
     }
 
-    /// What `stat` says of a handle.
+    /// Returns the metadata of a handle's target.
     pub(super) fn stat_handle(&self, number: u32) -> Result<DescriptorStat, ErrorCode> {
         match self.handle(number)? {
             Handle::Directory { mount, id } => self.stat(*mount, &Entry::Directory(*id)),
@@ -427,7 +427,7 @@ impl Files {
     }
 }
 
-/// The kind of an entry.
+/// Returns the kind of an entry.
 pub(super) fn kind(entry: &Entry) -> DescriptorType {
     match entry {
         Entry::Directory(_) => DescriptorType::Directory,
@@ -471,7 +471,7 @@ mod tests {
         let (root, _) = files.preopened().unwrap()[0];
         let mut open = || {
             let number = files.open_at(root, "a", OpenFlags::empty(), DescriptorFlags::READ)?;
-            // As a stream does that outlives its handle.
+            // A stream may outlive its handle.
             let source = files.readable(number).unwrap().clone();
             files.close(number);
             Ok::<_, ErrorCode>(source)

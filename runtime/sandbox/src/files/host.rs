@@ -1,4 +1,4 @@
-//! `wasi:filesystem`, answered from a hook's own files.
+//! The host functions of `wasi:filesystem`, over a hook's own files.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,18 +29,18 @@ use super::{
 };
 use crate::{fuel::SYNC_FUEL, limits::Limiter, meter::Meter, state::HookState};
 
-/// A hook's files, with what their calls need. Handles are numbers in [`Files`]; the types that the generated
-/// code gives them are never looked into.
+/// A hook's files and the state that their calls need. A handle's number is its key in [`Files`]; the
+/// generated resource types are only markers.
 pub(crate) struct FilesView<'a> {
     pub(crate) files: &'a mut Files,
     pub(crate) table: &'a mut ResourceTable,
     pub(crate) meter: &'a Arc<Meter>,
     pub(crate) limiter: &'a mut Limiter,
-    /// One file is brought to the disk at a time.
+    /// The semaphore that allows one sync at a time.
     pub(crate) syncs: &'a Arc<Semaphore>,
 }
 
-/// Leads the linker from a store to its files.
+/// The accessor from a store to its files, for the linker.
 pub(crate) struct HasFiles;
 
 impl HasData for HasFiles {
@@ -54,7 +54,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
 }
 
 impl FilesView<'_> {
-    /// Counts a call.
+    /// Counts a call and its bytes.
     fn call(&self, bytes: usize) -> FsResult<()> {
         self.meter.call(bytes as u64).map_err(FsError::trap)
     }
@@ -107,7 +107,7 @@ impl types::Host for FilesView<'_> {
     }
 }
 
-/// A time that a guest sets.
+/// Converts a time that a guest sets.
 fn new_time(time: NewTimestamp, now: Duration) -> Result<Option<Duration>, ErrorCode> {
     match time {
         NewTimestamp::NoChange => Ok(None),
@@ -162,17 +162,17 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
         self.call(0)?;
-        // Of the rest nothing outlives the hook, so there is nothing to bring to a disk.
+        // All other files end with the hook, so a sync does nothing.
         if let Handle::File { source: Source::Stored(file), .. } = self.files.handle(fd.rep())? {
             let file = Arc::clone(file);
             self.meter.work(SYNC_FUEL);
             let turn = Arc::clone(self.syncs).acquire_owned().await.map_err(|_| ErrorCode::Io)?;
             let sync = move || {
-                // Kept until the disk is done, also if the hook ends before.
+                // The permit lasts until the sync ends, even if the hook ends first.
                 let _turn = turn;
                 file.sync()
             };
-            // It may take long, and other hooks run on this thread.
+            // A sync may take long, and this thread also runs other hooks.
             tokio::task::spawn_blocking(sync).await.map_err(|_| ErrorCode::Io)??;
         }
         Ok(())
@@ -204,7 +204,7 @@ impl types::HostDescriptor for FilesView<'_> {
         let file = self.files.writable(fd.rep())?;
         let before = file.size()?;
         file.resize(size, self.files.now())?;
-        // Filling with zeros is work of the host's.
+        // The host writes the zeros, so the hook pays for them.
         self.meter.bytes(size.saturating_sub(before));
         Ok(())
     }
@@ -251,7 +251,7 @@ impl types::HostDescriptor for FilesView<'_> {
         let gathering = Gathering::new(self.meter, self.limiter.room());
         let listing = match self.files.stored(fd.rep())? {
             Some(directory) => {
-                // Storage may have a great many names, and other hooks run on this thread.
+                // Storage may have very many names, and this thread also runs other hooks.
                 let listed = tokio::task::spawn_blocking(move || directory.list(gathering)).await;
                 listed.map_err(|_| ErrorCode::Io)??
             }
@@ -318,7 +318,7 @@ impl types::HostDescriptor for FilesView<'_> {
         new: String,
     ) -> FsResult<()> {
         self.call(old.len() + new.len())?;
-        // Files have one name, and there are no symbolic links: nothing that a path could be led astray by.
+        // The sandbox supports no symbolic or hard links.
         self.files.may_link(fd.rep())?;
         Err(ErrorCode::Unsupported.into())
     }

@@ -1,4 +1,4 @@
-//! What a directory held when a hook asked.
+//! The listing of a directory, as it was at the call.
 
 use std::sync::Arc;
 
@@ -6,21 +6,20 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode};
 
 use crate::{fuel::LISTED_NAME_FUEL, meter::Meter};
 
-/// What a name takes of the host's memory beside its own bytes: its entry, in a vector that may have grown to twice what
-/// it needs and was copied for it, and its allocation.
+/// The host memory of a name beside its bytes: an entry in a vector of up to twice the needed size, copied while it
+/// grows, and an allocation.
 const ENTRY: u64 = 128;
 
 type Entry = (DescriptorType, Arc<str>);
 
-/// A directory's listing as it was when it was asked for, sorted by name and read to some point. It is the host's
-/// memory, and counts as the hook's.
+/// A sorted snapshot of a directory, with a read position. It is host memory, and counts towards the hook's limit.
 #[derive(Debug)]
 pub(super) struct Listing {
     entries: std::vec::IntoIter<Entry>,
     bytes: u64,
 }
 
-/// A listing that is being made, within what the hook has left of its memory. Each name is paid for as it comes.
+/// A listing under construction, within the hook's remaining memory. Each name costs fuel.
 #[derive(Debug)]
 pub(super) struct Gathering {
     entries: Vec<Entry>,
@@ -30,12 +29,12 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// Nothing yet, and room for so many bytes.
+    /// Creates an empty listing with room for some bytes.
     pub(super) fn new(meter: &Arc<Meter>, room: u64) -> Self {
         Self { entries: Vec::new(), meter: Arc::clone(meter), room, bytes: 0 }
     }
 
-    /// Adds a name, unless that is more than the hook may use.
+    /// Adds a name, or fails if it exceeds the hook's memory.
     pub(super) fn add(
         &mut self,
         kind: DescriptorType,
@@ -52,7 +51,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// The listing, sorted by name.
+    /// Returns the listing, sorted by name.
     pub(super) fn sorted(mut self) -> Listing {
         self.entries.sort_unstable_by(|(_, one), (_, other)| one.cmp(other));
         Listing { entries: self.entries.into_iter(), bytes: self.bytes }
@@ -60,7 +59,7 @@ impl Gathering {
 }
 
 impl Listing {
-    /// What it takes of the host's memory, until it is dropped.
+    /// Returns its host memory until it is dropped, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,5 +1,5 @@
-//! Storage beneath storage: `/srv` and `/srv/data` may be two, as mounts on a machine may be. The innermost one counts,
-//! whichever way a path takes there.
+//! Nested storage: one storage at `/srv` and another at `/srv/data`, like nested mounts. The innermost one applies to a
+//! path, whatever directory the path starts from.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use super::{Files, StorageMount, disk::Directory, path::MAX_PATH};
 
 impl Files {
-    /// The directory of storage that a handle stands for, and a path from there; none if it stands for something else.
-    /// A path that leads to or through the place of other storage begins at that one.
+    /// Returns the directory of storage for a handle and a path, with the rest of the path; none if the handle is
+    /// outside of storage. A path into or through nested storage continues in that one.
     pub(super) fn stored_at<'p>(
         &self,
         number: u32,
@@ -22,8 +22,8 @@ impl Files {
         }
     }
 
-    /// Makes the directories at which storage lies in other storage, so that they are listed there. What cannot be made,
-    /// for want of room or because a file has the name, is not listed, and found all the same.
+    /// Creates the mount points of nested storage, so that listings show them. A mount point that cannot be created,
+    /// because the disk is full or a file has its name, is not listed but still works.
     pub(super) fn make_mount_points(&self) {
         for inner in self.storage() {
             let outer = self
@@ -31,7 +31,7 @@ impl Files {
                 .iter()
                 .filter_map(|outer| Some((outer, beneath(&outer.location, &inner.location)?)));
             let Some((outer, way)) = outer.min_by_key(|(_, way)| way.len()) else { continue };
-            // A hook that may only read finds them, too.
+            // Read-only mounts get mount points, too.
             let outer = StorageMount { read_only: false, ..outer.clone() };
             let Ok(root) = Directory::root(&outer) else { continue };
             let ends = way.match_indices('/').map(|(end, _)| end).chain([way.len()]);
@@ -42,12 +42,12 @@ impl Files {
     }
 }
 
-/// The way from one place to another beneath it; none if it is not beneath.
+/// Returns the path from one place to another beneath it; none if it is not beneath.
 pub(super) fn beneath<'p>(outer: &str, inner: &'p str) -> Option<&'p str> {
     inner.strip_prefix(outer)?.strip_prefix('/').filter(|way| !way.is_empty())
 }
 
-/// A place and a path from there as one place. Storage has no links, so that names are all that counts.
+/// Joins a place and a path. Storage has no links, so `..` can be resolved by names alone.
 pub(super) fn joined(place: &str, path: &str) -> String {
     let mut names: Vec<&str> = place.split('/').filter(|name| !name.is_empty()).collect();
     for name in path.split('/') {
@@ -62,7 +62,7 @@ pub(super) fn joined(place: &str, path: &str) -> String {
     format!("/{}", names.join("/"))
 }
 
-/// The innermost storage that a path from a place leads into, and the path from there; none: it leads into no other.
+/// Returns the innermost nested storage that a path enters, with the rest of the path; none if it enters none.
 fn crossed<'m, 'p>(
     mounts: &'m [StorageMount],
     place: &str,
@@ -72,12 +72,12 @@ fn crossed<'m, 'p>(
         .iter()
         .filter_map(|mount| Some((mount, beneath(place, &mount.location)?.split('/').collect())))
         .collect();
-    // What is no path of a handle is refused where it is looked up.
+    // The look-up refuses these paths later.
     if nested.is_empty() || path.starts_with('/') || path.contains('\0') || path.len() > MAX_PATH {
         return None;
     }
     let mut here: Vec<&str> = Vec::new();
-    // How deep each is, which it is, and where in the path its own part begins.
+    // Each entered mount: its depth, the mount, and the start of its part in the path.
     let mut entered: Vec<(usize, &StorageMount, usize)> = Vec::new();
     let mut end = 0;
     for name in path.split('/') {
@@ -113,7 +113,7 @@ mod tests {
     };
     use crate::{clock::HookClock, meter::Meter};
 
-    /// Storage at some places, each of its own directory with its name in a file.
+    /// Creates storage at some locations, each in its own directory with its name in a file.
     fn files(places: &[(&str, &str, bool)]) -> (tempfile::TempDir, Files) {
         let outside = tempfile::tempdir().unwrap();
         let mount = |(name, location, read_only): &(&str, &str, bool)| {
@@ -137,7 +137,7 @@ mod tests {
         ("beside", "/srv/da", false),
     ];
 
-    /// The handle that a hook finds open at a place.
+    /// Returns the preopened handle of a location.
     fn handle(files: &mut Files, place: &str) -> u32 {
         files.preopened().unwrap().into_iter().find(|(_, location)| location == place).unwrap().0
     }

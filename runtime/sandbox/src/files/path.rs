@@ -1,24 +1,24 @@
-//! Looking up a path, which a guest wrote.
+//! The look-up of a guest's path in a tree.
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::tree::{DirectoryId, Entry, Tree};
 
-/// Bytes of a path and of one of its names: POSIX's usual bounds.
+/// The most bytes of a path and of each name in it: the usual limits of POSIX systems.
 pub(super) const MAX_PATH: usize = 4_096;
 pub(super) const MAX_NAME: usize = 255;
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// The directory that the look-up began at, or one above its end (`a/..`).
+    /// The start of the look-up, or a directory above the path's end (`a/..`).
     Directory(DirectoryId),
-    /// A name in a directory; whether it is taken is another question.
+    /// A name in a directory. It may be free or taken.
     Name { parent: DirectoryId, name: &'a str, must_be_directory: bool },
 }
 
-/// Follows a path from a directory. It cannot lead above where it began: that is what a handle to a directory
-/// allows. There are no symbolic links to follow.
+/// Resolves a path from a directory, but not to a place above that directory, since the guest's handle gives
+/// access only to what is below it. There are no symbolic links.
 pub(super) fn resolve<'a>(tree: &Tree, base: DirectoryId, path: &'a str) -> Result<Place<'a>, ErrorCode> {
     if path.is_empty() {
         return Err(ErrorCode::NoEntry);
@@ -59,7 +59,7 @@ pub(super) fn resolve<'a>(tree: &Tree, base: DirectoryId, path: &'a str) -> Resu
     stack.last().map(|id| Place::Directory(*id)).ok_or(ErrorCode::NotPermitted)
 }
 
-/// What a path leads to.
+/// Returns the entry of a path.
 pub(super) fn find(tree: &Tree, base: DirectoryId, path: &str) -> Result<Entry, ErrorCode> {
     match resolve(tree, base, path)? {
         Place::Directory(id) => Ok(Entry::Directory(id)),

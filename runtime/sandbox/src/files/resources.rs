@@ -1,5 +1,5 @@
-//! The files of resources, put before a hook as it asks for them: `/resources/NAME/FILENAME`, read-only. They are given
-//! open, and stay what they are whatever becomes of them on the disk.
+//! The resource files of a hook, which appear on request at `/resources/NAME/FILENAME`, read-only. The host passes them
+//! open, so later changes on the disk do not matter.
 
 use std::{fs::File, sync::Arc, time::Duration};
 
@@ -11,15 +11,15 @@ use super::{
     tree::{Entry, ROOT},
 };
 
-/// Marks the identities of such files, beside those of the charm's own.
+/// A mark in the identities of these files, which keeps them apart from those of the charm's files.
 const HELD: u64 = 1 << 63;
 
 impl Files {
-    /// Puts a file before the hook. One that is there already stays.
+    /// Adds a file for the hook, unless it is there.
     pub(crate) fn show_resource(&mut self, name: &str, filename: &str, file: File) -> Result<(), CallError> {
         let full = |_| CallError::LimitExceeded("the hook holds too many files open".to_owned());
         let counted = self.descriptor().map_err(full)?;
-        // The same at every attempt, as for the charm's own files.
+        // A fixed time, as for the charm's files.
         let time = Duration::ZERO;
         let odd = |_| CallError::Failed(format!("resource {name:?} cannot be put in its place"));
         let present = self.resources.directory(ROOT).map_err(odd)?.entries.get(name).cloned();
@@ -80,7 +80,7 @@ mod tests {
         files.show_resource("other", "rows.csv", file("c")).unwrap();
         assert_eq!(read(&mut files, root, "data/rows.csv").unwrap(), b"a,b");
         assert_eq!(read(&mut files, root, "other/rows.csv").unwrap(), b"c");
-        // Twice at a time, each from its own place: the descriptor is shared, positions are not.
+        // Two handles share the descriptor, but not their positions.
         let opened: Vec<u32> = (0..2)
             .map(|_| files.open_at(root, "data/rows.csv", OpenFlags::empty(), DescriptorFlags::READ).unwrap())
             .collect();

@@ -1,4 +1,4 @@
-//! Storage among a hook's files.
+//! The operations of a hook on its storage.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,11 +14,11 @@ use super::{
     stream::Source,
 };
 
-/// What marks the identities of files in storage, beside those of the other trees.
+/// A mark in the identities of stored files, which keeps them apart from those of the other trees.
 const STORED: u64 = 5;
 
 impl Files {
-    /// The directory of storage that a handle stands for; none if it stands for something else.
+    /// Returns the directory of storage of a handle; none if the handle is of another kind.
     pub(super) fn stored(&self, number: u32) -> Result<Option<Arc<Directory>>, ErrorCode> {
         Ok(match self.handle(number)? {
             Handle::Stored(directory) => Some(Arc::clone(directory)),
@@ -26,7 +26,7 @@ impl Files {
         })
     }
 
-    /// Whether links could be made there, were there any.
+    /// Returns the error that comes before "unsupported" for creating a link, if any.
     pub(super) fn may_link(&self, number: u32) -> Result<(), ErrorCode> {
         match self.stored(number)? {
             Some(directory) if directory.is_read_only() => Err(ErrorCode::ReadOnly),
@@ -57,7 +57,7 @@ impl Files {
     }
 }
 
-/// What `stat` says: the hook's own times, and no number of the host's.
+/// Returns metadata with the hook's own times and without numbers of the host.
 pub(super) fn stat(stat: &Stat) -> DescriptorStat {
     let time = |seconds: i64, nanoseconds: u64| {
         Duration::new(u64::try_from(seconds).unwrap_or(0), u32::try_from(nanoseconds).unwrap_or(0))
@@ -76,7 +76,7 @@ pub(super) fn stat(stat: &Stat) -> DescriptorStat {
     }
 }
 
-/// The identity of something in storage.
+/// Returns the metadata hash for an identity in storage.
 pub(super) fn metadata_hash(identity: u64) -> MetadataHashValue {
     MetadataHashValue { lower: identity, upper: STORED }
 }

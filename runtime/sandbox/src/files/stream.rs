@@ -10,10 +10,10 @@ use wasmtime_wasi::p2::{
 use super::{disk::StoredFile, tree::MemoryFile};
 use crate::{clock::HookClock, meter::Meter};
 
-/// The largest piece that one call reads or writes: bounds what the host allocates for it.
+/// The most bytes of one read or write, which limits the host's allocation for a call.
 pub(super) const MAX_PIECE: usize = 64 << 10;
 
-/// A file that can be read.
+/// A readable file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     Memory(Arc<MemoryFile>),
@@ -21,22 +21,22 @@ pub(super) enum Source {
     Stored(Arc<StoredFile>),
 }
 
-/// A file of the host that is open: a descriptor of the process for as long as a handle or a stream leads to it.
+/// An open host file. Its descriptor lives as long as a handle or a stream refers to it.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     pub(super) file: File,
-    /// One of the references that [`super::Files`] counts its hook's descriptors by.
+    /// The reference by which [`super::Files`] counts the hook's descriptors.
     pub(super) _counted: Arc<()>,
 }
 
 impl Source {
-    /// At most `length` bytes from `offset`; none at the end.
+    /// Reads at most `length` bytes from `offset`; none at the end.
     pub(super) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ErrorCode> {
         let length = length.min(MAX_PIECE);
         match self {
             Self::Memory(file) => Ok(file.read(offset, length)),
-            // On the hook's own thread: a piece of a local file is read in microseconds, and handing it to
-            // another thread would take longer.
+            // This runs on the hook's thread: a read of a local file takes microseconds, less than a switch to
+            // another thread.
             Self::Disk(open) => {
                 let mut bytes = vec![0; length];
                 let read = open.file.read_at(&mut bytes, offset).map_err(|_| ErrorCode::Io)?;
@@ -47,7 +47,7 @@ impl Source {
         }
     }
 
-    /// How long it is.
+    /// Returns the file's length, in bytes.
     pub(super) fn size(&self) -> Result<u64, ErrorCode> {
         match self {
             Self::Memory(file) => Ok(file.size()),
@@ -56,19 +56,19 @@ impl Source {
         }
     }
 
-    /// Writes, if it is a file of the hook's own or of storage.
+    /// Writes to a file in `/tmp` or in storage.
     pub(super) fn write(&self, offset: u64, bytes: &[u8], now: Duration) -> Result<(), ErrorCode> {
         match self {
             Self::Disk(_) => Err(ErrorCode::ReadOnly),
-            // As POSIX has it: no file grows by nothing, wherever it is written.
+            // As in POSIX, an empty write never extends a file.
             Self::Memory(_) | Self::Stored(_) if bytes.is_empty() => Ok(()),
             Self::Memory(file) => file.write(offset, bytes, now),
-            // As for reading: it goes to the host's memory, and to its disk later.
+            // This runs on the hook's thread, too: the bytes go to the page cache first.
             Self::Stored(file) => file.write(offset, bytes, now),
         }
     }
 
-    /// Cuts it or fills it with zeros.
+    /// Truncates the file or extends it with zeros.
     pub(super) fn resize(&self, size: u64, now: Duration) -> Result<(), ErrorCode> {
         match self {
             Self::Memory(file) => file.resize(size, now),
@@ -77,7 +77,7 @@ impl Source {
         }
     }
 
-    /// Sets its times; none: as they are.
+    /// Sets the file's times; `None` leaves a time unchanged.
     pub(super) fn set_times(
         &self,
         accessed: Option<Duration>,
@@ -100,7 +100,7 @@ pub(super) fn failed(error: ErrorCode) -> StreamError {
     StreamError::LastOperationFailed(error.into())
 }
 
-/// Reads a file from a position on.
+/// A reader of a file from a position on.
 pub(super) struct FileReader {
     pub(super) source: Source,
     pub(super) position: u64,
@@ -127,14 +127,14 @@ impl Pollable for FileReader {
     async fn ready(&mut self) {}
 }
 
-/// Where a writer writes.
+/// The position of a writer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Position {
     At(u64),
     End,
 }
 
-/// Writes a file.
+/// A writer of a file.
 pub(super) struct FileWriter {
     pub(super) file: Source,
     pub(super) position: Position,

@@ -1,4 +1,4 @@
-//! A tree of names, kept flat, so that no depth of directories can exhaust the host's stack.
+//! A tree of names, stored as a flat map, so that deep directories cannot exhaust the host's stack.
 
 use std::{
     collections::BTreeMap,
@@ -14,30 +14,30 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::stream::OpenFile;
 
-/// A directory's number in its tree; never used again.
+/// The number of a directory in its tree. Numbers are not reused.
 pub(super) type DirectoryId = u64;
 
-/// The tree's own root.
+/// The number of the root.
 pub(super) const ROOT: DirectoryId = 0;
 
-/// What a name stands for.
+/// The target of a name.
 #[derive(Debug, Clone)]
 pub(super) enum Entry {
     Directory(DirectoryId),
     /// A file in memory.
     Memory(Arc<MemoryFile>),
-    /// A file of the host, read-only.
+    /// A read-only host file.
     Disk(Arc<DiskEntry>),
-    /// A file that was given open, read-only; its number serves as its identity.
+    /// A read-only host file that is already open, with a number as its identity.
     Held(Arc<OpenFile>, u64),
 }
 
-/// A file of the host.
+/// A host file.
 #[derive(Debug)]
 pub(super) struct DiskEntry {
     pub(super) path: Box<Path>,
     pub(super) size: u64,
-    /// Its place in the tree, which serves as its identity.
+    /// The file's place in the tree, which is its identity.
     pub(super) number: u64,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct DiskEntry {
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) parent: DirectoryId,
-    /// Sorted, and so is every listing.
+    /// The entries, sorted like every listing.
     pub(super) entries: BTreeMap<Arc<str>, Entry>,
     pub(super) changed: Duration,
 }
 
-/// All directories.
+/// All directories of a tree.
 #[derive(Debug)]
 pub(super) struct Tree {
     directories: BTreeMap<DirectoryId, Directory>,
@@ -63,7 +63,7 @@ impl Tree {
         Self { directories: BTreeMap::from([(ROOT, root)]), next: ROOT + 1 }
     }
 
-    /// A directory; gone if it was removed while somebody held it open.
+    /// Returns a directory, or an error if it was removed while a handle to it was open.
     pub(super) fn directory(&self, id: DirectoryId) -> Result<&Directory, ErrorCode> {
         self.directories.get(&id).ok_or(ErrorCode::NoEntry)
     }
@@ -72,7 +72,7 @@ impl Tree {
         self.directories.get_mut(&id).ok_or(ErrorCode::NoEntry)
     }
 
-    /// Makes an empty directory in another.
+    /// Creates an empty directory in another.
     pub(super) fn make_directory(
         &mut self,
         parent: DirectoryId,
@@ -86,7 +86,7 @@ impl Tree {
         Ok(id)
     }
 
-    /// Puts an entry under a name that is free.
+    /// Inserts an entry under a free name.
     pub(super) fn insert(
         &mut self,
         parent: DirectoryId,
@@ -103,7 +103,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes a name away. An entry that is a directory must be empty, and goes with it.
+    /// Removes a name with its entry. A directory must be empty.
     pub(super) fn remove(
         &mut self,
         parent: DirectoryId,
@@ -123,7 +123,7 @@ impl Tree {
         Ok(entry)
     }
 
-    /// Moves an entry to a name that is free.
+    /// Moves an entry to a free name.
     pub(super) fn rename(
         &mut self,
         (from, old): (DirectoryId, &str),
@@ -146,7 +146,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether a directory is another or lies below it.
+    /// Returns true if a directory is `ancestor` or lies below it.
     fn is_within(&self, mut id: DirectoryId, ancestor: DirectoryId) -> bool {
         loop {
             if id == ancestor {
@@ -160,7 +160,7 @@ impl Tree {
     }
 }
 
-/// What all files of one `/tmp` may take together.
+/// The remaining quota of one `/tmp`, for all its files together.
 #[derive(Debug)]
 pub(super) struct Quota {
     bytes: AtomicU64,
@@ -172,7 +172,7 @@ impl Quota {
         Arc::new(Self { bytes: AtomicU64::new(bytes), files: AtomicU64::new(files) })
     }
 
-    /// Takes what a new file or directory needs.
+    /// Takes quota for a new file or directory.
     pub(super) fn take_file(&self) -> Result<(), ErrorCode> {
         Self::take(&self.files, 1)
     }
@@ -188,10 +188,10 @@ impl Quota {
     }
 }
 
-/// A file that fills less than this part of the memory that it was given gives back what is beyond twice its size.
+/// The divisor of a file's allocated memory: a file that uses less than this fraction shrinks to twice its size.
 const SHRINKS_BELOW: usize = 4;
 
-/// A file in memory. It lives as long as a name or a handle leads to it, and so long its bytes count.
+/// A file in memory. It lives while a name or a handle leads to it, and its bytes count for as long.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
     pub(super) number: u64,
@@ -207,14 +207,15 @@ pub(super) struct Content {
 }
 
 impl MemoryFile {
-    /// An empty file; the quota's count of files was taken by the caller.
+    /// Creates an empty file. The caller has taken quota for it.
     pub(super) fn new(number: u64, quota: &Arc<Quota>, now: Duration) -> Arc<Self> {
         let content = Content { bytes: Vec::new(), modified: now, accessed: now };
         Arc::new(Self { number, content: Mutex::new(content), quota: Arc::clone(quota) })
     }
 
     pub(super) fn content(&self) -> MutexGuard<'_, Content> {
-        // One fiber, no panics while it is held; and a half-written file would be the guest's alone.
+        // A hook runs on one fiber, and no code panics while it holds the lock. A partial write would affect only
+        // the guest.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -222,7 +223,7 @@ impl MemoryFile {
         self.content().bytes.len() as u64
     }
 
-    /// At most `length` bytes from `offset`; none at the end.
+    /// Reads at most `length` bytes from `offset`; none at the end.
     pub(super) fn read(&self, offset: u64, length: usize) -> Vec<u8> {
         let content = self.content();
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.bytes.len());
@@ -230,7 +231,7 @@ impl MemoryFile {
         content.bytes.get(start..end).unwrap_or_default().to_vec()
     }
 
-    /// Writes all or nothing.
+    /// Writes all bytes or none.
     pub(super) fn write(&self, offset: u64, bytes: &[u8], now: Duration) -> Result<(), ErrorCode> {
         let mut content = self.content();
         let end = offset.checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
@@ -245,7 +246,7 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Cuts the file or fills it with zeros.
+    /// Truncates the file or extends it with zeros.
     pub(super) fn resize(&self, size: u64, now: Duration) -> Result<(), ErrorCode> {
         let mut content = self.content();
         self.resize_locked(&mut content, size)?;
@@ -258,10 +259,11 @@ impl MemoryFile {
         if size > before {
             Quota::take(&self.quota.bytes, size - before)?;
         }
-        // The quota is far below what an address space holds.
+        // The quota is far below the size of the address space.
         content.bytes.resize(usize::try_from(size).map_err(|_| ErrorCode::FileTooLarge)?, 0);
         if size < before {
-            // In large steps only: a file that is cut and grown again by turns must not be moved each time.
+            // The memory shrinks in large steps only, so that alternate truncation and growth do not move the file
+            // each time.
             if content.bytes.len() < content.bytes.capacity() / SHRINKS_BELOW {
                 content.bytes.shrink_to(content.bytes.len() * 2);
             }

@@ -1,5 +1,5 @@
-//! The files that a hook of a unit would find, for a script that an operator runs in its place: no guest is there. Each
-//! call takes the way of the guest's own calls, with their bounds.
+//! The files of a unit for a script that an operator runs with `exec`, without a guest. Each call uses the same code
+//! and limits as a guest's call.
 
 use std::{collections::BTreeMap, fs::File, sync::Arc};
 
@@ -15,19 +15,19 @@ use super::{
 };
 use crate::{Budgets, Prepared, clock::HookClock, meter::Meter};
 
-/// The files of one unit during one script. `/tmp` is empty at its beginning and gone with it.
+/// The files of one unit during one script, with an empty `/tmp` of its own.
 #[derive(Debug)]
 pub struct UnitFiles {
     files: Files,
     meter: Arc<Meter>,
 }
 
-/// What a path leads to.
+/// The kind of a path's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitFile {
-    /// A file of so many bytes.
+    /// A file.
     File {
-        /// How many.
+        /// The size in bytes.
         size: u64,
     },
     /// A directory.
@@ -35,7 +35,7 @@ pub enum UnitFile {
 }
 
 impl UnitFiles {
-    /// Those of a unit that runs this charm and has this storage, within the bounds of one of its hooks.
+    /// Creates the files for a charm and its storage, with the limits of a hook.
     pub fn new(
         prepared: &Prepared,
         storage: Vec<StorageMount>,
@@ -50,7 +50,8 @@ impl UnitFiles {
         Self { files, meter: Arc::new(Meter::new(u64::MAX)) }
     }
 
-    /// Does what a hook tool asks for; answers a file's content, or nothing for one that was written.
+    /// Carries out a hook tool's request. Returns the content of a file that was read, and nothing for one that was
+    /// written.
     ///
     /// # Errors
     /// [`FileError`], here and below.
@@ -58,7 +59,7 @@ impl UnitFiles {
         self.files.answer(request)
     }
 
-    /// Puts the content of a resource where a hook finds it.
+    /// Adds the content of a resource at its usual path.
     ///
     /// # Errors
     /// [`CallError`], as for a hook.
@@ -66,7 +67,7 @@ impl UnitFiles {
         self.files.show_resource(name, filename, file)
     }
 
-    /// A file's content, unless it is longer than `at_most` bytes.
+    /// Reads a file of at most `at_most` bytes.
     pub fn read(&mut self, path: &str, at_most: usize) -> Result<Vec<u8>, FileError> {
         self.answered(path, |files| {
             files.with(path, OpenFlags::empty(), DescriptorFlags::READ, |files, file| {
@@ -75,7 +76,7 @@ impl UnitFiles {
         })
     }
 
-    /// Writes a file in place of what it held, and makes it if it is not there.
+    /// Replaces a file's content, or creates the file.
     pub fn write(&mut self, path: &str, content: &[u8]) -> Result<(), FileError> {
         let how = OpenFlags::CREATE | OpenFlags::TRUNCATE;
         self.answered(path, |files| {
@@ -83,7 +84,7 @@ impl UnitFiles {
         })
     }
 
-    /// Writes behind what a file holds, and makes it if it is not there.
+    /// Appends to a file, or creates it.
     pub fn append(&mut self, path: &str, content: &[u8]) -> Result<(), FileError> {
         self.answered(path, |files| {
             files.with(path, OpenFlags::CREATE, DescriptorFlags::WRITE, |files, file| {
@@ -94,7 +95,7 @@ impl UnitFiles {
         })
     }
 
-    /// The names in a directory with what they are, sorted, unless they take more than `at_most` bytes of memory.
+    /// Returns the sorted names in a directory with their kinds, in at most `at_most` bytes of memory.
     pub fn list(&mut self, path: &str, at_most: usize) -> Result<Vec<(String, UnitFile)>, FileError> {
         let above = self.above(path);
         if !above.is_empty() {
@@ -114,11 +115,11 @@ impl UnitFiles {
                 Ok(listing.map(|(kind, name)| (name.to_string(), file(kind))).collect())
             })
         });
-        // Nothing else that listing takes runs out.
+        // Memory is the only space that a listing can exhaust.
         listed.map_err(|error| if error == FileError::NoSpace { FileError::TooLarge } else { error })
     }
 
-    /// What a path leads to.
+    /// Returns the kind of a path's target.
     pub fn stat(&mut self, path: &str) -> Result<UnitFile, FileError> {
         if !self.above(path).is_empty() {
             return Ok(UnitFile::Directory);
@@ -134,8 +135,8 @@ impl UnitFiles {
         })
     }
 
-    /// Whether what a path leads to may be written, or, in a directory, files made and removed: `/tmp` and storage may,
-    /// unless that is attached read-only.
+    /// Returns true if a file may be written, or a directory's entries changed: in `/tmp`, and in storage unless it is
+    /// attached read-only.
     pub fn is_writable(&self, path: &str) -> bool {
         match self.files.root_of(path) {
             Ok((Handle::Directory { mount, .. }, _)) => mount == Mount::Tmp,
@@ -144,7 +145,7 @@ impl UnitFiles {
         }
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     pub fn make_directory(&mut self, path: &str) -> Result<(), FileError> {
         self.answered(path, |files| files.within(path, Files::create_directory))
     }
@@ -154,12 +155,12 @@ impl UnitFiles {
         self.answered(path, |files| files.within(path, Files::unlink))
     }
 
-    /// Removes a directory that is empty.
+    /// Removes an empty directory.
     pub fn remove_directory(&mut self, path: &str) -> Result<(), FileError> {
         self.answered(path, |files| files.within(path, Files::remove_directory))
     }
 
-    /// Does something with what a path leads to. What is above all that a hook finds is there, and cannot be changed.
+    /// Runs an operation on a path. The directories above the hook's own exist, but cannot be changed.
     fn answered<T>(
         &mut self,
         path: &str,
@@ -172,14 +173,14 @@ impl UnitFiles {
             ErrorCode::NotDirectory => FileError::NotDirectory,
             ErrorCode::Exist => FileError::Exists,
             ErrorCode::NotEmpty => FileError::NotEmpty,
-            // The place of a mount, which no hook removes either.
+            // A mount point, which hooks cannot remove either.
             ErrorCode::Invalid => FileError::Denied,
             code => whole::error(code),
         })
     }
 
-    /// The directories in one that holds nothing but places of a hook's directories: `/`, and `/srv` if storage lies at
-    /// `/srv/data`. None if it is no such.
+    /// Returns the entries of a directory that contains only mount points: `/`, and `/srv` if storage is at
+    /// `/srv/data`. Returns none for other directories.
     fn above(&self, path: &str) -> Vec<(String, UnitFile)> {
         let base = path.trim_end_matches('/');
         if !path.starts_with('/') || self.files.root_of(path).is_ok() {
@@ -207,7 +208,7 @@ mod tests {
         *,
     };
 
-    /// A charm with `files/note`, storage at `/srv/data`, 100 bytes of `/tmp`.
+    /// Creates the files of a charm with `files/note`, storage at `/srv/data`, and 100 bytes of `/tmp`.
     fn files() -> (tempfile::TempDir, UnitFiles) {
         let outside = tempfile::tempdir().unwrap();
         let (charm, data) = (outside.path().join("charm"), outside.path().join("data"));

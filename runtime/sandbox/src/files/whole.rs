@@ -1,5 +1,5 @@
-//! Whole files, for hook tools that are told to read or to write one. They go the way that the guest's own calls go, so
-//! a tool reaches nothing that its hook does not reach.
+//! Reads and writes of whole files for hook tools. They use the same calls as the guest, so a tool reaches only the
+//! hook's own files.
 
 use periapt_hook::{FileError, FileRequest};
 use periapt_host_api::resource::RESOURCES;
@@ -13,12 +13,13 @@ use super::{
 };
 use std::sync::Arc;
 
-/// Where relative paths begin: the directory that hooks start in.
+/// The start of relative paths: the working directory of hooks.
 pub(super) const CHARM: &str = "/charm";
 pub(super) const TMP: &str = "/tmp";
 
 impl Files {
-    /// Does what a tool asks for; answers a file's content, or nothing for one that was written.
+    /// Carries out a hook tool's request. Returns the content of a file that was read, and nothing for one that was
+    /// written.
     pub(crate) fn answer(&mut self, request: &FileRequest) -> Result<Vec<u8>, FileError> {
         let done = match request {
             FileRequest::Read { path, at_most } => {
@@ -36,7 +37,7 @@ impl Files {
         done.map_err(error)
     }
 
-    /// Opens a file for as long as something is done with it.
+    /// Opens a file, calls a function with it, and closes it.
     pub(super) fn with<T>(
         &mut self,
         path: &str,
@@ -58,7 +59,7 @@ impl Files {
         done
     }
 
-    /// Does something with a path, from the directory that it leads into.
+    /// Calls a function with a path and the preopened directory that contains it.
     pub(super) fn within(
         &mut self,
         path: &str,
@@ -71,8 +72,8 @@ impl Files {
         done
     }
 
-    /// The directory that a hook finds open and that a path leads into, and the rest of the path. Of nested ones it is
-    /// the innermost.
+    /// Returns the preopened directory that a path leads into, with the rest of the path. Of nested ones it is the
+    /// innermost.
     pub(super) fn root_of<'p>(&self, path: &'p str) -> Result<(Handle, &'p str), ErrorCode> {
         if !path.starts_with('/') {
             return Ok((Handle::Directory { mount: Mount::Charm, id: ROOT }, path));
@@ -82,7 +83,7 @@ impl Files {
             rest => rest.strip_prefix('/').map(|rest| if rest.is_empty() { "." } else { rest }),
         };
         let mounts = self.storage().iter().filter_map(|mount| Some((mount, beneath(&mount.location)?)));
-        // All of them begin the path, so that the longest has the most names.
+        // Each location is a prefix of the path, so the longest one is the innermost.
         if let Some((mount, rest)) = mounts.max_by_key(|(mount, _)| mount.location.len()) {
             return Ok((Handle::Stored(Arc::new(disk::Directory::root(mount)?)), rest));
         }
@@ -138,7 +139,7 @@ mod tests {
     };
     use crate::clock::HookClock;
 
-    /// A hook's files over a charm with `files/note` and a link that leads out of it; 100 bytes of `/tmp`.
+    /// Creates a hook's files over a charm with `files/note` and a link that leads out of it, with 100 bytes of `/tmp`.
     fn files() -> (tempfile::TempDir, Files) {
         let outside = tempfile::tempdir().unwrap();
         let charm = outside.path().join("charm");

@@ -1,4 +1,4 @@
-//! Compiled components on disk: only what the keeper had made is ever mapped.
+//! Compiled components on disk: the sandbox maps only those that the keeper ordered.
 
 use std::{
     fs,
@@ -72,7 +72,7 @@ fn checked_code_cannot_be_changed_by_whoever_holds_it() {
     assert_eq!(file.write(b"x").unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
     assert_eq!(file.set_len(0).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
     assert_eq!(file.set_len(1 << 30).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
-    // Opening it anew does not help.
+    // A new descriptor of the same memory gives no write access either.
     let path = format!("/proc/self/fd/{}", sealed.as_fd().as_raw_fd());
     let mut again = fs::File::options().write(true).open(path).unwrap();
     assert_eq!(again.write(b"x").unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
@@ -87,7 +87,7 @@ fn code_that_could_still_be_changed_is_not_taken() {
 
 #[expect(unsafe_code, reason = "the descriptors are this test's own")]
 fn received(descriptor: OwnedFd) -> Result<SealedArtifact, ArtifactError> {
-    // SAFETY: nothing but what this process has checked is mapped.
+    // SAFETY: this process has checked the memory that it maps.
     unsafe { SealedArtifact::received(descriptor) }
 }
 

@@ -1,4 +1,4 @@
-//! Bounds that are not about one guest.
+//! Limits that concern several hooks.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ async fn a_full_pool_is_no_failure_of_the_hook() {
     let mut sleeper = Hook::new(Event::Start).option("mode", "sleep");
     sleeper.world = Arc::new(World { real_time: true, ..World::default() });
     let mut first = Box::pin(sleeper.run_in(&sandbox, &prepared, YAML));
-    // Once around: it is instantiated and sleeps.
+    // The first poll instantiates the hook, which then sleeps.
     assert!(futures_poll(first.as_mut()).await.is_none());
     let second = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await;
     assert_eq!(second.map(|_| ()).unwrap_err(), Busy);
-    // Dropping the future ends the hook and gives its place back.
+    // Dropping the future ends the hook and frees its place in the pool.
     drop(first);
     let third = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
     assert_eq!(third.report.outcome, HandlerOutcome::Handled);
@@ -44,13 +44,13 @@ async fn units_that_have_nothing_to_do_hold_nothing() {
     let Held { instances, slots, bytes } = held[0];
     assert_eq!(instances, 0, "an instance ends with its hook");
     assert!(slots > 0 && bytes <= u64::from(slots) * resident_bytes, "{bytes} in {slots}");
-    // Each hook found the slot of the one before, whatever unit it was for.
+    // Each hook reused the slot of the previous one, of any unit.
     assert!(held.iter().all(|held| (held.instances, held.slots) == (0, slots)), "{held:?}");
     drop((prepared, loaded));
     assert_eq!(sandbox.held().bytes, 0, "without its component nothing is kept");
 }
 
-/// Polls a future until it waits for something that only time or the world brings.
+/// Polls a future until it waits for time or for an external event.
 async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     std::future::poll_fn(|context| {
         use std::{pin::Pin, task::Poll};
@@ -66,14 +66,14 @@ async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
 async fn a_hook_that_computes_lets_others_run_on_the_same_thread() {
     let (hostile, probe) = (prepared("hostile", "hostile"), prepared("probe", "probe"));
     let spin = Hook::new(Event::Start).option("mode", "endless_loop");
-    // Half a second and more of computing, which is a hundred turns.
+    // The hook computes for at least half a second, which is a hundred ticks.
     let mut spinning = Box::pin(spin.run(&hostile, "hostile"));
-    // It has the thread first, computes, and gives it back although it has not ended. A hook that kept it would
-    // come back from here only at the end of its budget.
+    // The first poll returns although the hook is still computing. A hook that kept the thread would return
+    // only at the end of its budget.
     assert!(futures_poll(spinning.as_mut()).await.is_none(), "the hook kept its thread");
     let ran = Hook::new(Event::Install).run(&probe, "probe").await;
     assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
-    // It was computing indeed: turn by turn it goes on from where it was, until its budget ends it.
+    // The hook was computing: it continues at each poll until its budget ends it.
     let mut turns = 1;
     let ran = loop {
         turns += 1;

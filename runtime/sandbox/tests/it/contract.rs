@@ -1,4 +1,4 @@
-//! What a charm asks and what it is answered, through both doors.
+//! Calls of charms and their answers, through both interfaces.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -115,7 +115,7 @@ async fn what_is_stored_through_one_door_is_read_through_the_other() {
     assert_eq!((state["seen"].as_deref(), state["b"].as_deref()), (Some("1"), Some("2")));
 }
 
-/// A hook of a unit whose application has content for its resource `data`.
+/// Returns a hook of a unit whose application has content for its resource `data`.
 fn with_data(text: &str, content: &'static str, at_hand: bool) -> Hook {
     let mut hook = script(Event::Install, text);
     hook.data = Some(content);

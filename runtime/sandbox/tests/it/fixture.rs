@@ -1,4 +1,4 @@
-//! A charm of each released version of the contract, which must run for ever.
+//! A charm of each released version of the contract. Each must run for ever.
 
 use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{commit::EarlyEffect, event::Event};
@@ -6,7 +6,7 @@ use periapt_sandbox::HandlerOutcome;
 
 use crate::world::{Hook, SANDBOX};
 
-/// `charms/hello-c` as it was when 0.1.0 was the contract. The file is never made anew.
+/// `charms/hello-c`, packed when 0.1.0 was the contract. The file is never packed again.
 const HELLO_0_1_0: &[u8] = include_bytes!("../fixtures/hello-0.1.0.charm");
 
 #[tokio::test]

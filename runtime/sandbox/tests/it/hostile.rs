@@ -1,4 +1,4 @@
-//! Each guest of the catalogue, and how it ends. A name without a function here does not compile.
+//! The outcome of each guest of the catalogue. A guest without a function here does not compile.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -56,7 +56,7 @@ async fn is_contained(hook: Hook) -> Ran {
     ran
 }
 
-/// A log that was flooded: bounded, and the last line says so.
+/// Checks that a flooded log is bounded, and that its last line reports it.
 async fn floods_the_log(hook: Hook) {
     let ran = is_contained(hook.budgets(|budgets| *budgets = Budgets::default())).await;
     let log = ran.log();
@@ -67,13 +67,14 @@ async fn floods_the_log(hook: Hook) {
     assert!(ran.report.costs.log_bytes > bytes as u64, "the dropped lines count as written");
 }
 
-/// A guest with storage of 64 blocks and 32 files beside a secret, with ways out that only the host can have laid:
-/// it is contained, the bound holds, what is counted is what is there, and the secret is as it was.
+/// Runs a guest with storage of 64 blocks and 32 files beside a secret, where the host has laid links that lead
+/// out. Checks that it is contained within the limits, that the count equals the content, and that the secret is
+/// unchanged.
 async fn stays_in_its_storage(hook: Hook) {
     stays_within(hook, Bounds { bytes: 64 * 4096, files: 32 }).await;
 }
 
-/// The same with other bounds.
+/// Does the same with other limits.
 async fn stays_within(mut hook: Hook, bounds: Bounds) {
     let outside = tempfile::tempdir().unwrap();
     let inside = outside.path().join("data-0");
@@ -180,7 +181,7 @@ mod endings {
             location: "/srv/data".to_owned(),
             read_only: false,
         });
-        // By the number of calls it would be far more.
+        // The limit on the number of calls alone would allow far more.
         let hook = hook.budgets(|budgets| {
             budgets.fuel = Budgets::cpu(Duration::from_millis(50));
             budgets.host_calls = 1_000;

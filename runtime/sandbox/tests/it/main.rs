@@ -1,4 +1,4 @@
-//! The sandbox from outside: real guests, and the most hostile ones.
+//! Tests of the sandbox with real and hostile guests.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 
 #[macro_use]

@@ -1,4 +1,4 @@
-//! Modules that no compiler emits, each wrapped as a component.
+//! Modules that no compiler emits, each in a component.
 
 use periapt_sandbox::{Budgets, Options, Sandbox};
 
@@ -15,7 +15,7 @@ macro_rules! tests {
 }
 hostile_modules!(tests);
 
-/// A component that instantiates a module and does nothing else.
+/// Returns a component that only instantiates a module.
 fn wrapped(module: &str) -> Vec<u8> {
     let module = module.trim().strip_prefix("(module").unwrap();
     let text = format!("(component (core module $m {module} (core instance (instantiate $m)))");
@@ -39,7 +39,7 @@ mod endings {
     }
 }
 
-/// Whether it is refused at the latest when it is loaded, before any hook.
+/// Checks that a component is refused before any hook, when it is loaded at the latest.
 fn refuses(component: &[u8], word: &str) {
     let error = SANDBOX.compile_in_process(component).unwrap_err();
     assert!(error.to_string().contains(word), "{error}");
@@ -88,7 +88,8 @@ fn several_memories_are_taken_because_composed_components_have_them() {
 #[test]
 fn a_sandbox_gives_its_thread_back() {
     let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
-    // The ticker's thread is joined here; a thread that did not stop would hang the test.
+    // Dropping the sandbox joins the ticker's thread. A thread that does not stop would block the
+    // test.
     drop(sandbox);
     assert!(Budgets::default().fuel > 0);
 }

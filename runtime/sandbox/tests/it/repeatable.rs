@@ -1,4 +1,4 @@
-//! The same inputs give the same run.
+//! Repeated runs with the same inputs.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use periapt_sandbox::{HandlerOutcome, Seed};
 
 use crate::world::{Hook, Ran, db, lease, prepared, unit};
 
-/// mysql makes a password for each application that relates to it, so it draws from the random source.
+/// Runs mysql, which creates a password for each related application from random numbers.
 async fn mysql(seed: u8) -> Ran {
     let mut hook = Hook::new(Event::RelationJoined { relation: db(), remote_unit: unit("w/0") });
     hook.lease = lease(60);

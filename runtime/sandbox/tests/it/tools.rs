@@ -1,4 +1,4 @@
-//! The table of hook tools, asked by a guest: `charms/probe` calls each tool as its case says, with files of its own.
+//! The table of hook tools, called by a guest: `charms/probe` runs each case's tool, with files of its own.
 
 use std::{
     fs::File,
@@ -44,12 +44,12 @@ async fn every_tool_answers_a_guest_as_its_table_says() {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A script has lines, and gives tools no standard input.
+/// Returns true for a case that a script can express: it has single lines and no standard input.
 fn can_be_scripted(case: &Case) -> bool {
     case.stdin.is_none() && case.files.values().all(|content| !content.contains('\n'))
 }
 
-/// What the probe is told to do.
+/// Returns the probe's script for a case.
 fn script(case: &Case) -> String {
     let files = case.files.iter().map(|(path, content)| format!("write {path}={content}"));
     let tools = case.before.iter().chain([&case.run]).map(|line| format!("tool {line}"));
@@ -57,7 +57,7 @@ fn script(case: &Case) -> String {
     files.chain(tools).chain(written).map(|line| format!("*: {line}\n")).collect()
 }
 
-/// What it logs then.
+/// Returns the expected log of the probe.
 fn expected(case: &Case) -> Vec<String> {
     let name = case.run.split(' ').next().unwrap();
     let (stdout, stderr) = (&case.stdout, case.stderr());
@@ -66,7 +66,7 @@ fn expected(case: &Case) -> Vec<String> {
     [told].into_iter().chain(written).collect()
 }
 
-/// The lines that the probe logs.
+/// Returns the lines that the probe logs.
 async fn ask(case: &Case) -> Vec<String> {
     let charm = tempfile::tempdir().unwrap();
     std::fs::write(charm.path().join("script"), script(case)).unwrap();
@@ -86,7 +86,7 @@ async fn ask(case: &Case) -> Vec<String> {
     early.iter().filter_map(|(_, effect)| world::log_line(effect)).collect()
 }
 
-/// What stands around the hook: nobody whose lease would end, and the controller's secrets.
+/// The services of the hook: no lease, and the controller's secrets.
 #[derive(Default)]
 struct Services {
     early: Mutex<Vec<(Timestamp, EarlyEffect)>>,

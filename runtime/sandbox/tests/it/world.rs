@@ -1,4 +1,4 @@
-//! A unit to run hooks of, and what stands around it.
+//! A unit for tests, and the services of its hooks.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,10 +33,10 @@ use periapt_sandbox::{
     RunInputs, Sandbox, Seed, StorageMount,
 };
 
-/// One engine for all tests, as in a runner.
+/// The engine for all tests, as in a runner.
 pub(crate) static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(Options::default()).unwrap());
 
-/// A guest that `tools/guest` built, as a component.
+/// Returns the component of a guest that `tools/guest` built.
 pub(crate) fn component(name: &str) -> Vec<u8> {
     let directory = std::env::var_os("PERIAPT_GUESTS")
         .map(PathBuf::from)
@@ -47,29 +47,29 @@ pub(crate) fn component(name: &str) -> Vec<u8> {
     periapt_archive::adapt(&module).unwrap()
 }
 
-/// A guest, compiled once for all tests.
+/// Returns a guest, compiled once for all tests.
 pub(crate) fn loaded(name: &'static str) -> LoadedComponent {
     static CACHE: Mutex<BTreeMap<&str, LoadedComponent>> = Mutex::new(BTreeMap::new());
     let mut cache = CACHE.lock().unwrap();
     cache.entry(name).or_insert_with(|| SANDBOX.compile_in_process(&component(name)).unwrap()).clone()
 }
 
-/// A guest that is ready to run, with the files of its charm's directory.
+/// Returns a prepared guest with the files of its charm's directory.
 pub(crate) fn prepared(name: &'static str, directory: &str) -> Prepared {
     let charms = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../charms"));
     SANDBOX.prepare(&loaded(name), Some(&charms.join(directory))).unwrap()
 }
 
-/// The world outside of a hook, which remembers what reached it.
+/// The services of a hook, which record its calls.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) early: Mutex<Vec<(Timestamp, EarlyEffect)>>,
-    /// What a renewal gives.
+    /// The result of a renewal.
     pub(crate) renewed: LeaseState,
     pub(crate) renewals: AtomicU64,
-    /// Whether sleeping takes time.
+    /// True if sleeps take real time.
     pub(crate) real_time: bool,
-    /// What there is to fetch, and how often it was.
+    /// The contents of resources, and the number of fetches.
     pub(crate) resources: BTreeMap<Digest, &'static str>,
     pub(crate) fetches: AtomicU64,
 }
@@ -82,7 +82,7 @@ impl HookServices for World {
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
         self.renewals.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
-            // A renewal takes its time: the hook waits on its fiber.
+            // A renewal takes time, so the hook waits on its fiber.
             tokio::task::yield_now().await;
             self.renewed
         })
@@ -100,7 +100,7 @@ impl HookServices for World {
     fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
         self.fetches.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
-            // A download takes its time: the hook waits on its fiber.
+            // A download takes time, so the hook waits on its fiber.
             tokio::task::yield_now().await;
             let away = || CallError::TryAgain("the controller is away, try again".to_owned());
             let content = self.resources.get(&key.digest).ok_or_else(away)?;
@@ -123,12 +123,12 @@ impl HookServices for World {
     }
 }
 
-/// A lease with so many seconds left.
+/// Returns a lease with some seconds left.
 pub(crate) fn lease(seconds: u64) -> LeaseState {
     LeaseState { held: Some(HeldLease { term: LeaderTerm(3), valid_until_ms: 1_000_000 + seconds * 1_000 }) }
 }
 
-/// One hook to run.
+/// A hook to run.
 pub(crate) struct Hook {
     pub(crate) event: Event,
     pub(crate) config: BTreeMap<String, OptionValue>,
@@ -143,7 +143,7 @@ pub(crate) struct Hook {
 
 impl Hook {
     pub(crate) fn new(event: Event) -> Self {
-        // Enough for every guest that behaves, and soon over for those that do not.
+        // Enough for every well-behaved guest, and short for the others.
         let budgets = Budgets {
             fuel: Budgets::cpu(Duration::from_millis(500)),
             host_calls: 300_000,
@@ -171,13 +171,13 @@ impl Hook {
         self
     }
 
-    /// Runs the hook in a prepared charm whose metadata lies in `charms/DIRECTORY`.
+    /// Runs the hook in a prepared charm with the metadata of `charms/DIRECTORY`.
     pub(crate) async fn run(self, prepared: &Prepared, directory: &str) -> Ran {
         let path = format!("{}/../../charms/{directory}/charmcraft.yaml", env!("CARGO_MANIFEST_DIR"));
         self.run_in(&SANDBOX, prepared, &std::fs::read_to_string(path).unwrap()).await.unwrap()
     }
 
-    /// Runs it in another sandbox, with metadata of its own.
+    /// Runs the hook in a sandbox, with the given metadata.
     pub(crate) async fn run_in(
         self,
         sandbox: &Sandbox,
@@ -217,17 +217,17 @@ impl Hook {
     }
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) report: HookReport,
-    /// All that left the hook early, in order.
+    /// All early effects, in order.
     pub(crate) early: Vec<(Timestamp, EarlyEffect)>,
     pub(crate) renewals: u64,
 }
 
 impl Ran {
-    /// Log lines as `LEVEL MODULE MESSAGE`.
+    /// Returns the log lines as `LEVEL MODULE MESSAGE`.
     pub(crate) fn log(&self) -> Vec<String> {
         self.early
             .iter()
@@ -238,7 +238,7 @@ impl Ran {
             .collect()
     }
 
-    /// The message of a hook that failed.
+    /// Returns the message of a failed hook.
     pub(crate) fn message(&self) -> &str {
         match &self.report.outcome {
             HandlerOutcome::Failed(error) => &error.message,
@@ -251,7 +251,7 @@ pub(crate) fn unit(name: &str) -> UnitName {
     name.parse().unwrap()
 }
 
-/// The peer relation of unit `u/0`.
+/// Returns the peer relation of unit `u/0`.
 pub(crate) fn peer() -> RelationContext {
     RelationContext {
         endpoint: "peer".parse().unwrap(),
@@ -260,7 +260,7 @@ pub(crate) fn peer() -> RelationContext {
     }
 }
 
-/// A relation of unit `u/0` with application `w`, for charms that provide `db`.
+/// Returns a relation of unit `u/0` with application `w`, for charms that provide `db`.
 pub(crate) fn db() -> RelationContext {
     RelationContext {
         endpoint: "db".parse().unwrap(),
@@ -269,7 +269,8 @@ pub(crate) fn db() -> RelationContext {
     }
 }
 
-/// Application `u` with unit `u/0`, in its peer relation, beside `u/1`; and in a relation with `w`.
+/// Returns a view of application `u` with unit `u/0`: its peer relation with `u/1`, and a relation
+/// with `w`.
 pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
     let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
     let meta = CharmMeta::parse(&files).unwrap();

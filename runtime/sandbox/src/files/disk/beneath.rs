@@ -1,4 +1,4 @@
-//! Looking up a guest's path on the host's disk.
+//! The look-up of a guest's paths on the host's disk.
 
 use std::{os::fd::OwnedFd, time::Duration};
 
@@ -11,19 +11,19 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::super::path::{MAX_NAME, MAX_PATH};
 
-/// How often a look-up that was disturbed from outside is tried again.
+/// The most attempts at a look-up that a concurrent rename disturbs.
 const TRIES: usize = 8;
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// A directory that is there: where the look-up began, or one that the path names by `.` or `..` at its end.
+    /// An existing directory: the start of the look-up, or one that the path names by a final `.` or `..`.
     Directory(OwnedFd),
-    /// A name in a directory; whether it is taken is another question.
+    /// A name in a directory. It may be free or taken.
     Name { parent: OwnedFd, name: &'a str, must_be_directory: bool },
 }
 
-/// Follows a path to the directory that its last name is in.
+/// Resolves a path up to the directory of its last name.
 pub(super) fn resolve(base: impl AsFd, path: &str) -> Result<Place<'_>, ErrorCode> {
     check(path)?;
     let trimmed = path.trim_end_matches('/');
@@ -40,7 +40,7 @@ pub(super) fn directory(base: impl AsFd, path: &str) -> Result<OwnedFd, ErrorCod
     open(base, path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
 }
 
-/// Opens what lies beneath a directory: the kernel lets no `..`, no link and no mount lead out of it.
+/// Opens an entry beneath a directory. The kernel refuses `..`, links and mounts that lead out.
 pub(super) fn open(base: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, ErrorCode> {
     let resolve = ResolveFlags::BENEATH
         | ResolveFlags::NO_SYMLINKS
@@ -49,7 +49,7 @@ pub(super) fn open(base: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Re
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     for _ in 0..TRIES {
         match openat2(base.as_fd(), path, flags, mode, resolve) {
-            // Something was renamed at that moment, by somebody of the host's own.
+            // A process of the host renamed something during the look-up.
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return opened.map_err(code),
         }
@@ -70,7 +70,7 @@ fn check(path: &str) -> Result<(), ErrorCode> {
     if path.contains('\0') { Err(ErrorCode::Invalid) } else { Ok(()) }
 }
 
-/// Sets the times of something open; none: as it is.
+/// Sets the times of an open file or directory; `None` leaves a time unchanged.
 pub(super) fn set_times(
     what: impl AsFd,
     accessed: Option<Duration>,
@@ -90,7 +90,7 @@ fn timespec(time: Option<Duration>) -> Result<Timespec, ErrorCode> {
     })
 }
 
-/// The system's reason as a guest may know it.
+/// Converts an error of the system to one for guests.
 pub(super) fn code(error: Errno) -> ErrorCode {
     match error {
         Errno::NOENT => ErrorCode::NoEntry,
@@ -100,7 +100,7 @@ pub(super) fn code(error: Errno) -> ErrorCode {
         Errno::NOTEMPTY => ErrorCode::NotEmpty,
         Errno::INVAL => ErrorCode::Invalid,
         Errno::NAMETOOLONG => ErrorCode::NameTooLong,
-        // What leads out of the directory, over a mount, or through a link.
+        // Paths that lead out of the directory, across a mount, or through a link.
         Errno::XDEV | Errno::LOOP | Errno::PERM | Errno::ACCESS => ErrorCode::NotPermitted,
         Errno::NOSPC | Errno::DQUOT => ErrorCode::InsufficientSpace,
         Errno::FBIG => ErrorCode::FileTooLarge,

@@ -1,4 +1,4 @@
-//! A directory of storage that a hook holds open.
+//! The directories of storage that a hook has open.
 
 use std::{fs::File, os::fd::OwnedFd, sync::Arc, time::Duration};
 
@@ -16,34 +16,34 @@ use super::{
     price, size_of,
 };
 
-/// An open directory. One that was removed meanwhile is empty, and takes nothing new.
+/// An open directory. A directory that was removed while open is empty, and accepts no new entries.
 #[derive(Debug)]
 pub(in crate::files) struct Directory {
     mount: StorageMount,
-    /// Where a hook finds it, as it was opened.
+    /// The absolute path in the hook at the time of opening.
     place: String,
     fd: OwnedFd,
 }
 
-/// What was opened.
+/// The result of opening a path.
 pub(in crate::files) enum Opened {
     Directory(Directory),
     File(StoredFile),
 }
 
 impl Directory {
-    /// The directory that a hook finds at the mount's location.
+    /// Opens the root of a mount.
     pub(in crate::files) fn root(mount: &StorageMount) -> Result<Self, ErrorCode> {
         let fd = mount.filesystem.root.try_clone().map_err(|_| ErrorCode::InsufficientMemory)?;
         Ok(Self { mount: mount.clone(), place: mount.location.clone(), fd })
     }
 
-    /// The absolute path at which a hook finds it.
+    /// Returns the absolute path in the hook.
     pub(in crate::files) fn place(&self) -> &str {
         &self.place
     }
 
-    /// A directory beneath this one, by the path that it was looked up by.
+    /// Returns a directory beneath this one; `path` is the path of its look-up.
     fn beneath(&self, path: &str, fd: OwnedFd) -> Opened {
         Opened::Directory(Self { mount: self.mount.clone(), place: joined(&self.place, path), fd })
     }
@@ -56,7 +56,7 @@ impl Directory {
         if self.mount.read_only { Err(ErrorCode::ReadOnly) } else { Ok(()) }
     }
 
-    /// Opens what is there, or makes it. `counted` is kept by a file for as long as it is open.
+    /// Opens an entry, or creates a file if `how` says so. An open file keeps `counted`.
     pub(in crate::files) fn open_at(
         &self,
         path: &str,
@@ -91,7 +91,7 @@ impl Directory {
                     }
                     Ok(Opened::File(file))
                 }
-                // Of links, pipes and devices, which no hook made, nothing is to be seen.
+                // A link, a pipe or a device. No hook creates these, so hooks may not open them.
                 None => Err(ErrorCode::NotPermitted),
             },
             Err(ErrorCode::NoEntry) if how.contains(OpenFlags::CREATE) => {
@@ -125,7 +125,7 @@ impl Directory {
         counted: Arc<()>,
     ) -> Result<StoredFile, ErrorCode> {
         let access = if self.mount.read_only { OFlags::RDONLY } else { OFlags::RDWR };
-        // Not to wait for the other end of a pipe, should there be one; not to let reading change a time.
+        // NONBLOCK: opening a pipe must not wait for its other end. NOATIME: reading must not change times.
         let flags = access | more | OFlags::NONBLOCK | OFlags::NOATIME;
         let mode = if more.contains(OFlags::CREATE) { Mode::RUSR | Mode::WUSR } else { Mode::empty() };
         let file = File::from(beneath::open(parent, name, flags, mode)?);
@@ -183,7 +183,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Moves a name within one filesystem; what stands at the new one is replaced, as POSIX has it.
+    /// Renames an entry within one filesystem, and replaces the target as in POSIX.
     pub(in crate::files) fn rename(
         &self,
         old: &str,
@@ -217,7 +217,7 @@ impl Directory {
         Ok(())
     }
 
-    /// What it holds. What is neither file nor directory, or has no name as text, is left out.
+    /// Lists the directory, without special files, links and names that are not UTF-8.
     pub(in crate::files) fn list(&self, mut gathering: Gathering) -> Result<Listing, ErrorCode> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOATIME;
         let open = beneath::open(&self.fd, ".", flags, Mode::empty())?;
@@ -244,7 +244,7 @@ impl Directory {
         fstat(&self.fd).map_err(code)
     }
 
-    /// What a path leads to; of what no hook can have made nothing is told.
+    /// Returns the metadata of a path's target. Links and special files are refused.
     pub(in crate::files) fn stat_at(&self, path: &str) -> Result<Stat, ErrorCode> {
         let stat = match beneath::resolve(&self.fd, path)? {
             Place::Directory(fd) => fstat(fd).map_err(code)?,
@@ -273,7 +273,7 @@ impl Directory {
         }
     }
 
-    /// The same for all handles to one directory.
+    /// Returns an identity that all handles to one directory share.
     pub(in crate::files) fn identity_of(&self, stat: &Stat) -> u64 {
         identity(&self.mount.filesystem, stat.st_ino)
     }
@@ -283,7 +283,7 @@ fn stat_name(parent: &OwnedFd, name: &str) -> Result<Stat, ErrorCode> {
     statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(code)
 }
 
-/// What something is to a guest; none for what no hook can have made.
+/// Returns the kind of an entry for guests; none for links and special files.
 pub(in crate::files) fn kind(stat: &Stat) -> Option<DescriptorType> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => Some(DescriptorType::Directory),
@@ -292,7 +292,7 @@ pub(in crate::files) fn kind(stat: &Stat) -> Option<DescriptorType> {
     }
 }
 
-/// A directory changed at this time of the hook's. Should that fail, the host's own time stays, which harms nobody.
+/// Sets a directory's times to the hook's time. On failure, the host's time stays, which is harmless.
 fn touch(directory: &OwnedFd, now: Duration) {
     let _ = beneath::set_times(directory, Some(now), Some(now));
 }

@@ -1,4 +1,4 @@
-//! An open file of storage.
+//! The files of storage that a hook has open.
 
 use std::{
     fs::File,
@@ -17,13 +17,13 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{Filesystem, beneath, price, size_of};
 
-/// A file that is open. Its bytes count as long as a name or a handle leads to it.
+/// An open file. Its bytes count while a name or a handle leads to it.
 #[derive(Debug)]
 pub(in crate::files) struct StoredFile {
     filesystem: Arc<Filesystem>,
     file: File,
     inode: u64,
-    /// One of the references that a hook's descriptors are counted by.
+    /// The reference by which the hook's descriptors are counted.
     _counted: Arc<()>,
 }
 
@@ -33,7 +33,7 @@ impl StoredFile {
         Self { filesystem: Arc::clone(filesystem), file, inode, _counted: counted }
     }
 
-    /// The same for all handles to one file, and telling nothing of the host's numbers.
+    /// Returns an identity that all handles to one file share, and that hides the host's inode numbers.
     pub(in crate::files) fn identity(&self) -> u64 {
         identity(&self.filesystem, self.inode)
     }
@@ -46,10 +46,10 @@ impl StoredFile {
         Ok(size_of(&self.stat()?))
     }
 
-    /// At most `length` bytes from `offset`; none at the end.
+    /// Reads at most `length` bytes from `offset`; none at the end.
     pub(in crate::files) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ErrorCode> {
         let mut bytes = vec![0; length];
-        // An offset beyond what there can be is beyond the end.
+        // Such an offset is beyond the end of any file.
         if i64::try_from(offset).is_err() {
             return Ok(Vec::new());
         }
@@ -58,14 +58,14 @@ impl StoredFile {
         Ok(bytes)
     }
 
-    /// Writes all, or if it fails as much as the disk took.
+    /// Writes all bytes, or on failure as many as the disk has room for.
     pub(in crate::files) fn write(&self, offset: u64, bytes: &[u8], now: Duration) -> Result<(), ErrorCode> {
         let end = offset.checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
         self.grow_to(offset..end, |file| file.write_all_at(bytes, offset).map_err(failure))?;
         beneath::set_times(&self.file, None, Some(now))
     }
 
-    /// Cuts the file or fills it with zeros, which count although the disk may not hold them.
+    /// Truncates the file, or extends it with zeros, which count even if they are a hole on the disk.
     pub(in crate::files) fn resize(&self, size: u64, now: Duration) -> Result<(), ErrorCode> {
         let before = self.size()?;
         if size > before {
@@ -78,7 +78,7 @@ impl StoredFile {
         beneath::set_times(&self.file, None, Some(now))
     }
 
-    /// Takes what the file needs to reach to where it is written, and gives back what it did not use.
+    /// Reserves usage for a change up to `end`, makes the change, and releases unused usage.
     fn grow_to(
         &self,
         Range { start: from, end }: Range<u64>,
@@ -89,12 +89,12 @@ impl StoredFile {
         let before = size_of(&stat);
         let wanted = before.max(end);
         if end <= before && has_holes(&stat) {
-            // A hole was counted when it was made, and takes of the disk only now.
+            // A hole counts since its creation, but takes disk space only when written.
             count.spare.take(end.saturating_sub(from))?;
         }
         count.take(price(wanted).saturating_sub(price(before)), 0)?;
         let changed = change(&self.file);
-        // It may have grown less than it was to, also where nothing failed: what was written may have been nothing.
+        // The file may have grown less, even on success: an empty write does not extend it.
         let after = self.size().unwrap_or(wanted).max(before);
         count.give(price(wanted).saturating_sub(price(after)), 0);
         changed
@@ -108,7 +108,7 @@ impl StoredFile {
         beneath::set_times(&self.file, accessed, modified)
     }
 
-    /// Brings the file to the disk; it may take long.
+    /// Syncs the file to the disk, which may take long.
     pub(in crate::files) fn sync(&self) -> Result<(), ErrorCode> {
         self.file.sync_all().map_err(failure)
     }
@@ -120,12 +120,12 @@ impl Drop for StoredFile {
     }
 }
 
-/// Whether the disk holds less of a file than it is long.
+/// Returns true if a file occupies less of the disk than its length.
 fn has_holes(stat: &Stat) -> bool {
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < size_of(stat)
 }
 
-/// What stands for an inode before a guest.
+/// Returns a number that stands for an inode, for guests.
 pub(super) fn identity(filesystem: &Arc<Filesystem>, inode: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     (Arc::as_ptr(filesystem) as usize, inode).hash(&mut hasher);

@@ -1,49 +1,49 @@
-//! What is left of the host's disk. Space is promised to storage, not set aside, so all of it together may be more than
-//! the disk has: a part of the disk stays the host's, whatever is promised.
+//! The free space of the host's disk. Limits of storage reserve no space, so together they may exceed the disk. A part
+//! of the disk stays free for the host.
 
 use std::{io, os::fd::OwnedFd, path::Path, sync::Arc};
 
 use rustix::fs::{fstatvfs, statvfs};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-/// Which part of a disk is left to the host: one in so many, and no more than [`MOST_KEPT`]. Controllers and agents write
-/// there, and end when they cannot.
+/// The fraction of a disk that stays free, as a divisor, and its maximum in bytes. Controllers and agents write to that
+/// disk, and end if it is full.
 const PART_KEPT: u64 = 20;
 const MOST_KEPT: u64 = 1 << 30;
 
-/// How many bytes are taken between two looks at the disk: a look is a call of the system, and takes a microsecond.
+/// The bytes that may be taken between two checks of the disk. A check is a system call of about a microsecond.
 const BETWEEN_LOOKS: u64 = 16 << 20;
 
-/// How many bytes are free on the disk that a directory lies on, but for the host's part.
+/// Returns the free bytes of a directory's disk, without the host's part.
 ///
 /// # Errors
-/// The directory cannot be looked at.
+/// An error of the system call.
 pub fn spare_bytes(directory: &Path) -> io::Result<u64> {
     let disk = statvfs(directory)?;
     let unit = disk.f_frsize;
     Ok(spare_of(disk.f_blocks.saturating_mul(unit), disk.f_bavail.saturating_mul(unit)))
 }
 
-/// What is free of so many bytes without the host's part.
+/// Returns the free bytes without the host's part, given the size of the disk.
 fn spare_of(disk: u64, free: u64) -> u64 {
     free.saturating_sub((disk / PART_KEPT).min(MOST_KEPT))
 }
 
-/// Looks at the disk now and then, before it is written.
+/// A check of the disk's free space before writes, at intervals.
 #[derive(Debug)]
 pub(super) struct Spare {
     root: Arc<OwnedFd>,
-    /// How much may be taken before the next look.
+    /// The bytes that may be taken before the next check.
     seen: u64,
 }
 
 impl Spare {
-    /// Of the disk that a directory lies on.
+    /// Creates the check for a directory's disk.
     pub(super) fn new(root: Arc<OwnedFd>) -> Self {
         Self { root, seen: 0 }
     }
 
-    /// Refuses what the disk has no room for.
+    /// Reserves bytes, or refuses them if the disk is full.
     pub(super) fn take(&mut self, bytes: u64) -> Result<(), ErrorCode> {
         if bytes > self.seen {
             let disk = fstatvfs(&self.root).map_err(super::beneath::code)?;
@@ -57,7 +57,7 @@ impl Spare {
         Ok(())
     }
 
-    /// Sees how many bytes a disk has, and how many of them are free, before so many are taken.
+    /// Updates the allowance from the disk's size and free bytes.
     fn look(&mut self, bytes: u64, disk: u64, free: u64) {
         self.seen = spare_of(disk, free).min(BETWEEN_LOOKS.max(bytes));
     }
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(spare.seen, MIB);
         spare.look(MIB, 100 * MIB, 5 * MIB);
         assert_eq!(spare.seen, 0);
-        // Of a large disk it is a gibibyte; and it is looked at again soon.
+        // On a large disk, one gibibyte stays free, and the next check comes soon.
         spare.look(MIB, 1 << 50, (1 << 30) + 100 * MIB);
         assert_eq!(spare.seen, BETWEEN_LOOKS);
         spare.look(200 * MIB, 1 << 50, (1 << 30) + 100 * MIB);

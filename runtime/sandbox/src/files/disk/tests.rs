@@ -1,4 +1,4 @@
-//! The directory as a hook uses it, and the host's own tricks with it.
+//! Tests of storage as hooks use it, and of changes by the host.
 
 use std::{fs, os::unix::fs::symlink, sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ impl Bench {
         self.outside.path().join("data-0")
     }
 
-    /// One hook's files, and the handle of its storage.
+    /// Returns the files of a hook and the handle of its storage.
     fn hook(&self, read_only: bool) -> (Files, u32) {
         let clock = Arc::new(HookClock::new(Timestamp::from_second(1_000).unwrap(), 0));
         let location = "/srv/data".to_owned();
@@ -55,7 +55,7 @@ impl Bench {
     }
 }
 
-/// The names in a directory, in the order of its listing.
+/// Returns the names in a directory, in the order of its listing.
 fn names(files: &Files, directory: u32) -> Vec<String> {
     let gathering = Gathering::new(&Arc::new(Meter::new(0)), u64::MAX);
     let listing = files.stored(directory).unwrap().unwrap().list(gathering).unwrap();

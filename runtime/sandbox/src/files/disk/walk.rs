@@ -1,4 +1,4 @@
-//! Going through all of a directory, however deep it is: without recursion, and with two descriptors at a time.
+//! A walk through a directory tree of any depth, without recursion and with two descriptors at a time.
 
 use std::{
     ffi::{CStr, CString},
@@ -8,18 +8,18 @@ use std::{
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
 
-/// Something that lies in the directory. A directory is seen after all that it holds.
+/// An entry of the tree. A directory comes after its content.
 pub(super) enum Seen<'a> {
-    /// A file, or what else is no directory.
+    /// A file, a link or a special file.
     File { parent: BorrowedFd<'a>, name: &'a CStr, size: u64 },
     /// A directory.
     Directory { parent: BorrowedFd<'a>, name: &'a CStr },
 }
 
-/// Shows all that lies in a directory, but the directory itself.
+/// Visits all entries of a directory, but not the directory itself.
 pub(super) fn all(root: BorrowedFd<'_>, mut visit: impl FnMut(Seen<'_>) -> io::Result<()>) -> io::Result<()> {
     let mut here = open(root, c".")?;
-    // Where we are, and what is still to be gone into at each level.
+    // The current path, and the directories that remain at each level.
     let mut path: Vec<CString> = Vec::new();
     let mut waiting = vec![look(&here, &mut visit)?];
     while let Some(level) = waiting.last_mut() {
@@ -37,7 +37,7 @@ pub(super) fn all(root: BorrowedFd<'_>, mut visit: impl FnMut(Seen<'_>) -> io::R
     Ok(())
 }
 
-/// Removes what was seen.
+/// Removes an entry.
 pub(super) fn remove(seen: &Seen<'_>) -> io::Result<()> {
     let (parent, name, flags) = match seen {
         Seen::File { parent, name, .. } => (parent, name, AtFlags::empty()),
@@ -54,7 +54,7 @@ fn open(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     Ok(openat(parent, name, flags(), Mode::empty())?)
 }
 
-/// Shows the files of one directory, and answers its directories.
+/// Visits the files of one directory, and returns the names of its directories.
 fn look(directory: &OwnedFd, visit: &mut impl FnMut(Seen<'_>) -> io::Result<()>) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
