@@ -6,14 +6,14 @@ use periapt_host_api::Timestamp;
 use periapt_uniter::Timeline;
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds since the host started, sleep included: keeper and runner of one host read the same clock, and
-/// nobody can set it back. Leases are counted on it (`docs/hook-model.md` D-3).
+/// A time in milliseconds since the host's boot, including its sleep. Keeper and runner of a host read the
+/// same clock, which cannot be set back. Leases use it (`docs/hook-model.md` D-3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct BootTime(pub(crate) u64);
 
 impl BootTime {
-    /// Now.
+    /// Returns the current time.
     pub(crate) fn now() -> Self {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
@@ -21,18 +21,18 @@ impl BootTime {
         Self(seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000))
     }
 
-    /// Some time later.
+    /// Returns a later time.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
     }
 }
 
-/// How long until a time of a unit's timers; nothing once it has passed.
+/// Returns the duration until a time of a unit's timers; zero once it has passed.
 pub(crate) fn until(timeline: Timeline, moment: Timestamp) -> Duration {
     Duration::from_millis(timeline.boot_ms(moment).saturating_sub(BootTime::now().0))
 }
 
-/// The present time for a unit's timers.
+/// Returns the current time of units' timers.
 pub(crate) fn timer_now(timeline: Timeline) -> Timestamp {
     timeline.at(BootTime::now().0)
 }

@@ -1,7 +1,7 @@
-//! The compile helper: a process for one component, with limits that the kernel keeps.
+//! The compile helper: a process for one component, with limits that the kernel enforces.
 //!
-//! A module that components share is compiled in the same way, by a process that sees nothing of them: what a component
-//! can make of its compiler is its own code, never another's.
+//! Another helper compiles each shared module, without access to the component. A hostile component that takes over its
+//! compiler can only change its own code.
 
 use std::{fmt, process::ExitCode};
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::CompileLimits;
 
-/// What is compiled.
+/// The input of a compile helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
-    /// A component, without the modules that it shares.
+    /// A component, without its shared modules.
     Component,
-    /// Such a module.
+    /// A shared module.
     Module,
 }
 
@@ -36,16 +36,15 @@ impl From<CompileLimits> for Limits {
     }
 }
 
-/// What a program runs when it is started as a compile helper. `order` is its last argument.
+/// Runs the compile helper in this process. `order` is the last argument of its command line.
 ///
-/// The exit code says whether standard output holds the compiled component; else standard error says why not, in
-/// one line.
+/// On success, standard output has the compiled code. On failure, standard error has one line with the reason.
 pub fn run_compile_helper(order: &str) -> ExitCode {
     run_helper(order, compile)
 }
 
 fn compile(part: Part, source: Vec<u8>) -> Result<Vec<u8>, Fault> {
-    // Nothing runs here: the smallest engine makes the same code.
+    // Nothing runs in this engine, and the smallest one compiles to the same code.
     let options = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
     let sandbox = periapt_sandbox::Sandbox::new(options).map_err(|error| Fault::Host(error.to_string()))?;
     let compiled = match part {

@@ -1,9 +1,9 @@
-//! What this host has.
+//! The resources of this host.
 
 use std::{fs, path::Path};
 
-/// The most memory that this process and its children may use, in bytes: the machine's, or a control group's if that
-/// is less. 0 if the kernel does not say.
+/// Returns the most memory for this process and its children, in bytes: that of the machine, or a lower limit of a
+/// control group. Returns 0 if unknown.
 pub(crate) fn memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let group = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
@@ -12,21 +12,21 @@ pub(crate) fn memory() -> u64 {
     machine.unwrap_or_default().min(group.unwrap_or(u64::MAX))
 }
 
-/// `MemTotal:       16384 kB`
+/// Parses a line such as `MemTotal:       16384 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 
-/// The least limit of the process' own group (`0::/a/b`, of version 2) and of those that hold it.
+/// Returns the lowest limit of the process's control group (`0::/a/b`, of version 2) and its ancestors.
 fn group_limit(cgroup: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let own = cgroup.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mut path = Some(own.trim_end_matches('/'));
     let mut least: Option<u64> = None;
     while let Some(group) = path {
         let file = if group.is_empty() { "memory.max".to_owned() } else { format!("{group}/memory.max") };
-        // `max` is none.
+        // The value `max` means no limit.
         let limit = read(&file).and_then(|text| text.trim().parse::<u64>().ok());
         least = match (least, limit) {
             (Some(one), Some(other)) => Some(one.min(other)),

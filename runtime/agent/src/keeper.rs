@@ -1,4 +1,4 @@
-//! The keeper: one process with the connection and the credentials, which starts a runner per model and never
+//! The keeper: one process with the connection and the credentials. It starts a runner for each model, and never
 //! waits for one.
 
 use std::{collections::BTreeMap, collections::BTreeSet, io, path::PathBuf, sync::Arc, time::Duration};
@@ -48,16 +48,16 @@ use follow::{Assignments, Follow};
 use model::{ModelKeeper, Shared};
 use process::Processes;
 
-/// How long runners may take to end before an agent that stops leaves without waiting.
+/// The time for runners to end when the agent stops. Then the agent ends without them.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Why an agent cannot run.
+/// An error of running an agent.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// Its directory cannot be used.
+    /// The agent's directory is unusable.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The controller's URL is none.
+    /// The controller's URL is invalid.
     #[error(transparent)]
     Controller(#[from] ClientError),
     /// The engine cannot be set up on this host.
@@ -66,43 +66,43 @@ pub enum AgentError {
     /// The host's boot id or name cannot be read.
     #[error("cannot read {path}")]
     Host {
-        /// Where it stands.
+        /// The path of the file.
         path: &'static str,
-        /// Why.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
-    /// The controller does not take this agent.
+    /// The controller refuses this agent.
     #[error("the controller refuses this agent")]
     Refused(#[source] Refusal),
 }
 
-/// How an agent is.
+/// The state of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentState {
-    /// The controller has taken its registration.
+    /// True if the agent is registered with the controller.
     pub registered: bool,
-    /// The models that it looks after.
+    /// The models that the agent manages.
     pub models: BTreeSet<ModelUuid>,
 }
 
-/// Tells how a running agent is. Cheap to clone.
+/// A handle to a running agent's state. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Handle(watch::Receiver<AgentState>);
 
 impl Handle {
-    /// How it is now.
+    /// Returns the current state.
     pub fn state(&self) -> AgentState {
         self.0.borrow().clone()
     }
 
-    /// Waits until the controller has taken the agent's registration; false if the agent ended before.
+    /// Waits for the agent's registration. Returns false if the agent ended before.
     pub async fn registered(&mut self) -> bool {
         self.0.wait_for(|state| state.registered).await.is_ok()
     }
 }
 
-/// An agent that is ready to run.
+/// An agent before its start.
 #[derive(Debug)]
 pub struct AgentService {
     options: Options,
@@ -114,7 +114,7 @@ pub struct AgentService {
 }
 
 impl Options {
-    /// Takes the agent's directory and reads what it must know of its host. Nothing runs yet.
+    /// Opens the agent's directory and reads the facts about its host, without starting anything.
     pub fn build(self) -> Result<AgentService, AgentError> {
         let directories = Directories::open(&self.data)?;
         let identity = Identity::Agent(self.name.clone());
@@ -140,7 +140,7 @@ impl Options {
             engine: periapt_sandbox::engine_version().to_owned(),
             storage_limit: self.storage_limit.or_else(|| room::of_storage(&directories)),
         };
-        // The keeper runs nothing: it needs the engine's hash, which does not depend on how many hooks there are.
+        // The keeper runs no hooks. It needs the engine's hash, which does not depend on the number of hooks.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = Sandbox::new(one)?.compatibility_hash();
         Ok(AgentService {
@@ -155,13 +155,13 @@ impl Options {
 }
 
 impl AgentService {
-    /// Tells how the agent is.
+    /// Returns a handle to the agent's state.
     pub fn handle(&self) -> Handle {
         Handle(self.state.subscribe())
     }
 
-    /// Runs until it is cancelled, or the controller refuses it. Then its runners are gone; hooks in flight were
-    /// abandoned and run again when the agent does (U-13).
+    /// Runs until cancelled, or until the controller refuses the agent. Then its runners have ended. Abandoned
+    /// hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
         process::allow_many_descriptors();
@@ -170,7 +170,7 @@ impl AgentService {
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
         let api_addresses = vec![host_and_port(&self.options.controller)];
-        // What agents before this one kept to compile from.
+        // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
         }
@@ -199,7 +199,7 @@ impl AgentService {
     }
 }
 
-/// Says what this host does not offer of the fence around runners and compile helpers.
+/// Logs the isolation features that this host lacks for runners and compile helpers.
 fn tell_of_gaps() {
     match periapt_helper::gaps() {
         Ok(gaps) => {
@@ -217,7 +217,7 @@ fn tell_of_gaps() {
     }
 }
 
-/// Deletes the resources of a model that is not here any more.
+/// Deletes the resources of a model that has left this agent.
 async fn forget_resources(directory: PathBuf) {
     let shown = directory.display().to_string();
     if let Ok(Err(error)) = tokio::task::spawn_blocking(move || temporary::remove(&directory)).await {
@@ -225,13 +225,13 @@ async fn forget_resources(directory: PathBuf) {
     }
 }
 
-/// What of a URL is an address.
+/// Returns the host and port of a URL.
 fn host_and_port(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.trim_end_matches('/').to_owned()
 }
 
-/// One line of a file of the kernel's.
+/// Reads a kernel file with one line.
 fn host_line(path: &'static str) -> Result<String, AgentError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text.trim().to_owned()),
@@ -239,7 +239,7 @@ fn host_line(path: &'static str) -> Result<String, AgentError> {
     }
 }
 
-/// A model that is looked after.
+/// A model that this agent manages.
 struct Managed {
     wanted: watch::Sender<BTreeSet<Digest>>,
     ended: CancellationToken,
@@ -249,7 +249,7 @@ struct Managed {
 struct Keeper<C: Controller> {
     shared: Arc<Shared<C>>,
     models: BTreeMap<ModelUuid, Managed>,
-    /// Models that are looked after no more, by tasks that are about to end.
+    /// Tasks of former models that are ending.
     ending: JoinSet<()>,
     state: watch::Sender<AgentState>,
 }
@@ -278,7 +278,7 @@ impl<C: Controller> Keeper<C> {
         Ok(())
     }
 
-    /// Registers, however long the controller is away.
+    /// Registers, and retries while the controller is away.
     async fn register(&self, register: Register) -> Result<(), AgentError> {
         let mut backoff = Backoff::network();
         loop {
@@ -309,7 +309,7 @@ impl<C: Controller> Keeper<C> {
         }
     }
 
-    /// Starts looking after models that are new, and stops with those that are not named any more.
+    /// Starts the keepers of new models, and ends those of models that are not assigned any more.
     fn assign(&mut self, assignments: AgentAssignments) {
         let gone: Vec<_> =
             self.models.keys().filter(|model| !assignments.models.contains_key(model)).copied().collect();
@@ -318,9 +318,9 @@ impl<C: Controller> Keeper<C> {
                 managed.ended.cancel();
                 let resources = self.shared.directories.resources(&model);
                 self.ending.spawn(async move {
-                    // An error says that the task panicked: then it has ended, too.
+                    // An error means that the task panicked, so it has ended, too.
                     let _ = managed.task.await;
-                    // One that came back meanwhile fetches again what it needs.
+                    // A model that has come back meanwhile fetches its resources again.
                     forget_resources(resources).await;
                 });
             }
@@ -345,15 +345,15 @@ impl<C: Controller> Keeper<C> {
         self.state.send_modify(|state| state.models = models);
     }
 
-    /// A model that comes back while its last keeper still ends gets a new one at once: attaching revokes what
-    /// the old runner has under way.
+    /// Starts the keeper of a model. A model that comes back gets a new keeper at once, even if its last one has
+    /// not ended: attaching revokes the old runner.
     fn manage(&self, model: ModelUuid, charms: BTreeSet<Digest>) -> Managed {
         let (wanted, ended) = (watch::Sender::new(charms), CancellationToken::new());
         let keeper = ModelKeeper::new(Arc::clone(&self.shared), model, wanted.subscribe(), ended.clone());
         Managed { wanted, ended, task: tokio::spawn(keeper.run()) }
     }
 
-    /// Has a charm in place before a unit asks for it.
+    /// Fetches and compiles a charm before a unit requests it.
     fn fetch_ahead(&self, charm: Digest) {
         let charms = Arc::clone(&self.shared.charms);
         tokio::spawn(async move {

@@ -1,10 +1,10 @@
-//! The agent: a *keeper*, the process that holds the connection to the controller, and a *runner* process for each
-//! model, which mirrors the model's view, decides what its units do, runs their hooks in the sandbox and commits
-//! them (`docs/design/sandbox.md`).
+//! The agent: a *keeper*, the process with the connection to the controller, and a *runner* process for each
+//! model. A runner mirrors the model's view, decides the units' next steps, runs their hooks in the sandbox and
+//! commits them (`docs/design/sandbox.md`).
 //!
-//! The agent keeps no state that matters: kill any part of it at any time, and hooks that had not committed run
-//! again. Decisions are taken by `periapt-uniter` and `periapt-hook`; this crate only carries things between
-//! them, the sandbox and the controller.
+//! The agent keeps no essential state: any of its processes may be killed at any time, and uncommitted hooks run
+//! again. `periapt-uniter` and `periapt-hook` make the decisions; this crate connects them to the sandbox and the
+//! controller.
 
 mod clock;
 mod helper;

@@ -1,4 +1,4 @@
-//! What an agent is started with.
+//! The options of an agent.
 
 use std::{collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -6,99 +6,98 @@ use periapt_host_api::{AgentName, TagName};
 
 use crate::host;
 
-/// How an agent is set up. Nothing else is read from the environment.
+/// The options of an agent. It reads nothing else from the environment.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The controller's URL, such as `http://127.0.0.1:17070`.
     pub controller: String,
     /// The agent's name, unique in its controller.
     pub name: AgentName,
-    /// The agent's own directory (`Directories` says what lies in it); made if it is missing. One agent at a time
-    /// uses it.
+    /// The agent's own directory (see `Directories`), created if missing. Only one agent at a time may use it.
     pub data: PathBuf,
-    /// Addresses by which other machines reach this host, the preferred first; none: those of its interfaces.
+    /// The addresses of this host for other machines, the preferred first; none means those of its interfaces.
     pub addresses: Vec<String>,
-    /// Where the host stands; may be empty.
+    /// The availability zone of the host; may be empty.
     pub availability_zone: String,
-    /// Words by which units are placed on it.
+    /// The tags that `constraints` match to place units on the agent.
     pub tags: BTreeSet<TagName>,
-    /// How the other processes are started.
+    /// The program of the runners and compile helpers.
     pub program: ChildProgram,
-    /// How many hooks of one model may run at the same time on this agent.
+    /// The limits on concurrent hooks of one model on this agent.
     pub hooks: HookPlaces,
-    /// After how long without anything due a runner ends, to be started again when something is.
+    /// The time without due work after which a runner ends. It starts again when work is due.
     pub idle_after: Duration,
-    /// The fences around compiling one component.
+    /// The limits on compiling a component.
     pub compiling: CompileLimits,
-    /// What all storage on its disk may be large together, in mebibytes; none: what the disk has room for.
+    /// The limit of all storage on the agent's disk together, in mebibytes; none means the disk's free space.
     pub storage_limit: Option<u64>,
 }
 
-/// How many hooks of one model may be in flight. One that waits keeps its memory and therefore its place, so it is
-/// memory that bounds them; those that compute share the cores by turns, however many they are.
+/// The limits on concurrent hooks of one model. A waiting hook keeps its memory and therefore its place, so memory is
+/// the limit. Computing hooks share the cores by turns, whatever their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookPlaces {
-    /// The most instances, whatever they may use.
+    /// The most instances, regardless of memory.
     pub hooks: NonZeroUsize,
-    /// The most that their budgets of memory may add up to, in bytes. A hook that may use more than this runs alone.
+    /// The most memory of all budgets together, in bytes. A hook with a larger budget runs alone.
     pub memory: u64,
 }
 
 impl Default for HookPlaces {
-    /// Without looking at the host: four hooks of the usual budget.
+    /// Returns limits for four hooks of the usual budget, on any host.
     fn default() -> Self {
         Self { hooks: MAX_INSTANCES, memory: LEAST_MEMORY }
     }
 }
 
-/// An engine's pool of this size takes some hundred GiB of addresses, of 128 TiB; more hooks in flight would only
-/// take longer each.
+/// The pool's size. Such a pool reserves some hundred GiB of the 128 TiB of addresses, and more concurrent hooks would
+/// only slow each other down.
 const MAX_INSTANCES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// Four hooks of the usual budget: most use a hundredth of it, and on a small machine slow hooks are not to hold all
-/// others up.
+/// The least memory: four hooks of the usual budget. Most hooks use a hundredth of it, and on a small machine slow
+/// hooks must not hold up all others.
 const LEAST_MEMORY: u64 = 1 << 30;
 
 impl HookPlaces {
-    /// Three quarters of what memory this process may use, the rest being for all that is no hook.
+    /// Returns limits for this host: three quarters of this process's memory. The rest is for everything except hooks.
     pub fn of_this_host() -> Self {
         Self { memory: (host::memory() / 4 * 3).max(LEAST_MEMORY), ..Self::default() }
     }
 }
 
-/// How a runner and a compile helper are started: a program that calls [`crate::run_runner`] or
-/// [`crate::run_compile_helper`] when it is given these arguments.
+/// The program for runners and compile helpers. With the arguments here it calls [`crate::run_runner`] or
+/// [`crate::run_compile_helper`].
 #[derive(Debug, Clone)]
 pub struct ChildProgram {
     /// The executable.
     pub path: PathBuf,
-    /// Arguments that make it a runner.
+    /// The arguments for a runner.
     pub runner: Vec<OsString>,
-    /// Arguments that make it a compile helper.
+    /// The arguments for a compile helper.
     pub compile_helper: Vec<OsString>,
-    /// The whole environment of both; what else the agent was given is not theirs to see.
+    /// The whole environment of both. They see no other variables of the agent.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// The fences around compiling one charm's component, which is a stranger's and has no limit of its own. Modules that it
-/// shares with others are compiled by themselves; they share what is limited of time and of output with the rest.
+/// The limits on compiling one charm's component, which may be hostile. Shared modules are compiled separately; the
+/// limits of time and output apply to all parts together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// Private memory of compiling one part, in bytes.
+    /// The private memory for compiling one part, in bytes.
     pub memory: u64,
-    /// Processor time of one part over all threads, in seconds.
+    /// The CPU time for compiling one part over all threads, in seconds.
     pub cpu_seconds: u64,
-    /// From start to end, of all parts together.
+    /// The wall time for all parts together.
     pub deadline: Duration,
     /// The most bytes of a component.
     pub component: u64,
-    /// The most bytes of what it compiles to, with all parts.
+    /// The most bytes of all compiled parts together.
     pub output: u64,
 }
 
 impl Default for CompileLimits {
-    /// A Python interpreter, the largest component known (40 MB), takes 9 s on two loaded cores, and compiles to
-    /// three times its size; this leaves room for one three times as large.
+    /// Returns the default limits. A Python interpreter, the largest known component (40 MB), takes 9 s on two loaded
+    /// cores, and compiles to three times its size. The limits have room for a component three times as large.
     fn default() -> Self {
         Self {
             memory: 4 << 30,
@@ -111,7 +110,7 @@ impl Default for CompileLimits {
 }
 
 impl Options {
-    /// The usual settings of an agent of that name.
+    /// Creates the default options.
     pub fn new(controller: impl Into<String>, name: AgentName, data: PathBuf, program: ChildProgram) -> Self {
         Self {
             controller: controller.into(),

@@ -1,6 +1,7 @@
-//! What a keeper and its runner say to each other: one closed enum each way, as length-delimited JSON over an
-//! inherited socketpair. The socket is the runner's identity; neither agent nor model is named by a runner, the
-//! keeper stamps both on what it forwards. Compiled components and resources go to a runner as descriptors beside the messages.
+//! The protocol between a keeper and its runner: one closed enum for each direction, as length-delimited JSON over an
+//! inherited socketpair. The socket is the runner's identity: a runner names neither its agent nor its model, and the
+//! keeper adds both to the calls that it forwards. Compiled components and resources go to a runner as descriptors
+//! beside the messages.
 
 use std::{
     fs::File,
@@ -31,65 +32,65 @@ pub use codec::LinkError;
 use codec::Message;
 pub(crate) use codec::{Incoming, Outgoing, split};
 
-/// The most bytes of one message of a runner. A commit is at most 1 MiB of effects; journal and early items have
-/// bounds of their own. A runner that sends more is not one of ours any more.
+/// The most bytes of a runner's message. A commit has at most 1 MiB of effects; journal and early items have their own
+/// limits. The keeper ends a runner that sends more.
 pub(crate) const FROM_RUNNER_LIMIT: usize = 4 << 20;
 
-/// The most bytes of one message of a keeper: a line of a watch is the largest that it passes on.
+/// The most bytes of a keeper's message. The largest is a line of a watch.
 pub(crate) const FROM_KEEPER_LIMIT: usize = MAX_LINE_BYTES + (1 << 20);
 
-/// The most calls of one runner that a keeper holds at a time; it reads no further before one was answered.
+/// The most calls of one runner in flight. At this limit the keeper stops reading until a call is answered.
 pub(crate) const CALLS_OUTSTANDING: usize = 64;
 
-/// Numbers the calls of one runner.
+/// The number of a call, unique for its runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct CallId(pub(crate) u64);
 
-/// What a keeper tells its runner.
+/// A message of a keeper to its runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ToRunner {
-    /// The first message: all that the runner must know.
+    /// The first message, with the runner's parameters.
     Start(Box<Start>),
     /// A line of the watch.
     Frame(Box<FrameLine>),
     /// The answer to one call.
     Answer {
-        /// Which.
+        /// The call.
         id: CallId,
-        /// What became of it.
+        /// The outcome.
         outcome: CallOutcome,
     },
-    /// Leaderships that were granted or renewed.
+    /// New and renewed leases.
     Grants(Vec<Grant>),
-    /// End now: hooks in flight are abandoned and run again later (U-13).
+    /// A request to end. Hooks in flight are abandoned, and run again later (U-13).
     Exit,
 }
 
-/// What a runner starts with.
+/// The parameters of a runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Start {
-    /// The agent that it belongs to.
+    /// The agent of the runner.
     pub(crate) agent: AgentName,
-    /// The model that it runs.
+    /// The model of the runner.
     pub(crate) model: ModelUuid,
-    /// Where the storage of its units lies; made when it is needed.
+    /// The directory of the units' storage, created on demand.
     pub(crate) storage: PathBuf,
-    /// Host and port of the controller, as hooks are told.
+    /// The controller's hosts and ports, for hooks.
     pub(crate) api_addresses: Vec<String>,
-    /// How many hooks may run at the same time.
+    /// The most concurrent hooks.
     pub(crate) hooks: usize,
-    /// How much memory the budgets of these may add up to, in MiB.
+    /// The most memory of all budgets together, in MiB.
     pub(crate) hook_memory_mib: u32,
-    /// The time that its units' timers run by: the agent's, so that it outlives the runner.
+    /// The timeline of the units' timers. It belongs to the agent, so it outlives the runner.
     pub(crate) timeline: Timeline,
-    /// After how long without anything due it offers to exit, in milliseconds.
+    /// The time without due work after which the runner offers to exit, in milliseconds.
     pub(crate) idle_after_ms: u64,
-    /// Hooks that were in flight when the runner before it died.
+    /// The hooks that were in flight when earlier runners died.
     pub(crate) suspects: Vec<Suspect>,
-    /// Leaderships that the keeper holds for its units.
+    /// The leases that the keeper holds for the units.
     pub(crate) grants: Vec<Grant>,
 }
 
@@ -97,161 +98,161 @@ pub(crate) struct Start {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Suspect {
-    /// Whose.
+    /// The unit.
     pub(crate) unit: UnitName,
-    /// Which run.
+    /// The operation.
     pub(crate) operation: OperationId,
-    /// How many runners died with it in flight.
+    /// The number of runners that died with the hook in flight.
     pub(crate) deaths: u32,
 }
 
-/// A leadership, and until when its holder may rely on it.
+/// A unit's lease, with its expiry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Grant {
-    /// Who leads its application.
+    /// The leading unit.
     pub(crate) unit: UnitName,
     /// The fencing token.
     pub(crate) term: LeaderTerm,
-    /// When it lapses: counted from when the request was *sent*.
+    /// The expiry, counted from the time at which the request was *sent*.
     pub(crate) until: BootTime,
 }
 
-/// What a runner tells its keeper.
+/// A message of a runner to its keeper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ToKeeper {
     /// A call; exactly one answer follows.
     Call {
-        /// Chosen by the runner.
+        /// The number that the runner chose.
         id: CallId,
-        /// What is asked.
+        /// The call.
         call: Call,
     },
-    /// A hook is about to run.
+    /// The start of a hook.
     HookStarted {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// Which run.
+        /// The operation.
         operation: OperationId,
     },
-    /// It ended, however, and was committed or dropped; or it is not due any more.
+    /// The end of a hook: it was committed, dropped, or is not due any more.
     HookEnded {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// Which run.
+        /// The operation.
         operation: OperationId,
     },
-    /// What left a running hook, as it came: sent on by the keeper if the runner dies before it did so itself.
+    /// Early effects of a running hook. The keeper sends them if the runner dies before it does.
     Noted {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// In order.
+        /// The items, in order.
         items: Vec<EarlyItem>,
     },
-    /// Nothing is due.
+    /// An offer to exit, as no work is due.
     Idle {
-        /// What the mirror was complete to.
+        /// The position of the runner's view.
         position: WatchPosition,
-        /// When something will be due although nothing changed.
+        /// The time at which work is due even without a change.
         wake_at: Option<Timestamp>,
     },
-    /// The runner has unmapped a charm's code. It asks for the charm again before its next hook.
+    /// A charm whose code the runner has unmapped. It requests the charm again before its next hook.
     Released(Digest),
-    /// A frame did not fit: send everything.
+    /// A request for the whole view, because a frame did not fit.
     Resync,
-    /// The runner lives; sent every few seconds.
+    /// A heartbeat, sent every few seconds.
     Alive,
-    /// It ends on purpose: no hook is suspect.
+    /// An end on purpose, after which no hook is suspect.
     Ending {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What a runner may ask.
+/// A call of a runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Call {
-    /// Of the controller.
+    /// A command for the controller.
     Command(Box<RunnerCommand>),
-    /// Content that a unit may read, of the controller.
+    /// A request for a secret that a unit may read, from the controller.
     Secret {
-        /// Whose hook asks.
+        /// The unit whose hook reads it.
         unit: UnitName,
-        /// Which revision of which secret.
+        /// The secret and its revision.
         key: SecretKey,
     },
-    /// The content of a resource that a unit may read.
+    /// A request for a resource that a unit may read.
     Resource {
-        /// Whose hook asks.
+        /// The unit whose hook reads it.
         unit: UnitName,
-        /// Which content of which resource.
+        /// The resource and its content.
         key: ResourceKey,
     },
-    /// That a charm's files and its compiled component are in place.
+    /// A request for a charm's files and compiled component.
     Charm(Digest),
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CallOutcome {
-    /// The controller did it.
+    /// The controller carried out the command.
     Answered {
-        /// What it said.
+        /// The controller's answer.
         answer: RunnerAnswer,
-        /// Where it can be read.
+        /// The revision with the effect.
         revision: Revision,
-        /// When the keeper sent the request.
+        /// The time at which the keeper sent the request.
         sent_at: BootTime,
     },
     /// The charm is in place.
     Charm(ReadyCharm),
-    /// The content that was asked for.
+    /// The content of a secret.
     Secret(SecretData),
     /// The content of a resource.
     Resource(HeldFile),
-    /// Nothing of it happened, and the same again would do no better.
+    /// The call had no effect, and another attempt would be refused, too.
     Refused(Refusal),
-    /// It is not known whether it happened: ask the same again.
+    /// The outcome is unknown; the caller repeats the call.
     Away {
-        /// Why.
+        /// The cause.
         message: String,
     },
 }
 
-/// A charm that can run.
+/// A charm that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ReadyCharm {
     /// The archive's digest.
     pub(crate) digest: Digest,
-    /// The component's.
+    /// The component's digest.
     pub(crate) component: Digest,
-    /// The charm's own files, read-only.
+    /// The directory of the charm's own files, read-only.
     pub(crate) directory: PathBuf,
-    /// The compiled component, which the keeper has checked. It goes beside the message, as a descriptor: there is
-    /// none only in what somebody else than a keeper sends.
+    /// The compiled component, checked by the keeper. It travels as a descriptor beside the message, and is missing
+    /// only in messages of a faulty sender.
     #[serde(skip)]
     pub(crate) artefact: Option<SealedArtifact>,
-    /// The modules that the component shares with others.
+    /// The component's shared modules.
     pub(crate) modules: Vec<ReadyModule>,
 }
 
-/// A module in native code.
+/// A shared module in native code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ReadyModule {
     /// The module's digest, by which components import it.
     pub(crate) digest: Digest,
-    /// As of a component.
+    /// The compiled module, like that of [`ReadyCharm`].
     #[serde(skip)]
     pub(crate) artefact: Option<SealedArtifact>,
 }
 
-/// A file that is held open, to be read. It goes beside the message, as a descriptor: there is none only in what somebody
-/// else than a keeper sends.
+/// An open file for reading. It travels as a descriptor beside the message, and is missing only in messages of a faulty
+/// sender.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct HeldFile {
@@ -259,7 +260,7 @@ pub(crate) struct HeldFile {
     pub(crate) file: Option<Arc<File>>,
 }
 
-/// The same descriptor, not the same content.
+/// Equality means the same descriptor, not the same content.
 impl PartialEq for HeldFile {
     fn eq(&self, other: &Self) -> bool {
         match (&self.file, &other.file) {

@@ -48,34 +48,34 @@ use mirror::Mirror;
 use places::Places;
 use storage::Storages;
 
-/// Why a runner ended other than by its keeper's word.
+/// An error that ends a runner, other than its keeper's request.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// It was not started by a keeper.
+    /// The arguments are not a keeper's.
     #[error("the last argument must be the runner's directories, as an agent gives them")]
     Places(#[source] serde_json::Error),
-    /// Its standard input is not a keeper's socket.
+    /// Standard input is not a keeper's socket.
     #[error("a runner is started by an agent, with a socket as its standard input")]
     NoKeeper(#[source] io::Error),
     /// The socket to the keeper failed.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The sandbox cannot be set up on this host.
+    /// The sandbox cannot be built on this host.
     #[error("the sandbox cannot be set up")]
     Sandbox(#[from] periapt_sandbox::SandboxError),
-    /// The controller does not take the runner.
+    /// The controller refuses the runner.
     #[error("the controller refuses this runner: {0}")]
     Refused(periapt_host_api::Refusal),
-    /// Another runner of the same model attached to this agent's units.
+    /// Another runner of the same model has attached to this agent's units.
     #[error("another runner looks after these units: does a second agent use this agent's name?")]
     Revoked,
 }
 
-/// What all parts of a runner share.
+/// The state that all parts of a runner share.
 struct World {
     start: Start,
     incarnation: Incarnation,
-    /// The version of the engine, for the journal.
+    /// The engine's name and version, for the journal.
     engine: Arc<str>,
     link: Link,
     mirror: Mirror,
@@ -88,8 +88,8 @@ struct World {
     groups: Groups,
 }
 
-/// What a program runs when it is started as a runner, with the keeper's socket as its standard input. `places` is its last
-/// argument. The program has no other threads yet.
+/// Runs a runner in this process, with the keeper's socket as its standard input. `places` is the last argument of the
+/// command line. The process must have no other threads yet.
 pub fn run_runner(places: &str) -> ExitCode {
     match run(places) {
         Ok(()) => ExitCode::SUCCESS,
@@ -103,17 +103,17 @@ pub fn run_runner(places: &str) -> ExitCode {
 
 fn run(places: &str) -> Result<(), RunnerError> {
     let places: RunnerPlaces = serde_json::from_str(places).map_err(RunnerError::Places)?;
-    // The keeper's end of the socket closes with it, too; this is for a runner that is too busy to notice.
+    // The keeper's end of the socket also closes with it. This signal ends even a runner that is too busy to notice.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
-    // Its memory holds what its model keeps to itself.
+    // A core dump would contain the model's secrets.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
     let resident = Resident::open();
     for gap in Fence::Runner(&places).raise() {
         tracing::debug!(%gap, "the runner lacks a part of the system's sandbox");
     }
-    // A thread that stands behind the fence, as all do from here on.
+    // The thread of this function starts behind the fence, like all later ones.
     give_back_what_is_freed(resident);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunnerError::NoKeeper)?;
@@ -125,7 +125,7 @@ fn run(places: &str) -> Result<(), RunnerError> {
         })
         .await
     });
-    // A hook that computes gives way only now and then: it is not waited for.
+    // A computing hook yields rarely, so the shutdown does not wait for it.
     runtime.shutdown_background();
     ended
 }
@@ -137,7 +137,7 @@ fn inherited_socket() -> io::Result<UnixStream> {
     UnixStream::from_std(socket)
 }
 
-/// Serves one keeper until it says that this is the end, or is gone, or `terminate` comes.
+/// Serves one keeper until it requests the end or is gone, or until `terminate`.
 pub(crate) async fn serve(
     socket: UnixStream,
     terminate: impl Future<Output = ()>,
@@ -163,10 +163,10 @@ pub(crate) async fn serve(
         ended = ended => ended,
         Some(task) = tasks.join_next() => match task {
             Ok(result) => result,
-            // A task that panics is a defect of ours, not the hooks' fault.
+            // A panic is a defect of the runner, not of a hook.
             Err(error) => Err(RunnerError::NoKeeper(io::Error::other(error))),
         },
-        // Hooks in flight are abandoned, and nobody is to blame (U-13): the keeper hears of an orderly end.
+        // Hooks in flight are abandoned without suspicion (U-13): the keeper gets word of an orderly end.
         () = terminate => {
             link.last_words(ToKeeper::Ending { reason: "it was told to by a signal".to_owned() }).await;
             return Ok(());
@@ -178,7 +178,7 @@ pub(crate) async fn serve(
     result
 }
 
-/// Hears the keeper.
+/// Reads the keeper's messages.
 async fn listen(
     mut incoming: Incoming<ToRunner>,
     link: Link,
@@ -214,7 +214,7 @@ async fn alive(link: Link) -> Result<(), RunnerError> {
     }
 }
 
-/// Attaches, waits for the view, and runs units.
+/// Attaches, waits for the view, and runs the units.
 async fn look_after(
     start: Start,
     link: Link,

@@ -1,4 +1,4 @@
-//! The calls of one runner: gathered into bulk calls, forwarded, answered.
+//! The calls of one runner, which the keeper forwards to the controller in bulk calls.
 
 use std::{collections::BTreeSet, collections::VecDeque, sync::Arc, time::Duration};
 
@@ -23,36 +23,37 @@ use crate::{
     protocol::{CALLS_OUTSTANDING, Call, CallId, CallOutcome, HeldFile},
 };
 
-/// Bulk calls of one runner under way at a time: one is answered while the next is gathered. Each waits for the
-/// same disk, so more would only make them smaller.
+/// The most bulk calls of one runner in flight. Further calls collect into the next one meanwhile. All wait for the
+/// same disk, so more bulk calls would only be smaller.
 const BULKS: usize = 4;
 
-/// Bytes of calls that a keeper holds for one runner; it reads no further before some were answered.
+/// The most bytes of calls that a keeper holds for one runner. At the limit it stops reading until calls are
+/// answered.
 const BYTES: usize = 32 << 20;
 
-/// How long a charm that no assignment names yet is waited for: views and assignments are two streams.
+/// The time that a call waits for a charm's assignment: views and assignments are two streams.
 const ASSIGNED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The charms that the model's units are to run.
+/// The charms that the model's units need.
 pub(crate) type Wanted = watch::Receiver<BTreeSet<Digest>>;
 
-/// A call that has its answer.
+/// An answered call.
 pub(crate) struct Settled {
     pub(crate) id: CallId,
     pub(crate) outcome: CallOutcome,
     pub(crate) about: About,
 }
 
-/// What the keeper has to note of an answer.
+/// The change in the keeper's state that an answer makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum About {
     /// The runner attached.
     Attach,
-    /// Early items up to a number were sent.
+    /// The controller has the early items up to this number.
     Early(UnitName, u64),
-    /// Leadership was claimed.
+    /// The unit claimed leadership.
     Claim(UnitName),
-    /// Nothing.
+    /// No change.
     Other,
 }
 
@@ -70,9 +71,9 @@ impl About {
     }
 }
 
-/// Work that is finished.
+/// Finished calls.
 enum Done {
-    /// And how many bytes they had.
+    /// The calls of a bulk call, with their bytes.
     Bulk(Vec<Settled>, usize),
     One(Settled),
 }
@@ -83,12 +84,12 @@ struct Waiting {
     bytes: usize,
 }
 
-/// More calls at a time than a runner of ours makes.
+/// An error for a runner that makes too many concurrent calls, which a correct runner never does.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {CALLS_OUTSTANDING} calls at a time")]
 pub(crate) struct TooMany;
 
-/// The calls of one runner.
+/// The calls of one runner, by their progress.
 pub(crate) struct Calls<C> {
     controller: C,
     model: ModelUuid,
@@ -103,7 +104,7 @@ pub(crate) struct Calls<C> {
 }
 
 impl<C: Controller> Calls<C> {
-    /// None yet.
+    /// Creates an empty set of calls.
     pub(crate) fn new(
         controller: C,
         model: ModelUuid,
@@ -125,7 +126,7 @@ impl<C: Controller> Calls<C> {
         }
     }
 
-    /// Takes a call, whose message had this many bytes.
+    /// Adds a call, whose message had this many bytes.
     pub(crate) fn push(&mut self, id: CallId, call: Call, bytes: usize) -> Result<(), TooMany> {
         if self.outstanding >= CALLS_OUTSTANDING {
             return Err(TooMany);
@@ -171,17 +172,17 @@ impl<C: Controller> Calls<C> {
         Ok(())
     }
 
-    /// Whether every call was answered.
+    /// Returns true if every call is answered.
     pub(crate) fn is_empty(&self) -> bool {
         self.outstanding == 0
     }
 
-    /// Whether another call can be held.
+    /// Returns true if there is room for another call.
     pub(crate) fn has_room(&self) -> bool {
         self.bytes < BYTES
     }
 
-    /// The next answers; never, while there are no calls. Can be cancelled without losing one.
+    /// Waits for the next answers, for ever if there are no calls. Cancellation loses no answer.
     pub(crate) async fn next(&mut self) -> Vec<Settled> {
         let Some(done) = self.running.next().await else { return std::future::pending().await };
         let settled = match done {
@@ -197,7 +198,7 @@ impl<C: Controller> Calls<C> {
         settled
     }
 
-    /// Sends what waits, if fewer calls than may be are under way.
+    /// Sends the waiting calls unless too many bulk calls are in flight.
     fn start_bulk(&mut self) {
         if self.waiting.is_empty() || self.bulks >= BULKS {
             return;
@@ -209,7 +210,7 @@ impl<C: Controller> Calls<C> {
             calls.push((next.id, About::of(&next.command)));
             commands.push(next.command);
             let following = self.waiting.front().map_or(0, |waiting| waiting.bytes);
-            // A quarter of the room is left for what JSON puts around them.
+            // A quarter of the limit is left for the JSON around the commands.
             if commands.len() >= MAX_COMMANDS || bytes + following > MAX_COMMANDS_BYTES / 4 * 3 {
                 break;
             }
@@ -261,7 +262,7 @@ fn refused(refusal: Refusal) -> CallOutcome {
     }
 }
 
-/// The controller decides who may read what.
+/// Fetches a secret from the controller, which checks the unit's permission.
 async fn secret<C: Controller>(
     controller: &C,
     model: ModelUuid,
@@ -277,7 +278,7 @@ async fn secret<C: Controller>(
     }
 }
 
-/// What this agent was given for the model before, or what the controller gives it now.
+/// Returns a resource that this agent has for the model, or fetches it from the controller.
 async fn resource<C: Controller>(
     resources: &Resources<C>,
     unit: &UnitName,
@@ -292,7 +293,7 @@ async fn resource<C: Controller>(
     }
 }
 
-/// A runner gets the charms that its own model runs, and no other.
+/// Obtains a charm for a runner, which may only get the charms of its own model.
 async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: Digest) -> CallOutcome {
     let assigned =
         timeout(ASSIGNED_WITHIN, async { wanted.wait_for(|wanted| wanted.contains(&digest)).await.is_ok() });
@@ -307,7 +308,7 @@ async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: Di
     }
 }
 
-/// The incarnation in an answer to an attach.
+/// Returns the incarnation from the answer to an attach.
 pub(crate) fn incarnation(outcome: &CallOutcome) -> Option<Incarnation> {
     match outcome {
         CallOutcome::Answered { answer: RunnerAnswer::Attached { incarnation }, .. } => Some(*incarnation),

@@ -1,4 +1,4 @@
-//! Charms on this host: fetched, extracted and compiled once, whoever asks first.
+//! The charms on this host. Concurrent callers share one fetch, extraction and compilation.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,16 +32,17 @@ use failures::Failures;
 use held::WeakCharm;
 use native::Native;
 
-/// Why a charm is not in place.
+/// An error of preparing a charm.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum CharmError {
-    /// The charm is to blame.
+    /// The charm is invalid.
     #[error("{0}")]
     Charm(Refusal),
-    /// The controller is away.
+    /// The controller is unreachable.
     #[error("{0}")]
     Unreachable(String),
-    /// It may work later: the controller has no such charm, what came is damaged, or this host is short of something.
+    /// A later attempt may succeed: the controller lacks the charm, the archive is damaged, or this host lacks a
+    /// resource.
     #[error("{0}")]
     Away(String),
 }
@@ -68,10 +69,10 @@ impl From<ControllerError> for CharmError {
     }
 }
 
-/// What is known of one charm.
+/// The state of one charm.
 #[derive(Debug, Default)]
 struct Known {
-    /// None before it was put in place. Locked while somebody does that, or brings its code into memory.
+    /// The charm, if it is ready. The lock is held while a caller prepares it or loads its code.
     ready: AsyncMutex<Option<WeakCharm>>,
     failures: Failures,
 }
@@ -85,7 +86,7 @@ pub(crate) struct Charms<C> {
 }
 
 impl<C: Controller> Charms<C> {
-    /// Keeps charms in a directory.
+    /// Creates the set of charms in a directory.
     pub(crate) fn new(
         controller: C,
         directories: Arc<Directories>,
@@ -97,11 +98,11 @@ impl<C: Controller> Charms<C> {
         Self { controller, directories, native, known: Mutex::default() }
     }
 
-    /// Sees that a charm is in place. Several callers at a time share the work. What failed is tried again later and
-    /// later, and until then each caller is told what was wrong: a controller that is away is asked within
-    /// seconds, everything else is tried again within minutes.
+    /// Prepares a charm: fetches, extracts and compiles it as needed. Concurrent callers share the work. After a
+    /// failure, callers get the same error until the next attempt. The wait grows to seconds for a controller that is
+    /// away, and to minutes for other errors.
     ///
-    /// The charm's code is in memory for as long as a caller holds it.
+    /// The charm's code stays in memory while a caller holds it.
     pub(crate) async fn obtain(&self, digest: Digest) -> Result<ReadyCharm, CharmError> {
         let known = self.known(digest);
         let mut ready = known.ready.lock().await;
@@ -113,10 +114,10 @@ impl<C: Controller> Charms<C> {
         Ok(obtained)
     }
 
-    /// Sees that a charm is fetched and compiled, without its code in memory.
+    /// Fetches and compiles a charm as needed, without loading its code.
     pub(crate) async fn put_in_place(&self, digest: Digest) -> Result<(), CharmError> {
         let known = self.known(digest);
-        // Others that ask at once share this work, too.
+        // Concurrent callers share this work, too.
         let mut ready = known.ready.lock().await;
         if !self.native.lies_here(digest).await? {
             *ready = Some(WeakCharm::of(&self.attempt(digest, &known.failures).await?));
@@ -136,13 +137,14 @@ impl<C: Controller> Charms<C> {
         self.make_ready(digest).await.map_err(|error| failures.failed(digest, error))
     }
 
-    /// Forgets charms that no unit needs, and how they failed. Their files stay for as long as this agent runs.
+    /// Forgets the state of charms that no unit needs, including their failures. The files stay until the agent
+    /// restarts.
     pub(crate) fn forget_others(&self, wanted: &BTreeSet<Digest>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|digest, _| wanted.contains(digest));
     }
 
-    /// Deletes charms and compiled components that no unit needs. Called before the first runner starts: later
-    /// one could be reading them.
+    /// Deletes charms and compiled components that no unit needs. The keeper calls this before it starts the first
+    /// runner, because a runner may be reading them.
     pub(crate) async fn keep_only(&self, wanted: BTreeSet<Digest>) -> Result<(), CharmError> {
         let (directories, native) = (Arc::clone(&self.directories), Arc::clone(&self.native));
         blocking(move || {
@@ -175,13 +177,13 @@ impl<C: Controller> Charms<C> {
                 self.native.compiled(digest, &directory).await?
             }
         };
-        // What it was compiled to is all that is needed of it.
+        // The compiled code replaces the component.
         blocking(move || Ok(temporary::remove(&component)?)).await?;
         Ok(ready)
     }
 
-    /// Fetches an archive and extracts it; the charm's directory appears when it is complete. If it is there already, only
-    /// the component was missing.
+    /// Fetches an archive and extracts it. The charm's directory gets its name when it is complete. If it exists
+    /// already, only the component was missing.
     async fn fetch(&self, digest: Digest, directory: &Path) -> Result<(), CharmError> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
         let (archive, extracted) = (self.native.incoming("charm"), self.native.incoming("files"));

@@ -1,4 +1,4 @@
-//! Compiling a component in a process of its own, which has nothing but the component.
+//! The compilation of a component in its own process, which sees nothing else.
 
 use std::{fs::File, io, path::Path};
 
@@ -10,20 +10,20 @@ use crate::{
     options::{ChildProgram, CompileLimits},
 };
 
-/// Why a component was not compiled.
+/// An error of compiling.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum CompileError {
-    /// The component is to blame: the same again does no better.
+    /// The component is invalid: another attempt would fail, too.
     #[error("{0}")]
     Component(String),
-    /// This host is.
+    /// The helper failed on this host.
     #[error("the compile helper could not be run: {0}")]
     Host(String),
 }
 
-/// Whoever compiles components.
+/// A compiler of components and modules.
 pub(crate) trait Compile: Send + Sync + 'static {
-    /// Compiles a component's file, or a module's, into another, which is empty.
+    /// Compiles the file of a component or a module into another, empty file.
     fn compile<'a>(
         &'a self,
         part: Part,
@@ -33,7 +33,7 @@ pub(crate) trait Compile: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), CompileError>>;
 }
 
-/// Compiles with a helper process per component.
+/// A compiler that starts a helper process for each part.
 #[derive(Debug, Clone)]
 pub(crate) struct CompileHelper {
     pub(crate) program: ChildProgram,
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// What is told of a helper that is a shell with this script.
+    /// Returns the error of a helper that is a shell with this script.
     async fn told(script: &str, limits: CompileLimits) -> Result<String, CompileError> {
         let directory = tempfile::tempdir().unwrap();
         let (component, output) = (directory.path().join("component"), directory.path().join("code"));

@@ -1,4 +1,4 @@
-//! What a keeper asks of its controller, so that tests can answer in its place.
+//! The keeper's interface to the controller, which tests replace.
 
 use std::{future::Future, path::Path};
 
@@ -17,47 +17,47 @@ mod http;
 
 pub(crate) use http::HttpController;
 
-/// Why a call of a keeper failed.
+/// An error of a call to the controller.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ControllerError {
-    /// The controller said no.
+    /// The controller refused the call.
     #[error("the controller refused")]
     Refused(#[source] Refusal),
-    /// It is not known whether it happened.
+    /// The outcome is unknown.
     #[error("{0}")]
     Away(String),
-    /// What it sent came whole and cannot be used: it is damaged, or this host cannot store it. To ask again costs as much
-    /// as it did.
+    /// The answer arrived but is unusable: it is damaged, or this host cannot store it. Another attempt costs the same
+    /// transfer.
     #[error("{0}")]
     Unusable(String),
 }
 
-/// The answers of a stream.
+/// A stream of answers.
 pub(crate) type Answers<T> = BoxStream<'static, Result<T, ControllerError>>;
 
-/// The controller, as the keeper of one agent sees it. Each call may be made again.
+/// The controller, for the keeper of one agent. All calls are idempotent.
 pub(crate) trait Controller: Clone + Send + Sync + 'static {
-    /// Says who and where the agent is.
+    /// Registers the agent and its host.
     fn register(&self, register: Register) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
-    /// What the agent must run, whole whenever it differs.
+    /// Streams the agent's assignments, in full at each change.
     fn assignments(&self) -> impl Future<Output = Result<Answers<AgentAssignments>, ControllerError>> + Send;
 
-    /// The view of one model's runner, from a position on, line by line.
+    /// Streams the view of one model's runner from a position, line by line.
     fn watch(
         &self,
         model: ModelUuid,
         position: Option<WatchPosition>,
     ) -> impl Future<Output = Result<Answers<FrameLine>, ControllerError>> + Send;
 
-    /// Commands of one model's runner, in one call.
+    /// Sends commands of one model's runner in one call.
     fn commands(
         &self,
         model: ModelUuid,
         commands: Vec<RunnerCommand>,
     ) -> impl Future<Output = Result<CommandResults<RunnerAnswer>, ControllerError>> + Send;
 
-    /// Content that a unit of a model may read.
+    /// Returns the content of a secret that a unit may read.
     fn secret(
         &self,
         model: ModelUuid,
@@ -65,7 +65,7 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         key: &SecretKey,
     ) -> impl Future<Output = Result<SecretData, ControllerError>> + Send;
 
-    /// Writes the content of a resource that a unit of a model may read to a file, its digest verified.
+    /// Writes the content of a resource that a unit may read to a file, and verifies its digest.
     fn resource(
         &self,
         model: ModelUuid,
@@ -74,6 +74,6 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         file: &Path,
     ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
-    /// Writes a charm's archive to a file, its digest verified.
+    /// Writes a charm's archive to a file, and verifies its digest.
     fn charm(&self, digest: Digest, file: &Path) -> impl Future<Output = Result<(), ControllerError>> + Send;
 }

@@ -1,19 +1,19 @@
 //! The agent's own directory.
 //!
-//! | path | what |
+//! | path | content |
 //! | --- | --- |
-//! | `lock` | held by the one agent that uses the directory |
-//! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
-//! | `charms/DIGEST/` | the files of a charm's archive; its component only until that is compiled |
-//! | `files/DIGEST` | a file that charms have, by its content; theirs are links to it |
-//! | `parts/CHARM-ENGINE` | which compiled parts a charm has |
-//! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component, or a module that components share, with its MAC |
+//! | `lock` | the lock of the one agent that uses the directory |
+//! | `artefact.key` | the key of the MACs of compiled components; only the agent may read it |
+//! | `charms/DIGEST/` | the files of a charm's archive; its component only until it is compiled |
+//! | `files/DIGEST` | a file of one or more charms, by its content; theirs are links to it |
+//! | `parts/CHARM-ENGINE` | the list of a charm's compiled parts |
+//! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component or shared module, with its MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
-//! | `incoming/` | what is being fetched, extracted or compiled; emptied at each start |
+//! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
 //!
-//! But for storage runners only read here; hooks' `/tmp` is memory. All but storage can be deleted while no agent runs:
-//! it is fetched and compiled again.
+//! Runners write only to storage and read the rest; the `/tmp` of hooks is in memory. While no agent runs, everything
+//! except storage may be deleted: the agent fetches and compiles it again.
 
 use std::{
     collections::BTreeSet,
@@ -26,36 +26,36 @@ use std::{
 use periapt_host_api::{Digest, ModelUuid};
 use periapt_sandbox::CompatibilityHash;
 
-/// Bytes of the MAC's key.
+/// The length of the MACs' key, in bytes.
 pub(crate) const KEY_BYTES: usize = 32;
 
-/// What is kept of charms, in directories of these names.
+/// The directories of charms' files and code.
 const KEPT: [&str; 3] = ["charms", "parts", "artefacts"];
 
-/// Why the agent's directory cannot be used.
+/// An error of opening the agent's directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// Another agent uses it.
+    /// Another agent uses the directory.
     #[error("another agent uses {}; stop it, or give this one a directory of its own", path.display())]
     InUse {
-        /// Which.
+        /// The path of the directory.
         path: PathBuf,
     },
-    /// A file or directory in it cannot be made, read or written.
+    /// A file or directory in it cannot be created, read or written.
     #[error("cannot use {}", path.display())]
     Unusable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
-    /// The system gives no random bytes for the key.
+    /// The system provides no random bytes for the key.
     #[error("the system gives no random bytes")]
     NoRandom(#[source] getrandom::Error),
 }
 
-/// The agent's own directory, locked for as long as this lives.
+/// The agent's own directory, locked while this value exists.
 #[derive(Debug)]
 pub(crate) struct Directories {
     root: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    /// Makes what is missing and takes the lock.
+    /// Creates missing directories and takes the lock.
     pub(crate) fn open(root: &Path) -> Result<Self, DirectoryError> {
         let unusable = |path: &Path| {
             let path = path.to_owned();
@@ -100,42 +100,42 @@ impl Directories {
         Ok(Self { root, key, _lock: lock })
     }
 
-    /// The key of the artefacts' MACs.
+    /// Returns the key of the artifacts' MACs.
     pub(crate) fn key(&self) -> &[u8; KEY_BYTES] {
         &self.key
     }
 
-    /// Where all charms' files lie.
+    /// Returns the directory of all charms' files.
     pub(crate) fn charms(&self) -> PathBuf {
         self.root.join("charms")
     }
 
-    /// Where a charm's files lie.
+    /// Returns the directory of a charm's files.
     pub(crate) fn charm(&self, digest: &Digest) -> PathBuf {
         self.charms().join(digest.to_string())
     }
 
-    /// Where the files lie that charms share.
+    /// Returns the directory of files that charms share.
     pub(crate) fn shared_files(&self) -> PathBuf {
         self.root.join("files")
     }
 
-    /// Where the storage of all models lies; it is made when there is some.
+    /// Returns the directory of all models' storage, which is created on demand.
     pub(crate) fn storages(&self) -> PathBuf {
         self.root.join("storage")
     }
 
-    /// Where the storage of a model's units lies.
+    /// Returns the directory of a model's storage.
     pub(crate) fn storage(&self, model: &ModelUuid) -> PathBuf {
         self.storages().join(model.to_string())
     }
 
-    /// Where the resources of a model lie.
+    /// Returns the directory of a model's resources.
     pub(crate) fn resources(&self, model: &ModelUuid) -> PathBuf {
         self.root.join("resources").join(model.to_string())
     }
 
-    /// The directories of all models' resources but these.
+    /// Returns the directories of resources of all other models.
     pub(crate) fn other_resources(&self, models: &BTreeSet<ModelUuid>) -> Vec<PathBuf> {
         let kept: BTreeSet<_> = models.iter().map(|model| self.resources(model)).collect();
         let all = fs::read_dir(self.root.join("resources")).into_iter().flatten();
@@ -144,27 +144,27 @@ impl Directories {
             .collect()
     }
 
-    /// Which compiled parts a charm has on an engine.
+    /// Returns the path of the list of a charm's compiled parts for an engine.
     pub(crate) fn parts(&self, charm: &Digest, engine: CompatibilityHash) -> PathBuf {
         self.root.join("parts").join(format!("{charm}-{engine}"))
     }
 
-    /// Where compiled components lie.
+    /// Returns the directory of compiled components.
     pub(crate) fn artefacts(&self) -> PathBuf {
         self.root.join("artefacts")
     }
 
-    /// Where things are made before they are moved to their place.
+    /// Returns the directory of unfinished work.
     pub(crate) fn incoming(&self) -> PathBuf {
         self.root.join("incoming")
     }
 
-    /// Where functions lay that compiled components shared, before there were modules.
+    /// Returns the directory in which earlier versions kept shared functions.
     pub(crate) fn former_functions(&self) -> PathBuf {
         self.root.join("functions")
     }
 
-    /// All that is kept of charms, by the names of files.
+    /// Returns all files and directories of charms and of their code.
     pub(crate) fn kept(&self) -> Vec<PathBuf> {
         KEPT.iter()
             .filter_map(|name| fs::read_dir(self.root.join(name)).ok())
@@ -193,7 +193,7 @@ fn emptied(path: &Path) -> io::Result<()> {
     private_directory(path)
 }
 
-/// The key in the file; none if there is no file, or a crash left a part of one.
+/// Reads the key; none if the file does not exist or a crash left it incomplete.
 fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -1,4 +1,4 @@
-//! A stream of the controller's that goes on after each break.
+//! A stream from the controller that resumes after each interruption.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use tokio::time::{Instant, sleep_until};
 use super::controller::{Answers, Controller, ControllerError};
 use periapt_client::Backoff;
 
-/// What is followed, and from where.
+/// A stream's source and position.
 pub(crate) trait Source: Send + 'static {
-    /// What comes.
+    /// The type of the stream's items.
     type Item: Send + 'static;
 
-    /// Asks for the stream, from where it was.
+    /// Opens the stream from the current position.
     fn open(&self) -> BoxFuture<'static, Result<Answers<Self::Item>, ControllerError>>;
 
-    /// Takes note of an item that is handed on.
+    /// Records that an item was passed on.
     fn passed(&mut self, item: &Self::Item);
 
-    /// The most time between two items of a stream that lives.
+    /// Returns the longest time between two items of a live stream.
     fn silence(&self) -> Option<Duration>;
 
-    /// For logs.
+    /// Returns the stream's name, for logs.
     fn name(&self) -> &'static str;
 }
 
@@ -36,7 +36,7 @@ enum State<T> {
     Open(Answers<T>, Instant),
 }
 
-/// A stream that is opened again, from where it was, whenever it ends.
+/// A stream that opens again at its position whenever it ends.
 pub(crate) struct Follow<S: Source> {
     source: S,
     state: State<S::Item>,
@@ -44,29 +44,29 @@ pub(crate) struct Follow<S: Source> {
 }
 
 impl<S: Source> Follow<S> {
-    /// Follows a source; nothing is asked before the first [`Follow::next`].
+    /// Creates a closed stream. The first [`Follow::next`] opens it.
     pub(crate) fn new(source: S) -> Self {
         Self { source, state: State::Closed, backoff: Backoff::network() }
     }
 
-    /// The source, to change from where it goes on.
+    /// Returns the source, for changes of its position.
     pub(crate) fn source_mut(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// The source.
+    /// Returns the source.
     pub(crate) fn source(&self) -> &S {
         &self.source
     }
 
-    /// Ends the present stream; the next call of [`Follow::next`] opens one from where this one was.
+    /// Closes the current stream. The next call of [`Follow::next`] opens it again at its position.
     pub(crate) fn close(&mut self) {
         if !matches!(self.state, State::Waiting(_)) {
             self.state = State::Closed;
         }
     }
 
-    /// The next item, however long it takes. Can be cancelled without losing one.
+    /// Waits for the next item. Cancellation loses none.
     pub(crate) async fn next(&mut self) -> S::Item {
         loop {
             match &mut self.state {
@@ -107,7 +107,7 @@ impl<S: Source> Follow<S> {
     }
 }
 
-/// What an agent must run.
+/// The agent's assignments.
 pub(crate) struct Assignments<C>(pub(crate) C);
 
 impl<C: Controller> Source for Assignments<C> {
@@ -137,17 +137,17 @@ pub(crate) struct Watch<C> {
 }
 
 impl<C: Controller> Watch<C> {
-    /// From nothing.
+    /// Creates a watch from the beginning.
     pub(crate) fn new(controller: C, model: ModelUuid) -> Self {
         Self { controller, model, position: None }
     }
 
-    /// Up to where frames were handed on.
+    /// Returns the position of the last complete frame that was passed on.
     pub(crate) fn position(&self) -> Option<WatchPosition> {
         self.position
     }
 
-    /// The next stream is to give all from nothing.
+    /// Resets the position, so that the next stream starts with the whole view.
     pub(crate) fn forget(&mut self) {
         self.position = None;
     }
@@ -161,7 +161,7 @@ impl<C: Controller> Source for Watch<C> {
         async move { controller.watch(model, position).await }.boxed()
     }
 
-    /// A frame that broke off comes again as a whole.
+    /// Advances at the end of a frame only: an interrupted frame comes again as a whole.
     fn passed(&mut self, line: &FrameLine) {
         if line.is_last() {
             self.position = Some(WatchPosition { store: line.store, revision: line.to });

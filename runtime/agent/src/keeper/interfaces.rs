@@ -1,14 +1,14 @@
-//! The interfaces of this host, as the system lists them.
+//! The network interfaces of this host.
 
 use std::{ffi::CStr, io, net::IpAddr, ptr};
 
 use periapt_host_api::network::{HostInterface, InterfaceAddress, Subnet};
 
-/// The most interfaces and addresses that are told of: a container host may have thousands.
+/// The most interfaces to report, and the most addresses of each: a host of containers may have thousands.
 const MAX_INTERFACES: usize = 32;
 const MAX_ADDRESSES: usize = 16;
 
-/// Interfaces that are up, with addresses that others may reach: without loopback and what is valid on one link only.
+/// Returns the interfaces that are up, with the addresses that other hosts can reach: no loopback or link-local ones.
 pub(crate) fn interfaces() -> io::Result<Vec<HostInterface>> {
     let mut found: Vec<HostInterface> = Vec::new();
     for entry in addresses()? {
@@ -33,7 +33,7 @@ pub(crate) fn interfaces() -> io::Result<Vec<HostInterface>> {
     Ok(found)
 }
 
-/// The addresses of some interfaces, the preferred first: version 4 before 6, in the order of the interfaces.
+/// Returns the addresses of some interfaces, the preferred first: IPv4 before IPv6, in the order of the interfaces.
 pub(crate) fn preferred(interfaces: &[HostInterface]) -> Vec<String> {
     let all = interfaces.iter().flat_map(|interface| &interface.addresses);
     let mut all: Vec<IpAddr> = all.map(|address| address.address).collect();
@@ -52,7 +52,7 @@ fn reachable(address: IpAddr) -> bool {
     }
 }
 
-/// The hardware's address; empty if it has none.
+/// Returns the hardware address; empty if there is none.
 fn mac(name: &str) -> String {
     let plain = !name.contains('/') && name != "..";
     let text =
@@ -67,13 +67,13 @@ struct Entry {
     bits: u8,
 }
 
-/// A list that the system made, given back when it is no longer looked at.
+/// A list from the system, freed when it is dropped.
 struct List(*mut libc::ifaddrs);
 
 impl Drop for List {
     #[expect(unsafe_code, reason = "the list is the system's to free")]
     fn drop(&mut self) {
-        // SAFETY: it came from `getifaddrs`, is freed once, and nothing borrowed from it is left.
+        // SAFETY: it came from `getifaddrs`, is freed once, and no reference into it is left.
         unsafe { libc::freeifaddrs(self.0) };
     }
 }
@@ -81,20 +81,20 @@ impl Drop for List {
 #[expect(unsafe_code, reason = "only the C library lists addresses")]
 fn addresses() -> io::Result<Vec<Entry>> {
     let mut first = ptr::null_mut();
-    // SAFETY: `first` is a place for one pointer, which the call fills on success.
+    // SAFETY: `first` has room for one pointer, which the call sets on success.
     if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let list = List(first);
     let mut entries = Vec::new();
     let mut next = list.0;
-    // SAFETY: each node is null, or a valid one of the list, which lives until the end of this function.
+    // SAFETY: each node is null, or a valid node of the list, which lives until the end of this function.
     while let Some(node) = unsafe { next.as_ref() } {
         next = node.ifa_next;
         if node.ifa_flags & (libc::IFF_UP as u32) == 0 || node.ifa_name.is_null() {
             continue;
         }
-        // SAFETY: both are null, or socket addresses of the family that they say; the name is a C string.
+        // SAFETY: both are null, or socket addresses of the given family; the name is a C string.
         let (address, mask, name) =
             unsafe { (ip(node.ifa_addr), ip(node.ifa_netmask), CStr::from_ptr(node.ifa_name)) };
         if let (Some(address), Some(mask), Ok(name)) = (address, mask, name.to_str()) {
@@ -108,13 +108,13 @@ fn addresses() -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The address that a socket address holds, if it is one of the internet's.
+/// Returns the IP address in a socket address, if it has one.
 ///
 /// # Safety
-/// It must be null, or point to a whole socket address of the family that it says.
+/// The pointer must be null, or point to a whole socket address of the family that it states.
 #[expect(unsafe_code, reason = "socket addresses are told apart by their first field")]
 unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
-    // SAFETY: the caller says so; reads are of copies, whatever the alignment.
+    // SAFETY: the caller guarantees this; unaligned reads copy the value.
     unsafe {
         match i32::from(address.as_ref()?.sa_family) {
             libc::AF_INET => {

@@ -1,4 +1,4 @@
-//! Leadership of one model's units: claimed and renewed by the keeper, whether a runner lives or not.
+//! The leadership of one model's units, which the keeper claims and renews even without a runner.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,11 +26,11 @@ use super::{
 use crate::{clock::BootTime, protocol::Grant};
 use periapt_client::Backoff;
 
-/// The least time between two claims for one unit. The first claim is sent at once: the unit's first hooks wait for
-/// its answer.
+/// The least time between two claims for one unit. The first claim is sent at once, because a unit's first hooks wait
+/// for its answer.
 const ROUND_AFTER: Duration = Duration::from_millis(100);
 
-/// What is known of one model's leaderships.
+/// The leases of one model's units.
 #[derive(Debug, Clone)]
 pub(crate) struct Leases {
     roster: Arc<Mutex<Roster>>,
@@ -39,12 +39,12 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Of no unit yet.
+    /// Creates an empty set.
     pub(crate) fn new() -> Self {
         Self { roster: Arc::default(), wake: Arc::default(), grants: watch::Sender::new(BTreeMap::new()) }
     }
 
-    /// Takes note of what a frame tells of units and leaders.
+    /// Records the units and leaders of a frame's line.
     pub(crate) fn observe(&self, line: &FrameLine) {
         let mut roster = self.roster.lock().unwrap_or_else(PoisonError::into_inner);
         if roster.observe(line) == Urgency::Claim {
@@ -57,12 +57,12 @@ impl Leases {
         read(&self.roster.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is held, and every change of it.
+    /// Returns the current leases and their changes.
     pub(crate) fn grants(&self) -> watch::Receiver<BTreeMap<UnitName, Grant>> {
         self.grants.subscribe()
     }
 
-    /// A claim was answered, by a round or on a runner's own behalf.
+    /// Records the answer to a claim, made by a round or by a runner.
     pub(crate) fn answered(&self, unit: &UnitName, answer: &RunnerAnswer, sent_at: BootTime) {
         self.grants.send_if_modified(|grants| match answer {
             RunnerAnswer::Granted { term, seconds } => {
@@ -93,9 +93,9 @@ impl Leases {
             match (answered, all) {
                 (Answered::All, true) => renew_at = after(LEASE_RENEWED_EVERY),
                 (Answered::All, false) => {}
-                // Units wait for the answers, so all claims are made again as soon as the controller may be back.
+                // Units wait for the answers, so all claims are repeated as soon as the controller may be back.
                 (Answered::NotAll, true) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
-                // New units, however many come, do not postpone what the others wait for.
+                // New units, however many come, do not delay the other units' claims.
                 (Answered::NotAll, false) => {
                     renew_at = renew_at.min(after(backoff.failed().max(ROUND_AFTER)))
                 }
@@ -107,7 +107,7 @@ impl Leases {
         }
     }
 
-    /// Waits until claims are due: all at `renew_at`, or some because a frame told of a new unit or of an application
+    /// Waits until claims are due: all of them at `renew_at`, or some of them because of a new unit or an application
     /// without a leader.
     async fn rest(&self, renew_at: Instant, claimed: &BTreeSet<UnitName>) {
         let again_at = after(ROUND_AFTER);
@@ -122,7 +122,7 @@ impl Leases {
         }
     }
 
-    /// Makes these claims in as few bulk calls as there can be.
+    /// Makes these claims in as few bulk calls as possible.
     async fn round<C: Controller>(
         &self,
         controller: &C,
@@ -160,7 +160,7 @@ impl Leases {
     }
 }
 
-/// Whether each claim of a round has its answer, be it a refusal.
+/// The completeness of a round's answers; refusals count as answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answered {
     All,

@@ -1,4 +1,4 @@
-//! One model on this agent: its runner is started when something is due, watched, and started again.
+//! The keeper of one model. It starts the model's runner when work is due, watches it, and restarts it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,19 +28,19 @@ use periapt_client::Backoff;
 
 mod life;
 
-/// A runner that lived this long was no failure to start.
+/// A runner that lived this long has started successfully.
 const LIVED: Duration = Duration::from_secs(30);
 
-/// The longest sleep before the clock is looked at again: a sleep does not go on while the host sleeps.
+/// The longest sleep before the next check of the clock: sleeps stop while the host is suspended.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
-/// What all models of an agent share.
+/// The state that all models of an agent share.
 pub(crate) struct Shared<C> {
     pub(crate) agent: AgentName,
     pub(crate) controller: C,
     pub(crate) charms: Arc<Charms<C>>,
     pub(crate) directories: Arc<Directories>,
-    /// The controller's, as hooks are told.
+    /// The controller's addresses, for hooks.
     pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) places: HookPlaces,
@@ -48,20 +48,20 @@ pub(crate) struct Shared<C> {
     pub(crate) idle_after: Duration,
 }
 
-/// How a runner's life ended.
+/// The end of a runner.
 #[derive(Debug)]
 enum Ending {
-    /// The keeper is to look after this model no more.
+    /// The keeper stops managing the model.
     Ordered,
-    /// Nothing was due.
+    /// No work was due.
     Idle { wake_at: Option<Timestamp> },
-    /// It ended on purpose.
+    /// The runner ended on purpose.
     Left { reason: String },
-    /// It died, or did what no runner of ours does.
+    /// The runner died, or violated the protocol.
     Died { how: String },
 }
 
-/// One model's keeper.
+/// The keeper of one model.
 pub(crate) struct ModelKeeper<C: Controller> {
     shared: Arc<Shared<C>>,
     model: ModelUuid,
@@ -76,7 +76,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
 }
 
 impl<C: Controller> ModelKeeper<C> {
-    /// For one model, until `ended`.
+    /// Creates the keeper of a model, which runs until `ended`.
     pub(crate) fn new(
         shared: Arc<Shared<C>>,
         model: ModelUuid,
@@ -99,7 +99,7 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    /// Looks after the model until it is told to end; then its runner is gone.
+    /// Manages the model until `ended`. Then its runner has ended.
     pub(crate) async fn run(mut self) {
         let mut beside = JoinSet::new();
         beside.spawn(self.leases.clone().run(self.shared.controller.clone(), self.model));
@@ -133,7 +133,7 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    /// What the next runner starts with.
+    /// Returns the first message for the next runner.
     fn start(&self) -> Start {
         Start {
             agent: self.shared.agent.clone(),
@@ -154,7 +154,7 @@ impl<C: Controller> ModelKeeper<C> {
         self.resources.observe(line);
     }
 
-    /// Waits until something is due.
+    /// Waits until work is due.
     async fn rest(&mut self, wake_at: Option<Timestamp>) {
         loop {
             let wait =
@@ -182,7 +182,8 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    /// A runner died: its hooks are suspects, and what left them is sent in its name.
+    /// Handles the death of a runner: its hooks become suspects, and the keeper sends its remaining early
+    /// effects.
     async fn mourn(&mut self, how: &str) {
         let in_flight = self.suspects.in_flight();
         tracing::warn!(model = %self.model, how, in_flight, "a runner died");
@@ -190,12 +191,12 @@ impl<C: Controller> ModelKeeper<C> {
         self.suspects.retain(&self.leases.roster(Roster::units));
         let Some(incarnation) = self.incarnation else { return };
         let mut backoff = Backoff::network();
-        // Each in a call of its own: together they might be more than one call takes, and few units have any.
+        // One call for each unit: together they may exceed the limit of a call, and few units have any.
         while let Some((unit, items)) = self.tails.take() {
             let command = vec![RunnerCommand::Early { unit, incarnation, items }];
             while !self.ended.is_cancelled() {
                 match self.shared.controller.commands(self.model, command.clone()).await {
-                    // One that was refused would be refused again; there is nobody left to tell.
+                    // Another attempt would be refused, too, and no runner waits for the answer.
                     Ok(_) | Err(ControllerError::Refused(_)) => break,
                     Err(ControllerError::Away(_) | ControllerError::Unusable(_)) => {
                         self.pause(backoff.failed()).await;

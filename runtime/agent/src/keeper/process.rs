@@ -1,7 +1,7 @@
-//! Starting runners.
+//! The start of runners.
 //!
-//! A runner gets its end of a socketpair as its standard input, an environment that its keeper chose, and nothing
-//! else: all other descriptors of the keeper close when the runner's program starts.
+//! A runner gets one end of a socketpair as its standard input, and an environment that the keeper chooses. All other
+//! descriptors of the keeper close when the runner's program starts.
 
 use std::{io, os::fd::OwnedFd, process::Stdio, time::Duration};
 
@@ -17,7 +17,7 @@ use tokio::{
 use super::directories::private_directory;
 use crate::options::ChildProgram;
 
-/// How long a process that was told to end, or that closed its socket, may take to be gone before it is killed.
+/// The time for a process to end on request, or after it closed its socket, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A started runner.
@@ -28,33 +28,33 @@ pub(crate) struct Runner {
     pub(crate) process: Box<dyn Process>,
 }
 
-/// A runner's process. It is killed when this is dropped.
+/// A runner's process. Dropping it kills the process.
 pub(crate) trait Process: Send {
-    /// Kills it.
+    /// Kills the process.
     fn kill(&mut self);
 
-    /// Waits until it is gone, killing it if it takes its time, and says how it ended, for logs.
+    /// Waits until the process has ended, and kills it after a while. Returns how it ended, for logs.
     fn gone(self: Box<Self>) -> BoxFuture<'static, String>;
 }
 
-/// Whoever starts runners.
+/// A starter of runners.
 pub(crate) trait Launch: Send + Sync + 'static {
-    /// Starts one that works in these directories.
+    /// Starts a runner with access to these directories.
     fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner>;
 }
 
-/// Sees to it that no descriptor which this process was given at its own start passes on to runners and helpers.
+/// Keeps the descriptors that this process inherited from runners and helpers.
 pub(crate) fn keep_descriptors() {
     if let Err(error) = periapt_helper::keep_descriptors() {
         tracing::warn!(%error, "inherited descriptors pass on to runners");
     }
 }
 
-/// Takes as many descriptors as this process may have: an agent and its runners hold one for each part of the compiled code
-/// of each charm, and many systems give a process 1,024 until it asks.
+/// Raises the process's limit of open descriptors. Agents and runners hold one for each part of each charm's code, and
+/// many systems start with a limit of 1,024.
 pub(crate) fn allow_many_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // More than anybody needs, where there is no limit.
+    // Without a hard limit, this is more than enough.
     let most = limit.maximum.map_or(MANY_DESCRIPTORS, |maximum| maximum.min(MANY_DESCRIPTORS));
     if limit.current.is_some_and(|current| current < most)
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit })
@@ -63,16 +63,16 @@ pub(crate) fn allow_many_descriptors() {
     }
 }
 
-/// Descriptors that an agent or a runner may want.
+/// The most descriptors that an agent or a runner needs.
 const MANY_DESCRIPTORS: u64 = 64 << 10;
 
-/// The least size of an allocation that is mapped by itself, in bytes: all of a component or of compiled code, and little
-/// else that a keeper allocates.
+/// The least size of an allocation with its own mapping, in bytes: whole components and compiled code have this size,
+/// and few other allocations of a keeper.
 #[cfg(target_env = "gnu")]
 const MAPPED_ALONE: libc::c_int = 1 << 20;
 
-/// Has the C library give large allocations back at once. It would raise their least size with each that is freed, up to
-/// 32 MiB, and then keep several components' worth of freed memory in each thread's arena.
+/// Makes the C library return large allocations to the system at once. By default it raises the threshold with each
+/// freed allocation, up to 32 MiB, and then keeps several components' worth of freed memory in each thread's arena.
 #[cfg(target_env = "gnu")]
 pub(crate) fn give_large_allocations_back() {
     #[expect(
@@ -85,17 +85,17 @@ pub(crate) fn give_large_allocations_back() {
     }
 }
 
-/// Another C library has its own ways.
+/// Does nothing: other C libraries have no such threshold.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn give_large_allocations_back() {}
 
-/// Starts runners as processes of a program.
+/// A starter of runners as processes of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Processes(pub(crate) ChildProgram);
 
 impl Launch for Processes {
     fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner> {
-        // What is not there when the runner raises its fence it could never open.
+        // The runner's fence (Landlock) gives access only to directories that exist when the runner raises it.
         private_directory(&places.storage)?;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -109,7 +109,7 @@ impl Launch for Processes {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
-            // A signal from the terminal is for the keeper, which ends its runners in order.
+            // A signal from the terminal goes only to the keeper, which then ends its runners in order.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
@@ -161,7 +161,7 @@ mod tests {
         })
     }
 
-    /// A runner that is a shell with this script. Its last argument, its directories, is `$0`.
+    /// Starts a runner that is a shell with this script. `$0` is its last argument, the directories.
     fn started(script: &str) -> Runner {
         let root = tempfile::tempdir().unwrap();
         let places = RunnerPlaces { charms: root.path().into(), storage: root.path().join("storage/model") };
@@ -181,7 +181,7 @@ mod tests {
     #[tokio::test]
     async fn a_runner_gets_its_socket_and_the_environment_that_it_was_given() {
         let variables = says("env >&0").await;
-        // What a shell adds by itself is left out.
+        // The shell's own variables are left out.
         let names = variables.lines().map(|line| line.split('=').next().unwrap());
         let given: Vec<_> = names.filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
         assert_eq!(given, ["PERIAPT_TEST"]);
@@ -196,7 +196,7 @@ mod tests {
         fcntl_setfd(&inherited, FdFlags::empty()).unwrap();
         keep_descriptors();
         assert_eq!(fcntl_getfd(&inherited).unwrap(), FdFlags::CLOEXEC);
-        // The listing's own descriptor is the one that is open beside the first three.
+        // Beside the first three, only the listing's own descriptor is open.
         assert_eq!(says("ls /proc/self/fd >&0").await, "0\n1\n2\n3\n");
     }
 

@@ -1,7 +1,7 @@
-//! Resources of one model on this host: fetched when a hook asks for one, kept while an application here has it.
+//! The resources of one model on this host: fetched at a hook's request, and kept while an application here has them.
 //!
-//! A model's runner is given what the controller let this agent have for that model, and nothing that came for another:
-//! each model has a directory of its own. What is given is a descriptor, so that nothing a hook reads goes away under it.
+//! A model's runner gets only resources that the controller gave this agent for the same model: each model has its own
+//! directory. It gets a descriptor, so a deletion never affects a hook.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ use super::{
     temporary::Temporary,
 };
 
-/// Numbers what is on its way, over all models: they share the directory of unfinished work.
+/// The number of the next download. All models share the directory of unfinished work.
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 
 /// The resources of one model.
@@ -41,12 +41,12 @@ pub(crate) struct Resources<C> {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What each application here has, as frames tell.
+    /// The resources of each application here, from the frames.
     shown: BTreeMap<ApplicationName, BTreeSet<Digest>>,
-    /// Something was taken from an application since files were looked through last, or a full view has begun. What a
-    /// frame takes may be on any of its lines, and it is only after the last that files may go.
+    /// True if an application has lost a resource since the last clean-up, or a full view has begun. Any line of a
+    /// frame may remove resources, and files may be deleted only after the last line.
     unsettled: bool,
-    /// Content that somebody fetches: whoever else wants it waits.
+    /// The contents that are being fetched. Other callers wait for the lock.
     fetching: BTreeMap<Digest, Arc<tokio::sync::Mutex<()>>>,
 }
 
@@ -65,12 +65,12 @@ impl State {
 }
 
 impl<C: Controller> Resources<C> {
-    /// Of one model.
+    /// Creates the resources of one model.
     pub(crate) fn new(controller: C, model: ModelUuid, directories: Arc<Directories>) -> Self {
         Self { controller, model, directories, state: Mutex::default() }
     }
 
-    /// The content of a resource, open to be read. What is not at hand, the controller decides on and gives.
+    /// Opens a resource for reading. If it is missing, the controller checks the unit's permission and sends it.
     pub(crate) async fn obtain(&self, unit: &UnitName, key: &ResourceKey) -> Result<File, ControllerError> {
         let path = self.path(&key.digest);
         if let Some(file) = opened(path.clone()).await? {
@@ -85,7 +85,7 @@ impl<C: Controller> Resources<C> {
             }
         };
         let mut state = self.state();
-        // This one and that of the map: nobody else waits.
+        // One reference is this one and one is in the map, so no other caller waits.
         if Arc::strong_count(&turn) <= 2 {
             state.fetching.remove(&key.digest);
         }
@@ -98,7 +98,8 @@ impl<C: Controller> Resources<C> {
         let number = SEQUENCE.fetch_add(1, Ordering::Relaxed);
         let incoming = Temporary::new(self.directories.incoming().join(format!("{number}.resource")));
         self.controller.resource(self.model, unit, key, incoming.path()).await?;
-        // What is shown no more is read by hooks that began before: it goes with the last of them.
+        // A hook with an older view may read a resource that its application has lost. That file is deleted with its
+        // last handle.
         let kept = self.state().is_shown(&key.digest).then(|| self.path(&key.digest));
         blocking(move || {
             fs::set_permissions(incoming.path(), Permissions::from_mode(0o400))?;
@@ -114,11 +115,11 @@ impl<C: Controller> Resources<C> {
         .await
     }
 
-    /// Takes note of what a line of a frame tells of applications, and deletes what none of them has any more.
+    /// Records a frame line's changes of applications, and deletes resources that none has any more.
     pub(crate) fn observe(&self, line: &FrameLine) {
         let kept = {
             let mut state = self.state();
-            // A full view is the first of a new runner: what an earlier agent left is looked through then.
+            // A new runner starts with a full view. After the view's last line, files of earlier agents go, too.
             if line.from.is_none() && line.is_first() {
                 state.shown.clear();
                 state.unsettled = true;
@@ -134,7 +135,7 @@ impl<C: Controller> Resources<C> {
                     state.show(&application.name, digests.collect());
                 }
             }
-            // Half a view is no reason to delete anything.
+            // Half a view must not delete anything.
             if !line.is_last() || !std::mem::take(&mut state.unsettled) {
                 return;
             }
@@ -153,7 +154,7 @@ impl<C: Controller> Resources<C> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change leaves it whole.
+        // The state is consistent after each change, even after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

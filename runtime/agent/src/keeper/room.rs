@@ -1,5 +1,5 @@
-//! How much storage the agent's disk has room for. Sizes of storage are promised, not set aside, so somebody has to add
-//! them up: the controller does, against what the agent says here.
+//! The space for storage on the agent's disk. Storage has a size limit but no reserved space. So the controller
+//! compares the sum of the limits with the space that the agent reports here.
 
 use std::{
     fs, io,
@@ -11,8 +11,8 @@ use periapt_sandbox::spare_bytes;
 
 use super::directories::Directories;
 
-/// What all storage may be large together, in mebibytes: what it holds, and what is free of its disk but for the host's
-/// part. It is looked at once, at the agent's start, before anything runs that writes there.
+/// Returns the space for all storage, in mebibytes: its present content and the disk's free space without the host's
+/// part. The agent calls this once at its start, before any other process writes to the disk.
 pub(crate) fn of_storage(directories: &Directories) -> Option<u64> {
     match of(&directories.storages()) {
         Ok(room) => Some(room >> 20),
@@ -25,12 +25,13 @@ pub(crate) fn of_storage(directories: &Directories) -> Option<u64> {
 
 fn of(storages: &Path) -> io::Result<u64> {
     let held = held(storages.to_owned())?;
-    // Where there is none yet, it will be made in the agent's directory; where there is, it may be a disk of its own.
+    // If the directory does not exist, it will be created in the agent's directory. If it exists, it may be a mount
+    // point.
     let disk = storages.ancestors().find(|path| path.exists()).unwrap_or(storages);
     Ok(held.saturating_add(spare_bytes(disk)?))
 }
 
-/// What files below a directory take of the disk, in bytes. Links are not followed.
+/// Returns the disk space of the files below a directory, in bytes. It does not follow links.
 fn held(directory: PathBuf) -> io::Result<u64> {
     let (mut bytes, mut left) = (0_u64, vec![directory]);
     while let Some(directory) = left.pop() {
@@ -41,7 +42,7 @@ fn held(directory: PathBuf) -> io::Result<u64> {
         for entry in entries {
             let entry = entry?;
             let meta = entry.metadata()?;
-            // Units of 512 bytes, whatever the disk's blocks are.
+            // The unit is 512 bytes, regardless of the disk's block size.
             bytes = bytes.saturating_add(meta.blocks().saturating_mul(512));
             if meta.is_dir() {
                 left.push(entry.path());

@@ -1,4 +1,5 @@
-//! Which units of one model are here, as the frames that pass by tell: for whom leadership is claimed.
+//! The units of one model on this agent, from the frames that the keeper forwards. The keeper claims leadership
+//! for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +11,26 @@ use periapt_host_api::{
     view::{FrameLine, ViewEntity, ViewKey},
 };
 
-/// The units of one model on this agent.
+/// The units of one model on this agent, with the leaders of their applications.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Roster {
     units: BTreeMap<UnitName, Life>,
     leaders: BTreeMap<ApplicationName, UnitName>,
-    /// What is to replace it, while lines of the replacement are still to come.
+    /// The replacement from a full view whose last line has not arrived.
     coming: Option<(Box<Roster>, Urgency)>,
 }
 
-/// Whether a frame calls for claims before the next round.
+/// The urgency of the claims that a frame causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
-    /// Renewals do.
+    /// The claims can wait for the next renewal.
     Renew,
-    /// A unit is new, or an application without a leader.
+    /// A new unit, or an application without a leader, needs a claim now.
     Claim,
 }
 
 impl Roster {
-    /// Takes note of what a line of a frame tells.
+    /// Records the changes of a frame's line.
     pub(crate) fn observe(&mut self, line: &FrameLine) -> Urgency {
         let coming = self.coming.take();
         if line.from.is_some() {
@@ -42,12 +43,12 @@ impl Roster {
             *self = *coming;
             return urgency;
         }
-        // Nobody is claimed for by half a roster.
+        // No claims come from an incomplete roster.
         self.coming = Some((coming, urgency));
         Urgency::Renew
     }
 
-    /// Takes note beside units that were known before.
+    /// Records a line's changes. Units in `before` count as known.
     fn note(&mut self, line: &FrameLine, before: &BTreeMap<UnitName, Life>) -> Urgency {
         let mut urgency = Urgency::Renew;
         for key in &line.deletes {
@@ -84,18 +85,18 @@ impl Roster {
         urgency
     }
 
-    /// The units that are here.
+    /// Returns the units.
     pub(crate) fn units(&self) -> BTreeSet<UnitName> {
         self.units.keys().cloned().collect()
     }
 
-    /// Whether a unit is here.
+    /// Returns true if a unit is in the roster.
     pub(crate) fn holds(&self, unit: &UnitName) -> bool {
         self.units.contains_key(unit)
     }
 
-    /// The claims that do not wait for the next renewal: for units that are not among `claimed`, and for units of
-    /// applications that nobody leads.
+    /// Returns the claims that must not wait for the next renewal: those of units that are not in `claimed`, and
+    /// those for applications without a leader.
     pub(crate) fn due_at_once(&self, claimed: &BTreeSet<UnitName>) -> Vec<LeaseClaim> {
         let mut claims = self.claims();
         claims
@@ -103,8 +104,7 @@ impl Roster {
         claims
     }
 
-    /// For whom leadership is claimed or renewed: every unit that is alive, and one that is dying only if it
-    /// leads (U-41).
+    /// Returns the claims and renewals of all units: every living unit, and a dying unit only if it leads (U-41).
     pub(crate) fn claims(&self) -> Vec<LeaseClaim> {
         self.units
             .iter()
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(roster.observe(&last), Urgency::Claim, "the first line brought a unit");
         assert_eq!(roster.units().len(), 2);
         assert_eq!(roster.observe(&first), Urgency::Renew);
-        // It broke off, and comes again.
+        // The frame was interrupted, and comes again.
         assert_eq!(roster.observe(&first), Urgency::Renew);
         assert_eq!(roster.observe(&last), Urgency::Renew, "all are known");
     }

@@ -1,4 +1,4 @@
-//! Which hooks may have killed a runner.
+//! The hooks that may have killed a runner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use periapt_host_api::{OperationId, UnitName};
 
 use crate::protocol::Suspect;
 
-/// Books of one model's hooks: what is in flight, and what was when a runner died.
+/// The hooks of one model that are in flight, and those that were in flight when a runner died.
 ///
-/// A suspect is run again alone; what dies then has killed its runner itself. A suspect that ends, or that
-/// another commit has overtaken, is cleared.
+/// The next runner runs each suspect alone. If it dies again, that hook has killed it. A suspect is
+/// cleared when it ends, or when another operation of its unit starts.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     in_flight: BTreeMap<UnitName, OperationId>,
@@ -17,7 +17,7 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// A hook is about to run.
+    /// Records the start of a hook.
     pub(crate) fn started(&mut self, unit: UnitName, operation: OperationId) {
         if self.suspects.get(&unit).is_some_and(|(suspect, _)| *suspect != operation) {
             self.suspects.remove(&unit);
@@ -25,7 +25,7 @@ impl Suspects {
         self.in_flight.insert(unit, operation);
     }
 
-    /// It ended; its runner outlived it.
+    /// Records the end of a hook.
     pub(crate) fn ended(&mut self, unit: &UnitName, operation: OperationId) {
         self.in_flight.remove(unit);
         if self.suspects.get(unit).is_some_and(|(suspect, _)| *suspect <= operation) {
@@ -33,7 +33,7 @@ impl Suspects {
         }
     }
 
-    /// The runner died: each hook in flight is a suspect, or one once more.
+    /// Records the death of the runner: each hook in flight becomes a suspect, or is suspected once more.
     pub(crate) fn died(&mut self) {
         for (unit, operation) in std::mem::take(&mut self.in_flight) {
             let suspect = self.suspects.entry(unit).or_insert((operation, 0));
@@ -41,24 +41,24 @@ impl Suspects {
         }
     }
 
-    /// The runner ended on purpose, or its keeper ended it: nothing was the hooks' fault.
+    /// Clears the hooks in flight after an orderly end of the runner.
     pub(crate) fn released(&mut self) {
         self.in_flight.clear();
     }
 
-    /// Forgets units that are here no more.
+    /// Forgets units that are gone.
     pub(crate) fn retain(&mut self, units: &BTreeSet<UnitName>) {
         self.in_flight.retain(|unit, _| units.contains(unit));
         self.suspects.retain(|unit, _| units.contains(unit));
     }
 
-    /// How many hooks are in flight.
+    /// Returns the number of hooks in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// The order in which the next runner tries them: the least suspicious first, so that the innocent are
-    /// cleared before the guilty strikes again.
+    /// Returns the suspects in the order for the next runner: the least suspicious first, to clear
+    /// harmless hooks before the runner dies again.
     pub(crate) fn list(&self) -> Vec<Suspect> {
         let mut list: Vec<_> = self
             .suspects

@@ -1,4 +1,4 @@
-//! What left hooks early and may not have reached the controller, kept in case the runner dies.
+//! Early effects that may not have reached the controller, kept in case the runner dies.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use periapt_host_api::{UnitName, commit::EarlyItem};
 
 use periapt_uniter::executor::early_bytes;
 
-/// The most items that are kept of one unit. A hook makes them faster than a call to the controller takes only
-/// for moments; what is beyond this, the oldest, has been under way for long.
+/// The most items of one unit. A hook produces items faster than the controller accepts them only for moments, so
+/// items beyond this limit have been in flight for long.
 const KEPT: usize = 1_000;
 
-/// The most bytes of them, as JSON: what a hook may log, and a fraction of what one call to the controller may hold.
+/// The most bytes of a unit's items as JSON: the limit of a hook's log, and a fraction of the limit of a call.
 const KEPT_BYTES: usize = 2 << 20;
 
-/// The last items of each unit whose hook is in flight.
+/// The last items of each unit with a hook in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Tails(BTreeMap<UnitName, Vec<EarlyItem>>);
 
 impl Tails {
-    /// Takes note of items, in order.
+    /// Adds items, in order.
     pub(crate) fn noted(&mut self, unit: UnitName, items: Vec<EarlyItem>) {
         let kept = self.0.entry(unit).or_default();
         kept.extend(items);
@@ -31,19 +31,19 @@ impl Tails {
         kept.drain(..kept.len().saturating_sub(newest));
     }
 
-    /// The controller has all items up to a number.
+    /// Removes all items up to a number, which the controller has.
     pub(crate) fn settled(&mut self, unit: &UnitName, number: u64) {
         if let Some(kept) = self.0.get_mut(unit) {
             kept.retain(|item| item.number > number);
         }
     }
 
-    /// The unit's hook ended: its runner sees to the rest.
+    /// Removes the items of a unit whose hook has ended: its runner sends the rest.
     pub(crate) fn ended(&mut self, unit: &UnitName) {
         self.0.remove(unit);
     }
 
-    /// Takes what is left of one unit of a runner that died; none when all was taken.
+    /// Takes the items of one unit of a dead runner; none when all are taken.
     pub(crate) fn take(&mut self) -> Option<(UnitName, Vec<EarlyItem>)> {
         self.0.retain(|_, items| !items.is_empty());
         self.0.pop_first()

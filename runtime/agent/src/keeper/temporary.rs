@@ -1,16 +1,16 @@
-//! Files and directories that are being made.
+//! Unfinished files and directories.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// A path whose file or directory goes when this does, unless it was moved away.
+/// A path that is removed on drop, unless it was moved away.
 #[derive(Debug)]
 pub(super) struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Nothing is there yet.
+    /// Creates the value, but no file.
     pub(super) fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -28,7 +28,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes a file or a directory; that it is not there is as good.
+/// Removes a file or a directory, if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),

@@ -1,4 +1,4 @@
-//! The keeper of one model, with a scripted controller on one side and the test as the runner on the other.
+//! Tests of one model's keeper, with a fake controller, and with the test as its runner.
 
 mod claims;
 pub(super) mod fake;

@@ -1,4 +1,4 @@
-//! Messages on a stream: a length of four bytes, then JSON; descriptors may go beside one.
+//! The encoding of messages: a length of four bytes, then JSON, with descriptors beside some messages.
 
 use std::{
     marker::PhantomData,
@@ -16,57 +16,57 @@ use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
 use super::descriptors::{self, Receiver};
 
-/// What goes over a socket.
+/// A message over a socket.
 pub(crate) trait Message {
-    /// Whether descriptors are taken that come with such messages.
+    /// True if descriptors may come with messages of this type.
     const TAKES_DESCRIPTORS: bool = false;
 
-    /// The descriptors that go with it: at most [`descriptors::MOST`].
+    /// Returns the descriptors to send with the message: at most [`descriptors::MOST`].
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
 
-    /// Takes the descriptors that came with it, if it is to have any.
+    /// Takes the descriptors that came with the message.
     fn attach(&mut self, _next: &mut dyn FnMut() -> Option<OwnedFd>) {}
 }
 
-/// Why a link is of no more use.
+/// An error that makes a link unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The socket failed, or a message of the other side was larger than its bound.
+    /// The socket failed, or the other side's message was too large.
     #[error("the socket to the other process failed")]
     Socket(#[from] std::io::Error),
-    /// The other side sends what it must not.
+    /// The other side sent an invalid message.
     #[error("the other process sent a message that makes no sense")]
     Malformed(#[source] serde_json::Error),
-    /// A message of ours has no JSON form.
+    /// A message cannot be encoded as JSON.
     #[error("a message could not be written")]
     Unwritable(#[source] serde_json::Error),
-    /// A message of ours is larger than its bound. Nothing of it was written, and the link goes on.
+    /// A message is too large. Nothing of it was written, and the link is still usable.
     #[error("a message takes {bytes} bytes, at most {limit} are allowed")]
     TooLarge {
-        /// How large it is.
+        /// The size in bytes.
         bytes: usize,
-        /// How large it may be.
+        /// The limit in bytes.
         limit: usize,
     },
 }
 
-/// The end that messages of type `M` come from.
+/// The receiving end of messages of type `M`.
 #[derive(Debug)]
 pub(crate) struct Incoming<M> {
     frames: FramedRead<Receiver, LengthDelimitedCodec>,
     messages: PhantomData<fn() -> M>,
 }
 
-/// The end that messages of type `M` go to.
+/// The sending end of messages of type `M`.
 #[derive(Debug)]
 pub(crate) struct Outgoing<M> {
     frames: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
     messages: PhantomData<fn(M)>,
 }
 
-/// Both directions of a socket, each with its own bound on a message's bytes.
+/// Splits a socket into both directions, each with its own limit of bytes per message.
 pub(crate) fn split<I: Message, O>(
     socket: UnixStream,
     incoming_limit: usize,
@@ -84,7 +84,7 @@ pub(crate) fn split<I: Message, O>(
 }
 
 impl<M: DeserializeOwned + Message> Incoming<M> {
-    /// The next message and its size in bytes; none at the end. Can be cancelled without losing one.
+    /// Waits for the next message and its size in bytes; none at the end. Cancellation loses no message.
     pub(crate) async fn next(&mut self) -> Result<Option<(M, usize)>, LinkError> {
         match self.frames.next().await {
             None => Ok(None),
@@ -100,7 +100,7 @@ impl<M: DeserializeOwned + Message> Incoming<M> {
 }
 
 impl<M: Serialize + Message> Outgoing<M> {
-    /// Writes one message, and waits until the socket took it.
+    /// Writes one message, and waits until the socket has taken it.
     pub(crate) async fn send(&mut self, message: &M) -> Result<(), LinkError> {
         let bytes = serde_json::to_vec(message).map_err(LinkError::Unwritable)?;
         let limit = self.frames.encoder().max_frame_length();
@@ -116,9 +116,10 @@ impl<M: Serialize + Message> Outgoing<M> {
 }
 
 impl<M> Outgoing<M> {
-    /// Writes one message by hand, with descriptors beside its first byte: they are there when the message is.
+    /// Writes one message with descriptors beside its first byte, so that they arrive no later than the
+    /// message.
     async fn send_beside(&mut self, bytes: &[u8], beside: &[BorrowedFd<'_>]) -> Result<(), LinkError> {
-        // Each message before it was flushed.
+        // All earlier messages are flushed.
         let length = u32::try_from(bytes.len()).map_err(std::io::Error::other)?;
         let frame = [&length.to_be_bytes(), bytes].concat();
         let socket = self.frames.get_mut();
@@ -127,13 +128,13 @@ impl<M> Outgoing<M> {
     }
 }
 
-/// What no process of ours says.
+/// A message for tests.
 #[cfg(test)]
 impl Message for &str {}
 
 #[cfg(test)]
 impl<I> Incoming<I> {
-    /// The socket, for a test that speaks in other ways.
+    /// Returns the socket, for a test that sends other bytes.
     pub(crate) fn reunite<O>(self, other: Outgoing<O>) -> UnixStream {
         self.frames.into_inner().into_inner().reunite(other.frames.into_inner()).unwrap()
     }

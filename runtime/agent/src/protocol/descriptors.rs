@@ -1,4 +1,4 @@
-//! Descriptors that travel beside the bytes of a socket.
+//! Descriptors beside the bytes of a socket.
 
 use std::{
     collections::VecDeque,
@@ -21,25 +21,26 @@ use tokio::{
     },
 };
 
-/// The most descriptors that go with one write, and so come with one read, as the kernel never joins those of two: a
-/// compiled component's and its modules'.
+/// The most descriptors of one write: those of a compiled component and its modules. A read gets no more, as the
+/// kernel never joins the descriptors of two writes.
 pub(super) const MOST: usize = 1 + periapt_sandbox::MOST_MODULES;
 
-/// The end that bytes come from, with the descriptors beside them.
+/// The receiving end of bytes and descriptors.
 #[derive(Debug)]
 pub(super) struct Receiver {
     socket: OwnedReadHalf,
-    /// None: the kernel drops them, so that a runner cannot fill its keeper's table of descriptors.
+    /// The received descriptors. With `None` the kernel drops them, so that a runner cannot exhaust its keeper's
+    /// descriptors.
     received: Option<VecDeque<OwnedFd>>,
 }
 
 impl Receiver {
-    /// With descriptors, if any are to be taken.
+    /// Creates the receiving end, with or without descriptors.
     pub(super) fn new(socket: OwnedReadHalf, takes: bool) -> Self {
         Self { socket, received: takes.then(VecDeque::new) }
     }
 
-    /// The descriptor that came first, of those that nobody took.
+    /// Takes the oldest received descriptor.
     pub(super) fn next_descriptor(&mut self) -> Option<OwnedFd> {
         self.received.as_mut()?.pop_front()
     }
@@ -88,7 +89,7 @@ fn receive(
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let read = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
     if read.flags.contains(ReturnFlags::CTRUNC) {
-        // Those that follow would be taken for those that are missing.
+        // Later descriptors would be taken for the missing ones.
         return Err(io::Error::other("descriptors were lost: this process has as many as it may"));
     }
     for message in beside.drain() {
@@ -99,7 +100,7 @@ fn receive(
     Ok(read.bytes)
 }
 
-/// Writes the first of some bytes, at least one, with descriptors beside them; says how many.
+/// Writes at least the first byte of some bytes, with descriptors beside it. Returns the number of bytes written.
 pub(super) async fn send(
     socket: &OwnedWriteHalf,
     bytes: &[u8],
@@ -190,7 +191,7 @@ mod tests {
         let mut bytes = Vec::new();
         incoming.read_to_end(&mut bytes).await.unwrap();
         assert_eq!((bytes.as_slice(), incoming.next_descriptor().is_none()), (&b"x"[..], true));
-        // The last writer is gone: the kernel has closed what was sent.
+        // The pipe has no writer: the kernel has closed the descriptor that it dropped.
         let mut rest = Vec::new();
         { read }.read_to_end(&mut rest).unwrap();
         assert!(rest.is_empty());

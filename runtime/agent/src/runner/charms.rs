@@ -1,4 +1,4 @@
-//! Components that are ready to be instantiated.
+//! The charms whose components are ready to run.
 
 use std::{
     collections::BTreeMap,
@@ -17,42 +17,41 @@ use super::link::Link;
 use crate::protocol::{Call, CallOutcome, ReadyCharm, ToKeeper};
 use periapt_client::Backoff;
 
-/// How long a charm stays ready after its last hook: one more than an interval of 10 s between two runs of update-status. An
-/// interpreter that is ready holds 25 MB of image, and as much again in the slot of its last hook.
+/// The time for which an idle charm stays ready: longer than a 10 s interval of update-status. A ready interpreter
+/// holds an image of 25 MB, and as much again in the slot of its last hook.
 const IDLE_AFTER: Duration = Duration::from_secs(15);
 
-/// How often it is looked for charms that are idle.
+/// The interval between checks for idle charms.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The most compiled parts of components that are kept ready: one costs 50 KB, a descriptor, and three mappings of the
-/// process' 65,530.
+/// The most compiled parts to keep ready: each takes 50 KB, a descriptor, and three of the process's 65,530 mappings.
 const KEPT: usize = 256;
 
-/// The longest wait before a charm that is not in place is asked for again: the keeper answers from memory until it tries
-/// again itself.
+/// The longest wait before another request for a missing charm. Until its own next attempt, the keeper answers from
+/// memory.
 const ASKED_AGAIN: Duration = Duration::from_secs(2);
 
-/// The waits between one question for a charm and the next.
+/// Returns the waits between requests for a charm.
 pub(crate) fn asking() -> Backoff {
     Backoff::new(Duration::from_millis(100), ASKED_AGAIN)
 }
 
-/// Why a charm cannot run.
+/// An error of preparing a charm.
 #[derive(Debug)]
 pub(crate) enum NotReady {
-    /// It is the charm's own fault.
+    /// The charm is invalid.
     Unusable(Unusable),
-    /// The keeper does not have it yet, and tries again.
+    /// The keeper does not have the charm yet, and retries.
     Away(String),
 }
 
-/// The reason why a charm cannot be used, as its unit's status gives it.
+/// The reason why a charm cannot be used, for its unit's status.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unusable {
-    /// The keeper could not fetch or compile it, and does not try again.
+    /// The keeper refused the charm, and does not retry.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// Its component cannot be mapped and linked.
+    /// The charm's component cannot be mapped and linked.
     #[error("charm {} cannot be used: {error}", .charm.short())]
     Component {
         /// The charm.
@@ -65,35 +64,35 @@ pub(crate) enum Unusable {
 /// The reason why a component cannot be mapped and linked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ComponentError {
-    /// The keeper gave no descriptor of the component.
+    /// The component's descriptor is missing.
     #[error("its compiled component did not come")]
     NoComponent,
-    /// The keeper gave no descriptor of a module.
+    /// A module's descriptor is missing.
     #[error("a module of its component did not come")]
     NoModule,
     /// The compiled artifact cannot be read.
     #[error(transparent)]
     Load(#[from] ArtifactError),
-    /// It does not fit the sandbox.
+    /// The component does not fit the sandbox.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// The thread that mapped it panicked.
+    /// The mapping thread panicked.
     #[error(transparent)]
     Panicked(#[from] JoinError),
 }
 
-/// A charm whose component is mapped and linked.
+/// A charm with a mapped and linked component.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
-    /// Its component.
+    /// The component's digest.
     pub(crate) component: Digest,
-    /// Ready to be instantiated, with the charm's own files.
+    /// The prepared component, with the charm's own files.
     pub(crate) prepared: Prepared,
-    /// Shared by all copies: one that nobody shares is in no hook's hands.
+    /// A reference that all copies share. If it is the only one, no hook uses the charm.
     users: Arc<()>,
 }
 
-/// Charms by their digests.
+/// The ready charms, by their digests.
 #[derive(Debug)]
 pub(crate) struct PreparedCharms {
     sandbox: Sandbox,
@@ -101,17 +100,17 @@ pub(crate) struct PreparedCharms {
     kept: Mutex<BTreeMap<Digest, Kept>>,
 }
 
-/// A charm that is kept ready.
+/// A ready charm.
 #[derive(Debug)]
 struct Kept {
     loaded: Loaded,
-    /// How many compiled parts it has.
+    /// The number of its compiled parts.
     parts: usize,
     asked_at: Instant,
 }
 
 impl Kept {
-    /// Whether nobody has asked for it for so long. It is not idle while a hook has it, nor at once after that.
+    /// Returns true if no hook has requested the charm for [`IDLE_AFTER`]. While hooks use it, the time does not run.
     fn is_idle(&mut self, now: Instant) -> bool {
         if Arc::strong_count(&self.loaded.users) > 1 {
             self.asked_at = now;
@@ -121,12 +120,12 @@ impl Kept {
 }
 
 impl PreparedCharms {
-    /// None yet.
+    /// Creates an empty set.
     pub(crate) fn new(sandbox: Sandbox, link: Link) -> Self {
         Self { sandbox, link, kept: Mutex::default() }
     }
 
-    /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault.
+    /// Returns a ready charm, however long its preparation takes. The error is for an invalid charm.
     pub(crate) async fn get(&self, digest: Digest) -> Result<Loaded, Unusable> {
         let mut backoff = asking();
         loop {
@@ -138,7 +137,7 @@ impl PreparedCharms {
         }
     }
 
-    /// The same, asked once; the keeper takes as long as it takes to fetch and to compile it.
+    /// Requests a charm once. The keeper answers when it is fetched and compiled.
     pub(crate) async fn ask(&self, digest: Digest) -> Result<Loaded, NotReady> {
         if let Some(kept) = self.kept().get_mut(&digest) {
             kept.asked_at = Instant::now();
@@ -158,14 +157,14 @@ impl PreparedCharms {
         let (digest, component, parts) = (ready.digest, ready.component, 1 + ready.modules.len());
         let unusable = |error| Unusable::Component { charm: digest, error };
         let sandbox = self.sandbox.clone();
-        // It maps the code and reads the charm's files: units that run hooks are not to wait for that.
+        // Mapping the code and listing the charm's files take long, and this thread also runs hooks.
         let prepared = spawn_blocking(move || prepare(&sandbox, &ready)).await;
         let prepared = prepared.map_err(|error| unusable(error.into()))?.map_err(unusable)?;
         let loaded = Loaded { component, prepared, users: Arc::default() };
         let too_many = {
             let mut kept = self.kept();
             let held: usize = kept.values().map(|kept| kept.parts).sum();
-            // Whoever still needs one loads it again.
+            // Hooks that need one of these load it again.
             let too_many = if held + parts > KEPT { std::mem::take(&mut *kept) } else { BTreeMap::new() };
             let asked_at = Instant::now();
             kept.insert(digest, Kept { loaded: loaded.clone(), parts, asked_at });
@@ -175,7 +174,7 @@ impl PreparedCharms {
         Ok(loaded)
     }
 
-    /// Gives back what idle charms hold, for as long as the runner lives.
+    /// Releases idle charms until the runner ends.
     pub(crate) async fn release_idle(&self) {
         loop {
             sleep(LOOK).await;
@@ -185,13 +184,13 @@ impl PreparedCharms {
         }
     }
 
-    /// Unmaps charms, and tells the keeper that it need not hold their code for this runner.
+    /// Unmaps charms, and tells the keeper to release their code, too.
     async fn release(&self, charms: BTreeMap<Digest, Kept>) {
         let digests: Vec<_> = charms.keys().copied().collect();
         if digests.is_empty() {
             return;
         }
-        // With a component goes the slot of memory that its last hook left. A panic would have been a destructor's.
+        // This also frees the memory slots of the component's last hooks. A panic could only come from a destructor.
         let _ = spawn_blocking(move || drop(charms)).await;
         for digest in digests {
             self.link.tell(ToKeeper::Released(digest)).await;

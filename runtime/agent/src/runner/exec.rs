@@ -1,5 +1,5 @@
-//! A script that an operator runs (`docs/hook-model.md` C-9). Its context is a hook's, and so are its files; nothing of the
-//! charm's code is loaded, so it runs in this process, within the bounds of its language.
+//! The scripts that operators run on units (`docs/hook-model.md` C-9). A script has a hook's context and files. It
+//! loads none of the charm's code, so it runs in this process, within the limits of its language.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,21 +24,21 @@ mod files;
 
 use files::ExecFiles;
 
-/// The reason why a script could not begin, or was stopped.
+/// The reason why a script could not start, or was stopped.
 #[derive(Debug, thiserror::Error)]
 enum ScriptError {
-    /// There is no context for it.
+    /// The script has no context.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
-    /// Its task cannot be run.
+    /// The script's task cannot run.
     #[error(transparent)]
     Task(#[from] ExecFailure),
-    /// A hook tool asked the host too often, which no tool does.
+    /// A hook tool requested inputs without end, which no tool does.
     #[error("the tool stayed undecided")]
     Undecided,
 }
 
-/// Runs the script until it ends, is past its budget, or is to stop.
+/// Runs a script until it ends, exceeds its budget, or is interrupted.
 pub(super) async fn execute(
     world: &Arc<World>,
     view: View,
@@ -88,8 +88,8 @@ pub(super) async fn execute(
     let mut report = RunReport::of(returned, started_at);
     hook::gathered_by(&mut report, gathered);
     if !ended {
-        // The script did not come to its end. What it has said so far is shown, and of what it asked for only what leaves
-        // a hook early, its statuses and log, is done.
+        // The script did not reach its end. Its output so far is shown. Of its effects, only the early ones count:
+        // statuses and log.
         report.results.values.clear();
         report.said_failed = None;
     }
@@ -100,7 +100,7 @@ fn failed(message: String) -> Returned {
     Returned::Failed { code: 1, message }
 }
 
-/// The task's script, at its beginning, and its context.
+/// Returns the task's script, ready to start, and its context.
 fn begin(world: &World, view: &View, run: &HookRun) -> Result<(HookContext, Running), ScriptError> {
     let mut context = hook::context(world, view, run, Seed(hook::random()?))?;
     let request = context.begin_exec()?;
@@ -114,7 +114,7 @@ fn timed_out(budgets: &Budgets) -> String {
     format!("the script took longer than {} s, and was stopped", budgets.wall.as_secs())
 }
 
-/// What answers a script.
+/// The answers to a script.
 struct Host<'a> {
     context: HookContext,
     services: &'a Services,
@@ -122,7 +122,7 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
-    /// Gives the script what it asks for, to its end.
+    /// Answers the script's requests until it ends.
     async fn drive(&mut self, script: &mut Running) -> Result<ScriptEnd, ScriptError> {
         loop {
             let reply = match script.advance() {
@@ -144,7 +144,7 @@ impl Host<'_> {
         }
     }
 
-    /// Runs a hook tool, and gives it what it asks for.
+    /// Runs a hook tool with the inputs that it requests.
     async fn tool(
         &mut self,
         name: &str,
@@ -184,7 +184,7 @@ impl Host<'_> {
     }
 }
 
-/// Sleeps. A sleep of no time lets others run, too.
+/// Sleeps. A sleep of zero lets other tasks run.
 async fn rest(duration: Duration) {
     match duration.is_zero() {
         true => tokio::task::yield_now().await,

@@ -1,4 +1,4 @@
-//! What a hook waits for while it runs: content that its keeper brings (`docs/design/secrets.md`).
+//! The contents that the keeper fetches while a hook waits (`docs/design/secrets.md`).
 
 use std::{fs::File, sync::Arc, time::Duration};
 
@@ -17,14 +17,14 @@ use super::link::Link;
 use crate::protocol::{Call, CallOutcome};
 use periapt_client::Backoff;
 
-/// How long a hook waits for content while the controller is away.
+/// The time that a hook waits for content while the controller is away.
 const FETCHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How many resources are asked for at a time: each call of a runner has one of a few places, and commits must find
-/// one however long downloads take.
+/// The most resources to fetch at a time: a runner's calls are limited, and long downloads must leave some for
+/// commits.
 const RESOURCES_AT_A_TIME: usize = 8;
 
-/// Brings content to hooks. Who may read what, the controller decides.
+/// The fetcher of contents for hooks. The controller checks the units' permissions.
 #[derive(Debug)]
 pub(crate) struct Fetch {
     link: Link,
@@ -32,12 +32,12 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// By way of a keeper.
+    /// Creates the fetcher for a keeper's link.
     pub(crate) fn new(link: Link) -> Self {
         Self { link, resources: Semaphore::new(RESOURCES_AT_A_TIME) }
     }
 
-    /// One revision of a secret.
+    /// Fetches one revision of a secret.
     pub(crate) async fn secret(&self, unit: &UnitName, key: SecretKey) -> Result<SecretData, CallError> {
         let away = |_: &str| {
             format!("cannot read secret {:?}: the controller is away, try again", key.id.to_string())
@@ -50,9 +50,10 @@ impl Fetch {
         timeout(FETCHED_WITHIN, fetched).await.unwrap_or_else(|_| Err(CallError::TryAgain(away(""))))
     }
 
-    /// The content of a resource, held open. What is on its way may take longer than what does not come.
+    /// Fetches a resource and returns the open file. A transfer in progress may take longer than the limit for an
+    /// absent controller.
     pub(crate) async fn resource(&self, unit: &UnitName, key: ResourceKey) -> Result<File, CallError> {
-        // Never closed, and if it were: without the permit the work is still right.
+        // The semaphore is never closed. Even without the permit, the work would be correct.
         let _place = self.resources.acquire().await;
         let away = |reason: &str| {
             let name = &key.name;
@@ -63,13 +64,13 @@ impl Fetch {
             CallOutcome::Resource(held) => held.file,
             _ => None,
         });
-        // Nobody else has it: each answer brings a descriptor of its own.
+        // Each answer has a descriptor of its own, so this is the only reference.
         Arc::try_unwrap(held.await?)
             .map_err(|_| CallError::Failed("a descriptor came to more than one".to_owned()))
     }
 
-    /// Asks until it is answered, or the controller was away for too long. The call may be made again: it changes
-    /// nothing.
+    /// Repeats a call until it is answered, or the controller was away for too long. The call changes nothing, so
+    /// repeats are harmless.
     async fn answered<T>(
         &self,
         call: Call,

@@ -1,4 +1,5 @@
-//! Which actions run beside which: those of one group, on one machine, run one after the other (`docs/hook-model.md` 1.3).
+//! The parallel groups of actions: actions of one group on one machine run one after the other (`docs/hook-model.md`
+//! 1.3).
 
 use std::{
     collections::BTreeMap,
@@ -10,16 +11,16 @@ use tokio::sync::OwnedMutexGuard;
 
 type Turn = Arc<tokio::sync::Mutex<()>>;
 
-/// The groups in which an action runs or waits.
+/// The groups with a running or waiting action.
 #[derive(Debug, Default)]
 pub(crate) struct Groups(Mutex<BTreeMap<(MachineId, String), Turn>>);
 
 impl Groups {
-    /// Waits for a group's turn, first come, first served; it lasts until the answer is dropped.
+    /// Waits for a group's turn, first come, first served. The turn ends when the guard is dropped.
     pub(crate) async fn enter(&self, machine: MachineId, group: &str) -> OwnedMutexGuard<()> {
         let turn = {
             let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody is in are forgotten: charms name them as they like.
+            // Empty groups are removed, because charms may use any number of names.
             groups.retain(|_, turn| Arc::strong_count(turn) > 1);
             Arc::clone(groups.entry((machine, group.to_owned())).or_default())
         };

@@ -1,4 +1,4 @@
-//! One hook or action: runs it in the sandbox, and reports how it ended.
+//! The run of one hook or action in the sandbox, and its report.
 
 use std::{fs::File, sync::Arc, time::Duration};
 
@@ -28,10 +28,10 @@ use tokio_util::sync::CancellationToken;
 use super::{World, charms::Unusable, storage::MountError, units::Says};
 use crate::clock::BootTime;
 
-/// How long a hook that found the pool exhausted waits before it tries again.
+/// The wait before a hook that found a full pool tries again.
 const BUSY: Duration = Duration::from_millis(5);
 
-/// The reason why a hook or script could not begin.
+/// The reason why a hook or script could not start.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotBegun {
     /// The operating system's random source failed.
@@ -43,12 +43,12 @@ pub(super) enum NotBegun {
     /// The unit's storage cannot be mounted.
     #[error(transparent)]
     Storage(#[from] MountError),
-    /// The view has not what the hook is about.
+    /// The view lacks the subject of the hook.
     #[error(transparent)]
     Context(#[from] ContextError),
 }
 
-/// What the host answers to a hook.
+/// The runner's services for a hook.
 pub(super) struct Services {
     world: Arc<World>,
     unit: UnitName,
@@ -93,7 +93,7 @@ impl HookServices for Services {
     }
 }
 
-/// Runs a handler on one snapshot, and reports how it ended.
+/// Runs a handler on one view, and reports the outcome.
 pub(crate) async fn run(
     world: &Arc<World>,
     view: View,
@@ -118,7 +118,7 @@ pub(crate) async fn run(
     report
 }
 
-/// Puts into a report what a run gathered.
+/// Adds the effects of a run to its report.
 pub(super) fn gathered_by(report: &mut RunReport, gathered: Gathered) {
     let ActionGathered { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
     report.results = TaskResults { return_code: 0, stdout, stderr, values };
@@ -135,16 +135,17 @@ fn returned(outcome: HandlerOutcome, is_action: bool) -> Returned {
         HandlerOutcome::Unhandled => Returned::Unhandled,
         HandlerOutcome::Failed(error) if error.kind == HookErrorKind::Interrupted => Returned::Stopped,
         HandlerOutcome::Failed(error) => {
-            // A handler that failed with 0 failed all the same.
+            // A failed handler with exit code 0 has failed, too.
             let code = if error.code == 0 { 1 } else { error.code };
-            // An action's own words are its result; of a hook is told how it failed, too.
+            // An action's result has only the charm's message; a hook's status also names the kind
+            // of failure.
             let message = if is_action { error.message } else { error.to_string() };
             Returned::Failed { code, message }
         }
     }
 }
 
-/// Runs a handler in the sandbox.
+/// Runs a handler in the sandbox. The error is the reason why it could not start.
 async fn attempt(
     world: &Arc<World>,
     view: View,
@@ -169,13 +170,13 @@ async fn attempt(
         };
         match world.sandbox.run_hook(&loaded.prepared, inputs).await {
             Ok(report) => return Ok(report),
-            // More hooks than the pool has places: wait for one to end; nothing of this one ran.
+            // The pool is full, and nothing of this hook has run: wait for another hook to end.
             Err(_busy) => sleep(BUSY).await,
         }
     }
 }
 
-/// What a hook of a unit may use, or an action.
+/// Returns the budgets of a unit's hook or action.
 pub(crate) fn budgets(view: &View, unit: &UnitName, event: &Event) -> Budgets {
     let settings = view.budgets(unit.application());
     match event.task() {
@@ -204,7 +205,8 @@ pub(super) fn context(
     Ok(HookContext::new(inputs)?)
 }
 
-/// Bytes from the operating system, never derived from anything (`docs/design/sandbox.md`).
+/// Returns random bytes of the operating system, which are derived from nothing
+/// (`docs/design/sandbox.md`).
 pub(super) fn random<const N: usize>() -> Result<[u8; N], NotBegun> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(NotBegun::Random)?;

@@ -1,4 +1,4 @@
-//! The leaderships that the keeper holds for this runner's units.
+//! The leases that the keeper holds for this runner's units.
 
 use std::{
     collections::BTreeMap,
@@ -20,18 +20,18 @@ use crate::{
     protocol::{Call, CallOutcome, Grant},
 };
 
-/// What is held.
+/// The leases, by unit.
 #[derive(Debug, Default)]
 pub(crate) struct LeaseBook(Mutex<BTreeMap<UnitName, Grant>>);
 
 impl LeaseBook {
-    /// The keeper says what it holds, all of it.
+    /// Replaces all leases by those of the keeper.
     pub(crate) fn replace(&self, grants: Vec<Grant>) {
         let grants = grants.into_iter().map(|grant| (grant.unit.clone(), grant)).collect();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = grants;
     }
 
-    /// What one unit holds. Whether enough of it is left is for the hook to decide.
+    /// Returns one unit's lease. The hook decides if the remaining time is enough.
     pub(crate) fn state(&self, unit: &UnitName) -> LeaseState {
         let grants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let held =
@@ -39,14 +39,15 @@ impl LeaseBook {
         LeaseState { held }
     }
 
-    /// Claims or renews one unit's leadership, and tells what is held after that.
+    /// Claims or renews one unit's lease, and returns the result.
     pub(crate) async fn renew(&self, link: &Link, unit: &UnitName) -> LeaseState {
         let claim = LeaseClaim {
             unit: unit.clone(),
             application: unit.application().clone(),
             seconds: LEASE_SECONDS,
         };
-        // Before the keeper's own time of sending, so on the safe side of it.
+        // This is earlier than the keeper's time of sending, so the lease ends no later here than
+        // on the controller.
         let asked_at = BootTime::now();
         let call = link.call(Call::Command(Box::new(RunnerCommand::Claim(claim))));
         if let Ok(CallOutcome::Answered { answer, .. }) = timeout(LEASE_RENEWED_WITHIN, call).await {

@@ -18,13 +18,13 @@ use tokio::{
 
 use crate::protocol::{CALLS_OUTSTANDING, Call, CallId, CallOutcome, LinkError, Outgoing, ToKeeper};
 
-/// Messages that may wait for the socket. Whoever has one more waits with it.
+/// The most messages that wait for the socket. Further senders wait, too.
 const QUEUE: usize = 256;
 
-/// How long the last message may take.
+/// The longest wait for the last message.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Speaks to the keeper. Cheap to clone.
+/// The sending end of the link. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     queue: mpsc::Sender<Message>,
@@ -35,24 +35,24 @@ pub(crate) struct Link {
 struct Calls {
     next: AtomicU64,
     open: Mutex<BTreeMap<CallId, OpenCall>>,
-    /// As many as the keeper takes at a time.
+    /// The permits for calls: as many as the keeper accepts at a time.
     places: Arc<Semaphore>,
 }
 
-/// A call that the keeper has, or is about to get. Its place is free once it was answered, whether somebody still
-/// waits or not: the keeper counts calls, and ends a runner that has too many.
+/// A call that is not answered. Its permit lasts until the answer, even if the caller stops waiting: the keeper
+/// counts calls, and ends a runner that makes too many.
 #[derive(Debug)]
 struct OpenCall {
     caller: oneshot::Sender<CallOutcome>,
     _place: OwnedSemaphorePermit,
 }
 
-/// A message, and who waits until it is written.
+/// A message, with a notification for when it is written.
 #[derive(Debug)]
 struct Message(ToKeeper, Option<oneshot::Sender<()>>);
 
 impl Link {
-    /// A link, and the work of writing, which ends when the socket does.
+    /// Creates a link and its writer task, which ends with the socket.
     pub(crate) fn new(mut outgoing: Outgoing<ToKeeper>) -> (Self, impl Future<Output = ()> + Send) {
         let (queue, mut queued) = mpsc::channel::<Message>(QUEUE);
         let calls = Arc::new(Calls {
@@ -65,7 +65,7 @@ impl Link {
             while let Some(Message(message, written)) = queued.recv().await {
                 match outgoing.send(&message).await {
                     Ok(()) => {}
-                    // What a charm said is in it: no reason to end what all units of the model live from.
+                    // The size comes from a charm's data, so it must not end the link of all units.
                     Err(error @ LinkError::TooLarge { .. }) => open.too_large(&message, &error),
                     Err(error) => {
                         tracing::debug!(%error, "the keeper cannot be written to");
@@ -73,7 +73,7 @@ impl Link {
                     }
                 }
                 if let Some(written) = written {
-                    // Whoever waited has given up.
+                    // The sender may have stopped waiting.
                     let _ = written.send(());
                 }
             }
@@ -81,17 +81,17 @@ impl Link {
         (Self { queue, calls }, writer)
     }
 
-    /// Tells the keeper something. Without a keeper nothing happens: the process is about to end.
+    /// Sends a message. Without a keeper it does nothing, as the process is about to end.
     pub(crate) async fn tell(&self, message: ToKeeper) {
         let _ = self.queue.send(Message(message, None)).await;
     }
 
-    /// Tells the keeper something that may be lost; never waits.
+    /// Sends a message that may be lost, without waiting.
     pub(crate) fn mention(&self, message: ToKeeper) {
         let _ = self.queue.try_send(Message(message, None));
     }
 
-    /// Tells the keeper something and waits, for a moment, until it is written.
+    /// Sends a message, and waits a short time until it is written.
     pub(crate) async fn last_words(&self, message: ToKeeper) {
         let (written, told) = oneshot::channel();
         let _ = timeout(LAST_WORDS, async {
@@ -102,10 +102,10 @@ impl Link {
         .await;
     }
 
-    /// Asks, and waits for the answer. Without a keeper it never comes: the process is about to end.
+    /// Makes a call, and waits for the answer. Without a keeper it never comes, as the process is about to end.
     pub(crate) async fn call(&self, call: Call) -> CallOutcome {
         let place = Arc::clone(&self.calls.places).acquire_owned().await;
-        // From here on nothing waits until the call is on its way: who stops waiting leaves no half of one.
+        // There is no await between here and the sending, so cancellation leaves no partial call.
         let (Ok(place), Ok(room)) = (place, self.queue.reserve().await) else {
             return std::future::pending().await;
         };
@@ -119,7 +119,7 @@ impl Link {
         }
     }
 
-    /// The keeper answered a call.
+    /// Passes an answer to its caller.
     pub(crate) fn answered(&self, id: CallId, outcome: CallOutcome) {
         self.calls.answered(id, outcome);
     }
@@ -133,12 +133,12 @@ impl Calls {
     fn answered(&self, id: CallId, outcome: CallOutcome) {
         let open = self.open().remove(&id);
         if let Some(open) = open {
-            // A caller that waits no more has no use for it.
+            // The caller may have stopped waiting.
             let _ = open.caller.send(outcome);
         }
     }
 
-    /// A message that cannot be sent: a call is refused, anything else may be lost.
+    /// Handles a message that is too large: refuses a call, and drops any other message.
     fn too_large(&self, message: &ToKeeper, error: &LinkError) {
         tracing::warn!(%error, "a message to the keeper was dropped");
         if let ToKeeper::Call { id, .. } = message {

@@ -1,4 +1,4 @@
-//! The model's view, as the watch's frames make it.
+//! The runner's copy of the model's view, updated by the frames of a watch.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use periapt_host_api::{
 use periapt_uniter::executor::Touched;
 use tokio::sync::watch;
 
-/// The view and the store whose revisions it counts by.
+/// The view, and the store that its revision belongs to.
 #[derive(Debug, Default)]
 struct Mirrored {
     store: Option<StoreId>,
     view: View,
-    /// What frames changed since [`Mirror::news`] was asked.
+    /// The changes since the last call of [`Mirror::news`].
     news: Option<News>,
 }
 
-/// What some frames changed.
+/// The changes of some frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct News {
-    /// Of all that units' decisions depend on.
+    /// The changed inputs of units' decisions.
     pub(crate) touched: Touched,
-    /// Whether the view is that of another store.
+    /// True if the view is from another store.
     pub(crate) another_store: bool,
 }
 
 impl News {
-    /// These and earlier ones.
+    /// Merges these changes with earlier ones.
     fn after(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
         let touched = match (earlier.touched, self.touched) {
@@ -43,11 +43,11 @@ impl News {
     }
 }
 
-/// Holds the newest view. Readers get it as a value, at one revision, and are never waited for.
+/// The newest view. A reader gets a copy at one revision, and never blocks updates.
 #[derive(Debug, Clone)]
 pub(crate) struct Mirror(Arc<watch::Sender<Mirrored>>);
 
-/// Sees each change of a mirror.
+/// A receiver of the changes of a mirror.
 #[derive(Debug)]
 pub(crate) struct Changes(watch::Receiver<Mirrored>);
 
@@ -58,7 +58,8 @@ impl Default for Mirror {
 }
 
 impl Mirror {
-    /// Applies a frame, whole or not at all. A heartbeat moves the position and wakes nobody.
+    /// Applies a frame, whole or not at all. A heartbeat only advances the position, and wakes no
+    /// reader.
     pub(crate) fn apply(&self, frame: Frame) -> Result<(), FrameGap> {
         let mut result = Ok(());
         self.0.send_if_modified(|mirrored| {
@@ -86,34 +87,35 @@ impl Mirror {
 
     /// Waits for the first frame.
     pub(crate) async fn filled(&self) {
-        // The sender lives as long as this.
+        // The sender lives as long as this mirror.
         let _ = self.0.subscribe().wait_for(|mirrored| mirrored.store.is_some()).await;
     }
 
-    /// Waits until the view is as wanted, or of another store, in which it may never be.
+    /// Waits until the view satisfies `wanted`, or comes from another store, where it may never do
+    /// so.
     pub(crate) async fn wait_for(&self, mut wanted: impl FnMut(&View) -> bool) {
         let store = self.0.borrow().store;
         let as_wanted = |mirrored: &Mirrored| mirrored.store != store || wanted(&mirrored.view);
         let _ = self.0.subscribe().wait_for(as_wanted).await;
     }
 
-    /// Up to where the view is complete; none before the first frame.
+    /// Returns the position up to which the view is complete; none before the first frame.
     pub(crate) fn position(&self) -> Option<WatchPosition> {
         let mirrored = self.0.borrow();
         mirrored.store.map(|store| WatchPosition { store, revision: mirrored.view.revision })
     }
 
-    /// The newest view.
+    /// Returns the newest view.
     pub(crate) fn view(&self) -> View {
         self.0.borrow().view.clone()
     }
 
-    /// Up to where the newest view is complete.
+    /// Returns the revision of the newest view.
     pub(crate) fn revision(&self) -> Revision {
         self.0.borrow().view.revision
     }
 
-    /// What frames changed since this was asked last; one asks.
+    /// Takes the changes since the last call. There is only one caller.
     pub(crate) fn news(&self) -> Option<News> {
         let mut news = None;
         self.0.send_if_modified(|mirrored| {
@@ -123,19 +125,19 @@ impl Mirror {
         news
     }
 
-    /// Sees changes from now on.
+    /// Returns a receiver of changes from now on.
     pub(crate) fn changes(&self) -> Changes {
         Changes(self.0.subscribe())
     }
 }
 
 impl Changes {
-    /// The newest view. Changes after it are seen by [`Changes::next`].
+    /// Returns the newest view. [`Changes::next`] reports later changes.
     pub(crate) fn view(&mut self) -> View {
         self.0.borrow_and_update().view.clone()
     }
 
-    /// Waits until the view is another than the last one that was looked at.
+    /// Waits until the view differs from the last one that was returned.
     pub(crate) async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending().await

@@ -1,24 +1,24 @@
-//! Which hooks may run at the same time: as many as there is memory for, by their budgets.
+//! The limit on concurrent hooks, by their memory budgets.
 //!
-//! A hook keeps its place while it waits (for a lease, for its own sleep), because its memory stays where it is. So
-//! there are as many places as the machine's memory allows, and not as many as it has cores: those that compute give
-//! way to each other at each tick of the epoch.
+//! A waiting hook (for a lease, in a sleep) keeps its place, because it keeps its memory. So the number of places
+//! depends on the machine's memory, and not on its cores: computing hooks yield to each other at each tick of the
+//! epoch.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places of one runner. Whoever came first gets one first, however much it needs.
+/// The places of one runner, given out in the order of requests, whatever their size.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
-    /// Instances in the engine's pool.
+    /// The instances in the engine's pool.
     instances: Arc<Semaphore>,
-    /// MiB.
+    /// The memory, in MiB.
     memory: Arc<Semaphore>,
     total: u32,
 }
 
-/// A place among the hooks that run; given back when dropped.
+/// A place for a running hook, released on drop.
 #[derive(Debug)]
 pub(super) struct Place {
     _instance: OwnedSemaphorePermit,
@@ -26,7 +26,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// For so many hooks, whose budgets of memory add up to no more than this.
+    /// Creates the places for some hooks, whose memory budgets add up to at most `memory_mib`.
     pub(super) fn new(hooks: usize, memory_mib: u32) -> Self {
         let total = memory_mib.max(1);
         let permits = usize::try_from(total).unwrap_or(Semaphore::MAX_PERMITS);
@@ -37,8 +37,8 @@ impl Places {
         }
     }
 
-    /// A place for a hook that may use so many bytes; one that may use more than there is gets all, alone. None only
-    /// when the runner ends.
+    /// Waits for a place for a hook with a budget of `bytes`. A hook with a larger budget than the whole memory runs
+    /// alone. Returns none only when the runner ends.
     pub(super) async fn take(&self, bytes: u64) -> Option<Place> {
         let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.total);
         let memory = Arc::clone(&self.memory).acquire_many_owned(mib).await.ok()?;

@@ -1,4 +1,4 @@
-//! Hooks that were in flight when a runner died run first, one at a time, and nothing beside them.
+//! The quarantine of suspects: hooks that were in flight when a runner died run first, one at a time and alone.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use periapt_uniter::executor::TrialEnd;
 use super::units::Units;
 
 impl Units {
-    /// Tries each suspect; each is cleared when it ends, or is not due any more. One whose charm is not here stays a suspect.
+    /// Tries each suspect. A suspect is cleared when it ends or is not due any more. It stays a suspect if its charm is
+    /// not available.
     pub(super) async fn try_suspects(self: &Arc<Self>) {
         for suspect in &self.world.start.suspects {
             let unit = self.suspected(&suspect.unit);

@@ -1,7 +1,7 @@
-//! Storage of the model's units: made and deleted on the agent's disk, and handed to hooks.
+//! The storage of the model's units on the agent's disk.
 //!
-//! Each instance is a directory `NAME-NUMBER` below the model's own. What the controller does not know is left alone:
-//! it was released, and its files are somebody's.
+//! Each instance is a directory `NAME-NUMBER` below the model's own. Directories that the controller does not know
+//! stay: they are released storage, with an operator's files.
 
 use std::{
     collections::BTreeMap,
@@ -30,10 +30,10 @@ use super::{RunnerError, World};
 use crate::protocol::{Call, CallOutcome};
 use periapt_client::Backoff;
 
-/// The longest wait before storage that could not be made or deleted is tried again.
+/// The longest wait before another attempt to create or delete storage.
 const TRIED_AGAIN: Duration = Duration::from_secs(30);
 
-/// How often a hook looks whether the runner before this one has let go of its storage, and how long it waits each time.
+/// The number and interval of checks by a hook, until the previous runner has released its storage.
 const LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -58,19 +58,19 @@ enum StepError {
 #[derive(Debug)]
 pub(crate) struct Storages {
     directory: PathBuf,
-    /// What hooks use: counted once, and kept count of while this runner lives.
+    /// The open filesystems, which count their content once and then keep the count.
     open: Mutex<BTreeMap<StorageId, Arc<Filesystem>>>,
-    /// Whether something is to be made or deleted.
+    /// True while storage is due to be created or deleted.
     busy: AtomicBool,
 }
 
 impl Storages {
-    /// Below a directory that is made when it is needed.
+    /// Creates the manager for a directory, which is itself created on demand.
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self { directory, open: Mutex::default(), busy: AtomicBool::new(false) }
     }
 
-    /// Whether nothing is to be made or deleted.
+    /// Returns true if no storage is due to be created or deleted.
     pub(crate) fn at_rest(&self) -> bool {
         !self.busy.load(Ordering::Relaxed)
     }
@@ -79,7 +79,7 @@ impl Storages {
         self.directory.join(format!("{}-{}", id.name(), id.number()))
     }
 
-    /// What a unit's hook finds: all storage that it has.
+    /// Returns the mounts for a unit's hook: all of its storage.
     pub(crate) async fn mounts(&self, view: &View, unit: &UnitName) -> Result<Vec<StorageMount>, MountError> {
         let mut mounts = Vec::new();
         for storage in view.storages.values().filter(|storage| storage.provisioned) {
@@ -106,7 +106,7 @@ impl Storages {
         let filesystem = loop {
             let place = self.place(&storage.id);
             match blocking(move || Filesystem::open(&place, bounds)).await {
-                // The runner before this one is about to end.
+                // The previous runner is about to end.
                 Err(FilesystemError::InUse) if looks < LOOKS => looks += 1,
                 opened => break Arc::new(opened?),
             }
@@ -120,14 +120,14 @@ impl Storages {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of what no unit has any more.
+    /// Closes the filesystems that no unit has any more.
     fn let_go(&self, view: &View) {
         let held = |id: &StorageId| view.storages.get(id).is_some_and(|storage| storage.attachment.is_some());
         self.known().retain(|id, _| held(id));
     }
 }
 
-/// Makes what is to be made and deletes what is to be deleted, for as long as the runner lives.
+/// Creates and deletes storage as due, until the runner ends.
 pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
     let mut changes = world.mirror.changes();
     let mut backoff = Backoff::new(Duration::from_millis(200), TRIED_AGAIN);
@@ -153,7 +153,7 @@ pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
     }
 }
 
-/// One thing to do on the disk.
+/// One change on the disk.
 enum Step {
     Make(StorageId),
     Delete(StorageId),
@@ -168,7 +168,7 @@ impl Step {
         }
     }
 
-    /// Does it, and tells what became of it; false if it is to be tried again.
+    /// Makes the change and reports it. Returns false if it must be repeated.
     async fn done(&self, world: &World) -> bool {
         let (id, done) = match self {
             Self::Make(id) => (id, make(world, id).await.map(|()| StorageReport::Provisioned)),
@@ -186,7 +186,7 @@ impl Step {
                 world.mirror.wait_for(|view| view.revision >= revision).await;
                 worked && self.is_had(world).await
             }
-            // The model has changed: the next view tells how.
+            // The model has changed, and the next view will show how.
             CallOutcome::Refused(refusal) => {
                 tracing::info!(storage = %id, %refusal, "the controller refused a report about storage");
                 false
@@ -198,8 +198,8 @@ impl Step {
         }
     }
 
-    /// Whether the controller takes it for done. It does not let an agent promise more than it said that it may; what was
-    /// made all the same goes again, and is made once there is room.
+    /// Returns true if the controller accepts the report. It rejects storage beyond the agent's limit. Such storage is
+    /// deleted, and created again once there is room.
     async fn is_had(&self, world: &World) -> bool {
         let Self::Make(id) = self else { return true };
         if world.mirror.view().storages.get(id).is_none_or(|storage| storage.provisioned) {
@@ -217,11 +217,11 @@ async fn make(world: &World, id: &StorageId) -> Result<(), StepError> {
     let made = blocking(move || -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
         match fs::DirBuilder::new().mode(0o700).create(&place) {
-            // It was made before, and its report was lost.
+            // An earlier attempt created the directory, and its report was lost.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        // What was told to be there must be there after a power cut.
+        // Reported storage must survive a power cut.
         fs::File::open(&parent)?.sync_all()
     });
     made.await.map_err(StepError::Make)
@@ -233,7 +233,7 @@ async fn delete(world: &World, id: &StorageId) -> Result<(), StepError> {
     deleted.await.map_err(StepError::Delete)
 }
 
-/// Work on the disk that may take long.
+/// Runs disk operations that may take long on another thread.
 async fn blocking<T: Send + 'static, E: From<io::Error> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {

@@ -1,4 +1,5 @@
-//! A runner with a real sandbox and a real charm, whose keeper and controller the test plays.
+//! Tests of a runner with a real sandbox and a real charm. The test plays the keeper and the
+//! controller.
 
 mod arrival;
 mod commits;

@@ -1,5 +1,5 @@
-//! Drives the executors of the runner's units. A unit at rest is an entry of a map: it has no task and no timer of its
-//! own. A frame wakes the units whose decisions depend on what it touched, and one timer all that wait for a time.
+//! The executors of the runner's units. An idle unit is an entry in a map, without a task or timer of its own. A frame
+//! wakes the units whose decisions depend on its changes, and one timer wakes units that wait for a time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,23 +32,23 @@ pub(crate) use commands::Says;
 use timers::Timers;
 use work::Work;
 
-/// A runner that has something due this soon does not offer to exit: starting another costs more than to wait.
+/// A runner with work due this soon does not offer to exit: a restart costs more than the wait.
 const SOON: Duration = Duration::from_secs(10);
 
-/// After so many units that were woken together, other work gets its turn.
+/// The number of woken units after which other tasks run.
 const AT_A_TIME: usize = 32;
 
-/// A unit that is looked after.
+/// A managed unit.
 pub(crate) struct Unit {
     name: UnitName,
     state: Mutex<State>,
 }
 
-/// One unit's executor, and what of its commands is under way.
+/// One unit's executor, and its commands in progress.
 struct State {
     executor: Executor,
     busy: Busy,
-    /// Until when it rests; none: it does something, or is about to.
+    /// The time until which the unit rests; none while it is active.
     rest: Option<Option<Timestamp>>,
 }
 
@@ -58,28 +58,28 @@ impl Unit {
     }
 }
 
-/// The units of the runner. What locks more than one of these locks a unit first.
+/// The runner's units. Code that locks several of these locks a unit first.
 pub(crate) struct Units {
     pub(super) world: Arc<World>,
     managed: Mutex<BTreeMap<UnitName, Arc<Unit>>>,
-    /// Units that the resolver is done with, for as long as the view still shows them.
+    /// Units that are not managed any more, while the view still shows them.
     stopped: Mutex<BTreeSet<UnitName>>,
     dependents: Mutex<Dependents>,
     timers: Timers,
     announcements: Announcements,
     work: Work,
-    /// Whether units begin when the view shows them: not while suspects are tried.
+    /// True once units start as soon as the view shows them, which is after the suspects are tried.
     begun: AtomicBool,
-    /// The beginning of the steady clock.
+    /// The origin of the monotonic clock.
     since: Instant,
-    /// Since when no unit came to rest, or left it.
+    /// The last time at which a unit came to rest or left it.
     changed_at: Mutex<Instant>,
     failed: mpsc::Sender<RunnerError>,
-    /// How many executors frames have woken.
+    /// The number of executors that frames have woken.
     woken: AtomicU64,
 }
 
-/// What ends with the runner's units.
+/// A guard that ends the units' work on drop.
 struct Ends(Arc<Units>);
 
 impl Drop for Ends {
@@ -100,9 +100,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks after whatever units the view shows, after the suspects among them were tried.
+/// Runs the units of the view, after trying the suspects among them.
 pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
-    // What came before this is in the view that they begin with.
+    // The units start from a view that contains all earlier changes.
     let _ = world.mirror.news();
     let (units, mut failures) = Units::new(world);
     let _ends = Ends(Arc::clone(&units));
@@ -140,7 +140,7 @@ impl Units {
         (units, failures)
     }
 
-    /// Begins to look after the units that the view shows, and after those that it will show.
+    /// Starts the units in the view, and from now on those that appear in it.
     pub(super) fn begin(self: &Arc<Self>) {
         self.begun.store(true, Ordering::SeqCst);
         let view = self.world.mirror.view();
@@ -150,11 +150,11 @@ impl Units {
         view.units.keys().for_each(|name| self.look_after(name, &view));
     }
 
-    /// Takes in what frames changed, for ever.
+    /// Passes on the changes of frames, for ever.
     async fn follow(self: &Arc<Self>) {
         let mut changes = self.world.mirror.changes();
         loop {
-            // What came before this was waited for.
+            // Earlier changes are in the mirror already.
             if let Some(news) = self.world.mirror.news() {
                 self.hear(news).await;
             }
@@ -162,7 +162,7 @@ impl Units {
         }
     }
 
-    /// Wakes the units that news concern.
+    /// Wakes the units that changes concern.
     pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store }: News) {
         let view = self.world.mirror.view();
         let names: BTreeSet<UnitName> = match &touched {
@@ -199,7 +199,7 @@ impl Units {
         }
     }
 
-    /// Begins to look after a unit that the view shows and that is not known yet.
+    /// Starts a unit that is in the view and not managed yet.
     fn look_after(self: &Arc<Self>, name: &UnitName, view: &View) {
         let is_known = lock(&self.managed).contains_key(name) || lock(&self.stopped).contains(name);
         if !is_known && view.units.contains_key(name) {
@@ -208,13 +208,13 @@ impl Units {
         }
     }
 
-    /// A unit whose hook is suspected; it does not begin yet.
+    /// Returns the unit of a suspect, without starting it.
     pub(super) fn suspected(&self, name: &UnitName) -> Arc<Unit> {
         let known = lock(&self.managed).get(name).map(Arc::clone);
         known.unwrap_or_else(|| self.add(name, &self.world.mirror.view()))
     }
 
-    /// A unit that stands where its record says.
+    /// Adds a unit at the step of its record.
     fn add(&self, name: &UnitName, view: &View) -> Arc<Unit> {
         let executor = Executor::new(Options {
             unit: name.clone(),
@@ -229,7 +229,7 @@ impl Units {
         unit
     }
 
-    /// Looks after a unit no more.
+    /// Stops managing a unit.
     fn remove(&self, name: &UnitName) {
         lock(&self.managed).remove(name);
         lock(&self.stopped).insert(name.clone());
@@ -244,18 +244,18 @@ impl Units {
         *lock(&self.changed_at) = Instant::now();
     }
 
-    /// Ends the runner.
+    /// Ends the runner with an error.
     fn fail(&self, error: RunnerError) {
-        // The first reason is the one that counts.
+        // The first error is the one to report.
         let _ = self.failed.try_send(error);
     }
 
-    /// A defect of the runner, which must not leave a unit alone.
+    /// Ends the runner after a panic, which is a defect and must not leave a unit unmanaged.
     fn panicked(&self) {
         self.fail(RunnerError::NoKeeper(io::Error::other("a task of a unit panicked")));
     }
 
-    /// Tells the keeper that nothing is due, whenever that has been so for a while.
+    /// Offers the keeper to exit whenever nothing was due for a while.
     async fn offer_to_exit_when_idle(&self) {
         let idle_after = Duration::from_millis(self.world.start.idle_after_ms);
         let mut changes = self.world.mirror.changes();
@@ -277,7 +277,7 @@ impl Units {
         }
     }
 
-    /// Tells the keeper that nothing is due, if so.
+    /// Offers the keeper to exit if nothing is due.
     async fn offer_to_exit(&self) {
         let (Some(wake_at), Some(position), true) =
             (self.at_rest(), self.world.mirror.position(), self.world.storages.at_rest())
@@ -290,7 +290,7 @@ impl Units {
         }
     }
 
-    /// The first time at which something is due, if all units are at rest and have said what they have to say; else none.
+    /// Returns the first time at which work is due; none unless all units rest and have sent their early effects.
     pub(super) fn at_rest(&self) -> Option<Option<Timestamp>> {
         let mut first: Option<Timestamp> = None;
         for unit in self.all() {
@@ -304,17 +304,17 @@ impl Units {
 
 #[cfg(test)]
 impl Units {
-    /// How many executors frames have woken.
+    /// Returns the number of executors that frames have woken.
     pub(super) fn woken(&self) -> u64 {
         self.woken.load(Ordering::Relaxed)
     }
 
-    /// How many tasks do something for units.
+    /// Returns the number of running tasks of units.
     pub(super) fn under_way(&self) -> usize {
         self.work.len()
     }
 
-    /// The units that are woken by this.
+    /// Returns the units that depend on these changes.
     pub(super) fn concerned(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
         lock(&self.dependents).of(touched)
     }

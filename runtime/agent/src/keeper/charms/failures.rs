@@ -1,4 +1,4 @@
-//! Why a charm was not put in place: it is not fetched and compiled again each time that somebody asks for it.
+//! The failures of a charm, which delay further attempts to fetch and compile it.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -11,24 +11,24 @@ use tokio::time::Instant;
 use super::CharmError;
 use periapt_client::Backoff;
 
-/// The first wait after a failure of the charm's own: it may have been this host's fault after all (too little memory to
-/// compile).
+/// The first wait after a failure of the charm itself. The host may have caused it after all, such as by too little
+/// memory for the compiler.
 const FIRST: Duration = Duration::from_secs(15);
 
-/// The longest: a charm may take five minutes of all cores to compile.
+/// The longest wait after a failure of the charm itself: compiling may take five minutes of all cores.
 const LAST: Duration = Duration::from_secs(30 * 60);
 
-/// The first wait after any other failure: a controller that restarts is found again within the second.
+/// The first wait after any other failure: a restarting controller is found again within a second.
 const FIRST_AWAY: Duration = Duration::from_millis(100);
 
-/// The longest for a controller that is away: to ask it costs little.
+/// The longest wait for an unreachable controller: an attempt costs little.
 const LAST_UNREACHABLE: Duration = Duration::from_secs(15);
 
-/// The longest for what the controller has or this host lacks: each host fetches up to 128 MiB again, and whoever has
-/// mended what was wrong wants to see it.
+/// The longest wait for an error on the controller or this host. Each attempt may fetch 128 MiB, and an operator who
+/// has fixed the error wants to see the result.
 const LAST_AWAY: Duration = Duration::from_secs(5 * 60);
 
-/// How often a charm failed, and the last time why.
+/// The number of a charm's failures, and the last error.
 #[derive(Debug)]
 pub(super) struct Failures(Mutex<Inner>);
 
@@ -52,14 +52,13 @@ impl Default for Failures {
 }
 
 impl Failures {
-    /// What was wrong the last time, if that is too recent to try again.
+    /// Returns the last error until the next attempt is due.
     pub(super) fn still_counts(&self) -> Option<CharmError> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.last.as_ref().filter(|(_, until)| Instant::now() < *until).map(|(error, _)| error.clone())
     }
 
-    /// It failed once more: what callers are told from now on. If the charm is to blame, with the time of the next
-    /// attempt.
+    /// Records a failure. Returns the error for callers; for an invalid charm it contains the time of the next attempt.
     pub(super) fn failed(&self, digest: Digest, error: CharmError) -> CharmError {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (error, wait) = match error {
@@ -72,7 +71,7 @@ impl Failures {
             }
             error @ CharmError::Unreachable(_) => (error, inner.unreachable.failed()),
             error @ CharmError::Away(_) => {
-                // The controller was there.
+                // The controller answered.
                 inner.unreachable.succeeded();
                 (error, inner.away.failed())
             }

@@ -12,21 +12,21 @@ use periapt_sandbox::{SharedModule, shared_modules};
 
 use super::{CharmError, share};
 
-/// Where a charm's component lies.
+/// Returns the path of a charm's component.
 pub(super) fn component(directory: &Path) -> PathBuf {
     directory.join(COMPONENT)
 }
 
-/// What of a charm is compiled.
+/// The parts of a charm that are compiled.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// The component's digest.
     pub(super) component: Digest,
-    /// Modules that are compiled by themselves.
+    /// The shared modules, which are compiled separately.
     pub(super) modules: Vec<SharedModule>,
 }
 
-/// The parts of a charm's component, which may have so many bytes.
+/// Reads the parts of a charm's component, which may have at most `most` bytes.
 pub(super) fn parts(directory: &Path, most: u64) -> Result<Parts, CharmError> {
     let mut file = File::open(component(directory))?;
     let bytes = file.metadata()?.len();
@@ -40,8 +40,8 @@ pub(super) fn parts(directory: &Path, most: u64) -> Result<Parts, CharmError> {
     Ok(Parts { component: Digest::of(&component), modules: shared_modules(&component) })
 }
 
-/// Copies a module out of its component into a file of its own. Others run what is compiled of it, so it must be what
-/// was found there.
+/// Copies a module from its component into its own file. Other charms will run its code, so the copy's digest must be
+/// the module's.
 pub(super) fn copy_module(component: &Path, module: &SharedModule, alone: &Path) -> io::Result<()> {
     let mut file = File::open(component)?;
     file.seek(SeekFrom::Start(module.range.start as u64))?;
@@ -53,8 +53,8 @@ pub(super) fn copy_module(component: &Path, module: &SharedModule, alone: &Path)
     fs::write(alone, bytes)
 }
 
-/// Writes an archive's files, read-only, into a new directory; those that another charm brought, too, are links to what lies
-/// in `shared`. On return they are on the disk.
+/// Writes an archive's files, read-only, into a new directory and to the disk. Files that another charm has, too,
+/// become links to those in `shared`.
 pub(super) fn extract(archive: &Path, directory: &Path, shared: &Path) -> Result<(), CharmError> {
     let broken = |error: ArchiveError| match error {
         ArchiveError::Unreadable(error) => CharmError::Away(error.to_string()),

@@ -1,4 +1,4 @@
-//! A charm whose code is in memory for as long as somebody holds it.
+//! A weak reference to a charm whose code is in memory.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use periapt_sandbox::WeakArtifact;
 
 use crate::protocol::{ReadyCharm, ReadyModule};
 
-/// A charm in place, without holding its code.
+/// A ready charm, without a reference to its code.
 #[derive(Debug)]
 pub(super) struct WeakCharm {
     digest: Digest,
@@ -18,7 +18,7 @@ pub(super) struct WeakCharm {
 }
 
 impl WeakCharm {
-    /// Of a charm whose code the caller holds.
+    /// Creates a weak reference.
     pub(super) fn of(ready: &ReadyCharm) -> Self {
         let ReadyCharm { digest, component, directory, artefact, modules } = ready;
         let weak =
@@ -32,7 +32,7 @@ impl WeakCharm {
         }
     }
 
-    /// The charm, if all of its code is in memory still.
+    /// Returns the charm if all of its code is still in memory.
     pub(super) fn upgrade(&self) -> Option<ReadyCharm> {
         let held = |weak: &Option<WeakArtifact>| weak.as_ref()?.upgrade();
         let modules = self

@@ -1,4 +1,4 @@
-//! Native code on this host: compiled once, whoever asks first, and checked whenever it is read.
+//! The native code of charms on this host: compiled once, and checked at each reading.
 
 use std::{
     collections::BTreeMap,
@@ -33,29 +33,29 @@ use crate::{
     protocol::{ReadyCharm, ReadyModule},
 };
 
-/// Charms' components and the modules that they share, in native code.
+/// The components of charms and their shared modules, in native code.
 pub(super) struct Native {
     directories: Arc<Directories>,
     compiler: Arc<dyn Compile>,
     engine: CompatibilityHash,
-    /// For all parts of a charm together.
+    /// The limits for all parts of a charm together.
     limits: CompileLimits,
-    /// Of components, and of modules: what was compiled as one is never taken for the other.
+    /// The keys of components and of modules: code of one kind never counts as the other.
     keys: [ArtifactKey; 2],
-    /// Permits: one component is read whole at a time, however many charms are asked for at once.
+    /// The permit to read a component: one at a time, as each is read whole.
     reading: Semaphore,
-    /// And one part compiled, which uses every core.
+    /// The permit to compile a part: one at a time, as each uses every core.
     compiling: Semaphore,
-    /// Modules that a charm has in memory: the next one takes the same memory.
+    /// The shared modules in memory, which the next charm reuses.
     modules: Mutex<BTreeMap<Digest, WeakArtifact>>,
     sequence: AtomicU64,
 }
 
-/// A charm whose code is to be made ready.
+/// The preparation of a charm's code.
 struct Work<'a> {
     charm: Digest,
     component: &'a Path,
-    /// What is left of them for the parts that are still to be compiled.
+    /// The remaining limits for the parts that are not compiled yet.
     limits: CompileLimits,
 }
 
@@ -80,7 +80,7 @@ impl Native {
         }
     }
 
-    /// A charm whose code lies here, without looking at its component; none if a part of the code does not.
+    /// Loads a charm's existing code, without its component. Returns none if a part is missing.
     pub(super) async fn ready(&self, charm: Digest) -> Result<Option<ReadyCharm>, CharmError> {
         let path = self.directories.parts(&charm, self.engine);
         let Some(parts) = blocking(move || Ok(CompiledParts::read(&path)?)).await? else { return Ok(None) };
@@ -93,8 +93,7 @@ impl Native {
         Ok(Some(self.charm(charm, parts.component, artefact, modules)))
     }
 
-    /// Whether a charm's files are here, and those of its code: whether the code is as it was written is looked at when it is
-    /// read.
+    /// Returns true if a charm's files and its code exist. The code is checked when it is read.
     pub(super) async fn lies_here(&self, charm: Digest) -> Result<bool, CharmError> {
         let (directories, engine) = (Arc::clone(&self.directories), self.engine);
         blocking(move || {
@@ -106,7 +105,7 @@ impl Native {
         .await
     }
 
-    /// A charm whose component lies in its directory, compiled.
+    /// Compiles the charm whose component is in a directory.
     pub(super) async fn compiled(&self, charm: Digest, directory: &Path) -> Result<ReadyCharm, CharmError> {
         let parts = self.parts(directory).await?;
         let (artefact, modules) = self.code(charm, &parts, directory).await?;
@@ -127,20 +126,20 @@ impl Native {
         ReadyCharm { digest, component, directory, artefact: Some(artefact), modules }
     }
 
-    /// What of a charm is compiled.
+    /// Reads the parts of a charm's component.
     async fn parts(&self, directory: &Path) -> Result<Parts, CharmError> {
-        // Never closed, and if it were: without the permit the work is still right.
+        // The semaphore is never closed. Even without the permit, the work would be correct.
         let _permit = self.reading.acquire().await;
         let (directory, most) = (directory.to_owned(), self.limits.component);
         blocking(move || files::parts(&directory, most)).await
     }
 
-    /// The files of a charm's code; none if it was not compiled.
+    /// Returns the files of a charm's code; none if it is not compiled.
     pub(super) fn files(&self, charm: Digest) -> Vec<PathBuf> {
         code_files(&self.directories, self.engine, charm)
     }
 
-    /// A charm's component, and the modules that it shares with others, each compiled without the rest.
+    /// Prepares the code of a charm's component and of its shared modules, each compiled separately.
     async fn code(
         &self,
         charm: Digest,
@@ -170,7 +169,7 @@ impl Native {
         Ok(self.held(digest, Some(&artefact)).unwrap_or(artefact))
     }
 
-    /// A module as others hold it, or as it lies here.
+    /// Returns a shared module from memory, or else from the disk.
     async fn opened_module(&self, digest: Digest) -> Result<Option<SealedArtifact>, CharmError> {
         if let Some(held) = self.held(digest, None) {
             return Ok(Some(held));
@@ -179,7 +178,7 @@ impl Native {
         Ok(opened.map(|artefact| self.held(digest, Some(&artefact)).unwrap_or(artefact)))
     }
 
-    /// The memory in which others have a module; where none have, it is the given one from now on.
+    /// Returns the memory that other charms use for a module. If there is none, it records the given one.
     fn held(&self, module: Digest, mine: Option<&SealedArtifact>) -> Option<SealedArtifact> {
         let mut held = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|_, artefact| artefact.upgrade().is_some());
@@ -190,7 +189,7 @@ impl Native {
         theirs
     }
 
-    /// A part as it lies here, or compiled now.
+    /// Returns a part from the disk, compiled first if needed.
     async fn part(
         &self,
         work: &mut Work<'_>,
@@ -202,7 +201,7 @@ impl Native {
             return Ok(artefact);
         }
         let _permit = self.compiling.acquire().await;
-        // Another charm with the same module may have had it compiled meanwhile.
+        // Another charm with the same module may have compiled it meanwhile.
         if let Some(artefact) = self.open(part, digest).await? {
             return Ok(artefact);
         }
@@ -211,7 +210,7 @@ impl Native {
         self.open(part, digest).await?.ok_or_else(gone)
     }
 
-    /// A compiled part, if it is there and is what the helper wrote.
+    /// Loads a compiled part, if it exists and its MAC is valid.
     async fn open(&self, part: Part, digest: Digest) -> Result<Option<SealedArtifact>, CharmError> {
         let (directory, id, key) = (self.directories.artefacts(), self.id(digest), self.key(part).clone());
         blocking(move || match artifact::open(&directory, &id, &key) {
@@ -271,7 +270,7 @@ impl Native {
         }
     }
 
-    /// A place for what is being made.
+    /// Returns a path for unfinished work.
     pub(super) fn incoming(&self, kind: &str) -> Temporary {
         let number = self.sequence.fetch_add(1, Ordering::Relaxed);
         Temporary::new(self.directories.incoming().join(format!("{number}.{kind}")))

@@ -1,4 +1,4 @@
-//! Which compiled parts a charm has: kept, so that nobody has to keep the component to find that out.
+//! The list of a charm's compiled parts, stored so that the component need not be.
 
 use std::{fs, io, path::Path};
 
@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::files::Parts;
 
-/// The compiled parts of a charm, by the digests of what they were compiled from. What they were compiled for is in the
-/// file's name.
+/// The compiled parts of a charm, by the digests of their sources. The file's name contains the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct CompiledParts {
-    /// The component's.
+    /// The digest of the component.
     pub(super) component: Digest,
-    /// Those of the modules that it shares.
+    /// The digests of the shared modules.
     pub(super) modules: Vec<Digest>,
 }
 
@@ -26,7 +25,7 @@ impl From<&Parts> for CompiledParts {
 }
 
 impl CompiledParts {
-    /// Those that a file names; none if there is no file, or it says something else.
+    /// Reads the list; none if the file does not exist or is invalid.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -35,7 +34,7 @@ impl CompiledParts {
         }
     }
 
-    /// Writes them beside their place and moves them there.
+    /// Writes the list to a temporary file and renames it.
     pub(super) fn write(&self, temporary: &Path, path: &Path) -> io::Result<()> {
         fs::write(temporary, serde_json::to_vec(self)?)?;
         fs::rename(temporary, path)

@@ -1,7 +1,7 @@
-//! Files that several charms bring, byte for byte, as all charms in Python bring the same libraries: they are on the disk once.
+//! Files that several charms contain, byte for byte, stored once; all charms in Python contain the same libraries.
 //!
-//! A directory holds a link to each file of each charm, under the digest of its content. Nobody writes to a charm's files, so
-//! nobody sees that they are shared.
+//! A directory holds a hard link to each file of each charm, under the digest of its content. No process writes to a
+//! charm's files, so sharing has no effect on charms.
 
 use std::{
     fs::{self, File},
@@ -13,14 +13,14 @@ use std::{
 use periapt_archive::COMPONENT;
 use ring::digest::{Context, SHA256};
 
-/// How much of a file is read at a time.
+/// The size of one read, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Marks a link that is about to take the place of a file.
+/// The extension of a link before it replaces a file.
 const LINK: &str = "link";
 
-/// Replaces what a new charm's directory holds by links to what another charm brought, and lends others the rest. The
-/// component stays out: it goes when it is compiled.
+/// Replaces a new charm's files by links to those of other charms, and adds links to its other files for later charms.
+/// The component stays out: it is deleted once it is compiled.
 pub(super) fn share(charm: &Path, shared: &Path) -> io::Result<()> {
     let component = charm.join(COMPONENT);
     let mut waiting = vec![charm.to_owned()];
@@ -34,7 +34,7 @@ pub(super) fn share(charm: &Path, shared: &Path) -> io::Result<()> {
                 && path != component
                 && let Err(error) = share_file(&path, shared)
             {
-                // A file system without links, or without room for one more name of this file.
+                // The file system supports no links, or no further link to this file.
                 tracing::debug!(path = %path.display(), %error, "a file is not shared");
             }
         }
@@ -51,16 +51,16 @@ fn share_file(path: &Path, shared: &Path) -> io::Result<()> {
     }
     let (from, to) = match self::digest(&place).is_ok_and(|there| there == digest) {
         true => (place.as_path(), path),
-        // Something damaged it: others are given what came now.
+        // The shared file is damaged: later charms get the new one.
         false => (path, place.as_path()),
     };
-    // Two that share the same file at once: the later one keeps its own.
+    // If two charms share the same file at once, the later one keeps its own.
     let beside = shared.join(digest).with_extension(LINK);
     fs::hard_link(from, &beside)?;
     fs::rename(&beside, to)
 }
 
-/// Removes what no charm has any more, and what a crash left. Nobody shares files meanwhile.
+/// Removes links that no charm uses, and those that a crash left. No charm may be shared meanwhile.
 pub(super) fn sweep(shared: &Path) -> io::Result<()> {
     for entry in fs::read_dir(shared)? {
         let entry = entry?;
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// A charm's directory with these files.
+    /// Creates a charm's directory with files.
     fn charm(root: &Path, name: &str, files: &[(&str, &str)]) -> PathBuf {
         let directory = root.join(name);
         for (path, content) in files {

@@ -1,4 +1,4 @@
-//! Charms that come from a controller of the test's.
+//! Tests of charms from a fake controller.
 
 use std::{
     fs,
@@ -36,7 +36,7 @@ fn away<T>() -> Result<T, ControllerError> {
     Err(ControllerError::Away("not in this test".to_owned()))
 }
 
-/// Has one archive, whatever digest it is asked for.
+/// A controller that has one archive, under any digest.
 #[derive(Clone)]
 struct Archives {
     archive: Arc<Mutex<Result<Vec<u8>, ControllerError>>>,
@@ -94,7 +94,7 @@ impl Controller for Archives {
     }
 }
 
-/// "Compiles" to a few bytes, or fails.
+/// A compiler that writes a few bytes, or fails.
 struct Compiler {
     result: Result<(), CompileError>,
     compiled: Arc<AtomicUsize>,
@@ -110,7 +110,7 @@ impl Compile for Compiler {
     ) -> BoxFuture<'a, Result<(), CompileError>> {
         async move {
             self.compiled.fetch_add(1, Ordering::Relaxed);
-            // Others get their turn: whoever asks now must wait for this.
+            // Other tasks run now. A concurrent request must wait for this compilation.
             tokio::task::yield_now().await;
             assert!(component.ends_with("charm.wasm"));
             fs::write(output, b"native code").map_err(|error| CompileError::Host(error.to_string()))?;
@@ -145,7 +145,7 @@ impl Bench {
         Self::new(Ok(CHARM.to_vec()), Ok(()))
     }
 
-    /// Another keeper with the same directory.
+    /// Starts another keeper with the same directory.
     fn restart(&mut self, archive: Result<Vec<u8>, ControllerError>, result: Result<(), CompileError>) {
         self.charms = None;
         let directories = Arc::new(Directories::open(self.data.path()).unwrap());
@@ -157,7 +157,7 @@ impl Bench {
             Some(Charms::new(controller, directories, compiler, self.engine, CompileLimits::default()));
     }
 
-    /// The controller has the charm as it should be from now on.
+    /// Gives the controller the correct charm.
     fn mend(&self) {
         *self.archive.lock().unwrap() = Ok(CHARM.to_vec());
     }
@@ -179,7 +179,7 @@ fn digest() -> Digest {
     Digest::of(CHARM)
 }
 
-/// What a runner would map.
+/// Returns the code that a runner would map.
 fn code(ready: &ReadyCharm) -> Vec<u8> {
     let descriptor = ready.artefact.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap();
     let (mut file, mut bytes) = (fs::File::from(descriptor), Vec::new());
@@ -219,10 +219,10 @@ async fn compiled_code_that_was_changed_is_made_anew() {
     fs::write(&path, bytes).unwrap();
     bench.restart(Ok(CHARM.to_vec()), Ok(()));
     let again = bench.charms().obtain(digest()).await.unwrap();
-    // Its component was not kept.
+    // The component was deleted.
     assert_eq!(bench.work(), (2, 2));
     assert_eq!(code(&again), b"native code");
-    // Whoever got it before has it as it was checked.
+    // The earlier holder still has the checked code.
     assert_eq!(code(&ready), b"native code");
 }
 
@@ -264,7 +264,7 @@ async fn a_charm_is_put_in_place_once_and_again_if_a_part_of_it_is_gone() {
     assert_eq!(bench.work(), (2, 2));
 }
 
-/// Each way to fail, and whether it is the charm's fault.
+/// Returns each kind of failure; true means that the charm is invalid.
 fn failing() -> [(Bench, bool); 5] {
     let refusal = ControllerError::Refused(Refusal::not_found("no such charm"));
     let unreachable = ControllerError::Away("nobody answers".to_owned());
@@ -294,7 +294,7 @@ async fn whoever_asks_for_a_charm_that_failed_is_told_why_and_it_is_tried_again_
         assert_eq!(told[0].contains("not tried again before"), charms_fault, "{told:?}");
         told.dedup();
         assert_eq!(told.len(), 1, "all are told the same");
-        // What may be mended at any time is tried again within seconds.
+        // An error that may end at any time is retried within seconds.
         advance(Duration::from_millis(120)).await;
         bench.charms().obtain(digest()).await.unwrap_err();
         assert_eq!(attempts(), if charms_fault { 1 } else { 2 });
@@ -302,7 +302,8 @@ async fn whoever_asks_for_a_charm_that_failed_is_told_why_and_it_is_tried_again_
     }
 }
 
-/// How often a charm is fetched that is asked for four times a second by each of many units, an hour long.
+/// Returns the number of fetches of a charm in an hour, with many units that request it four times a
+/// second.
 async fn fetched_in_an_hour(error: ControllerError) -> usize {
     let bench = Bench::new(Err(error), Ok(()));
     for _ in 0..4 * 3600 {
@@ -356,14 +357,14 @@ async fn a_charm_that_comes_back_with_its_controller_is_in_place_soon() {
 async fn a_hopeless_charm_is_compiled_less_and_less_often() {
     let bad = CompileError::Component("it is no component".to_owned());
     let bench = Bench::new(Ok(CHARM.to_vec()), Err(bad));
-    // Asked for each second, an hour long.
+    // One request a second for an hour.
     for _ in 0..3600 {
         bench.charms().obtain(digest()).await.unwrap_err();
         advance(Duration::from_secs(1)).await;
     }
-    // At the first moment, and after 15 s, 30 s, 1 min, ... 16 min.
+    // Attempts at the beginning, and after 15 s, 30 s, 1 min, ... 16 min.
     assert_eq!(bench.work(), (1, 8));
-    // A unit that wants another charm and then this one again gets a new attempt.
+    // A unit that changes to another charm and back gets a new attempt.
     bench.charms().forget_others(&[].into());
     bench.charms().obtain(digest()).await.unwrap_err();
     assert_eq!(bench.work(), (1, 9));

@@ -1,4 +1,4 @@
-//! The controller over HTTP/2: one connection for all that an agent asks.
+//! The controller over HTTP/2, with one connection for all calls of an agent.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use periapt_host_api::{
 
 use super::{Answers, Controller, ControllerError};
 
-/// A client, and the agent that it speaks for.
+/// A client with the agent's name.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpController {
     client: Client,
@@ -24,7 +24,7 @@ pub(crate) struct HttpController {
 }
 
 impl HttpController {
-    /// Speaks for one agent.
+    /// Creates the interface for one agent.
     pub(crate) fn new(client: Client, agent: AgentName) -> Self {
         Self { client, agent }
     }

@@ -1,4 +1,4 @@
-//! One runner, from its start to its end.
+//! The life of one runner, from start to end.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,17 +26,18 @@ use crate::{
     },
 };
 
-/// Lines of frames on their way to a runner. One that is this far behind gets its stream ended after the frame; it
-/// resumes, merged into one frame, when there is room.
+/// The most lines of frames on their way to a runner. The stream of a runner that is further behind ends after the
+/// current frame. It resumes when there is room, with the missed changes merged into one frame.
 const FRAMES: usize = 32;
 
-/// Messages on their way to a runner: frames, an answer to each call it may have open, grants and the last word.
+/// The most messages on their way to a runner: frames, an answer to each possible call, grants and the last
+/// message.
 const QUEUE: usize = FRAMES + CALLS_OUTSTANDING + 8;
 
-/// How long a runner may take to end after it was told to.
+/// The time for a runner to end on request.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// What wakes the keeper of a living runner.
+/// An event for the keeper of a living runner.
 enum Wake {
     Ended,
     Message(Result<Option<(ToKeeper, usize)>, LinkError>),
@@ -47,24 +48,24 @@ enum Wake {
     Silent,
 }
 
-/// A message, and its place among the frames.
+/// A message, with its permit if it is a line of a frame.
 type Queued = (ToRunner, Option<OwnedSemaphorePermit>);
 
-/// What is kept of one runner while it lives.
+/// The keeper's state of one living runner.
 struct Life {
     queue: mpsc::Sender<Queued>,
     grants: watch::Receiver<BTreeMap<UnitName, Grant>>,
-    /// Whether the runner has attached: what the runner before it had under way cannot land any more, so a
-    /// view from now on holds all that did.
+    /// True once the runner has attached. No commit of an earlier runner can succeed any more, so a view from now
+    /// on contains all of them.
     attached: bool,
-    /// Where the last frame that changed something went to.
+    /// The revision of the last frame with a change.
     changed_to: Option<Revision>,
     leaving: Option<String>,
-    /// The charms whose code the runner has mapped: the next who asks is given the same memory.
+    /// The charms that the runner has mapped. The next request for one gets the same memory.
     code: BTreeMap<Digest, ReadyCharm>,
 }
 
-/// Why a runner's life is over, before its process is gone.
+/// The reason for ending a runner, before its process has ended.
 enum Over {
     Ordered,
     Idle(Option<Timestamp>),
@@ -87,7 +88,7 @@ impl<C: Controller> ModelKeeper<C> {
         let (queue, queued) = mpsc::channel(QUEUE);
         let mut writer = JoinSet::new();
         writer.spawn(write(queued, outgoing));
-        // A new runner has nothing yet.
+        // A new runner has no view yet.
         self.watch.source_mut().forget();
         self.watch.close();
         let mut grants = self.leases.grants();
@@ -112,8 +113,8 @@ impl<C: Controller> ModelKeeper<C> {
         let mut room = Arc::clone(&frames).try_acquire_owned().ok();
         let mut heard_at = Instant::now();
         loop {
-            // In this order: what a runner makes happen waits for what it cannot, and its silence counts only when
-            // all that it said was heard, so that a keeper which was stopped for a while blames nobody.
+            // In this order, work that the runner causes comes after other work. The runner's silence counts only
+            // after all its messages are read, so a keeper that was paused blames no runner.
             let wake = tokio::select! {
                 biased;
                 () = self.ended.cancelled() => Wake::Ended,
@@ -127,7 +128,7 @@ impl<C: Controller> ModelKeeper<C> {
             match wake {
                 Wake::Ended => return Over::Ordered,
                 Wake::Silent => return Over::Kill("it hangs".to_owned()),
-                // It died with messages unread; all that it wrote itself was read.
+                // The runner died with unread messages. All its own messages are read.
                 Wake::Message(Err(LinkError::Socket(error)))
                     if error.kind() == std::io::ErrorKind::ConnectionReset =>
                 {
@@ -162,9 +163,10 @@ impl<C: Controller> ModelKeeper<C> {
                     let whole = line.is_last();
                     life.pass(*line, room.take());
                     room = Arc::clone(&frames).try_acquire_owned().ok();
-                    // Within a frame all that came of it would have to come again, and might never be whole.
+                    // The stream stays open within a frame: an interrupted frame would have to come again as a
+                    // whole.
                     if room.is_none() && whole {
-                        // The connection's window is for those who read.
+                        // Closing frees the connection's window for other streams.
                         self.watch.close();
                     }
                 }
@@ -181,7 +183,7 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    /// Takes note of what a runner says about its hooks.
+    /// Handles a runner's message about its hooks.
     fn told(&mut self, message: ToKeeper, life: &mut Life) {
         match message {
             ToKeeper::HookStarted { unit, operation } => {
@@ -210,7 +212,7 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    /// Notes what the keeper must know of an answer, and passes it on.
+    /// Records the effects of an answer on the keeper's state, and passes it on.
     fn settled(&mut self, call: Settled, life: &mut Life) {
         if let CallOutcome::Charm(ready) = &call.outcome {
             life.code.insert(ready.digest, ready.clone());
@@ -235,7 +237,7 @@ impl<C: Controller> ModelKeeper<C> {
         life.say(ToRunner::Answer { id: call.id, outcome: call.outcome });
     }
 
-    /// Whether a runner that has nothing to do knows all that it was sent.
+    /// Returns true if an idle runner has received all changes and has no hook in flight.
     fn may_rest(&self, life: &Life, position: WatchPosition) -> bool {
         let same_store = self.watch.source().position().is_some_and(|sent| sent.store == position.store);
         same_store
@@ -243,7 +245,7 @@ impl<C: Controller> ModelKeeper<C> {
             && self.suspects.in_flight() == 0
     }
 
-    /// Sees a runner off.
+    /// Waits for a runner's end, and kills it if needed.
     async fn finish(
         &mut self,
         over: Over,
@@ -283,19 +285,19 @@ impl<C: Controller> ModelKeeper<C> {
 }
 
 impl Life {
-    /// Sends a message that always has its place.
+    /// Queues a message that always has room.
     fn say(&self, message: ToRunner) {
         self.queue_up((message, None));
     }
 
-    /// Sends a line of a frame, which keeps its place until it is written.
+    /// Queues a line of a frame, which holds its permit until it is written.
     fn pass(&self, line: FrameLine, room: Option<OwnedSemaphorePermit>) {
         self.queue_up((ToRunner::Frame(Box::new(line)), room));
     }
 
     fn queue_up(&self, message: Queued) {
-        // Full: only grants can have no place of their own left, and the next round brings them again.
-        // Closed: the runner is gone, as its socket is about to say.
+        // The queue is full only for grants, and the next round repeats them. The queue is closed if the runner is
+        // gone, as its socket will report.
         if let Err(error) = self.queue.try_send(message) {
             tracing::debug!(%error, "a message to a runner was dropped");
         }

@@ -1,4 +1,4 @@
-//! Resources that come from a controller of the test's.
+//! Tests of resources from a fake controller.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ fn away<T>() -> Result<T, ControllerError> {
     Err(ControllerError::Away("the controller is away".to_owned()))
 }
 
-/// Has the content of some resources, by their digests.
+/// A controller with the contents of some resources, by their digests.
 #[derive(Clone, Default)]
 struct Contents {
     contents: BTreeMap<Digest, Result<&'static str, ControllerError>>,
@@ -77,7 +77,7 @@ impl Controller for Contents {
         file: &Path,
     ) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
-        // Others get their turn: whoever asks now must wait for this.
+        // Other tasks run now. A concurrent request must wait for this download.
         tokio::task::yield_now().await;
         let content = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?;
         fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
@@ -111,7 +111,7 @@ impl Bench {
         self.controller.fetched.load(Ordering::Relaxed)
     }
 
-    /// How many files there are in a directory of the agent's, and in those below it.
+    /// Returns the number of files below a directory of the agent.
     fn files(&self, name: &str) -> usize {
         fn count(path: &Path) -> usize {
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -149,7 +149,7 @@ async fn read(resources: &Resources<Contents>, content: &str) -> Result<String, 
     Ok(text)
 }
 
-/// A frame in which `app` has some content.
+/// Returns a frame in which `app` has some resources.
 fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
     let resource = |(number, content): (usize, &&str)| {
         let view = ResourceView { revision: 1, digest: digest(content), size: content.len() as u64 };
@@ -190,7 +190,7 @@ async fn content_is_fetched_once_whoever_asks_and_is_at_hand_when_the_controller
     assert_eq!((first.unwrap().as_str(), second.unwrap().as_str()), ("one", "one"));
     assert_eq!((bench.fetched(), bench.files("resources"), bench.files("incoming")), (1, 1, 0));
 
-    // Another keeper on the same directory, whose controller is away.
+    // Another keeper with the same directory, whose controller is away.
     bench.controller.contents.clear();
     let resources = bench.resources(1);
     resources.observe(&frame(None, &["one"]));
@@ -228,7 +228,7 @@ async fn content_goes_when_nobody_has_it_and_stays_for_who_reads_it() {
     let mut text = String::new();
     held.read_to_string(&mut text).unwrap();
     assert_eq!(text, "one", "a hook that has it open reads on");
-    // A hook whose snapshot is older gets it all the same, and nothing is kept for others.
+    // A hook with an older view still gets the resource, which is not kept.
     assert_eq!(read(&resources, "one").await.unwrap(), "one");
     assert_eq!((bench.files("resources"), bench.files("incoming")), (1, 0));
 

@@ -1,4 +1,4 @@
-//! When leadership is claimed.
+//! Tests of the times of leadership claims.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::fake::{OpenedWatch, PlayedRunner, Scene, frame, led_by, obliging, unit};
 
-/// For how long a unit is not claimed for again, whatever the frames tell.
+/// The least time between two claims for a unit.
 const ROUND: Duration = Duration::from_millis(100);
 
 async fn attached(scene: &mut Scene) -> (PlayedRunner, OpenedWatch) {
@@ -21,7 +21,7 @@ async fn attached(scene: &mut Scene) -> (PlayedRunner, OpenedWatch) {
     (runner, watch)
 }
 
-/// For whom the next claims are.
+/// Returns the units of the next claims.
 async fn claimed(scene: &mut Scene) -> Vec<String> {
     let claims = scene.claims().await;
     claims
@@ -87,7 +87,7 @@ async fn whom_somebody_else_leads_is_not_claimed_for_before_the_next_renewal() {
     let puts = vec![led_by("app", "app/9"), unit("app/0", Life::Alive)];
     watch.frames.send(Ok(frame(None, 1, puts))).await.unwrap();
     assert_eq!(claimed(&mut scene).await, ["app/0"]);
-    // A unit of another application is no reason to claim for this one again.
+    // A unit of another application causes no further claim for this one.
     let first = Instant::now();
     watch
         .frames

@@ -1,4 +1,4 @@
-//! A controller that does what the test says, and runners that the test plays.
+//! A fake controller, and runners that the test plays.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,7 +54,7 @@ mod tokio_stream_of_channel {
 
     use crate::keeper::controller::{Answers, ControllerError};
 
-    /// A stream of what is sent into a channel.
+    /// Returns a stream of the items of a channel.
     pub(super) fn stream_of<T: Send + 'static>(
         receiver: mpsc::Receiver<Result<T, ControllerError>>,
     ) -> Answers<T> {
@@ -63,17 +63,17 @@ mod tokio_stream_of_channel {
     }
 }
 
-/// A stream that the keeper opened, and from where.
+/// A stream that the keeper opened, with its position.
 pub(crate) struct OpenedWatch {
     pub(crate) position: Option<WatchPosition>,
     pub(crate) frames: mpsc::Sender<Result<FrameLine, ControllerError>>,
 }
 
-/// Answers commands as the test wants it.
+/// A function that answers commands.
 type Answerer =
     dyn Fn(&[RunnerCommand]) -> Result<Vec<Result<RunnerAnswer, Refusal>>, ControllerError> + Send + Sync;
 
-/// The controller's side of a test.
+/// The test's side of the fake controller.
 #[derive(Clone)]
 pub(crate) struct FakeController {
     watches: mpsc::UnboundedSender<OpenedWatch>,
@@ -83,7 +83,7 @@ pub(crate) struct FakeController {
     pub(crate) held: Arc<watch::Sender<bool>>,
 }
 
-/// Attaches, grants every claim, and takes all the rest.
+/// Attaches, grants every claim, and accepts all other commands.
 pub(crate) fn obliging(
     commands: &[RunnerCommand],
 ) -> Result<Vec<Result<RunnerAnswer, Refusal>>, ControllerError> {
@@ -100,7 +100,7 @@ pub(crate) fn obliging(
 }
 
 impl FakeController {
-    /// From now on calls are answered this way.
+    /// Sets the function that answers calls.
     pub(crate) fn answers(&self, answer: Arc<Answerer>) {
         *self.answer.lock().unwrap() = answer;
     }
@@ -211,7 +211,7 @@ impl Launch for Stage {
 }
 
 impl PlayedRunner {
-    /// What the keeper says next, grants left out.
+    /// Returns the keeper's next message, except grants.
     pub(crate) async fn hears(&mut self) -> ToRunner {
         loop {
             match self.incoming.next().await.unwrap().unwrap().0 {
@@ -246,7 +246,7 @@ impl PlayedRunner {
         id
     }
 
-    /// Starts and attaches, as every runner does first.
+    /// Starts and attaches like every runner.
     pub(crate) async fn attaches(&mut self) -> Start {
         let start = self.hears_start().await;
         self.calls(RunnerCommand::Attach).await;
@@ -255,7 +255,7 @@ impl PlayedRunner {
     }
 }
 
-/// One model's keeper, and what it can reach.
+/// One model's keeper and its surroundings.
 pub(crate) struct Scene {
     pub(crate) controller: FakeController,
     pub(crate) watches: mpsc::UnboundedReceiver<OpenedWatch>,
@@ -312,12 +312,12 @@ impl Scene {
         }
     }
 
-    /// The next runner that is started.
+    /// Waits for the next runner.
     pub(crate) async fn runner(&mut self) -> PlayedRunner {
         self.runners.recv().await.unwrap()
     }
 
-    /// Whether a runner was started that nobody has asked for yet.
+    /// Returns true if the keeper has started another runner.
     pub(crate) fn has_started_another(&mut self) -> bool {
         !self.runners.is_empty()
     }
@@ -326,7 +326,7 @@ impl Scene {
         self.watches.recv().await.unwrap()
     }
 
-    /// The next call to the controller that holds something else than claims.
+    /// Returns the next call to the controller that contains other commands than claims.
     pub(crate) async fn call(&mut self) -> Vec<RunnerCommand> {
         loop {
             let commands = self.calls.recv().await.unwrap();
@@ -336,7 +336,7 @@ impl Scene {
         }
     }
 
-    /// The next call to the controller that claims leadership.
+    /// Returns the next call to the controller that contains claims.
     pub(crate) async fn claims(&mut self) -> Vec<RunnerCommand> {
         loop {
             let commands = self.calls.recv().await.unwrap();
@@ -347,7 +347,7 @@ impl Scene {
     }
 }
 
-/// A unit that has done nothing yet.
+/// Returns a unit that has run no hook.
 pub(crate) fn unit(name: &str, life: Life) -> ViewEntity {
     let name: UnitName = name.parse().unwrap();
     let since = Timestamp::UNIX_EPOCH;
@@ -365,7 +365,7 @@ pub(crate) fn unit(name: &str, life: Life) -> ViewEntity {
     })
 }
 
-/// An application that this unit leads.
+/// Returns an application that this unit leads.
 pub(crate) fn led_by(application: &str, unit: &str) -> ViewEntity {
     ViewEntity::Application(ApplicationView {
         name: application.parse().unwrap(),

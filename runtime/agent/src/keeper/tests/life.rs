@@ -1,4 +1,4 @@
-//! A living runner: what it is told, and what is forwarded for it.
+//! Tests of a living runner: its messages from the keeper, and its calls to the controller.
 
 use std::sync::{
     Arc,
@@ -30,7 +30,7 @@ fn early(unit: &str, number: u64) -> RunnerCommand {
     }
 }
 
-/// A unit that is larger than what the socket takes by itself.
+/// Returns a unit that is larger than the socket's buffer.
 fn large(name: &str) -> ViewEntity {
     let mut entity = unit(name, Life::Alive);
     if let ViewEntity::Unit(unit) = &mut entity {
@@ -87,7 +87,7 @@ async fn calls_that_wait_for_others_are_gathered_into_one() {
     for _ in 0..4 {
         assert_eq!(scene.call().await.len(), 1);
     }
-    // A frame that arrives after them shows that the keeper has read them all.
+    // The frame arrives after the calls, so the keeper has read them all.
     let watch = scene.watch().await;
     watch.frames.send(Ok(frame(None, 5, Vec::new()))).await.unwrap();
     runner.hears_frame().await;
@@ -180,7 +180,7 @@ async fn a_frame_of_more_lines_than_may_wait_comes_whole() {
             }
         })
     };
-    // Until no more may wait for the runner.
+    // Wait until the runner's queue is full.
     while sent.load(Ordering::Relaxed) <= 32 && !sender.is_finished() {
         yield_now().await;
     }
@@ -192,7 +192,7 @@ async fn a_frame_of_more_lines_than_may_wait_comes_whole() {
                 number += 1;
                 assert_eq!(heard.line.map(|line| line.number), Some(number));
             }
-            // After its last line the stream may be ended.
+            // The stream may end after its last line.
             again = scene.watch() => {
                 let position = again.position.map(|position| position.revision);
                 assert_eq!(position, Some(Revision(5)), "the frame was broken off");
@@ -293,7 +293,7 @@ async fn a_runner_that_asks_too_much_or_makes_no_sense_is_killed() {
     runner.killed.cancelled().await;
 }
 
-/// The socket of a played runner, which then speaks no more by itself.
+/// Returns the socket of a played runner, which then sends nothing by itself.
 async fn runner_socket(runner: &mut super::fake::PlayedRunner) -> tokio::net::UnixStream {
     let (spare, _) = tokio::net::UnixStream::pair().unwrap();
     let (incoming, outgoing) = split_spare(spare);

@@ -1,4 +1,4 @@
-//! Runners that have nothing to do.
+//! Tests of idle runners.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn an_idle_runner_exits_and_the_next_change_starts_another() {
     runner.says(idle(5, None)).await;
     assert_eq!(runner.hears().await, ToRunner::Exit);
     drop(runner);
-    // Heartbeats start nothing: the second is taken only when the first was dealt with.
+    // Heartbeats start no runner. The keeper takes the second one only after the first.
     for revision in 5..9 {
         watch.frames.send(Ok(frame(Some(revision), revision + 1, Vec::new()))).await.unwrap();
     }
@@ -48,7 +48,7 @@ async fn a_runner_that_was_sent_more_than_it_knows_does_not_exit() {
     watch.frames.send(Ok(frame(Some(5), 6, vec![unit("app/1", Life::Alive)]))).await.unwrap();
     runner.hears_frame().await;
     runner.says(idle(5, None)).await;
-    // Answered in order: were the offer taken, Exit would come before the frame.
+    // The keeper answers in order: if it accepted the offer, Exit would come before the frame.
     watch.frames.send(Ok(frame(Some(6), 7, vec![unit("app/2", Life::Alive)]))).await.unwrap();
     assert_eq!(runner.hears_frame().await.to, Revision(7));
     runner.says(idle(7, None)).await;

@@ -1,4 +1,4 @@
-//! Runners that die.
+//! Tests of runners that die.
 
 use periapt_host_api::{
     Incarnation, OperationId, Timestamp, UnitName,
@@ -104,7 +104,7 @@ async fn what_left_the_hooks_of_a_dead_runner_is_sent_in_its_name() {
     runner.says(ToKeeper::Noted { unit: name("app/0"), items: vec![line(1), line(2)] }).await;
     runner.calls(early(vec![line(1)])).await;
     assert_eq!(scene.call().await, [early(vec![line(1)])]);
-    // Its answer is noted before what the runner says next.
+    // The keeper records the answer before it reads the runner's next message.
     runner.hears().await;
     runner.says(ToKeeper::Noted { unit: name("app/0"), items: vec![line(3)] }).await;
     drop(runner);

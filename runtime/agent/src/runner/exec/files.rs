@@ -1,5 +1,5 @@
-//! The files of a script: those that a hook of its unit would find. They are looked for when the script asks for the
-//! first one, so that a unit whose charm cannot be had runs scripts that need none.
+//! The files of a script, which are those of a hook. The runner prepares them at the script's first file operation,
+//! so scripts without files run even if the unit's charm is not available.
 
 use std::fs::File;
 
@@ -11,7 +11,7 @@ use periapt_uniter::HookRun;
 
 use super::super::{World, hook::NotBegun};
 
-/// The files, once they are needed.
+/// The files, once prepared.
 pub(super) struct ExecFiles<'a> {
     world: &'a World,
     view: &'a View,
@@ -45,7 +45,7 @@ impl<'a> ExecFiles<'a> {
         Ok(self.found.insert(files))
     }
 
-    /// Does what the script asks for.
+    /// Carries out a file operation of the script.
     pub(super) async fn answer(&mut self, call: FileCall) -> Result<FileAnswer, FileError> {
         let unit = self.run.unit.clone();
         let files = self.files().await.map_err(|error| {
@@ -75,12 +75,12 @@ impl<'a> ExecFiles<'a> {
         }
     }
 
-    /// Does what a hook tool asks for.
+    /// Carries out a hook tool's request.
     pub(super) async fn tool(&mut self, request: &FileRequest) -> Result<Vec<u8>, FileError> {
         self.files().await.map_err(|_| FileError::NoFiles)?.answer(request)
     }
 
-    /// Puts the content of a resource where a hook finds it.
+    /// Adds the content of a resource at its usual path.
     pub(super) async fn show_resource(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Charms that the host does not get.
+//! Tests of charms that the host cannot get.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use super::stage::{Did, Stage, add_unit_beside, charm, hooks, is_idle};
 
 const UNIT: &str = "app/0";
 
-/// The charm that the application wants.
+/// Returns the digest of the application's charm.
 fn wanted(stage: &Stage) -> Digest {
     stage.lab.state().unwrap().application(&"app".parse().unwrap()).unwrap().charm.digest
 }
 
-/// What the unit said of its agent with a status.
+/// Returns the messages of the unit's agent statuses of a kind.
 fn told(did: &[Did], of: AgentStatus) -> Vec<String> {
     let items = did.iter().flat_map(|did| match did {
         Did::Early(_, items) => items.as_slice(),
@@ -121,7 +121,7 @@ async fn a_unit_whose_charm_was_here_before_says_so_when_its_next_hook_is_due() 
     assert_eq!(stage.commits().len(), 1, "config-changed");
 }
 
-/// A unit that has settled, as another runner left it, on a host that has lost its charm and does not get it again.
+/// Creates a settled unit of an earlier runner, on a host that has lost its charm and cannot get it again.
 async fn settled_without_charm() -> Stage {
     let mut rehearsal = Stage::new(&[UNIT]).await;
     rehearsal.until(|did| is_idle(did, UNIT)).await;
@@ -144,13 +144,13 @@ async fn a_script_runs_although_the_charm_does_not_arrive() {
     assert_eq!((end.outcome, end.results.stdout.as_str()), (TaskOutcome::Completed, "active\n"));
 }
 
-/// The unit whose hook fails, on the machine of the other one: the port that its charm opens is taken.
+/// A unit whose hook fails, because another unit on its machine has opened the same port.
 const SECOND: &str = "app/2";
 
-/// When a hook that failed once is due again, and update-status is not.
+/// A time at which a failed hook is due again, and update-status is not.
 const RETRIED: Duration = Duration::from_secs(60);
 
-/// A unit whose hook failed, of which a runner that is gone said that its charm is away.
+/// Creates a unit with a failed hook. An earlier runner has reported that its charm is not available.
 async fn failed_and_hidden(retries: bool) -> Stage {
     let mut first = Stage::new(&[UNIT]).await;
     first.until(|did| is_idle(did, UNIT)).await;

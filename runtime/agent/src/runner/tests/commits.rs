@@ -1,4 +1,4 @@
-//! What a runner commits, and what it makes of the answers.
+//! Tests of a runner's commits and of its reactions to the answers.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn a_new_unit_starts_up_commit_by_commit_and_says_that_it_is_idle() {
 #[tokio::test]
 async fn a_view_in_many_lines_is_used_once_all_have_come() {
     let mut stage = Stage::new(&["app/0", "app/1"]).await;
-    // Each entry is a line.
+    // Each entry is a line of its own.
     stage.line_bytes = 0;
     stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
     assert_eq!(names(&stage).len(), 2 * START_UP.len());
@@ -85,7 +85,7 @@ async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
     let mut stage = Stage::new(&["app/0"]).await;
     stage.until(|did| matches!(did.last(), Some(Did::Ended(..)))).await;
     let seq = stage.commits().last().unwrap().record.seq;
-    // The unit has moved on, and the runner does not know it.
+    // The unit has advanced, and the runner does not know it.
     for _ in 0..5 {
         stage.meddle("app/0", |_| {});
     }
@@ -95,7 +95,7 @@ async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
     stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq != seq)).await;
     let anew = stage.commits().last().copied().unwrap().clone();
     assert_eq!(anew.seq, seq + 5);
-    // What left the hook early happened, whatever became of the commit: no number is missing.
+    // Early effects have happened, whatever the commit's outcome: no number is missing.
     assert!(anew.early.len() >= dropped);
     stage.until(|did| is_idle(did, "app/0")).await;
 }
@@ -104,7 +104,7 @@ async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
 async fn a_runner_whose_commits_stay_stale_leaves() {
     let mut stage = Stage::new(&["app/0"]).await;
     stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
-    // Another runner took its place.
+    // Another runner attached in its place.
     stage.lab.call("host", RunnerCommand::Attach).unwrap();
     stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
     assert!(matches!(stage.runner.await.unwrap(), Err(RunnerError::Revoked)));
@@ -116,9 +116,9 @@ async fn b05_a_charm_that_is_replaced_on_its_way_in_is_dropped_until_the_mirror_
     stage.until(|did| is_idle(did, "app/0")).await;
     let before = stage.commits().len();
     stage.change(|lab| lab.refresh("app", &charm(2))).await;
-    // The runner does not hear of the next one.
+    // The runner does not learn of the next refresh.
     stage.lab.refresh("app", &charm(3)).unwrap();
-    // However late the news is: the runner stays, and asks for nothing else meanwhile.
+    // The runner stays and starts nothing else, however late the news comes.
     stage.serve_for(Duration::from_secs(120)).await;
     assert_eq!(stage.commits().len(), before + 1);
     let dropped = stage.commits().last().copied().unwrap().clone();
@@ -137,7 +137,7 @@ async fn a_refused_commit_is_a_hook_failure_without_effects() {
     let mut stage = Stage::new(&["app/0"]).await;
     let begun = |did: &[Did]| did.iter().filter(|did| matches!(did, Did::Started(..))).count();
     stage.until(|did| begun(did) == 3).await;
-    // While config-changed runs, another unit on the machine opens the port, of which the runner has not heard.
+    // While config-changed runs, another unit on the machine opens the port, and the runner does not know it.
     let second = add_unit_beside(&mut stage.lab, "app/0").unwrap().to_string();
     let taken = PortRequest { range: "7777/tcp".parse().unwrap(), endpoint: None };
     let open = |commit: &mut UnitCommit| commit.effects.ports.open = [taken].into();
@@ -176,7 +176,7 @@ async fn a_last_commit_whose_answer_was_lost_is_not_sent_on_and_on_until_the_fra
     let mut stage = Stage::new(&["app/0", "app/1"]).await;
     stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
     let last = |stage: &Stage| stage.commits().iter().filter(|commit| commit.transitions.terminate).count();
-    // The stop and remove hooks.
+    // The verdicts are for the stop and remove hooks.
     stage.verdicts = [Verdict::Take, Verdict::Take, Verdict::Lose].into();
     stage.change(|lab| lab.remove_unit("app/1")).await;
     stage
@@ -185,7 +185,7 @@ async fn a_last_commit_whose_answer_was_lost_is_not_sent_on_and_on_until_the_fra
             did.iter().filter(last).count() == 2
         })
         .await;
-    // The unit is gone, so that the controller refuses its commits.
+    // The unit is gone, so the controller refuses its commits.
     assert!(stage.lab.unit("app/1").is_err());
     stage.serve_for(Duration::from_secs(10)).await;
     assert_eq!(last(&stage), 2, "once, and once again");

@@ -1,4 +1,4 @@
-//! What a frame costs a runner with many units at rest, counted.
+//! Tests of the work of a runner with many idle units at each frame.
 
 use std::sync::Arc;
 
@@ -28,15 +28,15 @@ const STORE: StoreId = StoreId(Uuid::from_u128(9));
 
 const MANY: u32 = 10_000;
 
-/// The units of another application.
+/// The number of units of the other application.
 const FEW: u32 = 10;
 
 const RELATED: &str = "name: app\nsummary: many\ndescription: many\nrequires:\n  db: {interface: sql}\n";
 const PROVIDER: &str = "name: b\nsummary: one\ndescription: one\nprovides:\n  db: {interface: sql}\n";
 const LONELY: &str = "name: c\nsummary: few\ndescription: few\n";
 
-/// Units of two applications, all started and at rest, as a controller shows them to their runner. One of them leads, and
-/// those of the first are related to `b/0`, which lives elsewhere. And the time there.
+/// Returns the view of two applications with started, idle units, and the time in it. Each application has a leader.
+/// The units of the first are related to `b/0` on another agent.
 fn crowd() -> (View, Timestamp) {
     let mut lab = Lab::new(1).unwrap();
     lab.add_agent("elsewhere").unwrap();
@@ -64,7 +64,7 @@ fn crowd() -> (View, Timestamp) {
     (view, lab.now())
 }
 
-/// A runner that nobody drives but the test.
+/// A runner that only the test drives.
 struct Runner {
     units: Arc<Units>,
     view: View,
@@ -79,7 +79,7 @@ impl Runner {
         let (link, _writer) = Link::new(outgoing);
         let (keeper, _): (_, Outgoing<ToRunner>) = split(theirs, FROM_RUNNER_LIMIT, FROM_KEEPER_LIMIT);
         let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
-        // None of their timers has come.
+        // None of the units' timers is due.
         let timeline = Timeline::new(now, BootTime::now().0);
         let start = Start { timeline, ..start(Vec::new(), 60_000) };
         let world = World {
@@ -100,7 +100,7 @@ impl Runner {
         Self { units, view: View::default(), _keeper: keeper }
     }
 
-    /// Applies what changed in the view, and answers how many executors that woke.
+    /// Applies a change of the view. Returns the number of executors that it woke.
     async fn shows(&mut self, change: impl FnOnce(&mut View)) -> u64 {
         let mut newer = self.view.clone();
         change(&mut newer);

@@ -1,10 +1,10 @@
-//! What becomes of the code of charms that have nothing to do.
+//! Tests of the code of idle charms.
 
 use std::time::Duration;
 
 use super::stage::{Code, Did, Stage, is_idle};
 
-/// More than a charm stays ready after its last hook, and less than a runner without anything to do goes on.
+/// A time after which an idle charm is released, and an idle runner has not ended.
 const A_WHILE: Duration = Duration::from_secs(40);
 
 fn hooks(did: &[Did]) -> usize {
@@ -34,7 +34,7 @@ async fn a_charm_whose_hooks_follow_each_other_stays_ready() {
         let before = hooks(&stage.did);
         stage.configure("app").await;
         stage.until(|did| hooks(did) > before).await;
-        // The runner says something every five seconds: this ends with the second time.
+        // The runner sends something every five seconds, so this ends at its second message.
         stage.serve_for(Duration::from_secs(9)).await;
     }
     assert_eq!(stage.code, []);

@@ -1,4 +1,4 @@
-//! What a runner may have open with its keeper, and what is too large for it.
+//! Tests of the limits of a runner's link: calls in flight, and sizes of messages.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
     runner::link::Link,
 };
 
-/// A link, and the keeper's end of it.
+/// Returns a link and the keeper's end of it.
 fn linked() -> (Link, Incoming<ToKeeper>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (_, outgoing): (Incoming<ToRunner>, Outgoing<ToKeeper>) =

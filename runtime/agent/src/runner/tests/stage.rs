@@ -1,5 +1,5 @@
-//! A keeper with a controller's own model behind it: the runner's calls are evaluated there, and it is sent the frames of
-//! its view. The test is the operator.
+//! A keeper with a real model of a controller: the stage evaluates the runner's calls in the model, and sends the
+//! frames of its view. The test is the operator.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -38,18 +38,18 @@ use crate::{
     runner::{RunnerError, serve},
 };
 
-/// A charm in C of contract 0.1.0, which the sandbox keeps for ever.
+/// A charm in C of contract 0.1.0, which the sandbox supports for ever.
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
 
-/// The keeper's alone.
+/// The keeper's key.
 const KEY: [u8; 32] = [4; 32];
 
-/// How long a test waits for its runner, by a clock that may be paused.
+/// The timeout of a test's waits, on a clock that may be paused.
 const PATIENCE: Duration = Duration::from_secs(200);
 
 const STORE: StoreId = StoreId(Uuid::from_u128(9));
 
-/// The agent whose runner is tested, and another one, whose units lead.
+/// The agent of the tested runner, and another agent, whose units lead.
 const HOST: &str = "host";
 const ELSEWHERE: &str = "elsewhere";
 
@@ -57,7 +57,7 @@ const ELSEWHERE: &str = "elsewhere";
 struct OnDisk {
     directory: tempfile::TempDir,
     component: Digest,
-    /// Its `charmcraft.yaml`.
+    /// The content of `charmcraft.yaml`.
     charmcraft: String,
     artefact: SealedArtifact,
 }
@@ -76,20 +76,20 @@ static CHARM_ON_DISK: LazyLock<OnDisk> = LazyLock::new(|| {
     OnDisk { directory, component: id.component, charmcraft, artefact }
 });
 
-/// What becomes of a commit on its way.
+/// The fate of a commit.
 #[derive(Debug, Clone)]
 pub(crate) enum Verdict {
-    /// The controller answers it.
+    /// The controller answers the commit.
     Take,
-    /// It does not get there.
+    /// The commit does not arrive.
     Away,
-    /// It gets there, and the answer is lost.
+    /// The commit arrives, and its answer is lost.
     Lose,
-    /// It gets there when it is let through.
+    /// The commit arrives when the test releases it.
     Hold,
 }
 
-/// What a runner did, in order.
+/// The actions of a runner, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Did {
     Started(UnitName, u64),
@@ -100,14 +100,14 @@ pub(crate) enum Did {
     Left(String),
 }
 
-/// What a runner did with a charm.
+/// A runner's use of a charm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
     Asked(Digest),
     Released(Digest),
 }
 
-/// The keeper's side.
+/// The keeper's side of the tests.
 pub(crate) struct Stage {
     incoming: Incoming<ToKeeper>,
     outgoing: Outgoing<ToRunner>,
@@ -115,21 +115,21 @@ pub(crate) struct Stage {
     /// A signal for the runner.
     pub(crate) terminate: CancellationToken,
     pub(crate) lab: Lab,
-    /// What the runner knows of the model.
+    /// The view as the runner knows it.
     sent: View,
-    /// How much of a frame is sent in one line.
+    /// The size of a frame's line, in bytes.
     pub(crate) line_bytes: usize,
-    /// Charms that the keeper does not have, and why. It has one charm, whatever digest it is asked for.
+    /// The charms that the keeper does not have, with the reasons. Under any other digest it has the one charm.
     pub(crate) away: BTreeMap<Digest, String>,
-    /// For the commits to come; when there are none left, each is taken.
+    /// The verdicts of the next commits. Later commits are answered.
     pub(crate) verdicts: VecDeque<Verdict>,
     pub(crate) did: Vec<Did>,
-    /// Of charms that the keeper has.
+    /// The runner's uses of charms that the keeper has.
     pub(crate) code: Vec<Code>,
     held: Vec<(CallId, RunnerCommand)>,
 }
 
-/// How a runner is started in these tests, before suspects.
+/// Returns the first message to a runner in these tests.
 pub(super) fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
     Start {
         agent: "host".parse().unwrap(),
@@ -146,12 +146,12 @@ pub(super) fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
 }
 
 impl Stage {
-    /// Starts a runner for new units, in whose applications units of another agent lead.
+    /// Starts a runner for new units. A unit of another agent leads each application.
     pub(crate) async fn new(units: &[&str]) -> Self {
         Self::started(model_with(units), start(Vec::new(), 60_000)).await
     }
 
-    /// One hook runs at a time.
+    /// Starts a runner that runs one hook at a time.
     pub(crate) async fn with_one_place(units: &[&str]) -> Self {
         Self::started(model_with(units), Start { hooks: 1, ..start(Vec::new(), 600_000) }).await
     }
@@ -160,18 +160,18 @@ impl Stage {
         Self::started(model_with(units), start(suspects, 60_000)).await
     }
 
-    /// Another runner for the same units, after this one went.
+    /// Starts another runner for the same units, after this one has ended.
     pub(crate) async fn again(self) -> Self {
         self.again_with(Vec::new()).await
     }
 
-    /// The same, some time after this one went.
+    /// Starts another runner, with later timers.
     pub(crate) async fn again_after(self, time: Duration) -> Self {
         let timeline = Timeline::new(Timestamp::now() + time, BootTime::now().0);
         self.replaced(Start { timeline, ..start(Vec::new(), 60_000) }).await
     }
 
-    /// The same, with suspects.
+    /// Starts another runner, with suspects.
     pub(crate) async fn again_with(self, suspects: Vec<Suspect>) -> Self {
         self.replaced(start(suspects, 60_000)).await
     }
@@ -205,11 +205,11 @@ impl Stage {
         }
     }
 
-    /// Serves the runner until what it did is as wanted.
+    /// Serves the runner until its actions satisfy `wanted`.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&[Did]) -> bool) {
         let since = Instant::now();
         while !wanted(&self.did) {
-            // It says that it lives every few seconds, so this is looked at however little else it says.
+            // The runner sends a heartbeat every few seconds, so this check runs often enough.
             let over = self.did.len() > 500 || since.elapsed() > PATIENCE;
             assert!(!over, "the runner never comes to that: {:#?}", self.did.last());
             let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
@@ -217,17 +217,17 @@ impl Stage {
         }
     }
 
-    /// Serves the runner for some time, by a clock that may be paused.
+    /// Serves the runner for some time, on a clock that may be paused.
     pub(crate) async fn serve_for(&mut self, time: Duration) {
         let since = Instant::now();
-        // It says that it lives every few seconds.
+        // The runner sends a heartbeat every few seconds.
         while since.elapsed() < time {
             let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
             self.serve(message).await;
         }
     }
 
-    /// Sends what has changed in the view, after the controller did what it has to do about it.
+    /// Runs the controller's due work, and sends the changes of the view.
     pub(crate) async fn publish(&mut self) {
         self.lab.work().unwrap();
         let view = self.lab.mirror(HOST).unwrap();
@@ -241,7 +241,7 @@ impl Stage {
         }
     }
 
-    /// An operator changes something, and the runner hears of it.
+    /// Makes a change as an operator, and sends it to the runner.
     pub(crate) async fn change<T>(&mut self, change: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> T {
         let done = change(&mut self.lab).unwrap();
         self.publish().await;
@@ -255,7 +255,7 @@ impl Stage {
         self.change(|lab| lab.configure(application, &[("trust", &trust)])).await;
     }
 
-    /// An operator runs a script on a unit.
+    /// Runs a script on a unit as an operator.
     pub(crate) async fn run_script(&mut self, unit: &str, script: &str) {
         let command = ExecCommand::Script(script.to_owned());
         let receivers: Vec<ActionReceiver> = vec![unit.parse().unwrap()];
@@ -268,7 +268,7 @@ impl Stage {
         self.change(|lab| lab.command(&script)).await;
     }
 
-    /// A unit, as the controller shows it to its agent.
+    /// Returns a unit as the controller shows it to its agent.
     pub(crate) fn unit(&self, name: &str) -> UnitView {
         let view = self.lab.mirror(HOST).unwrap();
         view.units.get(&name.parse::<UnitName>().unwrap()).unwrap().clone()
@@ -278,13 +278,13 @@ impl Stage {
         self.outgoing.send(&message).await.unwrap();
     }
 
-    /// Goes away, and waits for the runner's end.
+    /// Closes the link, and waits for the runner's end.
     pub(crate) async fn hang_up(self) -> Result<(), RunnerError> {
         drop((self.incoming, self.outgoing));
         self.runner.await.unwrap()
     }
 
-    /// All commits that the runner sent.
+    /// Returns all commits that the runner sent.
     pub(crate) fn commits(&self) -> Vec<&UnitCommit> {
         self.did
             .iter()
@@ -295,7 +295,7 @@ impl Stage {
             .collect()
     }
 
-    /// Commits a step of a unit behind the runner's back, as another runner would.
+    /// Commits a step of a unit without the runner's knowledge, like another runner.
     pub(crate) fn meddle(&mut self, unit: &str, change: impl FnOnce(&mut UnitRecord)) {
         self.lab.by_hand(unit).unwrap().commit(|commit| change(&mut commit.record)).unwrap();
     }
@@ -361,7 +361,7 @@ impl Stage {
             RunnerCommand::Claim(_) | RunnerCommand::Storage { .. } => false,
         };
         let outcome = self.evaluate(command);
-        // Whoever is refused hears of the reason by the stream, which a test may keep back.
+        // A refused runner learns of the cause by the stream, which a test may delay.
         let news = news && !matches!(outcome, CallOutcome::Refused(_));
         self.answer(id, outcome).await;
         if news {
@@ -369,7 +369,7 @@ impl Stage {
         }
     }
 
-    /// Lets the commits through that were held.
+    /// Releases the held commits.
     pub(crate) async fn let_through(&mut self) {
         for (id, command) in std::mem::take(&mut self.held) {
             let outcome = self.evaluate(command);
@@ -378,7 +378,7 @@ impl Stage {
         self.publish().await;
     }
 
-    /// What the controller answers.
+    /// Returns the controller's answer to a command.
     fn evaluate(&mut self, command: RunnerCommand) -> CallOutcome {
         match self.lab.call(HOST, command) {
             Ok(answer) => {
@@ -395,7 +395,7 @@ impl Stage {
     }
 }
 
-/// The hooks of some commits, with how they ended.
+/// Returns the hooks of some commits with their outcomes.
 pub(crate) fn hooks(commits: &[&UnitCommit]) -> Vec<(String, HookOutcome)> {
     commits
         .iter()
@@ -404,7 +404,7 @@ pub(crate) fn hooks(commits: &[&UnitCommit]) -> Vec<(String, HookOutcome)> {
         .collect()
 }
 
-/// Whether the last thing that a unit said is that it is idle.
+/// Returns true if the unit's last status is idle.
 pub(crate) fn is_idle(did: &[Did], name: &str) -> bool {
     let name: UnitName = name.parse().unwrap();
     did.iter().rev().find_map(|did| match did {
@@ -418,15 +418,15 @@ pub(crate) fn is_idle(did: &[Did], name: &str) -> bool {
     }) == Some(true)
 }
 
-/// A version of the charm.
+/// Returns a version of the charm.
 pub(crate) fn charm(version: u64) -> LabCharm {
     LabCharm::new(&format!("{}\n# {version}\n", CHARM_ON_DISK.charmcraft)).unwrap()
 }
 
-/// A model in which these units are new, each on a machine of its own.
+/// Creates a model with these new units, each on its own machine.
 fn model_with(units: &[&str]) -> Lab {
     let mut lab = Lab::new(1).unwrap();
-    // The runner's keeper claims nothing.
+    // The runner's keeper claims no leadership.
     lab.set_claims(HOST, Claims::Unsent).unwrap();
     lab.add_agent(ELSEWHERE).unwrap();
     let application_of = |unit: &&str| unit.split_once('/').unwrap().0.to_owned();
@@ -441,14 +441,14 @@ fn model_with(units: &[&str]) -> Lab {
     lab
 }
 
-/// Deploys an application with units on the runner's agent. Another agent's unit leads it.
+/// Deploys an application with units on the runner's agent, led by a unit of another agent.
 pub(crate) fn deploy(lab: &mut Lab, application: &str, charm: &LabCharm, units: u32) -> Result<(), LabError> {
     lab.deploy_to(application, charm, units, HOST)?;
     add_unit(lab, application, Placement::Agent(ELSEWHERE.parse()?))?;
     lab.tend()
 }
 
-/// Adds a unit somewhere.
+/// Adds a unit with a placement.
 fn add_unit(lab: &mut Lab, application: &str, placement: Placement) -> Result<UnitName, LabError> {
     let application: ApplicationName = application.parse()?;
     let placement = vec![placement];
@@ -459,7 +459,7 @@ fn add_unit(lab: &mut Lab, application: &str, placement: Placement) -> Result<Un
     }
 }
 
-/// Adds a unit of the same application on the machine of a unit.
+/// Adds a unit of the same application on the machine of another unit.
 pub(crate) fn add_unit_beside(lab: &mut Lab, unit: &str) -> Result<UnitName, LabError> {
     let found = lab.unit(unit)?;
     let (application, machine) = (found.name.application().to_string(), found.machine.unwrap());

@@ -1,4 +1,4 @@
-//! Hooks that may have killed a runner.
+//! Tests of hooks that may have killed a runner.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use periapt_host_api::{OperationId, journal::HookOutcome};
 use super::stage::{Did, Stage, Verdict, charm, deploy, hooks, is_idle};
 use crate::protocol::Suspect;
 
-/// The operation of a new unit's first hook: its deployment is the one commit before it.
+/// The operation of a new unit's first hook. The only earlier commit is its deployment.
 const INSTALL: u64 = 1;
 
-/// The unit whose hook is suspected, and a new one with another charm.
+/// The unit with the suspected hook, and a new unit with another charm.
 const SUSPECTED: &str = "app/0";
 const OTHER: &str = "b/0";
 
@@ -18,7 +18,7 @@ fn suspect(deaths: u32) -> Suspect {
     Suspect { unit: SUSPECTED.parse().unwrap(), operation: OperationId(INSTALL), deaths }
 }
 
-/// A runner of two units, of which the first is about to install, as a runner left it that died under that hook.
+/// Starts a runner of two units after a runner that died in the install hook of the first.
 async fn stage(deaths: u32) -> Stage {
     let mut rehearsal = Stage::new(&[SUSPECTED]).await;
     rehearsal.until(|did| matches!(did.last(), Some(Did::Started(..)))).await;
@@ -81,7 +81,7 @@ async fn a_suspect_whose_charm_does_not_arrive_holds_nobody_up_and_runs_alone_wh
     stage.away.insert(charm(1).digest(), "it is damaged".to_owned());
     stage.until(|did| is_idle(did, OTHER)).await;
     assert!(!cleared(&stage), "it stays a suspect");
-    // A hook of the other unit runs while the charm arrives.
+    // A hook of the other unit is running when the charm arrives.
     stage.serve_for(Duration::from_secs(11)).await;
     let before = stage.commits().len();
     stage.verdicts.push_back(Verdict::Hold);

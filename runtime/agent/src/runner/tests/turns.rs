@@ -1,10 +1,10 @@
-//! Who runs next when there is one place.
+//! Tests of the order of hooks when only one may run at a time.
 
 use std::time::Duration;
 
 use super::stage::{Did, Stage, Verdict, is_idle};
 
-/// Long enough for all that a runner does without anything from outside.
+/// Long enough for all work of a runner without outside events.
 const A_WHILE: Duration = Duration::from_secs(11);
 
 fn started(did: &[Did], name: &str) -> usize {
@@ -16,13 +16,13 @@ async fn an_action_that_waits_keeps_its_place_whatever_changes() {
     const UNITS: [&str; 3] = ["app/0", "b/0", "c/0"];
     let mut stage = Stage::with_one_place(&UNITS).await;
     stage.until(|did| UNITS.iter().all(|unit| is_idle(did, unit))).await;
-    // The one place is held by a hook of b/0.
+    // A hook of b/0 occupies the only place.
     stage.serve_for(A_WHILE).await;
     let before = started(&stage.did, "b/0");
     stage.verdicts.push_back(Verdict::Hold);
     stage.configure("b").await;
     stage.until(|did| started(did, "b/0") > before && matches!(did.last(), Some(Did::Committed(_)))).await;
-    // An action comes, then a hook, then some news that concern neither.
+    // An action becomes due, then a hook, then come changes that concern neither.
     stage.run_script("app/0", "status-get").await;
     stage.serve_for(A_WHILE).await;
     stage.configure("c").await;

@@ -1,4 +1,5 @@
-//! Tells the keeper of hooks that run, in order and without loss: what runs when the runner dies is suspected.
+//! Announcements of hooks to the keeper, in order and without loss: hooks in flight are suspects when the runner
+//! dies.
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -6,8 +7,8 @@ use crate::{protocol::ToKeeper, runner::link::Link};
 
 type Announcement = (ToKeeper, Option<oneshot::Sender<()>>);
 
-/// What is to be told. A unit's next hook does not begin before it was told, so that there are no more than a few for
-/// each.
+/// The queue of announcements. A unit's next hook waits for its announcement, so the queue holds only a few for each
+/// unit.
 pub(super) struct Announcements {
     queue: mpsc::UnboundedSender<Announcement>,
     queued: Mutex<mpsc::UnboundedReceiver<Announcement>>,
@@ -19,26 +20,26 @@ impl Announcements {
         Self { queue, queued: Mutex::new(queued) }
     }
 
-    /// Tells something, and answers when it is on its way.
+    /// Queues an announcement. The receiver is notified when it is on its way.
     pub(super) fn make(&self, message: ToKeeper) -> oneshot::Receiver<()> {
         let (told, heard) = oneshot::channel();
-        // The receiver lives as long as this.
+        // The receiver lives as long as this value.
         let _ = self.queue.send((message, Some(told)));
         heard
     }
 
-    /// Tells something.
+    /// Queues an announcement.
     pub(super) fn mention(&self, message: ToKeeper) {
         let _ = self.queue.send((message, None));
     }
 
-    /// Passes on what is told, for ever.
+    /// Sends the announcements, for ever.
     pub(super) async fn forward(&self, link: &Link) {
         let mut queued = self.queued.lock().await;
         while let Some((message, told)) = queued.recv().await {
             link.tell(message).await;
             if let Some(told) = told {
-                // Whoever waited was abandoned.
+                // The waiting task may have been aborted.
                 let _ = told.send(());
             }
         }

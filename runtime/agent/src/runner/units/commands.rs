@@ -1,4 +1,5 @@
-//! Carries out what an executor commands: what takes time is done on the side, and its end is fed back.
+//! The execution of an executor's commands. Work that takes time runs in a task, and its result becomes an
+//! input.
 
 use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc};
 
@@ -26,21 +27,21 @@ use crate::{
 
 type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What of one unit's commands is under way.
+/// One unit's commands in progress.
 #[derive(Default)]
 pub(super) struct Busy {
     charm: Option<Asked>,
     turn: Option<Turned>,
-    /// Told of the hook that is about to run.
+    /// The notification that the next hook is announced.
     announced: Option<oneshot::Receiver<()>>,
     interrupt: CancellationToken,
     wake: Wake,
     tried: Option<oneshot::Sender<TrialEnd>>,
-    /// Numbers what is asked for.
+    /// The number of the last request.
     asked: u64,
 }
 
-/// Something that was asked for, and has not come.
+/// A request without an answer, whose work is aborted on drop.
 struct Asked {
     number: u64,
     work: AbortHandle,
@@ -52,17 +53,17 @@ impl Drop for Asked {
     }
 }
 
-/// A turn, or a place in the queue for one.
+/// A turn, or the wait for one.
 enum Turned {
     Waits(Asked),
     Has { _turn: HeldTurn },
 }
 
-/// A turn among the hooks that run; given back when dropped. None of a group: it runs beside all.
+/// A turn among the running hooks, released on drop. Without a group, the hook runs beside all others.
 type HeldTurn = (Option<tokio::sync::OwnedMutexGuard<()>>, Option<Place>);
 
 impl Units {
-    /// Tells a unit's executor what happened, and carries out what it says.
+    /// Passes an input to a unit's executor, and carries out its commands.
     pub(crate) fn feed(self: &Arc<Self>, unit: &Arc<Unit>, input: ExecutorInput) {
         let mut state = unit.state();
         self.handle(unit, &mut state, input);
@@ -76,7 +77,8 @@ impl Units {
                 if matches!(command, ExecutorCommand::Depend(_))
                     && self.world.mirror.revision() != view.revision
                 {
-                    // A frame that came meanwhile may have touched what nobody knew the unit to depend on.
+                    // A concurrent frame may have changed an input on which the unit was not yet known to
+                    // depend.
                     inputs.push_back(ExecutorInput::Touched);
                 }
                 inputs.extend(self.carry_out(unit, state, command));
@@ -89,7 +91,7 @@ impl Units {
         }
     }
 
-    /// The time of all units.
+    /// Returns the time for all units.
     pub(super) fn now(&self) -> Now {
         Now {
             wall: Timestamp::now(),
@@ -98,7 +100,7 @@ impl Units {
         }
     }
 
-    /// What follows at once, if anything does.
+    /// Carries out a command. Returns its input if there is one at once.
     fn carry_out(
         self: &Arc<Self>,
         unit: &Arc<Unit>,
@@ -134,7 +136,7 @@ impl Units {
             ExecutorCommand::Depend(change) => lock(&self.dependents).change(&unit.name, change),
             ExecutorCommand::Tried(tried) => {
                 if let Some(told) = busy.tried.take() {
-                    // The runner ends, if nobody waits.
+                    // If the receiver is gone, the runner is ending.
                     let _ = told.send(tried);
                 }
             }
@@ -148,7 +150,7 @@ impl Units {
         self.announcements.mention(ToKeeper::HookEnded { unit: unit.clone(), operation });
     }
 
-    /// Tries a suspect; answers what became of it.
+    /// Tries a suspect and returns the result.
     pub(crate) async fn try_suspect(
         self: &Arc<Self>,
         unit: &Arc<Unit>,
@@ -188,7 +190,7 @@ impl Units {
         let work = self.spawn(async move {
             let answer = asks.await;
             let mut state = asker.state();
-            // The same may be asked for again by now.
+            // A newer request for the same charm may exist.
             if state.busy.charm.as_ref().is_some_and(|asked| asked.number == number) {
                 state.busy.charm = None;
                 units.handle(&asker, &mut state, ExecutorInput::Charm(answer));
@@ -217,7 +219,7 @@ impl Units {
         let work = self.spawn(async move {
             let turn = waits.await;
             let mut state = waiter.state();
-            // It may have left the queue by now.
+            // The unit may have left the queue.
             if matches!(&state.busy.turn, Some(Turned::Waits(asked)) if asked.number == number) {
                 state.busy.turn = Some(Turned::Has { _turn: turn });
                 units.handle(&waiter, &mut state, ExecutorInput::Turn);
@@ -235,7 +237,7 @@ impl Units {
         let (units, runner) = (Arc::clone(self), Arc::clone(unit));
         self.spawn(async move {
             if let Some(told) = told {
-                // Without an answer the runner ends.
+                // An error means that the runner is ending.
                 let _ = told.await;
             }
             let Run { run, view, kind } = run;
@@ -283,7 +285,7 @@ async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> Se
     }
 }
 
-/// What a running hook says early.
+/// The early effects of a running hook.
 #[derive(Clone)]
 pub(crate) struct Says {
     units: Arc<Units>,
@@ -299,7 +301,7 @@ impl Says {
     }
 }
 
-/// Spreads waits; nothing secret hangs on it, so a system without randomness gets the middle.
+/// Returns a random jitter for waits. It is no secret, so a system without random numbers gets none.
 fn jitter() -> Jitter {
     getrandom::u64().map_or(Jitter::NONE, Jitter::from_random)
 }

@@ -1,5 +1,5 @@
-//! One timer for all units: each waits for a time by the clock of timers, which goes on while the host sleeps, or by the
-//! steady one.
+//! One timer for all units. A unit waits for a time on the clock of timers, which runs while the host is suspended, or
+//! on the monotonic clock.
 
 use std::{
     collections::BTreeSet,
@@ -17,14 +17,14 @@ use tokio::{
 use super::{Units, give_way, lock};
 use crate::clock;
 
-/// The longest sleep before the clock is looked at again: a sleep does not go on while the host sleeps.
+/// The longest sleep before the next check of the clock: sleeps stop while the host is suspended.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
-/// When which unit is woken.
+/// The wake-up times of the units.
 #[derive(Default)]
 pub(super) struct Timers {
     waits: Mutex<Waits>,
-    /// Some unit waits for an earlier time than all others.
+    /// A notification that the earliest time has changed.
     sooner: Notify,
 }
 
@@ -35,7 +35,7 @@ struct Waits {
 }
 
 impl Timers {
-    /// Wakes a unit at other times than before.
+    /// Replaces a unit's wake-up times.
     pub(super) fn set(&self, unit: &UnitName, before: Wake, wake: Wake) {
         let mut waits = lock(&self.waits);
         let firsts = |waits: &Waits| {
@@ -53,7 +53,7 @@ impl Timers {
 }
 
 impl Units {
-    /// Wakes units whose time has come, for ever.
+    /// Wakes units at their times, for ever.
     pub(super) async fn keep_time(self: &Arc<Self>) {
         loop {
             let due = self.due();
@@ -72,7 +72,7 @@ impl Units {
         }
     }
 
-    /// The units whose time has come.
+    /// Returns the units whose time has come.
     fn due(&self) -> BTreeSet<UnitName> {
         let now = self.now();
         let waits = lock(&self.timers.waits);

@@ -1,4 +1,4 @@
-//! What is under way for units: tasks that end with the runner.
+//! The tasks of units, which end with the runner.
 
 use std::{
     future::Future,
@@ -11,17 +11,17 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::{Units, lock};
 
-/// The tasks of units that are not at rest.
+/// The tasks of active units.
 #[derive(Default)]
 pub(super) struct Work(Mutex<JoinSet<()>>);
 
 impl Work {
-    /// Ends all.
+    /// Aborts all tasks.
     pub(super) fn abandon(&self) {
         lock(&self.0).abort_all();
     }
 
-    /// How many are under way.
+    /// Returns the number of tasks.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         let mut tasks = lock(&self.0);
@@ -31,7 +31,7 @@ impl Work {
 }
 
 impl Units {
-    /// Does something on the side. A panic in it ends the runner.
+    /// Starts a task. A panic in it ends the runner.
     pub(super) fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let units = Arc::clone(self);
         let mut tasks = lock(&self.work.0);

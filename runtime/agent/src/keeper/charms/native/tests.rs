@@ -1,10 +1,10 @@
-//! What is compiled of charms whose compiler only counts.
+//! Tests of the native code of charms, with a compiler that counts.
 
 use futures_util::future::BoxFuture;
 
 use super::*;
 
-/// "Compiles" a part to what it is of, and keeps what it was given.
+/// A compiler that writes the kind of its input, and records its inputs.
 #[derive(Default)]
 struct Compiler(Mutex<Vec<(Part, Digest, CompileLimits)>>);
 
@@ -17,7 +17,7 @@ impl Compile for Compiler {
         limits: CompileLimits,
     ) -> BoxFuture<'a, Result<(), CompileError>> {
         Box::pin(async move {
-            // It takes a second, in which others get their turn.
+            // Compiling takes a second, in which other tasks run.
             tokio::time::sleep(SECOND).await;
             let source = Digest::of(&fs::read(source)?);
             self.0.lock().unwrap().push((part, source, limits));
@@ -28,12 +28,12 @@ impl Compile for Compiler {
 
 const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A section of a component or a module.
+/// Returns a section of a component or a module.
 fn section(id: u8, content: &[u8]) -> Vec<u8> {
     [vec![id], sized(content)].concat()
 }
 
-/// Bytes behind their number.
+/// Returns bytes behind their length.
 fn sized(content: &[u8]) -> Vec<u8> {
     let (mut length, mut bytes) = (content.len(), Vec::new());
     while length >= 0x80 {
@@ -44,7 +44,7 @@ fn sized(content: &[u8]) -> Vec<u8> {
     [bytes, content.to_vec()].concat()
 }
 
-/// A large component that makes an instance of a module of much code, which nobody runs.
+/// Returns a large component with an instance of a large module. The code never runs.
 fn component(filler: u8) -> Vec<u8> {
     let function = sized(&vec![0; 256 << 10]);
     let code = section(10, &[vec![1], function].concat());
@@ -79,13 +79,13 @@ impl Bench {
         directory
     }
 
-    /// A charm whose component is at hand.
+    /// Prepares a charm whose component is in its directory.
     async fn charm(&self, filler: u8) -> ReadyCharm {
         let (charm, directory) = (Digest::of(&[filler]), self.directory(filler));
         self.native.compiled(charm, &directory).await.unwrap()
     }
 
-    /// What was compiled since somebody asked last.
+    /// Returns the parts compiled since the last call.
     fn compiled(&self) -> Vec<Part> {
         std::mem::take(&mut *self.compiler.0.lock().unwrap()).into_iter().map(|(part, ..)| part).collect()
     }
@@ -100,7 +100,7 @@ async fn what_two_charms_share_is_compiled_once_and_in_memory_once() {
     assert_eq!(bench.compiled(), [Part::Component]);
     assert_eq!((one.modules.len(), &one.modules), (1, &other.modules));
     assert_ne!(one.artefact, other.artefact);
-    // Nobody holds it in memory any more: then it is read from the disk.
+    // No charm holds the code any more, so it is read from the disk.
     drop((one, other));
     bench.charm(1).await;
     assert!(bench.compiled().is_empty());
@@ -165,7 +165,7 @@ async fn a_module_that_somebody_changed_is_made_anew() {
     bench.compiled();
     let files = bench.native.files(Digest::of(&[1]));
     let [_, component, module] = files.as_slice() else { panic!("{files:?}") };
-    // A component's code is none of a module's, whatever its file is called.
+    // The code of a component is invalid as a module, whatever its file name.
     fs::copy(component, module).unwrap();
     bench.charm(1).await;
     assert_eq!(bench.compiled(), [Part::Module]);
