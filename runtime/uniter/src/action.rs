@@ -1,4 +1,4 @@
-//! Actions: which is next, that it was begun, and how it ended (`docs/hook-model.md` 1.7 rule 11, 1.13).
+//! The actions of a unit: the next one, its start, and its end (`docs/hook-model.md` 1.7 rule 11, 1.13).
 
 use periapt_host_api::{
     TaskId, Timestamp, UnitName,
@@ -12,11 +12,11 @@ use crate::{
     ActionEnd, ActionRun, Decision, HookRun, Progress, executor::Returned, retry, status, subject::Subject,
 };
 
-/// What operators read of an action whose agent died under it.
+/// The message of an action whose agent died while it ran.
 const TERMINATED: &str = "action terminated";
 
-/// An action was begun and nobody runs it: its agent died, and nobody knows how far it got. It is failed and never
-/// run twice (1.6), unless it was to be stopped anyway.
+/// Ends an action that was started and does not run any more, because its agent died. It has failed, or is aborted
+/// if it was to be stopped. It never runs twice (1.6), because its progress is unknown.
 pub(crate) fn terminated(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     let task = record.action?;
@@ -27,8 +27,8 @@ pub(crate) fn terminated(subject: &Subject<'_>, _now: Timestamp) -> Option<Decis
     Some(Decision::Commit(Box::new(ended(record, task, end))))
 }
 
-/// The next task in the order of their numbers (U-47): when a started unit is at rest, or while a hook is in error
-/// (U-22). What was asked for before the first start waits for it (N01).
+/// Returns the next task by number (U-47), if a started unit is at rest or a hook is in error (U-22). Tasks that
+/// operators enqueue before the first start wait for it (N01).
 pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     let may_run = match &record.operation {
@@ -49,8 +49,8 @@ pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     Some(Decision::RunAction(Box::new(ActionRun { task: task.id, group: task.group.clone(), begin, run })))
 }
 
-/// What to commit after an action ran. Whatever happened to it, the unit is not in error because of it (U-44); a
-/// hook that is in error stays so.
+/// Returns the commit after an action. An action's failure puts no unit in error (U-44), and a failed hook stays
+/// failed.
 pub fn action_ended(run: &HookRun, task: TaskId, end: ActionEnd) -> Progress {
     ended(&run.record, task, end)
 }
@@ -69,9 +69,9 @@ fn ended(record: &UnitRecord, task: TaskId, end: ActionEnd) -> Progress {
 }
 
 impl ActionEnd {
-    /// How an action ended whose handler came back so, left these results (their return code is set here), and said
-    /// of itself that it failed, or did not. Its effects are committed if and only if the handler returned ok, even
-    /// if it said that it failed (C-8).
+    /// Computes the end of an action from the handler's return, the charm's own failure message if any, and the
+    /// results, whose return code is set here. The effects are committed if and only if the handler returned
+    /// success, even if the charm reports a failure (C-8).
     pub fn of(
         unit: &UnitName,
         returned: Returned,
@@ -97,7 +97,7 @@ impl ActionEnd {
         Self { outcome, message, results: TaskResults { return_code, ..results }, status_set }
     }
 
-    /// The same action after its commit was refused: it failed, and of what it asked for nothing happens (U-46).
+    /// Returns the end of the action after its commit was refused: it failed, and has no effects (U-46).
     #[must_use]
     pub fn refused(self, reason: &str) -> Self {
         let mut results = TaskResults { return_code: 1, ..self.results };

@@ -1,8 +1,8 @@
-//! How long to wait before something is tried again.
+//! The waits between attempts.
 
 use std::time::Duration;
 
-/// Waits that double up to a bound, and start over after success.
+/// Waits that double up to a limit, and start over after success.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -11,24 +11,24 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Waits `first` after the first failure and never longer than `last`.
+    /// Creates waits from `first` up to `last`.
     pub(crate) fn new(first: Duration, last: Duration) -> Self {
         Self { first, last, failures: 0 }
     }
 
-    /// For calls over the network: a controller that restarts is found again within the second.
+    /// Creates the waits for network calls: a restarting controller is found again within a second.
     pub(crate) fn network() -> Self {
         Self::new(Duration::from_millis(50), Duration::from_secs(2))
     }
 
-    /// It failed once more: how long to wait now.
+    /// Records a failure, and returns the wait before the next attempt.
     pub(crate) fn failed(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
         doubled.min(self.last)
     }
 
-    /// It worked.
+    /// Records a success.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
     }

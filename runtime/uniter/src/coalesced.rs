@@ -1,4 +1,5 @@
-//! What a hook absorbs, told to people (`docs/hook-model.md` section 0, "what was merged or skipped").
+//! The changes that a hook absorbs, as texts for people (`docs/hook-model.md` section 0, "what was merged or
+//! skipped").
 
 use std::fmt::Display;
 
@@ -10,11 +11,12 @@ use periapt_host_api::{
 
 use crate::{relation, subject::Subject, update_status};
 
-/// The most units that a line names; of the rest it tells the number.
+/// The most units that a line names. It counts the others.
 const MAX_NAMED: usize = 10;
 
-/// What a run of this event merges into one hook, or makes moot. Each committed change of a bag, of the settings or of
-/// the leader settings raises its version by one, so the difference counts the changes.
+/// Returns the changes that a run of this event merges into one hook, or makes moot. Each committed change of a bag,
+/// of the settings or of the leader settings raises its version by one, so the difference of versions is the number of
+/// changes.
 pub(crate) fn by(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Vec<String> {
     if event.task().is_some() {
         return Vec::new();
@@ -28,7 +30,7 @@ pub(crate) fn by(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Vec<St
     absorbed
 }
 
-/// The changes that a hook about one thing merges.
+/// Returns the changes that a hook about one subject merges.
 fn changes(subject: &Subject<'_>, event: &Event) -> Option<String> {
     let record = subject.record();
     match event {
@@ -60,7 +62,7 @@ fn changes(subject: &Subject<'_>, event: &Event) -> Option<String> {
     }
 }
 
-/// Whom a batch tells of, and how many changes of their settings it merges.
+/// Returns the members of a batch, and the number of changes of their settings.
 fn members(subject: &Subject<'_>, relation: &RelationContext, batch: &RelationBatch) -> Vec<String> {
     let told = [(&batch.joined, "joined"), (&batch.changed, "changed"), (&batch.departed, "departed")];
     let lines = told.into_iter().filter_map(|(units, what)| listed(units.iter(), what));
@@ -93,14 +95,14 @@ fn application_changes(subject: &Subject<'_>, relation: &RelationContext) -> Opt
     merged(known.applications.get(application).copied().unwrap_or(0), now, &settings_of(application))
 }
 
-/// The version of a member's settings that the unit saw last, and the present one.
+/// Returns the version of a member's settings that the unit saw last, and the current version.
 fn versions(subject: &Subject<'_>, relation: &RelationContext, unit: &UnitName) -> (Option<u64>, u64) {
     let known = subject.record().relations.get(&relation.relation);
     let now = subject.bag_version(relation.relation, BagOwner::Unit(unit.clone()));
     (known.and_then(|known| known.members.get(unit)).copied(), now)
 }
 
-/// `2 units joined: b/0, b/1`; none if there are none.
+/// Formats `2 units joined: b/0, b/1`. Returns none for no units.
 fn listed<'a>(units: impl ExactSizeIterator<Item = &'a UnitName>, what: &str) -> Option<String> {
     let count = units.len();
     let names: Vec<String> = units.take(MAX_NAMED).map(ToString::to_string).collect();

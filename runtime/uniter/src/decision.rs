@@ -1,4 +1,4 @@
-//! The words in which the resolver answers, and in which it is told how things went.
+//! The resolver's decisions, and the outcomes that drivers report.
 
 use std::collections::BTreeMap;
 
@@ -13,208 +13,207 @@ use periapt_host_api::{
     view::View,
 };
 
-/// What a unit does next.
+/// The next step of a unit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Send [`before_hook`](crate::before_hook)'s effects, run this hook, then ask
-    /// [`hook_ended`](crate::hook_ended) for what to commit.
+    /// Send the effects of [`before_hook`](crate::before_hook), run this hook, and then commit the result of
+    /// [`hook_ended`](crate::hook_ended).
     RunHook(Box<HookRun>),
-    /// Wait for the action's group, resolve again, and if the answer is the same: commit its beginning, run it, then
-    /// ask [`action_ended`](crate::action_ended) for what to commit.
+    /// Wait for the action's group, and resolve again. If the decision is the same, commit the action's start, run it,
+    /// and then commit the result of [`action_ended`](crate::action_ended).
     RunAction(Box<ActionRun>),
-    /// Bring this charm into place, then ask [`deployed`](crate::deployed) or
-    /// [`deploy_failed`](crate::deploy_failed) for what to commit.
+    /// Fetch this charm, and then commit the result of [`deployed`](crate::deployed) or
+    /// [`deploy_failed`](crate::deploy_failed).
     Deploy(Box<DeployRun>),
-    /// Commit this; nothing is run. Refused, it is dropped: the view that made the controller refuse it is on
-    /// its way, and the unit is resolved anew when it comes.
+    /// Commit this step, without a run. If it is refused, drop it: the view with the cause is on its way, and the unit
+    /// is resolved again when it arrives.
     Commit(Box<Progress>),
-    /// Nothing is due: the agent is idle. Ask again at `wake_at`, and whenever the view changes.
+    /// No work is due, and the agent is idle. Resolve again at `wake_at` and at each change of the view.
     Idle {
-        /// When the clock alone makes something due; none: never.
+        /// The time at which work is due even without a change; none if there is none.
         wake_at: Option<Timestamp>,
     },
-    /// Something is in progress and waits: for a retry, an operator, subordinates. The agent is not idle.
+    /// An operation waits for a retry, an operator or subordinates. The agent is not idle.
     Wait {
-        /// When the clock alone makes something due; none: never.
+        /// The time at which work is due even without a change; none if there is none.
         wake_at: Option<Timestamp>,
     },
-    /// The unit is dead, gone, or not this agent's: look after it no more. No hook runs (U-17).
+    /// The unit is dead, gone, or of another agent: stop managing it. No hook runs (U-17).
     Stop,
 }
 
-/// One run of one hook, with all that is carried from its decision to its commit.
+/// One run of one hook, with the data from its decision to its commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookRun {
     /// The unit.
     pub unit: UnitName,
-    /// What the charm is told.
+    /// The event for the charm.
     pub event: Event,
-    /// 1 for the first attempt since the back-off was last reset; exact, and over all attempts, if the run is
-    /// [durable](Self::must_begin).
+    /// The number of this attempt, from 1, since the last reset of the back-off. It is exact over all attempts if the
+    /// run is [durable](Self::must_begin).
     pub attempt: u32,
-    /// Failures in a row since the back-off was last reset.
+    /// The consecutive failures since the last reset of the back-off.
     pub(crate) failures: u32,
     pub(crate) operation: OperationId,
     pub(crate) durable: bool,
-    /// What this run absorbs: changes that were merged into it or became moot, for people.
+    /// The changes that this run merges or makes moot, for people.
     pub coalesced: Vec<String>,
     /// The charm that the unit runs.
     pub charm: CharmRef,
-    /// The record that the run starts from.
+    /// The record at the start of the run.
     pub record: UnitRecord,
-    /// What the run marks as seen when it is committed.
+    /// The versions to mark as seen in the commit.
     pub seen: Seen,
-    /// The snapshot of the decision; a hook's reads are to be answered from this one.
+    /// The revision of the decision's view, which also answers the hook's reads.
     pub snapshot: Revision,
-    /// When it was decided.
+    /// The time of the decision.
     pub decided_at: Timestamp,
 }
 
 impl HookRun {
-    /// The id of this run. It stays the same when the run is lost and made again.
+    /// Returns the id of this run. A repeat of a lost run has the same id.
     pub fn operation(&self) -> OperationId {
         self.operation
     }
 
-    /// Whether the run leaves traces outside its commit, as it has storage to write to: then what [`begin`](crate::begin)
-    /// says is to be committed before it starts.
+    /// Returns true if the run may leave traces outside its commit, because the unit has storage. Then the result of
+    /// [`begin`](crate::begin) is committed before the start.
     pub fn must_begin(&self) -> bool {
         self.durable
     }
 }
 
-/// One run of one action. Its beginning is committed before it runs, so that it never runs twice (1.6).
+/// One run of one action. Its start is committed before it runs, so that it never runs twice (1.6).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionRun {
     /// The task.
     pub task: TaskId,
-    /// The actions of its machine that it must not run beside; none: it runs beside all.
+    /// The parallel group of actions on its machine that must not overlap; none if it may run beside all.
     pub group: Option<String>,
-    /// What to commit before it runs, starting from the record's `seq`.
+    /// The commit before the run, which starts from the record's `seq`.
     pub begin: Progress,
-    /// The run, from the record that the beginning leaves. Its snapshot is the decision's: reads are to be answered
-    /// from the one that shows the beginning.
+    /// The run, with the record after that commit. Its view is the decision's; the action's reads use the view that
+    /// shows its start.
     pub run: HookRun,
 }
 
-/// How an action ended.
+/// The end of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionEnd {
-    /// In which way.
+    /// The outcome.
     pub outcome: TaskOutcome,
-    /// What operators read; cut if it is very long.
+    /// The message for operators; cut if it is very long.
     pub message: String,
-    /// What it left.
+    /// The results.
     pub results: TaskResults,
-    /// Whether the charm called status-set for its unit in this run.
+    /// True if the charm called status-set for its unit in this run.
     pub status_set: bool,
 }
 
-/// What the snapshot of a decision held. A commit marks this as seen, not what is newest by then, so that a
-/// change that lands while the hook runs makes another hook due (U-3).
+/// The versions in the view of a decision. A commit marks these as seen and not the newest ones, so that a change
+/// during the hook makes another hook due (U-3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Over settings, trust and addresses.
+    /// The hashes of settings, trust and addresses.
     pub hashes: SeenHashes,
-    /// The leader settings.
+    /// The version of the leader settings.
     pub leader_settings_version: u64,
-    /// The settings.
+    /// The version of the settings.
     pub settings_version: u64,
-    /// The host's boot; none if it is not known.
+    /// The boot id of the host; none if unknown.
     pub boot_id: Option<String>,
-    /// The version of the bag that the event is about; 0 if there is none. Of a batch: of the application's.
+    /// The version of the bag that the event is about; 0 if there is none. For a batch, that of the application's bag.
     pub bag_version: u64,
-    /// Of a batch: the versions of the bags of those who joined or changed.
+    /// The versions of the bags of the members that joined or changed in a batch.
     pub member_versions: BTreeMap<UnitName, u64>,
-    /// How many members of the relation that the event is about have gone, told of or not; without those of whom the unit
-    /// is still to be told.
+    /// The number of former members of the event's relation, without those whose departure the unit has yet to be told.
     pub gone: u64,
-    /// Whether the relation that the event is about is still in the model.
+    /// True if the event's relation is still in the model.
     pub relation_exists: bool,
-    /// The latest revision of the secret that the event is about; 0 if there is none.
+    /// The latest revision of the event's secret; 0 if there is none.
     pub secret_latest: SecretRevision,
-    /// Of an event about a secret: what the unit was told of the secrets and revisions that are still there.
+    /// The unit's knowledge of the secrets and revisions that still exist, for an event about a secret.
     pub secrets: BTreeMap<SecretId, SecretRecord>,
-    /// Seconds between update-status hooks; 0: off.
+    /// The interval of update-status hooks, in seconds; 0 means off.
     pub update_status_interval: u32,
 }
 
-/// One charm to be brought into place.
+/// The deployment of a charm to a unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeployRun {
     /// The unit.
     pub unit: UnitName,
-    /// The charm that its application wants now.
+    /// The application's current charm.
     pub charm: CharmRef,
-    /// The record that it starts from.
+    /// The record at the start.
     pub record: UnitRecord,
 }
 
 impl DeployRun {
-    /// The id of this operation. It stays the same when it is lost and made again.
+    /// Returns the id of this operation. A repeat of a lost deployment has the same id.
     pub fn operation(&self) -> OperationId {
         OperationId(self.record.seq)
     }
 
-    /// Whether the unit already runs some charm.
+    /// Returns true if the unit already has a charm.
     pub fn is_upgrade(&self) -> bool {
         self.record.charm.is_some()
     }
 }
 
-/// How a hook run ended. `status_set`: the charm called status-set for its unit in this run.
+/// The end of a hook run. `status_set` is true if the charm called status-set for its unit in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookEnd {
-    /// The handler returned ok.
+    /// The handler returned success.
     Handled {
-        /// See above.
+        /// See [`HookEnd`].
         status_set: bool,
     },
     /// The charm has no handler for the event, which counts as success.
     Unhandled {
-        /// See above.
+        /// See [`HookEnd`].
         status_set: bool,
     },
-    /// It failed, trapped, ran out of a budget, or was refused at commit.
+    /// The hook failed, trapped, exceeded a budget, or its commit was refused.
     Failed {
-        /// What author and operator read; cut if it is very long.
+        /// The message for author and operator; cut if it is very long.
         message: String,
-        /// See above.
+        /// See [`HookEnd`].
         status_set: bool,
     },
 }
 
-/// A step of the unit's record, and what goes with it in one commit.
+/// One step of the unit's record, with the other contents of its commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// The record afterwards; its `seq` is one more than before.
+    /// The record after the step. Its `seq` is one higher.
     pub record: UnitRecord,
-    /// What the uniter, not the charm, changes.
+    /// The changes that the uniter makes, as opposed to the charm.
     pub transitions: Transitions,
-    /// Implicit statuses that follow what the hook sent, in order.
+    /// Implicit statuses after those of the hook, in order.
     pub early: Vec<EarlyEffect>,
-    /// A hook that is over without having been run.
+    /// A hook that ends without a run.
     pub skipped: Option<Skipped>,
 }
 
-/// A hook that is over without having been run.
+/// A hook that ends without a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Skipped {
-    /// `resolved --no-retry`: it counts as committed (U-28).
+    /// An operator used `resolved --no-retry`, so it counts as committed (U-28).
     Resolved(Event),
-    /// It had lost its meaning: nothing follows it.
+    /// The event lost its meaning, and has no consequences.
     Moot(Event),
 }
 
 impl Skipped {
-    /// What the charm would have been told.
+    /// Returns the event that the charm does not get.
     pub fn event(&self) -> &Event {
         match self {
             Self::Resolved(event) | Self::Moot(event) => event,
         }
     }
 
-    /// Its entry in the journal of a unit, as it stands in the view of the decision.
+    /// Returns the journal record for a unit, from the view of the decision.
     pub fn journal(&self, view: &View, unit: &UnitName, at: Timestamp) -> Option<JournalRecord> {
         let record = &view.units.get(unit)?.record;
         let charm = record.charm?.digest;
@@ -229,16 +228,15 @@ impl Skipped {
 }
 
 impl Progress {
-    /// The next step after `record`, with nothing changed yet.
+    /// Creates the next step after `record`, without changes.
     pub(crate) fn after(record: &UnitRecord) -> Self {
         let record = UnitRecord { seq: record.seq.saturating_add(1), ..record.clone() };
         Self { record, transitions: Transitions::default(), early: Vec::new(), skipped: None }
     }
 
-    /// Whether all that this step changes is when update-status is due next. If the hook had no effects either,
-    /// nothing need be written (`docs/hook-model.md` section 0): who looks after the unit may keep the new
-    /// `update_status_due` in memory, and put it into the record of each view that it resolves from, until the
-    /// unit's next commit.
+    /// Returns true if this step changes only the time of the next update-status. If the hook had no effects either, it
+    /// needs no commit (`docs/hook-model.md` section 0). The driver may keep the new `update_status_due` in memory, and
+    /// set it in the record of each view until the unit's next commit.
     pub fn only_rearms(&self, run: &HookRun) -> bool {
         let rearmed = UnitRecord {
             seq: self.record.seq,
@@ -249,7 +247,7 @@ impl Progress {
             && self.record == rearmed
             && self.transitions == Transitions::default()
             && self.early.is_empty()
-            // What it absorbed is to be seen.
+            // The journal must show the changes that it absorbed.
             && run.coalesced.is_empty()
     }
 }

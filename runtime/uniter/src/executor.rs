@@ -1,34 +1,32 @@
-//! The executor of one unit: what happened goes in, commands come out.
+//! The executor of one unit: a state machine with inputs and commands.
 //!
-//! An [`Executor`] asks the resolver what its unit does next, and sees that through: the charm arrives, the turn comes,
-//! the hook runs, its outcome is committed, and the view shows the commit. It does no I/O and knows no clock. A driver
-//! feeds it one [`ExecutorInput`] at a time and carries out each [`ExecutorCommand`], in order. There are two drivers: the agent's
-//! runner, with threads, sockets and timers, and the laboratory, on virtual time.
+//! An [`Executor`] asks the resolver for its unit's next step, and carries it out: it waits for the charm and for a
+//! turn, runs the hook, commits the outcome, and waits until the view shows the commit. It has no I/O and no clock. A
+//! driver feeds it one [`ExecutorInput`] at a time and carries out each [`ExecutorCommand`], in order. There are two
+//! drivers: the agent's runner, with threads, sockets and timers, and the laboratory, with virtual time.
 //!
-//! A file of this folder holds one transition:
+//! Each file of this folder has one transition:
 //!
 //! | file | from | to |
 //! | --- | --- | --- |
-//! | `look.rs` | the view changed, or a time came | what the resolver decided |
-//! | `charm.rs` | a charm is asked for | it is here, unusable, or not wanted any more |
-//! | `turn.rs` | a turn is asked for | it came, or is not wanted any more |
-//! | `run.rs` | a hook or an action begins | it ended, and its outcome is to be committed |
-//! | `commit.rs` | a commit is sent | it is answered |
-//! | `settle.rs` | it is answered | the view shows why |
-//! | `suspect.rs` | a hook that may have killed a runner | it was tried |
-//! | `outbox.rs` | an effect left a hook early | it was sent, alone or with a commit |
+//! | `look.rs` | a change of the view, or a time | the resolver's decision |
+//! | `charm.rs` | the request for a charm | the charm is ready, unusable, or not wanted any more |
+//! | `turn.rs` | the request for a turn | the turn, or it is not wanted any more |
+//! | `run.rs` | the start of a hook or an action | its end, and the commit of its outcome |
+//! | `commit.rs` | a commit | its answer |
+//! | `settle.rs` | the answer | the view shows its cause |
+//! | `suspect.rs` | a hook that may have killed a runner | the result of its trial |
+//! | `outbox.rs` | an early effect | it is sent, alone or with a commit |
 //!
-//! # How a hook ended, layer by layer
+//! # The end of a hook in each layer
 //!
-//! Each layer has one word for it:
-//!
-//! | layer | word | holds |
+//! | layer | type | content |
 //! | --- | --- | --- |
-//! | a hook's context (`periapt-hook`) | `Gathered` | what the charm asked for |
-//! | the sandbox (`periapt-sandbox`) | `HookReport` | that, how the handler ended (`HandlerOutcome`), and what it cost |
-//! | a driver to the executor | [`RunReport`] | how the handler [returned](Returned), and what it left |
-//! | the unit's record | [`HookEnd`](crate::HookEnd), [`ActionEnd`](crate::ActionEnd) | what the next record follows from |
-//! | the journal | `HookOutcome` | what people read |
+//! | a hook's context (`periapt-hook`) | `Gathered` | the charm's effects |
+//! | the sandbox (`periapt-sandbox`) | `HookReport` | the effects, the handler's `HandlerOutcome`, and the costs |
+//! | a driver to the executor | [`RunReport`] | the handler's [return](Returned), and the effects |
+//! | the unit's record | [`HookEnd`](crate::HookEnd), [`ActionEnd`](crate::ActionEnd) | the basis of the next record |
+//! | the journal | `HookOutcome` | the outcome for people |
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -65,53 +63,53 @@ use settle::Settling;
 use suspect::Suspicion;
 use turn::TurnWait;
 
-/// What a unit's executor starts with.
+/// The options of a unit's executor.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The unit.
     pub unit: UnitName,
-    /// The runner's attachment, which each commit names.
+    /// The incarnation of the runner's attachment, which each commit contains.
     pub incarnation: Incarnation,
-    /// The version of what runs hooks, for the journal.
+    /// The engine's name and version, for the journal.
     pub engine: Arc<str>,
-    /// The number of the last early item that the controller has of the unit.
+    /// The number of the unit's last early item that the controller has.
     pub last_number: u64,
 }
 
-/// How far a unit's operation is.
+/// The phase of a unit's operation.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// It has not begun.
+    /// The unit has not started.
     New,
-    /// Nothing is due before the view changes, or before this time.
+    /// No work is due before the view changes, or before this time.
     Resting {
-        /// None: never.
+        /// The time; none if there is none.
         wake_at: Option<Timestamp>,
     },
-    /// Waits for a charm.
+    /// The unit waits for a charm.
     Charm(CharmWait),
-    /// Waits for a turn.
+    /// The unit waits for a turn.
     Turn(TurnWait),
-    /// A hook or an action runs.
+    /// A hook or an action is running.
     Running(Box<Running>),
-    /// A commit is under way.
+    /// A commit is in flight.
     Committing(Box<Committing>),
-    /// A commit was answered, and the view does not show why yet.
+    /// A commit was answered, and the view does not show the cause yet.
     Settling(Box<Settling>),
-    /// A commit was refused; looks again when the view changes, or when this time has come.
+    /// A commit was refused. The executor resolves again at a change of the view, or at this time.
     Refused { until: Duration },
-    /// The unit is looked after no more.
+    /// The unit is not managed any more.
     Stopped,
 }
 
-/// When update-status is due next, decided by a run of it that had nothing to write.
+/// The next time of update-status, after a run of it that had nothing to commit.
 #[derive(Debug, Clone, Copy)]
 struct Rearmed {
     seq: u64,
     due: Option<Timestamp>,
 }
 
-/// One unit's executor.
+/// The executor of one unit.
 #[derive(Debug, Clone)]
 pub struct Executor {
     unit: UnitName,
@@ -120,23 +118,23 @@ pub struct Executor {
     phase: Phase,
     outbox: Outbox,
     rearmed: Option<Rearmed>,
-    /// The `seq` at which idle was reported.
+    /// The `seq` at which the executor reported the unit as idle.
     idle_at: Option<u64>,
-    /// The `seq` at which a failure was reported that another status hid.
+    /// The `seq` at which the executor reported a failure that another status hid.
     failure_at: Option<u64>,
     suspicion: Option<Suspicion>,
-    /// The run that the driver was told of.
+    /// The run that the executor announced to the driver.
     announced: Option<OperationId>,
     has_turn: bool,
     refusals: Backoff,
-    /// What hooks used that had nothing to commit. It goes with the next commit; if the runner ends before, nobody is
-    /// charged for it.
+    /// The usage of hooks that had nothing to commit. The next commit includes it. It is lost if the runner ends
+    /// before.
     uncommitted: Usage,
     wake: Wake,
     depends: BTreeSet<Dependency>,
 }
 
-/// What one input is handled with.
+/// The handling of one input.
 struct Step<'a> {
     view: &'a View,
     now: Now,
@@ -150,7 +148,7 @@ impl Step<'_> {
 }
 
 impl Executor {
-    /// Stands where the unit's record says.
+    /// Creates an executor at the step of the unit's record.
     pub fn new(options: Options) -> Self {
         let Options { unit, incarnation, engine, last_number } = options;
         Self {
@@ -172,12 +170,12 @@ impl Executor {
         }
     }
 
-    /// Whose it is.
+    /// Returns the unit's name.
     pub fn unit(&self) -> &UnitName {
         &self.unit
     }
 
-    /// When the clock alone makes something due, if the unit is at rest; none: it does something, or is about to.
+    /// Returns the time at which work is due, if the unit is at rest; none if it is active.
     pub fn rests_until(&self) -> Option<Option<Timestamp>> {
         match self.phase {
             Phase::Resting { wake_at } => Some(wake_at),
@@ -185,12 +183,12 @@ impl Executor {
         }
     }
 
-    /// Whether all that left its hooks early was sent.
+    /// Returns true if all early effects are sent.
     pub fn has_sent_all(&self) -> bool {
         self.outbox.is_empty() && !self.outbox.is_sending() && !self.is_committing()
     }
 
-    /// Whether an operation is in progress: it is not decided yet what becomes of it.
+    /// Returns true if an operation with an unknown outcome is in progress.
     pub fn is_in_flight(&self) -> bool {
         match &self.phase {
             Phase::Settling(settling) => settling.goes_on(),
@@ -199,19 +197,20 @@ impl Executor {
         }
     }
 
-    /// Whether a commit was decided on, and has no answer yet.
+    /// Returns true if a commit has no answer yet.
     pub fn is_committing(&self) -> bool {
         matches!(self.phase, Phase::Committing(_))
     }
 
-    /// Returns whether a commit of a finished run has no answer yet. The commit may still wait for the early items before it.
+    /// Returns whether a commit of a finished run has no answer yet. The commit may still wait for the early items
+    /// before it.
     pub fn is_committing_a_run(&self) -> bool {
         matches!(&self.phase, Phase::Committing(committing) if committing.is_of_a_run())
     }
 
-    /// Returns whether the executor decides again when a frame touches its [dependencies](Dependency). While a hook runs or
-    /// a commit has no answer it does not: the next decision is made on the newest view. A change of the unit itself, such as
-    /// a cancelled task, always reaches the executor.
+    /// Returns whether the executor decides again when a frame touches its [dependencies](Dependency). While a hook
+    /// runs or a commit has no answer it does not: the next decision is made on the newest view. A change of the unit
+    /// itself, such as a cancelled task, always reaches the executor.
     pub fn waits_for_frames(&self) -> bool {
         match self.phase {
             Phase::Resting { .. } | Phase::Charm(_) | Phase::Turn(_) | Phase::Refused { .. } => true,
@@ -220,22 +219,22 @@ impl Executor {
         }
     }
 
-    /// Whether it waits for its view to show what a commit was answered with.
+    /// Returns true if the unit waits for the view to show the cause of a commit's answer.
     pub fn is_settling(&self) -> bool {
         matches!(self.phase, Phase::Settling(_))
     }
 
-    /// Whether it waits after a refusal.
+    /// Returns true if the unit waits after a refusal.
     pub fn is_held_up(&self) -> bool {
         matches!(self.phase, Phase::Refused { .. })
     }
 
-    /// When what left its hooks early is sent, if no commit takes it along before.
+    /// Returns the time at which early effects are sent, unless a commit includes them before.
     pub fn early_due(&self) -> Option<Duration> {
         (!self.is_committing()).then(|| self.outbox.due()).flatten()
     }
 
-    /// Takes in what happened, and says what is to be done about it, in order. `view` is the newest one.
+    /// Handles an input, and returns the resulting commands in order. `view` is the newest one.
     pub fn handle(&mut self, input: ExecutorInput, view: &View, now: Now) -> Vec<ExecutorCommand> {
         let mut step = Step { view, now, commands: Vec::new() };
         match input {
@@ -259,7 +258,7 @@ impl Executor {
         step.commands
     }
 
-    /// The view changed in something that the unit's decision depends on.
+    /// Handles a change of the view that concerns the unit's decision.
     fn touched(&mut self, step: &mut Step<'_>) {
         match &self.phase {
             Phase::Resting { .. } | Phase::Refused { .. } => self.look(step),
@@ -271,7 +270,7 @@ impl Executor {
         }
     }
 
-    /// What a commit was to bring may never be in a view of another store.
+    /// Handles a view from another store, which may never show the awaited commit.
     fn store_replaced(&mut self, step: &mut Step<'_>) {
         match self.phase {
             Phase::Settling(_) => self.settled(step),
@@ -279,7 +278,7 @@ impl Executor {
         }
     }
 
-    /// A time came that it asked to be woken at, or another did.
+    /// Handles a wake-up, on time or early.
     fn woken(&mut self, step: &mut Step<'_>) {
         self.send_what_is_due(step);
         match &self.phase {
@@ -292,7 +291,7 @@ impl Executor {
         }
     }
 
-    /// The newest view, with what it does not know of update-status; and what it makes due.
+    /// Resolves the unit with the newest view, to which it adds an uncommitted time of update-status.
     fn resolve(&mut self, step: &Step<'_>) -> Decision {
         let now = step.now.timer;
         let Some(rearmed) = self.rearmed else { return crate::resolve(step.view, &self.unit, now) };
@@ -304,7 +303,7 @@ impl Executor {
         crate::resolve(&view, &self.unit, now)
     }
 
-    /// The `seq` of the unit's record, as the view has it.
+    /// Returns the `seq` of the unit's record in the view.
     fn seq(&self, view: &View) -> Option<u64> {
         view.units.get(&self.unit).map(|unit| unit.record.seq)
     }
@@ -320,7 +319,7 @@ impl Executor {
         }
     }
 
-    /// An operation is over, however it went: nothing of it is left with the driver.
+    /// Ends an operation with any outcome, and releases the driver's resources for it.
     fn end_operation(&mut self, step: &mut Step<'_>) {
         self.leave_turn(step);
         if let Some(operation) = self.announced.take() {
@@ -328,7 +327,7 @@ impl Executor {
         }
     }
 
-    /// An operation is over, and what comes next is looked for.
+    /// Ends an operation, and looks for the next one.
     fn conclude(&mut self, step: &mut Step<'_>) {
         self.end_operation(step);
         match self.trial_ends(step) {
@@ -348,7 +347,7 @@ impl Executor {
         }
         let depends = match self.phase {
             Phase::Stopped => BTreeSet::new(),
-            // What made the controller refuse it may be anything.
+            // The cause of the refusal is unknown, so any change may remove it.
             Phase::Refused { .. } => BTreeSet::from([Dependency::Everything]),
             _ => dependencies::of(step.view, &self.unit),
         };
@@ -362,7 +361,7 @@ impl Executor {
         }
     }
 
-    /// The first time at which it is to be woken, by each of the two clocks.
+    /// Returns the next wake-up time on each of the two clocks.
     fn wakes(&self) -> Wake {
         let (mut at, mut after) = (None, None);
         match &self.phase {

@@ -1,8 +1,8 @@
-//! A little unevenness, so that many units do not all wake at once.
+//! Random variation of waits, so that many units do not wake at once.
 
 use periapt_host_api::{Timestamp, UnitName, hash};
 
-/// Where in its range a jittered wait falls, drawn by the caller: this crate has no randomness of its own.
+/// The position of a wait in its range. The caller draws it, because this crate has no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Jitter(u16);
 
@@ -10,27 +10,27 @@ pub struct Jitter(u16);
 const WHOLE: u16 = 1000;
 
 impl Jitter {
-    /// The middle of the range: the wait as it is.
+    /// The middle of the range, which leaves a wait unchanged.
     pub const NONE: Self = Self(WHOLE / 2);
     /// The shortest wait.
     pub const LEAST: Self = Self(0);
     /// The longest wait.
     pub const MOST: Self = Self(WHOLE);
 
-    /// Takes any random number.
+    /// Creates a value from any random number.
     pub fn from_random(number: u64) -> Self {
         let within = number % u64::from(WHOLE + 1);
         Self(u16::try_from(within).unwrap_or(WHOLE))
     }
 
-    /// A value that is the same for the same unit and time and differs between units, for the few places that
-    /// are not handed one.
+    /// Returns a value that is fixed for a unit and a time and differs between units, for code without a
+    /// drawn value.
     pub(crate) fn of_unit(unit: &UnitName, now: Timestamp) -> Self {
         let digest = hash::of_value(&(unit, now.as_millisecond()));
         Self::from_random(digest.bytes().fold(0, |sum: u64, byte| sum.rotate_left(5) ^ u64::from(byte)))
     }
 
-    /// A wait of `milliseconds`, moved by at most `per_cent` of it either way.
+    /// Returns a wait of `milliseconds`, changed by at most `per_cent` in either direction.
     pub(crate) fn spread(self, milliseconds: u64, per_cent: u64) -> u64 {
         let span = milliseconds.saturating_mul(per_cent) / 100;
         let offset = span.saturating_mul(2).saturating_mul(u64::from(self.0)) / u64::from(WHOLE);
@@ -38,7 +38,7 @@ impl Jitter {
     }
 }
 
-/// A point in time some milliseconds later; at the end of time it stays there.
+/// Returns a later time, at most the end of time.
 pub(crate) fn later(time: Timestamp, milliseconds: u64) -> Timestamp {
     let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
     let later = time.as_millisecond().saturating_add(milliseconds);

@@ -1,4 +1,4 @@
-//! Events that the charm asked to be told later: when one is due (decision 0017).
+//! The delayed events of a charm (decision 0017).
 
 use periapt_host_api::{
     EventId, Timestamp,
@@ -9,8 +9,8 @@ use periapt_host_api::{
 
 use crate::{Decision, subject::Subject};
 
-/// After all ordinary hooks, before update-status: the first, in the order in which they were asked for, whose time has
-/// come or one of whose conditions holds. Nothing is told to a unit that has not started or that goes.
+/// Returns the first delayed event, in the order of the requests, whose time has come or one of whose conditions holds.
+/// It comes after all ordinary hooks, before update-status. A unit that has not started or is dying gets none.
 pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     if !subject.at_rest() || !subject.alive() || !subject.record().started {
         return None;
@@ -20,13 +20,13 @@ pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     Some(subject.run(event, now))
 }
 
-/// When the clock alone makes the next one due.
+/// Returns the time at which the next event is due even without a change.
 pub(crate) fn wake_at(subject: &Subject<'_>, now: Timestamp) -> Option<Timestamp> {
     let waits = subject.alive() && subject.record().started;
     pending(subject).filter(|_| waits).filter_map(|(_, event)| event.due(now)).min()
 }
 
-/// Whether an event that was due or failed was cancelled since.
+/// Returns true if an event that was due or failed has been cancelled.
 pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
     event.custom().is_some_and(|id| pending(subject).all(|(pending, _)| *pending != id))
 }
@@ -40,8 +40,8 @@ fn is_due(subject: &Subject<'_>, event: &PendingEvent, now: Timestamp) -> bool {
         || event.conditions.iter().any(|condition| holds(subject, condition))
 }
 
-/// Whether something is not as it was seen. Compared for difference: what changed and changed back was never seen, as
-/// with bags.
+/// Returns true if a value differs from the one that the charm saw. A value that changed and changed back counts as
+/// unchanged, as with bags.
 fn holds(subject: &Subject<'_>, condition: &Condition) -> bool {
     match condition {
         Condition::Config { option, seen } => {
@@ -50,12 +50,12 @@ fn holds(subject: &Subject<'_>, condition: &Condition) -> bool {
             digest(meta.and_then(|meta| meta.admitted(&subject.application.config, option))) != *seen
         }
         Condition::Relation { relation, owner, key, seen } => {
-            // Nobody is left waiting for a relation that is over.
+            // A relation that is over makes its events due.
             !subject.record().relations.contains_key(relation)
                 || digest(bag_value(subject, BagKey { relation: *relation, owner: owner.clone() }, key))
                     != *seen
         }
-        // Where nobody leads, claims are not answered yet, and the one who led may lead again (decision 0034).
+        // Without a leader, claims are not answered yet, and the last leader may lead again (decision 0034).
         Condition::Leader { seen } => {
             subject.application.leader.as_ref().is_some_and(|leader| Some(&leader.unit) != seen.as_ref())
         }

@@ -1,12 +1,12 @@
-//! What a unit does next, and what its record is afterwards.
+//! The next step of a unit, and its record after the step.
 //!
-//! [`resolve`] compares what the unit has done, its record, with what the model wants, its view, and names one
-//! operation; whoever carries it out asks [`hook_ended`], [`deployed`] or [`deploy_failed`] for the record that
-//! follows, commits that, and resolves again (`docs/hook-model.md` sections 1 and 2). There is no queue of events and
-//! no state beside the record: an event that became moot never runs, ten changes of one thing are one hook, and
-//! an agent that died goes on where the record stands.
+//! [`resolve`] compares the unit's record, which holds its past, with the view, which holds the wanted state, and
+//! returns one operation. The driver carries it out, asks [`hook_ended`], [`deployed`] or [`deploy_failed`] for
+//! the next record, commits that, and resolves again (`docs/hook-model.md` sections 1 and 2). There is no queue
+//! of events and no state beside the record: a moot event never runs, ten changes of one subject are one hook,
+//! and after a crash an agent continues from the record.
 //!
-//! An [`executor::Executor`] carries it out: what happened goes in, commands come out.
+//! An [`executor::Executor`] drives this with inputs and commands.
 //!
 //! This crate is pure: time and jitter are arguments.
 

@@ -1,4 +1,4 @@
-//! What a unit's record is after an operation (`docs/hook-model.md` 1.5, 1.6).
+//! A unit's record after an operation (`docs/hook-model.md` 1.5, 1.6).
 
 use periapt_host_api::{
     OperationId, Timestamp,
@@ -14,8 +14,8 @@ pub(crate) use deploy::put_failed_deploy_aside;
 pub use deploy::{deploy_failed, deployed};
 pub(crate) use follow::{moot, restated, skipped};
 
-/// What to commit before a run that [must begin](HookRun::must_begin) starts, and the run as it is after that: with
-/// the attempt on record, a run that is cut short is known to have been made (`docs/design/storage.md`).
+/// Returns the commit before a run that [must begin](HookRun::must_begin), and the run after it. The record of the
+/// attempt shows later that an interrupted run had started (`docs/design/storage.md`).
 pub fn begin(run: &HookRun) -> (Progress, HookRun) {
     let mut progress = Progress::after(&run.record);
     let begun = Begun { event: run.event.clone(), attempt: run.attempt, operation: run.operation };
@@ -24,8 +24,8 @@ pub fn begin(run: &HookRun) -> (Progress, HookRun) {
     (progress, run)
 }
 
-/// What to commit after a hook ran: the unit's progress if it succeeded, its failure if not. Jitter is for the
-/// back-off or for the update-status timer, whichever is armed.
+/// Returns the commit after a hook: the unit's progress after success, the failure otherwise. The jitter is for the
+/// back-off or the update-status timer, whichever is armed.
 pub fn hook_ended(run: &HookRun, end: HookEnd, now: Timestamp, jitter: Jitter) -> Progress {
     let mut progress = Progress::after(&run.record);
     match end {
@@ -39,7 +39,7 @@ pub fn hook_ended(run: &HookRun, end: HookEnd, now: Timestamp, jitter: Jitter) -
             progress.record.status_set |= status_set;
             let failure = retry::failure(&message, run.failures, now, jitter);
             if let Some(begun) = &mut progress.record.begun {
-                // The next attempt is another run.
+                // The next attempt is a new run.
                 begun.operation = OperationId(progress.record.seq);
             }
             progress.early.push(status::failure_log(

@@ -1,4 +1,4 @@
-//! The unit's relations: what it is to see of each, what runs next in it, and when its scope is entered and left
+//! The unit's relations: their visible state, their next hooks, and entering and leaving their scopes
 //! (`docs/hook-model.md` section 2).
 
 use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Life, view::RelationView};
@@ -14,7 +14,7 @@ use sight::Sight;
 
 pub use scope::MAX_SCOPES_PER_COMMIT;
 
-/// Enters the scopes that are to be entered, then tells of each relation that it was created (1.7 rule 7).
+/// Enters the due scopes, and then runs relation-created of each new relation (1.7 rule 7).
 pub(crate) fn created(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     if !subject.at_rest() || !subject.record().installed || !subject.alive() {
         return None;
@@ -26,22 +26,22 @@ pub(crate) fn created(subject: &Subject<'_>, now: Timestamp) -> Option<Decision>
     })
 }
 
-/// Leaves the scopes that no hook holds on to, then runs the next hook of the first relation that has one
-/// (1.7 rules 17a and 17e).
+/// Leaves the scopes that no hook needs any more, and then runs the next hook of the first relation that has one (1.7
+/// rules 17a and 17e).
 pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let sights = Sight::of_all(subject);
     scope::leave(subject, &sights)
         .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| subject.run(event, now)))
 }
 
-/// Whether a relation was removed. One that was removed by force stays in the view, dead, for as long as the record of
-/// a unit names it.
+/// Returns true if a relation was removed. A relation that was removed by force stays in the view, dead, while the
+/// record of a unit names it.
 pub(crate) fn is_gone(view: Option<&RelationView>) -> bool {
     view.is_none_or(|view| view.life == Life::Dead)
 }
 
-/// Whether an event about a relation that is gone from the model has lost its meaning (U-16). Departed and broken have
-/// not: they wind up what the charm was told (`docs/hook-model.md` section 0).
+/// Returns true if the event's relation is gone from the model, which makes it moot (U-16). Departed and broken are not
+/// moot, because they undo what the charm was told (`docs/hook-model.md` section 0).
 pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
     let brings_news = match event {
         Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => true,
@@ -54,8 +54,8 @@ pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
         && event.relation().is_some_and(|context| is_gone(subject.view.relations.get(&context.relation)))
 }
 
-/// A hook that was recorded as due or as failed, as it is to be run now. None: its endpoint wants to hear of members in
-/// another form since the unit runs another charm, or nothing of the batch is left.
+/// Returns the present form of a hook that was recorded as due or failed. Returns none if the unit's new charm wants
+/// members in another form, or if the batch is empty now.
 pub(crate) fn by_now(subject: &Subject<'_>, event: &Event) -> Option<Event> {
     let is_batch = match event {
         Event::RelationBatch { .. } => true,
@@ -75,14 +75,14 @@ pub(crate) fn by_now(subject: &Subject<'_>, event: &Event) -> Option<Event> {
     }
 }
 
-/// How many former members of a relation are gone, told of or not, without those of whom the unit is still to be told.
+/// Returns the number of former members of a relation, without those whose departure the unit has yet to be told.
 pub(crate) fn gone(subject: &Subject<'_>, relation: RelationId) -> u64 {
     let sights = Sight::of_all(subject);
     let sight = sights.iter().find(|sight| sight.id == relation);
     sight.map_or(0, |sight| u64::try_from(sight.gone_members().len()).unwrap_or(u64::MAX))
 }
 
-/// The units of a relation that came and went since the last hook of it, as [`Sight::came_and_went`] knows them.
+/// Returns the units that came and went since the relation's last hook; see [`Sight::came_and_went`].
 pub(crate) fn came_and_went(subject: &Subject<'_>, relation: RelationId) -> (Vec<UnitName>, u64) {
     let sights = Sight::of_all(subject);
     let Some(sight) = sights.iter().find(|sight| sight.id == relation) else { return (Vec::new(), 0) };
@@ -90,7 +90,7 @@ pub(crate) fn came_and_went(subject: &Subject<'_>, relation: RelationId) -> (Vec
     (names.into_iter().cloned().collect(), count)
 }
 
-/// Whether this unit or its whole application is on its way out, so that it is the one who departs.
+/// Returns true if this unit or its whole application is being removed, so that this unit is the departing one.
 fn leaving(subject: &Subject<'_>) -> bool {
     !subject.alive() || subject.application.life != Life::Alive
 }

@@ -1,4 +1,4 @@
-//! What comes next: the rules of `docs/hook-model.md` 1.7, in their order, each in the module of its subject.
+//! The resolver: the rules of `docs/hook-model.md` 1.7, in order, each in the module of its subject.
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
@@ -13,11 +13,11 @@ mod secrets;
 mod start;
 mod storage;
 
-/// One rule: a decision, or nothing if it does not apply.
+/// A rule, which returns a decision if it applies.
 type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
 
-/// The first rule that yields something decides. The numbers are those of `docs/hook-model.md` 1.7; what is not here
-/// yet (workload events, commands) takes its place at its number.
+/// The rules in order. The first decision counts. The numbers are those of `docs/hook-model.md` 1.7; missing rules
+/// (workload events, commands) will go to their numbers.
 const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1
     action::terminated,            // (1.6: an action whose agent died)
@@ -42,9 +42,9 @@ const RULES: &[Rule] = &[
     update_status::next,     // 17f
 ];
 
-/// What a unit does next. The same view, record and time always give the same answer.
+/// Returns the next step of a unit. The same view, record and time always give the same result.
 ///
-/// `view` is one whole revision, and not older than the unit's last commit; the unit's record is the one in it.
+/// `view` is one whole revision that contains the unit's record, and is not older than the unit's last commit.
 pub fn resolve(view: &View, unit: &UnitName, now: Timestamp) -> Decision {
     match Subject::find(view, unit) {
         Ok(subject) => RULES.iter().find_map(|rule| rule(&subject, now)).unwrap_or_else(|| {

@@ -1,20 +1,20 @@
-//! Back-off of failed hooks and deployments (`docs/hook-model.md` 1.9).
+//! The back-off of failed hooks and deployments (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{Timestamp, record::HookFailure, settings::ModelConfig};
 
 use crate::jitter::{Jitter, later};
 
-/// The wait after the first failure.
+/// The wait after the first failure, in milliseconds.
 const FIRST_WAIT_MS: u64 = 5_000;
-/// No wait is longer.
+/// The longest wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
-/// How far jitter moves a wait, in per cent.
+/// The largest change of a wait by jitter, in per cent.
 const JITTER_PER_CENT: u64 = 10;
-/// How much of a failure's message is kept in the record, in bytes: it is text of a charm's choosing, and the
-/// record travels with each commit. All of it stands in the log.
+/// The most bytes of a failure's message in the record. The charm chooses the text, and the record is part of each
+/// commit. The log has the whole text.
 const MAX_MESSAGE_LENGTH: usize = 4096;
 
-/// The failure that follows `attempts` earlier ones in a row.
+/// Returns the failure after `attempts` consecutive earlier ones.
 pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitter) -> HookFailure {
     let doubled = FIRST_WAIT_MS.saturating_mul(2_u64.saturating_pow(attempts)).min(LONGEST_WAIT_MS);
     HookFailure {
@@ -25,10 +25,10 @@ pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitt
     }
 }
 
-/// When it is tried again by itself; none while the model wants no automatic retries.
+/// Returns the time of the next automatic attempt; none if the model's retries are off.
 ///
-/// A failure that is yet to come was noted before the clock was set back, by an agent before this one. Nobody knows
-/// how long ago that was: it is tried at once.
+/// A failure in the future comes from an earlier agent, before the clock was set back. Its age is unknown, so the
+/// next attempt is due at once.
 pub(crate) fn due(failure: &HookFailure, config: &ModelConfig, now: Timestamp) -> Option<Timestamp> {
     let at = match failure.failed_at > now {
         true => now,
@@ -37,7 +37,7 @@ pub(crate) fn due(failure: &HookFailure, config: &ModelConfig, now: Timestamp) -
     config.automatically_retry_hooks.then_some(at)
 }
 
-/// The beginning of a long text.
+/// Returns the beginning of a long text.
 pub(crate) fn cut(message: &str) -> String {
     if message.len() <= MAX_MESSAGE_LENGTH {
         return message.to_owned();

@@ -1,4 +1,4 @@
-//! Statuses that are set for the charm, not by it (`docs/hook-model.md` 1.4, 1.9).
+//! The statuses that the uniter sets for the charm (`docs/hook-model.md` 1.4, 1.9).
 
 use periapt_host_api::{
     Digest, UnitName,
@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::{HookRun, retry};
 
-/// What is to be sent before a hook runs: that the agent executes it, but not for update-status (ST-4), and the
-/// workload's status at the turning points of its life.
+/// Returns the statuses before a hook: the executing agent, except for update-status (ST-4), and the workload's status
+/// at some points of the unit's life.
 pub fn before_hook(run: &HookRun) -> Vec<EarlyEffect> {
     let mut effects = Vec::new();
     if let Event::Action { name, .. } = &run.event {
@@ -36,7 +36,7 @@ pub fn before_hook(run: &HookRun) -> Vec<EarlyEffect> {
     effects
 }
 
-/// What follows a hook that succeeded; `record` is the one after it.
+/// Returns the status after a successful hook; `record` is the one after it.
 pub(crate) fn after_hook(event: &Event, record: &UnitRecord) -> Option<EarlyEffect> {
     match event {
         Event::Start if !record.status_set => Some(workload(WorkloadStatus::Unknown, "")),
@@ -46,7 +46,7 @@ pub(crate) fn after_hook(event: &Event, record: &UnitRecord) -> Option<EarlyEffe
     }
 }
 
-/// The agent's status while a hook has failed.
+/// Returns the agent's status for a failed hook.
 pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
     let mut data = Map::new();
     data.insert("hook".to_owned(), event.hook_name().into());
@@ -65,16 +65,16 @@ pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
     agent(AgentStatus::Error, format!("hook failed: \"{event}\""), data)
 }
 
-/// The agent's status while a charm could not be brought into place (U-33). Of an upgrade it begins with Juju's text; the
-/// reason follows, and stands in the data, too.
+/// Returns the agent's status for a failed deployment (U-33). For an upgrade it starts with Juju's text; the reason
+/// follows, and is also in the data.
 pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
     let what = if is_upgrade { "upgrade failed" } else { "deployment failed" };
     let data = Map::from_iter([("reason".to_owned(), Value::from(reason))]);
     agent(AgentStatus::Error, format!("{what}: {reason}"), data)
 }
 
-/// What a unit says that waits for a charm which its host does not get: nothing is wrong with unit or charm, and the host
-/// tries again. Juju's agent is `failed`, too, while it cannot download or unpack a charm.
+/// Returns the log line and the status of a unit whose charm does not arrive. Neither unit nor charm is at fault, and
+/// the host retries. Juju's agent is `failed`, too, while it cannot download or unpack a charm.
 pub fn charm_away(unit: &UnitName, charm: Digest, reason: &str) -> [EarlyEffect; 2] {
     let message = retry::cut(&format!("charm {} not available yet, retrying: {reason}", charm.short()));
     let log = EarlyEffect::Log {
@@ -85,10 +85,10 @@ pub fn charm_away(unit: &UnitName, charm: Digest, reason: &str) -> [EarlyEffect;
     [log, agent(AgentStatus::Failed, message, Map::new())]
 }
 
-/// What takes [`charm_away`] back: the failure that the unit's record holds, or else the status before it. None if the next
-/// hook says what the agent does, as it has to.
+/// Returns the status that replaces that of [`charm_away`]: the failure in the unit's record, or else the status
+/// before. Returns none if the next hook sets a status anyway.
 pub fn charm_arrived(record: &UnitRecord, before: &StatusInfo<AgentStatus>) -> Option<EarlyEffect> {
-    // Not by the status before: a runner that began while this was shown saw no other.
+    // The status before may be the `failed` of an earlier runner, so the record's failure comes first.
     if let Some(failed) = failure(record) {
         return Some(failed);
     }
@@ -100,14 +100,14 @@ pub fn charm_arrived(record: &UnitRecord, before: &StatusInfo<AgentStatus>) -> O
     }
 }
 
-/// The failure that a unit's record holds, where [`charm_away`] hides it: the runner that said so ended before it took it
-/// back, and nothing that is due asks for the charm. To be sent on [`Decision::Wait`](crate::Decision::Wait).
+/// Returns the failure in a unit's record if the status of [`charm_away`] hides it: a runner ended before it replaced
+/// that status, and no due work needs the charm. To be sent on [`Decision::Wait`](crate::Decision::Wait).
 pub fn hidden_failure(view: &View, unit: &UnitName) -> Option<EarlyEffect> {
     let unit = view.units.get(unit).filter(|unit| unit.agent_status.status == AgentStatus::Failed)?;
     failure(&unit.record)
 }
 
-/// The status of an agent whose unit failed at something, as it was said when it did.
+/// Returns the agent's status for the failure in a record.
 fn failure(record: &UnitRecord) -> Option<EarlyEffect> {
     match &record.operation {
         Operation::Hook { event, step: HookStep::Failed(_) } => Some(hook_failed(event)),
@@ -118,7 +118,7 @@ fn failure(record: &UnitRecord) -> Option<EarlyEffect> {
     }
 }
 
-/// A line in the unit's log about a failure.
+/// Returns a log line about a failure.
 pub(crate) fn failure_log(unit: &UnitName, what: &str, message: &str) -> EarlyEffect {
     EarlyEffect::Log {
         level: LogLevel::Error,
@@ -127,8 +127,7 @@ pub(crate) fn failure_log(unit: &UnitName, what: &str, message: &str) -> EarlyEf
     }
 }
 
-/// That the agent is idle, to be sent on [`Decision::Idle`](crate::Decision::Idle); none if it says so already
-/// (U-6).
+/// Returns the idle status, to be sent on [`Decision::Idle`](crate::Decision::Idle); none if the unit has it (U-6).
 pub fn idle_effect(view: &View, unit: &UnitName) -> Option<EarlyEffect> {
     let unit = view.units.get(unit)?;
     (unit.agent_status.status != AgentStatus::Idle)

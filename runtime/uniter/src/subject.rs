@@ -1,4 +1,4 @@
-//! One unit in its view: what every rule of the resolver looks at.
+//! The input of the resolver's rules: one unit in its view.
 
 use std::collections::BTreeMap;
 
@@ -24,15 +24,15 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Finds a unit. If there is nothing to resolve, the answer is the decision instead: wait for the first
-    /// frame (U-4), or stop if the unit is not in a view that is there (U-17).
+    /// Finds a unit. Without one, the result is a decision: wait for the first frame (U-4), or stop if a
+    /// filled view does not contain the unit (U-17).
     pub(crate) fn find(view: &'a View, name: &UnitName) -> Result<Self, Decision> {
         let nothing_yet = view.model.is_none() && view.revision == Revision::default();
         let gone = if nothing_yet { Decision::Wait { wake_at: None } } else { Decision::Stop };
         let (Some(model), Some(unit)) = (&view.model, view.units.get(name)) else {
             return Err(gone);
         };
-        // A view that has a unit without its application is not whole; the next frame mends it.
+        // A view with a unit but without its application is incomplete. The next frame completes it.
         let application =
             view.applications.get(name.application()).ok_or(Decision::Wait { wake_at: None })?;
         Ok(Self { view, model, unit, application, machine: view.machines.get(&unit.machine) })
@@ -42,7 +42,8 @@ impl<'a> Subject<'a> {
         &self.unit.record
     }
 
-    /// Seconds between update-status hooks: the application's own, or the model's; 0 is off.
+    /// Returns the interval of update-status hooks in seconds, the application's own or the model's; 0
+    /// means off.
     pub(crate) fn update_status_interval(&self) -> u32 {
         self.application.update_status_interval.unwrap_or(self.model.config.update_status_hook_interval)
     }
@@ -51,22 +52,22 @@ impl<'a> Subject<'a> {
         self.unit.life == Life::Alive
     }
 
-    /// Whether no operation is in progress.
+    /// Returns true if no operation is in progress.
     pub(crate) fn at_rest(&self) -> bool {
         self.record().operation == Operation::Continue
     }
 
-    /// Whether the unit leads, as the model knows it.
+    /// Returns true if the unit leads, according to the model.
     pub(crate) fn leads(&self) -> bool {
         self.application.leader.as_ref().is_some_and(|leader| leader.unit == self.unit.name)
     }
 
-    /// The boot of the host; none if it is not known.
+    /// Returns the boot id of the host; none if unknown.
     pub(crate) fn boot_id(&self) -> Option<&'a str> {
         self.machine.map(|machine| machine.boot_id.as_str()).filter(|id| !id.is_empty())
     }
 
-    /// What config-changed compares.
+    /// Returns the hashes that config-changed compares.
     pub(crate) fn hashes(&self) -> SeenHashes {
         SeenHashes {
             config: self.application.config_hash.clone(),
@@ -78,7 +79,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Over the machine's addresses, and over what decides which of them are a binding's.
+    /// Returns a hash of the machine's addresses and of the bindings that select some of them.
     fn addresses_hash(&self, of_machine: &str) -> String {
         match self.application.bindings_hash.as_str() {
             "" => of_machine.to_owned(),
@@ -86,12 +87,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The version of a bag; 0 if it was never written.
+    /// Returns the version of a bag; 0 if it was never written.
     pub(crate) fn bag_version(&self, relation: RelationId, owner: BagOwner) -> u64 {
         self.view.bags.get(&BagKey { relation, owner }).map_or(0, |bag| bag.version)
     }
 
-    /// The units of an application that have, or had, a bag in a relation.
+    /// Returns the units of an application with a bag in a relation, including former members.
     pub(crate) fn bag_owners(
         &self,
         relation: RelationId,
@@ -109,7 +110,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// The storage that the unit has, by id.
+    /// Returns the unit's storage, by id.
     pub(crate) fn storages(&self) -> impl Iterator<Item = (&'a StorageView, &'a StorageAttachment)> {
         let unit = &self.unit.name;
         self.view.storages.values().filter_map(move |storage| {
@@ -117,13 +118,13 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// The unit's hold on an instance.
+    /// Returns the unit's attachment of a storage instance.
     pub(crate) fn attachment(&self, id: &StorageId) -> Option<&'a StorageAttachment> {
         let attachment = self.view.storages.get(id)?.attachment.as_ref();
         attachment.filter(|attachment| attachment.unit == self.unit.name)
     }
 
-    /// What this snapshot shows of the things that an event is about.
+    /// Returns the versions in this view that an event concerns.
     pub(crate) fn seen(&self, event: &Event) -> Seen {
         let relation = event.relation();
         let bag = relation.map(|context| {
@@ -152,20 +153,20 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The versions of the bags that a batch tells of.
+    /// Returns the versions of the bags that a batch concerns.
     fn member_versions(&self, relation: RelationId, event: &Event) -> BTreeMap<UnitName, u64> {
         let units = event.batch().into_iter().flat_map(|batch| batch.joined.iter().chain(&batch.changed));
         units.map(|unit| (unit.clone(), self.bag_version(relation, BagOwner::Unit(unit.clone())))).collect()
     }
 
-    /// Whether the charm that the unit runs asks for batches on an endpoint.
+    /// Returns true if the unit's charm wants batches for an endpoint.
     pub(crate) fn batches(&self, endpoint: &EndpointName) -> bool {
         let digest = self.record().charm.unwrap_or(self.application.charm).digest;
         let meta = self.view.charms.get(&digest).and_then(|charm| charm.meta.endpoints.get(endpoint));
         meta.is_some_and(|meta| meta.batch)
     }
 
-    /// What the unit was told of secrets, without those and the revisions that are gone.
+    /// Returns the unit's knowledge of secrets, without those and the revisions that are gone.
     fn remembered_secrets(&self) -> BTreeMap<SecretId, SecretRecord> {
         let known = self.record().secrets.iter().filter_map(|(id, told)| {
             let secret = self.view.secrets.get(id)?;
@@ -178,7 +179,7 @@ impl<'a> Subject<'a> {
         known.collect()
     }
 
-    /// The decision to run a hook now.
+    /// Returns the decision to run a hook now.
     pub(crate) fn run(&self, event: Event, now: Timestamp) -> Decision {
         let record = self.record();
         let failures = match &record.operation {
@@ -197,7 +198,7 @@ impl<'a> Subject<'a> {
         Decision::RunHook(Box::new(HookRun { failures, operation, durable, ..run }))
     }
 
-    /// A first run of an event, from a record.
+    /// Returns the first run of an event.
     pub(crate) fn hook_run(&self, event: Event, attempt: u32, record: UnitRecord, now: Timestamp) -> HookRun {
         HookRun {
             unit: self.unit.name.clone(),
@@ -215,7 +216,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The decision to bring the application's charm into place.
+    /// Returns the decision to deploy the application's charm.
     pub(crate) fn deploy(&self) -> Decision {
         Decision::Deploy(Box::new(DeployRun {
             unit: self.unit.name.clone(),

@@ -1,12 +1,12 @@
-//! The time that a unit's timers run by.
+//! The clock of units' timers.
 
 use periapt_host_api::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::jitter::later;
 
-/// Makes of the clock that nobody sets the times that [`crate::resolve`] is given: the wall clock as it stood once, going
-/// on by the other one. So a wall clock that is set while an agent runs holds no retry back and hurries none.
+/// A clock for [`crate::resolve`]: it starts at the wall clock's time, and advances with the boot clock, which cannot
+/// be set. So a change of the wall clock during an agent's life neither delays nor hastens retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Timeline {
@@ -15,22 +15,22 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Begins when the wall clock shows `wall`, and the clock of leases `boot_ms` milliseconds.
+    /// Creates a timeline from a reading of the wall clock and one of the boot clock, in milliseconds.
     pub fn new(wall: Timestamp, boot_ms: u64) -> Self {
-        // To the millisecond, as the other clock.
+        // To the millisecond, like the boot clock.
         Self { began: later(wall, 0), began_boot_ms: boot_ms }
     }
 
-    /// The time at which the clock of leases shows so many milliseconds.
+    /// Returns the time at a reading of the boot clock.
     pub fn at(self, boot_ms: u64) -> Timestamp {
         later(self.began, boot_ms.saturating_sub(self.began_boot_ms))
     }
 
-    /// What the clock of leases shows when a time has come, in milliseconds.
+    /// Returns the reading of the boot clock at a time, in milliseconds.
     pub fn boot_ms(self, at: Timestamp) -> u64 {
         let ahead = at.duration_since(self.began);
         let whole = u64::try_from(ahead.as_millis()).unwrap_or(0);
-        // Rounded up: whoever waits for a time must find it reached.
+        // Rounded up, so that the time has come when the reading is reached.
         let rest = u64::from(!ahead.is_negative() && ahead.subsec_nanos() % 1_000_000 > 0);
         self.began_boot_ms.saturating_add(whole).saturating_add(rest)
     }

@@ -1,4 +1,4 @@
-//! Waits for a charm to be on this host; the unit's status says what keeps it away.
+//! The wait for a charm on this host. The unit's status shows the reason of a long wait.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use super::{
 };
 use crate::{Backoff, Decision, DeployRun, Jitter};
 
-/// How long a charm may be away before its unit says why: a controller that restarts is back by then.
+/// The wait before the unit's status shows the reason: a restarting controller is back by then.
 const TOLD_AFTER: Duration = Duration::from_secs(3);
 
-/// The waits between one question for a charm and the next: whoever brings it answers from memory until it tries again
-/// itself.
+/// The first and the longest wait between requests for a charm. Until its own next attempt, the keeper answers from
+/// memory.
 const ASKED_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
-/// A charm that is waited for.
+/// The wait for a charm.
 #[derive(Debug, Clone)]
 pub(super) struct CharmWait {
-    /// What needs it.
+    /// The operation that needs the charm.
     due: Due,
     began: Duration,
     told: Option<Told>,
     backoff: Backoff,
-    /// When it is asked for again; none: it is asked for now.
+    /// The time of the next request; none while one is in flight.
     again_at: Option<Duration>,
 }
 
-/// What a unit says of a charm that is away.
+/// The status of a unit whose charm is not available.
 #[derive(Debug, Clone)]
 struct Told {
     reason: String,
-    /// What its agent's status was before.
+    /// The status of the unit's agent before.
     before: Option<StatusInfo<AgentStatus>>,
 }
 
@@ -43,7 +43,7 @@ impl CharmWait {
 }
 
 impl Executor {
-    /// Waits until a charm can run, for as long as it is due that needs it.
+    /// Starts to wait for a charm, until it is ready or not needed any more.
     pub(super) fn await_charm(&mut self, due: Due, step: &mut Step<'_>) {
         let digest = due.charm().digest;
         let [first, last] = ASKED_AGAIN;
@@ -65,7 +65,7 @@ impl Executor {
         }
     }
 
-    /// Another charm may be wanted by now, or none.
+    /// Ends the wait if the unit now needs another charm, or none.
     pub(super) fn while_charm_is_awaited(&mut self, step: &mut Step<'_>) {
         let decision = self.resolve(step);
         let Phase::Charm(wait) = &mut self.phase else { return };
@@ -80,7 +80,7 @@ impl Executor {
         self.conclude(step);
     }
 
-    /// The driver tells what became of the charm.
+    /// Handles the driver's answer about a charm.
     pub(super) fn charm_answered(&mut self, answer: CharmAnswer, step: &mut Step<'_>) {
         let Phase::Charm(wait) = &mut self.phase else { return };
         let usable = match answer {
@@ -101,7 +101,7 @@ impl Executor {
         let (due, told) = (wait.due.clone(), wait.told.take());
         self.take_back(told, step);
         match due {
-            // What is wrong with the charm the hook will tell.
+            // The hook's failure will show the charm's error.
             Due::Hook { .. } | Due::Action { .. } => self.await_turn(due, step),
             Due::Deploy { .. } => match self.resolve(step) {
                 Decision::Deploy(run) if due.charm() == run.charm => self.deploy(&run, usable, step),
@@ -119,7 +119,7 @@ impl Executor {
         self.commit(run.record.seq, &progress, Kept::default(), About::Bookkeeping, step);
     }
 
-    /// Says why a charm is away, unless that was said.
+    /// Reports the reason why a charm is not available, unless the status shows it.
     fn tell(&mut self, reason: String, step: &mut Step<'_>) {
         let Phase::Charm(wait) = &mut self.phase else { return };
         if wait.told.as_ref().is_some_and(|told| told.reason == reason) {
@@ -135,12 +135,12 @@ impl Executor {
         self.leave(effects, step);
     }
 
-    /// Takes back what was said of a charm that is here now, or is not wanted any more.
+    /// Restores the status once the charm has arrived or is not wanted any more.
     fn take_back(&mut self, told: Option<Told>, step: &mut Step<'_>) {
         let Some(Told { before, .. }) = told else { return };
         let record = step.view.units.get(&self.unit).map(|unit| &unit.record);
         let effect = before.zip(record).and_then(|(before, record)| crate::charm_arrived(record, &before));
-        // The failure was just said, and whatever was said of being idle was said before.
+        // This has just reported the failure. Any report of the idle status came before.
         (self.idle_at, self.failure_at) = (None, record.map(|record| record.seq));
         self.leave(effect, step);
     }

@@ -1,4 +1,4 @@
-//! What a unit's executor has done by its driver.
+//! The commands of an executor to its driver.
 
 use std::time::Duration;
 
@@ -11,88 +11,90 @@ use periapt_host_api::{
 use super::Dependence;
 use crate::HookRun;
 
-/// One thing to do. Those of one input are done in order; none is waited for before the next is begun.
+/// One command. The driver starts the commands of one input in order, without waiting for each other.
 #[derive(Debug, Clone)]
 pub enum ExecutorCommand {
-    /// Bring a charm into place, and answer with [`ExecutorInput::Charm`](super::ExecutorInput::Charm).
+    /// Fetch a charm, and answer with [`ExecutorInput::Charm`](super::ExecutorInput::Charm).
     FetchCharm(Digest),
-    /// No answer about the charm is wanted any more, and none may come.
+    /// Cancel the request for a charm. No answer may come.
     ForgetCharm,
-    /// Queue for a turn, and answer with [`ExecutorInput::Turn`](super::ExecutorInput::Turn). It lasts until it is left.
+    /// Queue for a turn, and answer with [`ExecutorInput::Turn`](super::ExecutorInput::Turn). The turn lasts until
+    /// `LeaveTurn`.
     TakeTurn(Turn),
-    /// Leave the queue, or the turn.
+    /// Leave the queue or the turn.
     LeaveTurn,
-    /// A hook or an action is about to run: tell whoever finds the culprit if the runner dies.
+    /// Announce that a hook or an action is about to run, for the search for suspects if the runner
+    /// dies.
     Started(OperationId),
-    /// It ended and was committed or dropped.
+    /// Announce that the run ended and was committed or dropped.
     Ended(OperationId),
-    /// Run this, and answer with [`ExecutorInput::Ended`](super::ExecutorInput::Ended).
+    /// Run this hook or action, and answer with [`ExecutorInput::Ended`](super::ExecutorInput::Ended).
     Run(Box<Run>),
-    /// What runs is to stop soon. Its end is told as any other.
+    /// Stop the current run soon. Its end is reported like any other.
     Interrupt,
     /// Send this commit, and answer with [`ExecutorInput::CommitAnswered`](super::ExecutorInput::CommitAnswered).
     Commit(Box<UnitCommit>),
-    /// Send these, and answer with [`ExecutorInput::EarlyAnswered`](super::ExecutorInput::EarlyAnswered).
+    /// Send these items, and answer with [`ExecutorInput::EarlyAnswered`](super::ExecutorInput::EarlyAnswered).
     SendEarly(Vec<EarlyItem>),
-    /// Keep these, in case this process dies before they are sent. May be lost.
+    /// Keep these items in case this process dies before they are sent. The command may be lost.
     Note(Vec<EarlyItem>),
-    /// Feed [`ExecutorInput::Woken`](super::ExecutorInput::Woken) at these times, and at those asked for before no more.
+    /// Feed [`ExecutorInput::Woken`](super::ExecutorInput::Woken) at these times, which replace earlier ones.
     WakeAt(Wake),
-    /// Feed [`ExecutorInput::Touched`](super::ExecutorInput::Touched) when one of these changes.
+    /// Feed [`ExecutorInput::Touched`](super::ExecutorInput::Touched) when one of these dependencies changes.
     Depend(Dependence),
-    /// What became of the hook that [`ExecutorInput::Try`](super::ExecutorInput::Try) asked for.
+    /// Take the result of the trial that [`ExecutorInput::Try`](super::ExecutorInput::Try) started.
     Tried(TrialEnd),
-    /// Look after the unit no more.
+    /// Stop managing the unit.
     Stop,
-    /// End the runner: another one looks after its units.
+    /// End the runner, because another one manages its units.
     Revoked,
 }
 
 /// One run of a hook, an action or a script.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What is run.
+    /// The hook or action.
     pub run: HookRun,
-    /// The snapshot that answers its reads.
+    /// The view that answers its reads.
     pub view: View,
-    /// What runs it.
+    /// The kind of the run.
     pub kind: RunKind,
 }
 
-/// What runs an event's handler.
+/// The kind of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
-    /// The charm, for a hook.
+    /// The charm handles a hook.
     Hook,
-    /// The charm, for an action.
+    /// The charm handles an action.
     Action,
-    /// A shell, for a script that an operator wrote: nothing of the charm's code is loaded.
+    /// A shell runs an operator's script, without the charm's code.
     Script,
 }
 
-/// A turn among the hooks that run.
+/// A turn among the running hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Actions of one group on one machine run one after the other.
+    /// The group of an action on its machine. Actions of one group run one after the other.
     pub group: Option<(MachineId, String)>,
-    /// The memory that the run may use, in bytes; [`u64::MAX`]: nothing may run beside it.
+    /// The memory budget of the run, in bytes; [`u64::MAX`] means that it must run alone.
     pub memory: u64,
 }
 
-/// When an executor is to be woken; each clock by itself.
+/// The wake-up times of an executor, one for each clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wake {
-    /// By the unit's timers.
+    /// The time on the clock of the unit's timers.
     pub at: Option<Timestamp>,
-    /// By the steady clock.
+    /// The time on the monotonic clock.
     pub after: Option<Duration>,
 }
 
-/// What became of a suspect.
+/// The result of a suspect's trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialEnd {
-    /// It ended, or is not due any more.
+    /// The hook ended, or is not due any more.
     Cleared,
-    /// Its charm is not here. It runs when that arrives, and nothing beside it then.
+    /// The hook's charm is not available. The hook will run alone when the charm arrives.
     Left,
 }

@@ -1,8 +1,8 @@
-//! Sends one commit until it is known what became of it.
+//! The sending of one commit until its outcome is known.
 //!
-//! While the controller is away the same is sent again. However often it arrives, it happens once; sent again, it is
-//! answered as it was, or as stale once the unit has moved on. The last commit of a unit takes the unit away: sent again,
-//! it is refused like a commit of another agent's unit.
+//! While the controller is away, the executor repeats the commit. A commit has its effect once, however often it
+//! arrives. A repeat gets the same answer, or is stale once the unit has advanced. The last commit of a unit removes
+//! the unit, so a repeat is refused like a commit for another agent's unit.
 
 use std::time::Duration;
 
@@ -15,47 +15,47 @@ use super::{
 };
 use crate::{ActionEnd, Backoff, HookEnd, HookRun, Jitter, Progress};
 
-/// The waits of a unit whose commits are refused one after the other, if its view stays as it is.
+/// Returns the waits of a unit whose commits are refused, while its view does not change.
 pub(super) fn refusals() -> Backoff {
     Backoff::new(Duration::from_millis(200), Duration::from_secs(30))
 }
 
-/// What a commit is about.
+/// The subject of a commit.
 #[derive(Debug, Clone)]
 pub(super) enum About {
-    /// How a hook ended.
+    /// The end of a hook.
     Hook { run: Box<HookRun>, end: HookEnd, jitter: Jitter },
-    /// How an action ended.
+    /// The end of an action.
     Action { run: Box<HookRun>, task: TaskId, end: ActionEnd },
-    /// That an action failed, as its end was refused.
+    /// The failure of an action whose end was refused.
     RefusedAction,
-    /// That a hook is about to run, on this view.
+    /// The start of a hook, decided on this view.
     BeginHook { view: Box<View>, run: Box<HookRun> },
-    /// That an action is about to run.
+    /// The start of an action.
     BeginAction(Box<HookRun>),
-    /// Something without a run.
+    /// A step without a run.
     Bookkeeping,
 }
 
-/// A commit that has no answer yet.
+/// A commit without an answer.
 #[derive(Debug, Clone)]
 pub(super) struct Committing {
     commit: UnitCommit,
     about: About,
     sending: Sending,
     backoff: Backoff,
-    /// It was sent before, and nobody knows what became of it then.
+    /// True if an earlier attempt had an unknown outcome.
     sent_again: bool,
 }
 
-/// How far a commit is on its way.
+/// The progress of sending a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// What left hooks early goes before it.
+    /// Early effects are sent before it.
     AfterEarly,
-    /// It is sent, and not answered.
+    /// The commit is in flight.
     Sent,
-    /// It was sent in vain, and is sent again then.
+    /// An attempt failed. The next one is at this time.
     Again(Duration),
 }
 
@@ -74,7 +74,7 @@ impl Committing {
 }
 
 impl Executor {
-    /// Commits progress that started from a record with this `seq`, with what waits in the outbox.
+    /// Commits a step from a record with this `seq`, with the items in the outbox.
     pub(super) fn commit(
         &mut self,
         seq: u64,
@@ -84,7 +84,7 @@ impl Executor {
         step: &mut Step<'_>,
     ) {
         let Kept { mut effects, leader_term, journal } = kept;
-        // Their times are counted from here, by the clock that they are waited for with.
+        // Delays count from here, on the clock on which the unit waits for them.
         effects.events.asked_at(step.now.timer);
         let commit = UnitCommit {
             unit: self.unit.clone(),
@@ -108,7 +108,7 @@ impl Executor {
         self.send_commit(step);
     }
 
-    /// Sends the commit once all that is to go before it was sent. The last of that goes along.
+    /// Sends the commit once all earlier items are sent. It includes the last batch of them.
     pub(super) fn send_commit(&mut self, step: &mut Step<'_>) {
         let Phase::Committing(committing) = &mut self.phase else { return };
         if committing.sending != Sending::AfterEarly {
@@ -128,7 +128,7 @@ impl Executor {
         }
     }
 
-    /// The controller answered, or did not.
+    /// Handles the controller's answer, or its absence.
     pub(super) fn commit_answered(&mut self, answer: SendOutcome, step: &mut Step<'_>) {
         let Phase::Committing(committing) = &mut self.phase else { return };
         let refusal = match answer {
@@ -161,7 +161,7 @@ impl Executor {
             About::BeginAction(run) => Then::RunAction(run),
             _ => Then::Look,
         };
-        // A unit sees its own last commit (`docs/design/commit.md`).
+        // The unit's next decision must see its own last commit (`docs/design/commit.md`).
         self.await_view(Awaited::Reached { seq: commit.record.seq }, then, step);
     }
 
@@ -196,7 +196,7 @@ impl Executor {
         }
     }
 
-    /// A refused commit is dropped: what made the controller refuse it is on its way in the stream.
+    /// Drops a refused commit: the cause is on its way in the stream.
     pub(super) fn hold_up(&mut self, step: &mut Step<'_>) {
         self.end_operation(step);
         if self.trial_ends(step) {

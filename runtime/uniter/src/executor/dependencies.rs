@@ -1,7 +1,8 @@
-//! What a unit's decision depends on, and what a frame touches: so that a frame wakes those units and no other.
+//! The dependencies of units' decisions, and the changes of frames. A frame wakes only the units that depend on its
+//! changes.
 //!
-//! [`of`] follows what the resolver reads. Whatever a rule comes to read belongs in it; the laboratory resolves each unit
-//! that a frame did not touch, and fails if the decision is another one.
+//! [`of`] must list everything that the resolver's rules read. The laboratory checks this: it resolves each unit that a
+//! frame did not touch, and fails if the decision has changed.
 
 use std::collections::BTreeSet;
 
@@ -18,41 +19,41 @@ use periapt_host_api::{
     },
 };
 
-/// A change of what a unit's decision depends on, beside the unit itself.
+/// A change of the dependencies of a unit's decision, beside the unit itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependence {
-    /// On these no more.
+    /// The dependencies that the decision loses.
     pub no_more: Vec<Dependency>,
-    /// On these from now on.
+    /// The dependencies that the decision gains.
     pub from_now_on: Vec<Dependency>,
 }
 
-/// Something that units' decisions depend on.
+/// An input of units' decisions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dependency {
-    /// Anything.
+    /// All inputs.
     Everything,
     /// The model's own settings.
     Model,
-    /// A unit: its record and life, its events and tasks, its storage, its secrets.
+    /// A unit: its record, life, events, tasks, storage and secrets.
     Unit(UnitName),
     /// An application: its life, charm, settings and leader.
     Application(ApplicationName),
     /// The relations of an application, without their members.
     RelationsOf(ApplicationName),
-    /// The secrets that an application owns.
+    /// The secrets of an application.
     SecretsOf(ApplicationName),
-    /// What a charm declares.
+    /// The metadata of a charm.
     Charm(Digest),
-    /// A machine's boot and addresses.
+    /// The boot id and addresses of a machine.
     Machine(MachineId),
-    /// An application's units in a relation, and its bags there.
+    /// The units of an application in a relation, and its bags there.
     Members(RelationId, ApplicationName),
     /// A secret.
     Secret(SecretId),
 }
 
-/// What a unit's decision depends on, beside the unit itself.
+/// Returns the dependencies of a unit's decision, beside the unit itself.
 pub(super) fn of(view: &View, name: &UnitName) -> BTreeSet<Dependency> {
     let own = name.application();
     let mut depends = BTreeSet::from([
@@ -87,7 +88,7 @@ pub(super) fn of(view: &View, name: &UnitName) -> BTreeSet<Dependency> {
     depends
 }
 
-/// The units that share a unit's container, as far as the view tells.
+/// Returns the units in the same container, as far as the view shows them.
 fn company<'a>(view: &'a View, unit: &'a UnitView) -> impl Iterator<Item = &'a UnitName> {
     let principal = unit.principal.as_ref().and_then(|principal| view.units.get(principal));
     let siblings = principal.into_iter().flat_map(|principal| &principal.subordinates);
@@ -106,17 +107,17 @@ fn owner_application(owner: &BagOwner) -> ApplicationName {
     }
 }
 
-/// What a frame changes, of all that decisions depend on.
+/// The changes of a frame, as inputs of decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touched {
-    /// The whole view is another one.
+    /// The whole view was replaced.
     All,
-    /// These.
+    /// These inputs changed.
     These(BTreeSet<Dependency>),
 }
 
 impl Touched {
-    /// What a frame changes in a view.
+    /// Returns the changes that a frame makes in a view.
     pub fn by(before: &View, frame: &Frame) -> Self {
         if frame.from.is_none() {
             return Self::All;
@@ -218,20 +219,20 @@ fn deleted(before: &View, key: &ViewKey, touched: &mut BTreeSet<Dependency>) {
     }
 }
 
-/// What people read of it decides nothing.
+/// Returns true if a field that decisions read has changed. The status and the exposure are for people.
 fn application_differs(before: &ApplicationView, after: &ApplicationView) -> bool {
     let shown = ApplicationView { status: before.status.clone(), exposed: before.exposed, ..after.clone() };
     *before != shown
 }
 
-/// What it says of itself decides nothing: it is what the unit said.
+/// Returns true if a field that decisions read has changed. The unit's own statuses are no input.
 fn unit_differs(before: &UnitView, after: &UnitView) -> bool {
     let UnitView { name: _, life, machine, principal, subordinates, resolved, record, .. } = after;
     (before.life, before.machine, &before.principal, &before.subordinates, &before.resolved, &before.record)
         != (*life, *machine, principal, subordinates, resolved, record)
 }
 
-/// Who has which port open decides nothing.
+/// Returns true if a field that decisions read has changed. Open ports are no input.
 fn machine_differs(before: &MachineView, after: &MachineView) -> bool {
     (&before.boot_id, &before.addresses_hash) != (&after.boot_id, &after.addresses_hash)
 }
@@ -244,7 +245,7 @@ fn relation(before: Option<&RelationView>, after: Option<&RelationView>, touched
     }
     let Some(id) = before.or(after).map(|view| view.id) else { return };
     let members = |view: Option<&'_ RelationView>| view.map(|view| view.members.clone()).unwrap_or_default();
-    // Costs what came and went, not what is there.
+    // The cost is proportional to the difference, and not to the number of members.
     for differing in members(before).diff(&members(after)) {
         let (DiffItem::Add(unit, _) | DiffItem::Remove(unit, _) | DiffItem::Update { new: (unit, _), .. }) =
             differing;
@@ -266,12 +267,12 @@ fn secret(view: &SecretView, touched: &mut BTreeSet<Dependency>) {
     touched.extend(view.consumers.keys().map(|unit| Dependency::Unit(unit.clone())));
 }
 
-/// Which units' decisions depend on what.
+/// The units that depend on each input.
 #[derive(Debug, Clone, Default)]
 pub struct Dependents(BTreeSet<(Dependency, Option<UnitName>)>);
 
 impl Dependents {
-    /// Takes note of what a unit's decision depends on.
+    /// Applies a change of a unit's dependencies.
     pub fn change(&mut self, unit: &UnitName, change: Dependence) {
         for dependency in change.no_more {
             self.0.remove(&(dependency, Some(unit.clone())));
@@ -279,7 +280,7 @@ impl Dependents {
         self.0.extend(change.from_now_on.into_iter().map(|dependency| (dependency, Some(unit.clone()))));
     }
 
-    /// The units whose decisions depend on something that was touched; not all of them need be looked after.
+    /// Returns the units that depend on changed inputs. The driver need not manage all of them.
     pub fn of(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
         let mut units = BTreeSet::new();
         if touched.is_empty() {
@@ -297,12 +298,12 @@ impl Dependents {
         units
     }
 
-    /// How many pairs of a unit and a dependency it holds.
+    /// Returns the number of pairs of unit and dependency.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no unit depends on anything.
+    /// Returns true if there are no dependencies.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What happens to a unit's executor.
+//! The inputs of an executor.
 
 use std::time::Duration;
 
@@ -7,46 +7,46 @@ use periapt_host_api::{OperationId, Refusal, Timestamp, commit::EarlyEffect};
 use super::RunReport;
 use crate::Jitter;
 
-/// The time, by the three clocks that a unit goes by.
+/// The time on the three clocks of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// The clock for people.
+    /// The wall clock, for people.
     pub wall: Timestamp,
-    /// The clock of the unit's timers, which nobody sets: retries, update-status, events that charms asked for.
+    /// The clock of the unit's timers, which cannot be set: retries, update-status, delayed events.
     pub timer: Timestamp,
-    /// How long the driver has been there: for short waits, which no host that slept need make up for.
+    /// The monotonic clock since the driver's start, for short waits. It may stop while the host is suspended.
     pub steady: Duration,
 }
 
-/// One thing that happened.
+/// One input.
 #[derive(Debug, Clone)]
 pub enum ExecutorInput {
-    /// The unit is looked after from now on.
+    /// Start managing the unit.
     Begin,
-    /// A hook of the unit may have killed a runner. It is tried before the unit begins, and alone: nothing else runs.
+    /// Try a hook of the unit that may have killed a runner, before the unit starts, and alone.
     Try {
         /// The run.
         operation: OperationId,
-        /// How many runners died under it.
+        /// The number of runners that died during it.
         deaths: u32,
     },
-    /// A frame touched something that the unit's decision [depends on](super::Dependency).
+    /// A frame changed a [dependency](super::Dependency) of the unit's decision.
     Touched,
-    /// The view is that of another store.
+    /// The view comes from another store.
     StoreReplaced,
-    /// A time that was asked for with [`ExecutorCommand::WakeAt`](super::ExecutorCommand::WakeAt) has come. Too early does no harm.
+    /// A time of [`ExecutorCommand::WakeAt`](super::ExecutorCommand::WakeAt) has come. An early wake-up is harmless.
     Woken,
     /// The answer to [`ExecutorCommand::FetchCharm`](super::ExecutorCommand::FetchCharm).
     Charm(CharmAnswer),
-    /// The turn that [`ExecutorCommand::TakeTurn`](super::ExecutorCommand::TakeTurn) asked for has come.
+    /// The turn of [`ExecutorCommand::TakeTurn`](super::ExecutorCommand::TakeTurn) has come.
     Turn,
-    /// Effects that left a running hook early, in order.
+    /// Early effects of the running hook, in order.
     Said(Vec<(Timestamp, EarlyEffect)>),
-    /// What [`ExecutorCommand::Run`](super::ExecutorCommand::Run) began has ended, however.
+    /// The run of [`ExecutorCommand::Run`](super::ExecutorCommand::Run) has ended.
     Ended {
-        /// What came of it.
+        /// The report of the run.
         report: Box<RunReport>,
-        /// For the waits that follow.
+        /// The jitter for later waits.
         jitter: Jitter,
     },
     /// The answer to [`ExecutorCommand::Commit`](super::ExecutorCommand::Commit).
@@ -55,29 +55,29 @@ pub enum ExecutorInput {
     EarlyAnswered(SendOutcome),
 }
 
-/// What became of something that was sent to the controller.
+/// The outcome of a message to the controller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SendOutcome {
-    /// It happened.
+    /// The controller carried it out.
     Accepted,
-    /// Nothing of it happened, and the same again would do no better.
+    /// It had no effect, and another attempt would be refused, too.
     Refused(Refusal),
-    /// It is not known whether it happened.
+    /// The outcome is unknown.
     Unreachable,
 }
 
-/// What became of a charm that was asked for.
+/// The answer to a request for a charm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CharmAnswer {
-    /// It can run.
+    /// The charm is ready.
     Ready,
-    /// It cannot, and that is its own fault.
+    /// The charm is invalid.
     Unusable {
-        /// Why, in words for the unit's status.
+        /// The reason, for the unit's status.
         message: String,
-        /// For the wait that follows.
+        /// The jitter for the next wait.
         jitter: Jitter,
     },
-    /// It is not here yet, for this reason.
+    /// The charm is not available yet. Holds the reason.
     Away(String),
 }

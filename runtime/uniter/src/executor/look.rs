@@ -1,4 +1,4 @@
-//! Asks the resolver what is due, and begins that.
+//! The start of due work, as the resolver decides.
 
 use periapt_host_api::{exec, view::View};
 
@@ -6,15 +6,15 @@ use super::{Executor, ExecutorCommand, Phase, Step, commit::About, report::Kept,
 use crate::{Decision, Progress};
 
 impl Executor {
-    /// Looks for what is due. Every decision is the resolver's; this begins to carry it out.
+    /// Resolves the unit, and starts to carry out the decision.
     pub(super) fn look(&mut self, step: &mut Step<'_>) {
         self.phase = Phase::Resting { wake_at: None };
         match self.resolve(step) {
             Decision::Stop => self.stop(step),
             Decision::RunHook(run) => self.await_charm(Due::Hook { charm: run.charm }, step),
             Decision::RunAction(run) => {
-                // A script needs nothing of the charm until it opens a file, and an operator whose charm does not
-                // arrive wants it all the more.
+                // A script needs the charm only for files, and operators need scripts most when a charm does not
+                // arrive.
                 let is_script = run.run.event.hook_name() == exec::ACTION;
                 let due = Due::Action { task: run.task, group: run.group, charm: run.run.charm };
                 match is_script {
@@ -35,7 +35,7 @@ impl Executor {
         }
     }
 
-    /// Commits what needs no hook.
+    /// Commits a step without a hook.
     fn bookkeep(&mut self, progress: &Progress, step: &mut Step<'_>) {
         let Some(seq) = self.seq(step.view) else { return };
         let view: &View = step.view;
@@ -45,7 +45,7 @@ impl Executor {
         self.commit(seq, progress, Kept { journal, ..Kept::default() }, About::Bookkeeping, step);
     }
 
-    /// Looks after the unit no more, once what its hooks left was sent.
+    /// Stops managing the unit once its early effects are sent.
     fn stop(&mut self, step: &mut Step<'_>) {
         self.phase = Phase::Stopped;
         self.stop_when_all_is_sent(step);
@@ -65,7 +65,7 @@ impl Executor {
         }
     }
 
-    /// A failure that waits for `resolved` is to be seen, whatever a runner before this one said last.
+    /// Restores the status of a failure that waits for `resolved`, in case an earlier runner's status hides it.
     fn report_failure(&mut self, step: &mut Step<'_>) {
         let seq = self.seq(step.view);
         if self.failure_at != seq {

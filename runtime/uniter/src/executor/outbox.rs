@@ -1,4 +1,4 @@
-//! What leaves one unit's hooks early, in one numbered sequence together with its commits.
+//! The early effects of one unit's hooks, in one numbered sequence together with its commits.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -14,41 +14,41 @@ mod weight;
 
 pub use weight::early_bytes;
 
-/// How long an effect waits for a commit to go with (`docs/design/commit.md`), so that a short hook costs one
-/// request.
+/// The wait of an early effect for a commit that can include it (`docs/design/commit.md`), so that a short
+/// hook costs one request.
 const WAITS: Duration = Duration::from_millis(50);
 
-/// The most bytes of items in one message, as JSON: they fit into it together with all that a commit may hold.
+/// The most bytes of items in one message, as JSON, so that the items fit beside the largest commit.
 const BATCH: usize = 512 << 10;
 
-/// One unit's outbox. One sender at a time, in order: this, or the commit that takes what waits along.
+/// The outbox of one unit. Items are sent in order, by the outbox or by a commit, but never by both at once.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox {
     next: u64,
     unsent: VecDeque<EarlyItem>,
-    /// Since when the first of them waits.
+    /// The time since which the first item waits.
     since: Option<Duration>,
     sending: Option<Sending>,
 }
 
-/// A batch that has no answer yet.
+/// A batch without an answer.
 #[derive(Debug, Clone)]
 struct Sending {
     items: Vec<EarlyItem>,
-    /// Whether others follow at once, as they did not fit into one message with these.
+    /// True if more items follow at once, because they did not fit into the same message.
     more: bool,
     backoff: Backoff,
-    /// When it is sent again; none: it is sent, and not answered.
+    /// The time of the next attempt; none while one is in flight.
     again_at: Option<Duration>,
 }
 
 impl Outbox {
-    /// Goes on after the last number that the controller has.
+    /// Creates the outbox after the last number that the controller has.
     pub(super) fn new(last_number: u64) -> Self {
         Self { next: last_number.saturating_add(1), unsent: VecDeque::new(), since: None, sending: None }
     }
 
-    /// Takes effects, in order. The driver hears of them at once, in case its process dies.
+    /// Adds effects, in order. The driver gets them at once, in case its process dies.
     pub(super) fn push(
         &mut self,
         effects: impl IntoIterator<Item = (Timestamp, EarlyEffect)>,
@@ -77,7 +77,7 @@ impl Outbox {
         }
     }
 
-    /// Whether nothing waits. What is under way does not wait.
+    /// Returns true if no item waits. Items in flight do not count.
     pub(super) fn is_empty(&self) -> bool {
         self.unsent.is_empty()
     }
@@ -86,7 +86,7 @@ impl Outbox {
         self.sending.is_some()
     }
 
-    /// When what waits is sent, if no commit takes it along.
+    /// Returns the time at which waiting items are sent, unless a commit includes them.
     pub(super) fn due(&self) -> Option<Duration> {
         match self.sending {
             Some(_) => self.sends_again_at(),
@@ -94,12 +94,12 @@ impl Outbox {
         }
     }
 
-    /// When what had no answer is sent again.
+    /// Returns the time of the next attempt for an unanswered batch.
     pub(super) fn sends_again_at(&self) -> Option<Duration> {
         self.sending.as_ref().and_then(|sending| sending.again_at)
     }
 
-    /// The oldest items that fit into one message, and whether more are left.
+    /// Takes the oldest items that fit into one message. Also returns true if more remain.
     fn batch(&mut self, now: Duration) -> (Vec<EarlyItem>, bool) {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(item) = self.unsent.front() {
@@ -114,7 +114,7 @@ impl Outbox {
         (batch, more)
     }
 
-    /// What a commit takes along: the last of it. None while something is to be sent before.
+    /// Takes the last items, for a commit. Returns none while earlier ones must be sent first.
     pub(super) fn take(&mut self, step: &mut Step<'_>) -> Option<Vec<EarlyItem>> {
         if self.is_sending() {
             return None;
@@ -127,7 +127,7 @@ impl Outbox {
         None
     }
 
-    /// The commit did not happen: what it took along waits for the next.
+    /// Restores the items of a commit that had no effect.
     pub(super) fn put_back(&mut self, taken: Vec<EarlyItem>, step: &mut Step<'_>) {
         if taken.is_empty() {
             return;
@@ -138,7 +138,7 @@ impl Outbox {
         self.since.get_or_insert(step.now.steady);
     }
 
-    /// Sends what waits; answers whether something is under way.
+    /// Sends the waiting items. Returns true if a batch is in flight.
     pub(super) fn send(&mut self, step: &mut Step<'_>) -> bool {
         if !self.is_sending() && !self.is_empty() {
             let (batch, more) = self.batch(step.now.steady);
@@ -154,7 +154,7 @@ impl Outbox {
 }
 
 impl Executor {
-    /// Sends what no commit took along in time, and what had no answer.
+    /// Sends the items whose wait is over, and repeats an unanswered batch.
     pub(super) fn send_what_is_due(&mut self, step: &mut Step<'_>) {
         let now = step.now.steady;
         if let Some(sending) = &mut self.outbox.sending {
@@ -167,7 +167,7 @@ impl Executor {
         }
     }
 
-    /// Early items were answered. What the controller refuses is dropped.
+    /// Handles the answer to a batch. Refused items are dropped.
     pub(super) fn early_answered(&mut self, answer: &SendOutcome, step: &mut Step<'_>) {
         let Some(sending) = &mut self.outbox.sending else { return };
         if *answer == SendOutcome::Unreachable {
@@ -176,7 +176,7 @@ impl Executor {
         }
         let more = sending.more;
         self.outbox.sending = None;
-        // A commit may wait for that, or the unit's end.
+        // A commit may wait for that, or the end of the unit.
         if self.is_committing() {
             self.send_commit(step);
         } else {
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::executor::{ExecutorInput, Now, Options};
 
-    /// An executor that has not begun, and the time.
+    /// An executor that has not started, and the time.
     struct Post {
         executor: Executor,
         now: Duration,
@@ -235,7 +235,7 @@ mod tests {
             self.feed(ExecutorInput::Woken)
         }
 
-        /// What a commit would take along now.
+        /// Returns the items that a commit would include now.
         fn take(&mut self) -> Option<Vec<EarlyItem>> {
             let (view, now) = (View::default(), self.at());
             let mut step = Step { view: &view, now, commands: Vec::new() };
@@ -294,7 +294,7 @@ mod tests {
         post.say(["one".to_owned()]);
         let first = sent(&post.pass(50));
         post.say(["two".to_owned()]);
-        // The same is sent again, with waits that double, until the controller has it.
+        // The same batch is repeated, with doubling waits, until the controller answers.
         for wait in [50, 100, 200] {
             post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Unreachable));
             assert_eq!(post.take(), None, "a commit waits for it");
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(post.take(), Some(Vec::new()));
     }
 
-    /// All pieces in which what was said leaves, the last of which goes with a commit.
+    /// Returns all batches of the waiting items. The last one goes with a commit.
     fn pieces(post: &mut Post) -> Vec<Vec<EarlyItem>> {
         let mut pieces = Vec::new();
         loop {
@@ -362,10 +362,10 @@ mod tests {
 
     #[test]
     fn text_that_grows_when_it_is_written_still_fits_into_messages() {
-        /// A quarter of what the keeper takes in one message.
+        /// A quarter of the keeper's limit for one message.
         const FITS: usize = 1 << 20;
         let mut post = Post::new();
-        // All that one hook may log, said at once.
+        // The largest log of one hook, written at once.
         let commands = post.say((0..64).map(|_| "\u{1}".repeat(16 << 10)));
         let pieces = pieces(&mut post);
         for items in pieces.iter().chain(&noted(&commands)) {

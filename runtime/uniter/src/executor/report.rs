@@ -1,4 +1,4 @@
-//! What a driver tells of a run that came to an end.
+//! The report of a driver about a run that ended.
 
 use periapt_host_api::{
     Digest, LeaderTerm, Timestamp,
@@ -9,59 +9,59 @@ use periapt_host_api::{
 
 use crate::{ActionEnd, HookEnd, HookRun};
 
-/// How a handler came back.
+/// The return of a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Returned {
-    /// It returned ok.
+    /// The handler returned success.
     Handled,
     /// The charm has no handler for the event.
     Unhandled,
-    /// It failed, trapped, ran out of a budget, or could not be run.
+    /// The handler failed, trapped, exceeded a budget, or could not run.
     Failed {
-        /// As a process's exit code; not 0.
+        /// The exit code; not 0.
         code: i32,
-        /// Why, in its own words or the sandbox's; may be empty.
+        /// The message of the charm or the sandbox; may be empty.
         message: String,
     },
-    /// A tool that an operator ran came to its end: its exit code is a result and no failure, and what it asked for is
-    /// committed whatever it is (C-9).
+    /// An operator's tool ended. Its exit code is a result and no failure, and its effects are committed in any case
+    /// (C-9).
     Exited {
-        /// As a process's exit code.
+        /// The exit code.
         code: i32,
     },
-    /// It was stopped, because an operator cancelled the task.
+    /// The run was stopped, because an operator cancelled the task.
     Stopped,
 }
 
-/// A run that came to an end, as its driver saw it. What left it early was said before.
+/// The report of a run. Its early effects were reported before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
-    /// How the handler came back.
+    /// The handler's return.
     pub returned: Returned,
-    /// When it began.
+    /// The start of the run.
     pub started_at: Timestamp,
-    /// Whether the charm called status-set for its unit.
+    /// True if the charm called status-set for its unit.
     pub status_set: bool,
-    /// What the charm asked for.
+    /// The charm's effects.
     pub effects: HookEffects,
-    /// The leadership that this rests on.
+    /// The leader term on which the effects depend.
     pub leader_term: Option<LeaderTerm>,
-    /// Of an action: its results, without the return code.
+    /// The results of an action, without the return code.
     pub results: TaskResults,
-    /// Of an action: what it said of its own failure.
+    /// The charm's own failure message for an action.
     pub said_failed: Option<String>,
     /// The component that ran; none if the charm could not be loaded.
     pub component: Option<Digest>,
-    /// What it cost.
+    /// The costs.
     pub costs: HookCosts,
-    /// Its calls to the host.
+    /// The calls to the host.
     pub calls: RecordedCalls,
-    /// Where its randomness came from, in hexadecimal digits.
+    /// The seed of its random numbers, in hexadecimal digits.
     pub seed: String,
 }
 
 impl RunReport {
-    /// A run that ended so, and left nothing.
+    /// Creates a report without effects.
     pub fn of(returned: Returned, started_at: Timestamp) -> Self {
         Self {
             returned,
@@ -78,13 +78,13 @@ impl RunReport {
         }
     }
 
-    /// A run that failed, or that could not be made.
+    /// Creates the report of a run that failed or could not start.
     pub fn failed(message: String, started_at: Timestamp) -> Self {
         Self::of(Returned::Failed { code: 1, message }, started_at)
     }
 }
 
-/// What of a run goes with the unit's next record.
+/// The parts of a run that its commit contains.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kept {
     pub(super) effects: HookEffects,
@@ -93,7 +93,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The same of a run that failed after all: its record alone.
+    /// Returns the parts for a run that failed after all: its journal record alone.
     pub(super) fn failed(self, message: &str) -> Self {
         let outcome = HookOutcome::Failed { message: message.to_owned() };
         let journal = self.journal.map(|record| JournalRecord { outcome, ..record });
@@ -102,7 +102,7 @@ impl Kept {
 }
 
 impl RunReport {
-    /// How a hook ended, and what is kept of it: of one that failed, its record alone.
+    /// Returns the end of a hook, and the parts for its commit. A failed hook keeps its journal record alone.
     pub(super) fn of_hook(self, run: &HookRun, engine: &str) -> (HookEnd, Kept) {
         let status_set = self.status_set;
         let (end, outcome) = match &self.returned {
@@ -117,7 +117,7 @@ impl RunReport {
         (end, kept)
     }
 
-    /// How an action ended, and what is kept of it. An action without a handler failed.
+    /// Returns the end of an action, and the parts for its commit. An action without a handler has failed.
     pub(super) fn of_action(mut self, run: &HookRun, engine: &str) -> (ActionEnd, Kept) {
         let succeeded = matches!(self.returned, Returned::Handled | Returned::Exited { .. });
         let (results, said) = (std::mem::take(&mut self.results), self.said_failed.take());

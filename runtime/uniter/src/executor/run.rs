@@ -1,20 +1,20 @@
-//! Runs a hook or an action, and says what is to be committed of it.
+//! The run of a hook or an action, and the commit of its outcome.
 
 use periapt_host_api::{TaskId, action::TaskStatus, exec, view::View};
 
 use super::{Executor, ExecutorCommand, Phase, Run, RunKind, RunReport, Step, commit::About, report::Kept};
 use crate::{ActionEnd, ActionRun, HookEnd, HookRun, Jitter};
 
-/// What runs.
+/// The current run.
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     run: HookRun,
-    /// Whether it was told to stop.
+    /// True if the run was told to stop.
     interrupted: bool,
 }
 
 impl Executor {
-    /// Runs a hook whose turn has come, after that is on record if it may leave traces that no commit undoes.
+    /// Starts a hook whose turn has come. It first commits the start if the hook may leave traces outside its commit.
     pub(super) fn start_hook(&mut self, run: HookRun, step: &mut Step<'_>) {
         if !run.must_begin() {
             return self.run(run, step.view.clone(), step);
@@ -24,14 +24,14 @@ impl Executor {
         self.commit(run.record.seq, &progress, Kept::default(), about, step);
     }
 
-    /// Puts it on record that an action begins: it never runs twice (1.6).
+    /// Commits the start of an action, so that it never runs twice (1.6).
     pub(super) fn begin_action(&mut self, run: ActionRun, step: &mut Step<'_>) {
         let ActionRun { begin, run, .. } = run;
         let seq = run.record.seq.saturating_sub(1);
         self.commit(seq, &begin, Kept::default(), About::BeginAction(Box::new(run)), step);
     }
 
-    /// Runs an action whose beginning is on record, from the view that shows it.
+    /// Runs an action whose start is committed, with the view that shows it.
     pub(super) fn run_action(&mut self, run: HookRun, step: &mut Step<'_>) {
         if self.seq(step.view) != Some(run.record.seq) {
             return self.conclude(step);
@@ -39,7 +39,7 @@ impl Executor {
         self.run(HookRun { snapshot: step.view.revision, ..run }, step.view.clone(), step);
     }
 
-    /// Runs on a snapshot.
+    /// Runs a hook or an action with a view.
     pub(super) fn run(&mut self, run: HookRun, view: View, step: &mut Step<'_>) {
         let kind = match run.event.task() {
             None => RunKind::Hook,
@@ -55,7 +55,7 @@ impl Executor {
         self.while_running(step);
     }
 
-    /// Interrupts an action that an operator cancelled, or whose unit is not this runner's any more.
+    /// Interrupts an action that an operator cancelled, or whose task is not in the view any more.
     pub(super) fn while_running(&mut self, step: &mut Step<'_>) {
         let Phase::Running(running) = &mut self.phase else { return };
         let stops = running.run.event.task().is_some_and(|task| is_to_stop(step.view, task));
@@ -65,7 +65,7 @@ impl Executor {
         }
     }
 
-    /// A run came to its end.
+    /// Handles the end of a run.
     pub(super) fn run_ended(&mut self, report: RunReport, jitter: Jitter, step: &mut Step<'_>) {
         if !matches!(self.phase, Phase::Running(_)) {
             return;
@@ -88,7 +88,7 @@ impl Executor {
         }
     }
 
-    /// Commits how a hook ended, unless there is nothing to write.
+    /// Commits the end of a hook, unless there is nothing to write.
     pub(super) fn commit_hook(
         &mut self,
         run: HookRun,
@@ -111,7 +111,7 @@ impl Executor {
         self.commit(seq, &progress, kept, About::Hook { run: Box::new(run), end, jitter }, step);
     }
 
-    /// Commits how an action ended.
+    /// Commits the end of an action.
     fn commit_action(&mut self, run: HookRun, task: TaskId, end: ActionEnd, kept: Kept, step: &mut Step<'_>) {
         let progress = crate::action_ended(&run, task, end.clone());
         self.leave(progress.early.clone(), step);
@@ -119,9 +119,9 @@ impl Executor {
         self.commit(seq, &progress, kept, About::Action { run: Box::new(run), task, end }, step);
     }
 
-    /// A hook whose commit was refused failed (C-3), and so did an action, whose unit is not in error (I08). The record of
-    /// the run is kept, without effects. Should even that be refused, the unit waits; the resolver finds an action as one
-    /// that nobody runs.
+    /// Handles the refusal of a run's end. The hook has failed (C-3), or the action has failed without putting its unit
+    /// in error (I08). The journal record is committed without effects. If that is refused, too, the unit waits; for an
+    /// action the resolver then finds a run without an agent.
     pub(super) fn end_was_refused(
         &mut self,
         about: About,
@@ -152,7 +152,7 @@ impl Executor {
     }
 }
 
-/// Whether a task is to stop.
+/// Returns true if a task must stop.
 fn is_to_stop(view: &View, task: TaskId) -> bool {
     view.tasks.get(&task).is_none_or(|task| task.status == TaskStatus::Aborting)
 }

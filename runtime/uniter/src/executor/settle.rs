@@ -1,4 +1,4 @@
-//! Waits until the view shows why a commit was answered as it was.
+//! The wait until the view shows the cause of a commit's answer.
 
 use std::time::Duration;
 
@@ -7,21 +7,20 @@ use periapt_host_api::{UnitName, commit::EarlyItem, record::CharmRef, view::View
 use super::{Executor, ExecutorCommand, Now, Phase, Step};
 use crate::HookRun;
 
-/// How long the stream may take to tell why a commit was stale.
+/// The longest wait for the stream to show why a commit was stale.
 const STALE_WITHIN: Duration = Duration::from_secs(15);
 
-/// What the view is to show.
+/// The awaited state of the view.
 #[derive(Debug, Clone)]
 pub(super) enum Awaited {
     /// The record of an accepted commit.
     Reached { seq: u64 },
-    /// Another record than this one: a commit that follows it was stale.
+    /// A later record than this one: a commit after it was stale.
     Moved { from: u64, until: Duration },
-    /// Another charm than this one, which was replaced while it was brought into place. It is waited for as long as it
-    /// takes: the frame that tells of it is on its way, for the stream has never been wrong; should the connection be lost,
-    /// it comes with the next one.
+    /// Another charm than this one, which an operator replaced during its deployment. This wait has no limit: the frame
+    /// with the new charm is on its way, and if the connection breaks, it comes with the next one.
     Replaced { charm: Option<CharmRef> },
-    /// That the unit is gone: its last commit was refused when it was sent again.
+    /// The absence of the unit, whose last commit was refused at a repeat.
     Gone { early: Vec<EarlyItem>, until: Duration },
 }
 
@@ -39,8 +38,8 @@ impl Awaited {
         match self {
             Self::Reached { seq } => unit.is_none_or(|unit| unit.record.seq >= *seq),
             Self::Moved { from, .. } => unit.is_none_or(|unit| unit.record.seq != *from),
-            // Coming back to the same archive is another modified version, so that this ends however many changes one
-            // frame tells of.
+            // A refresh to the same archive also raises the modified version, so the wait ends even if one frame
+            // contains several refreshes.
             Self::Replaced { charm } => {
                 let application = unit.and_then(|unit| view.applications.get(unit.name.application()));
                 application.is_none_or(|application| Some(application.charm) != *charm)
@@ -50,18 +49,18 @@ impl Awaited {
     }
 }
 
-/// What follows.
+/// The step after the wait.
 #[derive(Debug, Clone)]
 pub(super) enum Then {
-    /// The operation is over.
+    /// The end of the operation.
     Look,
-    /// The hook that the commit announced, on the view that it was decided on.
+    /// The run of the hook that the commit announced, on the view of its decision.
     RunHook { view: Box<View>, run: Box<HookRun> },
-    /// The action whose beginning it was.
+    /// The run of the action whose start was committed.
     RunAction(Box<HookRun>),
 }
 
-/// An answered commit whose reason is not in the view yet.
+/// An answered commit whose cause is not in the view yet.
 #[derive(Debug, Clone)]
 pub(super) struct Settling {
     awaited: Awaited,
@@ -69,7 +68,7 @@ pub(super) struct Settling {
 }
 
 impl Settling {
-    /// Whether something follows that the commit only began.
+    /// Returns true if a run follows.
     pub(super) fn goes_on(&self) -> bool {
         !matches!(self.then, Then::Look)
     }
@@ -83,13 +82,13 @@ impl Settling {
 }
 
 impl Executor {
-    /// Goes on once the view shows something; it may do so already.
+    /// Waits until the view shows a state, which may be at once.
     pub(super) fn await_view(&mut self, awaited: Awaited, then: Then, step: &mut Step<'_>) {
         self.phase = Phase::Settling(Box::new(Settling { awaited, then }));
         self.settle(step);
     }
 
-    /// Goes on if the view shows what it is to show, or if that does not come.
+    /// Continues if the view shows the awaited state, or if the wait is too long.
     pub(super) fn settle(&mut self, step: &mut Step<'_>) {
         let Phase::Settling(settling) = &mut self.phase else { return };
         if settling.awaited.is_shown(step.view, &self.unit) {
@@ -104,7 +103,7 @@ impl Executor {
                 self.outbox.put_back(early, step);
                 self.hold_up(step);
             }
-            // The record is where it was: it is this runner that is not the unit's any more.
+            // The record has not changed, so another runner manages the unit.
             _ => {
                 self.phase = Phase::Stopped;
                 step.command(ExecutorCommand::Revoked);
@@ -112,7 +111,7 @@ impl Executor {
         }
     }
 
-    /// Goes on after a commit.
+    /// Continues after the wait.
     pub(super) fn settled(&mut self, step: &mut Step<'_>) {
         let Phase::Settling(settling) = std::mem::replace(&mut self.phase, Phase::Resting { wake_at: None })
         else {

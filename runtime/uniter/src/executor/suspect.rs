@@ -1,27 +1,27 @@
-//! Tries a hook that may have killed a runner: before its unit begins, and alone.
+//! The trial of a hook that may have killed a runner, before its unit starts, and alone.
 
 use periapt_host_api::OperationId;
 
 use super::{Executor, ExecutorCommand, Phase, RunReport, Step, TrialEnd, turn::Due};
 use crate::{Decision, Jitter};
 
-/// A hook that had this many runners die under it is a hook error (`docs/design/sandbox.md`).
+/// The number of dead runners after which the hook is in error (`docs/design/sandbox.md`).
 const DEATHS: u32 = 3;
 
-/// What author and operator read of such a hook.
+/// The message for such a hook.
 const CRASHED: &str = "the sandbox crashed";
 
 /// A hook that may have killed a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) operation: OperationId,
-    /// Whether it is tried now.
+    /// True during the trial.
     pub(super) on_trial: bool,
 }
 
 impl Executor {
-    /// Runs a suspect, if it is still due. It is alone: nothing else has started yet. So its charm is asked for once: if it
-    /// is not here, the model's other units do not wait.
+    /// Runs a suspect if it is still due. No other hook has started yet. So the executor requests the charm only once:
+    /// the model's other units must not wait for a missing charm.
     pub(super) fn try_suspect(&mut self, operation: OperationId, deaths: u32, step: &mut Step<'_>) {
         if !matches!(self.phase, Phase::New) {
             return;
@@ -37,12 +37,12 @@ impl Executor {
                 }
                 false => self.await_charm(Due::Hook { charm: run.charm }, step),
             },
-            // The unit went another way meanwhile.
+            // The unit's next step is another one now.
             _ => self.trial_ended(TrialEnd::Cleared, step),
         }
     }
 
-    /// Ends a trial whose operation is over; false if there is none.
+    /// Ends a trial whose operation is over. Returns false if there is no trial.
     pub(super) fn trial_ends(&mut self, step: &mut Step<'_>) -> bool {
         let on_trial = self.suspicion.is_some_and(|suspicion| suspicion.on_trial);
         if on_trial {
@@ -51,7 +51,7 @@ impl Executor {
         on_trial
     }
 
-    /// The unit begins when the others do. One whose charm is not here stays a suspect.
+    /// Ends a trial; the unit starts with the others. A hook without its charm stays a suspect.
     pub(super) fn trial_ended(&mut self, tried: TrialEnd, step: &mut Step<'_>) {
         self.phase = Phase::New;
         self.suspicion = match tried {

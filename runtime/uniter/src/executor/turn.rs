@@ -1,18 +1,18 @@
-//! Waits for a turn: a place among the hooks that run, and of an action, that of its group.
+//! The wait for a turn: a place among the running hooks, and for an action the turn of its group.
 
 use periapt_host_api::{OperationId, TaskId, budget::BudgetKey, record::CharmRef, view::View};
 
 use super::{Executor, ExecutorCommand, Phase, Step, Turn};
 use crate::Decision;
 
-/// What waits for a charm, and then for a turn.
+/// The operation that waits for a charm, and then for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Some hook that this charm runs.
+    /// A hook of this charm.
     Hook { charm: CharmRef },
     /// An action.
     Action { task: TaskId, group: Option<String>, charm: CharmRef },
-    /// That a charm is brought into place.
+    /// The deployment of this charm.
     Deploy { charm: CharmRef },
 }
 
@@ -23,7 +23,7 @@ impl Due {
         }
     }
 
-    /// Whether a decision still is what is waited for, with nothing changed that the wait is about.
+    /// Returns true if a decision is still the awaited one, in all respects that concern the wait.
     pub(super) fn is(&self, decision: &Decision) -> bool {
         match (self, decision) {
             (Self::Hook { charm }, Decision::RunHook(run)) => run.charm == *charm,
@@ -36,11 +36,11 @@ impl Due {
     }
 }
 
-/// A turn that is waited for.
+/// The wait for a turn.
 #[derive(Debug, Clone)]
 pub(super) struct TurnWait {
     due: Due,
-    /// What the run may use, as it was when the turn was asked for.
+    /// The memory budget at the time of the request.
     memory: u64,
 }
 
@@ -51,7 +51,7 @@ impl Executor {
             (_, decision) if !due.is(&decision) => return self.look(step),
             (Due::Hook { .. }, Decision::RunHook(run)) => {
                 if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.on_trial) {
-                    // Nothing else runs.
+                    // No other hook runs during the trial.
                     return self.start_hook(*run, step);
                 }
                 (None, self.memory(step.view, Some(run.operation())))
@@ -67,9 +67,9 @@ impl Executor {
         step.command(ExecutorCommand::TakeTurn(Turn { group, memory }));
     }
 
-    /// Whatever changes meanwhile may make something else due than an action; if it does not, the place in the queue is
-    /// kept, for who comes again comes last, and in a busy model something always changes. A hook keeps its place anyway:
-    /// what runs is what is due by then.
+    /// Ends an action's wait if the action is not due any more. Otherwise it keeps its place in the queue: in a busy
+    /// model with frequent changes, a new place would always be the last. A hook always keeps its place, and its turn
+    /// serves any hook that is due by then.
     pub(super) fn while_turn_is_awaited(&mut self, step: &mut Step<'_>) {
         let decision = self.resolve(step);
         let Phase::Turn(TurnWait { due: due @ Due::Action { .. }, .. }) = &self.phase else { return };
@@ -78,7 +78,7 @@ impl Executor {
         }
     }
 
-    /// Runs what is due by now, if the turn is one for that.
+    /// Runs the work that is due now, if the turn fits it.
     pub(super) fn turn_came(&mut self, step: &mut Step<'_>) {
         let Phase::Turn(TurnWait { due, memory }) = self.phase.clone() else { return };
         match (due, self.resolve(step)) {
@@ -92,12 +92,12 @@ impl Executor {
             {
                 self.begin_action(*run, step);
             }
-            // It is not due any more, or may use more by now.
+            // The work is not due any more, or its budget has grown.
             _ => self.conclude(step),
         }
     }
 
-    /// The memory that a run may use; for a suspect all, so that nothing runs beside it.
+    /// Returns the memory budget of a run; for a suspect all memory, so that it runs alone.
     fn memory(&self, view: &View, operation: Option<OperationId>) -> u64 {
         match &self.suspicion {
             Some(suspicion) if Some(suspicion.operation) == operation => u64::MAX,

@@ -1,4 +1,4 @@
-//! What follows a charm that was, or could not be, brought into place (`docs/hook-model.md` 1.10).
+//! The record after a deployment, successful or not (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{
     Timestamp,
@@ -8,8 +8,8 @@ use periapt_host_api::{
 
 use crate::{DeployRun, Jitter, Progress, retry, status};
 
-/// The charm is in place: install follows, or upgrade-charm, or the failed hook that a forced upgrade put aside,
-/// under the new code (U-35).
+/// Returns the commit after a successful deployment. Install or upgrade-charm follows, or under the new code the
+/// failed hook that a forced upgrade put aside (U-35).
 pub fn deployed(run: &DeployRun) -> Progress {
     let mut progress = Progress::after(&run.record);
     progress.record.charm = Some(run.charm);
@@ -22,8 +22,8 @@ pub fn deployed(run: &DeployRun) -> Progress {
     progress
 }
 
-/// The charm could not be brought into place: the unit is in error, tries again with back-off, and takes
-/// `resolved` or a newer charm as a reason to try at once (U-33).
+/// Returns the commit after a failed deployment: the unit is in error and retries with back-off, or at once
+/// after `resolved` or with a newer charm (U-33).
 pub fn deploy_failed(run: &DeployRun, message: &str, now: Timestamp, jitter: Jitter) -> Progress {
     let mut progress = Progress::after(&run.record);
     let earlier = match &run.record.operation {
@@ -42,7 +42,7 @@ pub fn deploy_failed(run: &DeployRun, message: &str, now: Timestamp, jitter: Jit
     progress
 }
 
-/// Forgets a failed deployment: what it interrupted is in progress again, if anything was.
+/// Returns the step that drops a failed deployment and restores the hook that it interrupted, if any.
 pub(crate) fn put_failed_deploy_aside(record: &UnitRecord) -> Progress {
     let mut progress = Progress::after(record);
     match interrupted(&record.operation) {
@@ -52,7 +52,7 @@ pub(crate) fn put_failed_deploy_aside(record: &UnitRecord) -> Progress {
     progress
 }
 
-/// The failed hook that an upgrade puts aside, or has put aside.
+/// Returns the failed hook that an upgrade puts aside, or has put aside.
 fn interrupted(operation: &Operation) -> Option<InterruptedHook> {
     match operation {
         Operation::Hook { event, step: HookStep::Failed(failure) } => {

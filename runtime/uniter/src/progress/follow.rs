@@ -1,4 +1,4 @@
-//! What follows each committed hook (`docs/hook-model.md` 1.5).
+//! The consequences of each committed hook (`docs/hook-model.md` 1.5).
 
 use periapt_host_api::{
     ApplicationName, UnitName,
@@ -9,7 +9,7 @@ use periapt_host_api::{
 
 use crate::{Progress, Seen, Skipped};
 
-/// Commits a hook: what it saw becomes what the unit has seen, and what must come next is queued.
+/// Applies a committed hook: marks its view as seen, and queues the hook that must follow.
 pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
     let record = &mut progress.record;
     record.operation = Operation::Continue;
@@ -37,7 +37,7 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
         }
         Event::UpgradeCharm => queue(record, Event::ConfigChanged),
         Event::LeaderSettingsChanged => record.leader_settings_version = Some(seen.leader_settings_version),
-        // An action is no hook, and is not recorded as one.
+        // An action is no hook, so the record ignores it.
         Event::UpdateStatus | Event::LeaderElected | Event::Action { .. } => {}
         Event::Custom { id, .. } => progress.transitions.told_event = Some(*id),
         Event::RelationCreated(context) => with_relation(record, context, |relation| relation.created = true),
@@ -94,7 +94,7 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
     }
 }
 
-/// Who departs in this hook is gone after it.
+/// Returns the number of former members, including those that depart in this hook.
 fn gone_after(event: &Event, seen: &Seen) -> u64 {
     let departed = match event {
         Event::RelationDeparted { .. } => 1,
@@ -104,7 +104,7 @@ fn gone_after(event: &Event, seen: &Seen) -> u64 {
     seen.gone.saturating_add(departed)
 }
 
-/// A hook that `resolved --no-retry` commits without running it: all that follows it follows (U-28).
+/// Commits a hook without a run after `resolved --no-retry`, with all its consequences (U-28).
 pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progress {
     let mut progress = Progress::after(record);
     commit(&mut progress, event, seen);
@@ -113,7 +113,7 @@ pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progre
     progress
 }
 
-/// A hook that has lost its meaning before it ran: nothing follows it (1.4 step 1, U-16).
+/// Drops a hook that lost its meaning before its run, without consequences (1.4 step 1, U-16).
 pub(crate) fn moot(record: &UnitRecord, event: &Event) -> Progress {
     let mut progress = Progress::after(record);
     progress.record.operation = Operation::Continue;
@@ -125,8 +125,8 @@ pub(crate) fn moot(record: &UnitRecord, event: &Event) -> Progress {
     progress
 }
 
-/// A hook about members that is to be told in another form, or of which nothing is left: the unit was told nothing by
-/// it, and what there is to tell is looked for afresh.
+/// Drops a hook about members that must be told in another form, or that has no content left. The unit was told
+/// nothing, and the resolver starts afresh.
 pub(crate) fn restated(record: &UnitRecord, event: &Event) -> Progress {
     let mut progress = Progress::after(record);
     progress.record.operation = Operation::Continue;
@@ -170,7 +170,7 @@ fn departed(relation: &mut RelationRecord, unit: &UnitName) {
     no_longer_pending(relation, unit);
 }
 
-/// Who joined in a batch was told of once and for all: no changed follows.
+/// Applies a batch. Members that joined in it need no later `changed`.
 fn batch_done(relation: &mut RelationRecord, batch: &RelationBatch, seen: &Seen) {
     let version = |unit: &UnitName| seen.member_versions.get(unit).copied().unwrap_or(0);
     for unit in &batch.joined {

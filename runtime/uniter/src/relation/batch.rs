@@ -1,13 +1,14 @@
-//! All that happened among a relation's members as one hook, for charms that ask for it (decision 0016).
+//! The batch hook: all changes of a relation's members in one hook, for charms that want it (decision 0016).
 
 use periapt_host_api::event::{Event, MAX_BATCH_MEMBERS, RelationBatch};
 
 use super::sight::Sight;
 
-/// The batch that there is to tell now; none if the unit was told all. What does not fit is in the next one; who
-/// departed comes first, as nothing may follow broken.
+/// Returns the next batch; none if the unit was told everything. The rest goes into the next batch. Departed
+/// members come first, because no hook may follow broken.
 ///
-/// Who joined before the charm asked for batches, and whose first change is still to be told, changed.
+/// A member that joined before the charm wanted batches, and whose first change the unit was not told, counts as
+/// changed.
 pub(super) fn hook(sight: &Sight<'_>) -> Option<Event> {
     let mut room = MAX_BATCH_MEMBERS;
     let told = &sight.told.members;

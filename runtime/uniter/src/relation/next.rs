@@ -1,11 +1,11 @@
-//! What runs next in one relation (`docs/hook-model.md` 2.5).
+//! The next hook of one relation (`docs/hook-model.md` 2.5).
 
 use periapt_host_api::{UnitName, event::Event};
 
 use super::{batch, sight::Sight};
 
-/// The next hook of a relation; none if the unit was told all. Versions are compared for difference, and
-/// a member's first change follows its joining whatever happened since.
+/// Returns the next hook of a relation; none if the unit was told everything. Versions are compared for
+/// difference. A member's first change always follows its joining.
 pub(super) fn hook(sight: &Sight<'_>) -> Option<Event> {
     if !sight.told.created {
         return None;

@@ -12,18 +12,18 @@ use periapt_host_api::{
 use super::sight::{Sight, company};
 use crate::{Decision, Progress, subject::Subject};
 
-/// How many scopes are entered in one commit: each may make a subordinate with its storage, and a commit may write
-/// 100 keys.
+/// The most scopes that one commit enters: each may create a subordinate with its storage, and a commit may write 100
+/// keys.
 pub const MAX_SCOPES_PER_COMMIT: usize = 5;
 
-/// How many scopes are left in one commit: each is a few keys.
+/// The most scopes that one commit leaves: each takes a few keys.
 const MAX_SCOPES_LEFT: usize = 20;
 
-/// The endpoint that every application has without declaring it.
+/// The endpoint that every application has implicitly.
 const IMPLICIT: &str = "juju-info";
 
-/// Enters the scopes of all relations that the unit should be in. Entering and "created is due" are one write
-/// (section 0 of `docs/hook-model.md`, R-28).
+/// Enters the scopes of all relations that the unit should be in. One commit enters the scope and makes
+/// relation-created due (section 0 of `docs/hook-model.md`, R-28).
 pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
     let mut progress = Progress::after(subject.record());
     for relation in subject.view.relations.values() {
@@ -42,8 +42,8 @@ pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
     (!progress.transitions.enter_scope.is_empty()).then(|| Decision::Commit(Box::new(progress)))
 }
 
-/// Leaves what ends without a hook: implicit relations, and relations that ended before the charm was told that
-/// they were created.
+/// Leaves relations that end without a hook: implicit ones, and those that ended before the charm was told of
+/// their creation.
 pub(super) fn leave(subject: &Subject<'_>, sights: &[Sight<'_>]) -> Option<Decision> {
     let implicit = subject.view.relations.values().filter(|relation| {
         let ending = !subject.alive() || relation.life != Life::Alive || relation.suspended;
@@ -80,13 +80,14 @@ fn fresh(own: &Endpoint, other: &Endpoint) -> RelationRecord {
     }
 }
 
-/// This unit's end of a relation, and the one it looks at; none if the relation is not its application's.
+/// Returns this unit's end of a relation and the other end; none for a relation of other applications.
 fn ends<'a>(subject: &Subject<'_>, relation: &'a RelationView) -> Option<(&'a Endpoint, &'a Endpoint)> {
     let application = subject.unit.name.application();
     Some((relation.end_of(application)?, relation.other_end(application)?))
 }
 
-/// Whether the unit is in the scope. An implicit relation has no place in the record: the charm does not know it.
+/// Returns true if the unit is in the scope. Implicit relations are not in the record, because the charm does not
+/// know them.
 fn is_in(subject: &Subject<'_>, relation: &RelationView, own: &Endpoint) -> bool {
     match is_implicit(subject, own) {
         true => relation.members.contains_key(&subject.unit.name),
@@ -111,17 +112,16 @@ fn may_enter(subject: &Subject<'_>, relation: &RelationView, other: &Endpoint) -
         Scope::Container => {
             let company = company(subject, &other.application);
             match subject.unit.principal {
-                // A principal's entering makes its subordinate; an earlier one that is still dying must be gone
-                // before that.
+                // A principal's entry creates its subordinate. A dying earlier subordinate must be gone first.
                 None => company.iter().all(|unit| is_alive(subject, unit)),
-                // A subordinate has no place in the relations of other principals.
+                // A subordinate is not in the relations of other principals.
                 Some(_) => !company.is_empty(),
             }
         }
     }
 }
 
-/// Whether a unit of the same container is alive, as far as the view tells.
+/// Returns true if a unit of the same container is alive, as far as the view shows it.
 fn is_alive(subject: &Subject<'_>, unit: &periapt_host_api::UnitName) -> bool {
     let own = subject.view.units.get(unit).map(|unit| unit.life);
     let life = own.or_else(|| subject.view.outlines.get(unit).map(|outline| outline.life));

@@ -1,4 +1,4 @@
-//! One relation as its unit is to see it now, beside what the unit was told of it.
+//! The visible state of one relation, with the unit's knowledge of it.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +14,21 @@ use periapt_host_api::{
 use super::{is_gone, leaving};
 use crate::subject::Subject;
 
-/// A relation that the unit is in, as it stands in the record and in the view.
+/// A relation that the unit is in, from the record and the view.
 pub(super) struct Sight<'a> {
     pub(super) id: RelationId,
-    /// What the unit was told.
+    /// The unit's knowledge.
     pub(super) told: &'a RelationRecord,
-    /// None, or dead: the relation was removed by force while the unit was in its scope.
+    /// The view of the relation. None or a dead one means that it was removed by force while the unit was in its scope.
     view: Option<&'a RelationView>,
     subject: &'a Subject<'a>,
-    /// The units that share a container with this one; none in a relation of global scope.
+    /// The units in the same container; none for a relation of global scope.
     company: Option<BTreeSet<&'a UnitName>>,
 }
 
 impl<'a> Sight<'a> {
-    /// All relations of the record in the order in which they are served: peers last, each kind by id (R-27 and
-    /// section 0).
+    /// Returns all relations of the record in the order of their hooks: peers last, each kind by id (R-27 and section
+    /// 0).
     pub(super) fn of_all(subject: &'a Subject<'a>) -> Vec<Self> {
         let mut sights: Vec<Self> = subject
             .record()
@@ -45,7 +45,7 @@ impl<'a> Sight<'a> {
         sights
     }
 
-    /// How an event names the relation.
+    /// Returns the relation's data for events.
     pub(super) fn context(&self) -> RelationContext {
         RelationContext {
             endpoint: self.told.endpoint.clone(),
@@ -54,34 +54,34 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Whether it joins the units of one application. The record tells it, so that it is known of a relation
-    /// that is gone, too.
+    /// Returns true if the relation is between units of one application. The record shows this even for a relation that
+    /// is gone.
     pub(super) fn is_peer(&self) -> bool {
         self.told.remote_application == *self.subject.unit.name.application()
     }
 
-    /// Whether it is to end for this unit: an empty set of members is compared with what the unit was told.
+    /// Returns true if the relation ends for this unit, which then sees no members.
     pub(super) fn ending(&self) -> bool {
         !self.subject.alive() || self.view.is_none_or(|view| view.life != Life::Alive || view.suspended)
     }
 
-    /// Whether it was taken out of the model by force.
+    /// Returns true if the relation was removed by force.
     pub(super) fn gone(&self) -> bool {
         is_gone(self.view)
     }
 
-    /// Who departs when `remote` goes out of view.
+    /// Returns the departing unit when `remote` disappears.
     pub(super) fn departing(&self, remote: &UnitName) -> UnitName {
         if self.leaves() { self.subject.unit.name.clone() } else { remote.clone() }
     }
 
-    /// Whether a unit is a member that this unit is to see.
+    /// Returns true if this unit sees a unit as a member.
     pub(super) fn sees(&self, unit: &UnitName) -> bool {
         let membership = self.view.and_then(|view| view.members.get(unit));
         !self.ending() && membership.is_some_and(|membership| self.is_visible(unit, *membership))
     }
 
-    /// The members that this unit is to see, sorted.
+    /// Returns the visible members, sorted.
     pub(super) fn members(&self) -> impl Iterator<Item = &'a UnitName> {
         let view = self.view.filter(|_| !self.ending());
         view.into_iter()
@@ -97,31 +97,31 @@ impl<'a> Sight<'a> {
             && self.company.as_ref().is_none_or(|company| company.contains(unit))
     }
 
-    /// Whether the application bag is not as the unit saw it last. Never written gives no hook, nor does a
-    /// relation that is ending.
+    /// Returns true if the application bag differs from the version that the unit saw last. A bag that was never
+    /// written causes no hook, and neither does a relation that is ending.
     pub(super) fn application_differs(&self) -> bool {
         let seen = self.told.applications.get(&self.told.remote_application).copied().unwrap_or(0);
         let version = self.application_version();
         version != 0 && version != seen && !self.ending()
     }
 
-    /// Whether its endpoint asks for batches.
+    /// Returns true if the charm wants batches for the endpoint.
     pub(super) fn batches(&self) -> bool {
         self.subject.batches(&self.told.endpoint)
     }
 
-    /// This unit.
+    /// Returns this unit.
     pub(super) fn unit(&self) -> &UnitName {
         &self.subject.unit.name
     }
 
-    /// Whether it is this unit that departs, when others go out of view.
+    /// Returns true if this unit departs when other units disappear.
     pub(super) fn leaves(&self) -> bool {
         leaving(self.subject)
     }
 
-    /// The units whose bags are left of a membership that is over, without those of whom the unit is still to be
-    /// told. In a container there is one counterpart, of whose coming and going the unit is always told.
+    /// Returns the former members whose bags still exist, without those whose departure the unit has yet to be
+    /// told. Returns none for container scope: its one counterpart always has its own hooks.
     pub(super) fn gone_members(&self) -> Vec<&'a UnitName> {
         if self.company.is_some() || self.gone() {
             return Vec::new();
@@ -133,8 +133,8 @@ impl<'a> Sight<'a> {
         over.collect()
     }
 
-    /// Those among them that came and went since the unit's last hook of the relation: it was never told of them. All of
-    /// them by name, if they are the first ever to have gone; else their number.
+    /// Returns the former members that the unit was never told of, because they came and went since the relation's last
+    /// hook. The result is their names if they are the first former members, and their number.
     pub(super) fn came_and_went(&self) -> (Vec<&'a UnitName>, u64) {
         if self.ending() || !self.told.created {
             return (Vec::new(), 0);
@@ -144,21 +144,21 @@ impl<'a> Sight<'a> {
         (if self.told.gone == 0 { gone } else { Vec::new() }, count)
     }
 
-    /// The version of a member's bag; 0: never written.
+    /// Returns the version of a member's bag; 0 if it was never written.
     pub(super) fn unit_version(&self, unit: &UnitName) -> u64 {
         self.subject.bag_version(self.id, BagOwner::Unit(unit.clone()))
     }
 
-    /// The version of the application bag that the unit watches: the other application's, in a peer relation its
-    /// own.
+    /// Returns the version of the visible application bag: the other application's, or in a peer relation the own one
+    ///
     pub(super) fn application_version(&self) -> u64 {
         let owner = BagOwner::Application(self.told.remote_application.clone());
         self.subject.bag_version(self.id, owner)
     }
 }
 
-/// The units of an application that share this unit's container: its principal, its subordinates, and the other
-/// subordinates of its principal.
+/// Returns the units of an application in this unit's container: its principal, its subordinates, and its principal's
+/// other subordinates.
 pub(super) fn company<'a>(subject: &Subject<'a>, application: &ApplicationName) -> BTreeSet<&'a UnitName> {
     let unit = subject.unit;
     let siblings = unit

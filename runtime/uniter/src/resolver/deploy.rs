@@ -1,26 +1,26 @@
-//! Bringing a charm into place: upgrades, and what could not be brought (`docs/hook-model.md` 1.10).
+//! The rules about deployments: upgrades and failed deployments (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{Timestamp, record::Operation};
 
 use crate::{Decision, progress, retry, subject::Subject};
 
-/// The application's charm, or the charm's resources, are not those that the unit runs (U-36).
+/// Deploys the application's charm if the charm or its resources differ from the unit's (U-36).
 pub(super) fn upgrade(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
     (subject.record().charm != Some(subject.application.charm)).then(|| subject.deploy())
 }
 
-/// A charm could not be brought into place (U-33). Whatever makes the unit try again, it tries the charm that is
-/// wanted by then (B05).
+/// Handles a failed deployment (U-33). Each attempt uses the charm that the application wants at that time
+/// (B05).
 pub(super) fn failed(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     let Operation::DeployFailed { charm: failed, failure, .. } = &record.operation else {
         return None;
     };
     if !subject.alive() && !record.installed {
-        return None; // Torn down without a hook (U-40).
+        return None; // The unit is torn down without a hook (U-40).
     }
     let wanted = subject.application.charm;
-    // An operator went back to the archive that runs: by another refresh, so that its version is another one.
+    // An operator refreshed back to the unit's archive. That is a new refresh, so its version is another one.
     let went_back = wanted != *failed && record.charm.is_some_and(|runs| runs.digest == wanted.digest);
     if subject.unit.resolved.is_some() || went_back {
         let mut progress = progress::put_failed_deploy_aside(record);

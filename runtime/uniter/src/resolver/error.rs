@@ -1,4 +1,4 @@
-//! A failed hook: retry, resolve, or wait (`docs/hook-model.md` 1.9).
+//! The rules about failed hooks: retry, resolve, or wait (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{
     Timestamp,
@@ -10,18 +10,18 @@ use periapt_host_api::{
 use super::ordinary::run_unless_moot;
 use crate::{Decision, Progress, later, progress, relation, retry, subject::Subject};
 
-/// What becomes of a failed hook. Until it is committed, retried or passed over, nothing else runs (U-29).
+/// Handles a failed hook. No other hook runs until it is committed, retried or skipped (U-29).
 pub(super) fn failed_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     let Operation::Hook { event, step: HookStep::Failed(failure) } = &record.operation else {
         return None;
     };
-    // Somebody who takes an event back, or removes its relation by force, does not wait for its hook to be tried again:
-    // it would be passed over (U-16).
+    // The operator cancelled the event or removed its relation by force. The hook is skipped at once, without waiting
+    // for its next attempt (U-16).
     if later::moot(subject, event) || relation::moot(subject, event) {
         return Some(Decision::Commit(Box::new(progress::moot(record, event))));
     }
-    // A forced upgrade; the hook is gone back to under the new code (U-35).
+    // A forced upgrade puts the hook aside. It runs again under the new code (U-35).
     if subject.application.force_charm && record.charm != Some(subject.application.charm) {
         return Some(subject.deploy());
     }
@@ -36,8 +36,7 @@ pub(super) fn failed_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decis
     })
 }
 
-/// The flag is cleared before the hook runs, so that it serves this failure only (U-27); the back-off starts
-/// over (C11).
+/// Clears the flag before the hook runs, so that it serves this failure only (U-27), and resets the back-off (C11).
 fn run_again(subject: &Subject<'_>, event: &Event) -> Decision {
     let mut progress = Progress::after(subject.record());
     progress.record.operation = Operation::Hook { event: event.clone(), step: HookStep::Queued };
@@ -45,8 +44,7 @@ fn run_again(subject: &Subject<'_>, event: &Event) -> Decision {
     Decision::Commit(Box::new(progress))
 }
 
-/// A `resolved` that came while the hook was run again and succeeded: it is used up, lest it serve a later
-/// failure (U-27).
+/// Clears a `resolved` that came during a successful run of the hook, so that it does not serve a later failure (U-27).
 pub(super) fn answer_without_failure(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
     let waits = match subject.record().operation {
         Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. } => true,

@@ -1,4 +1,4 @@
-//! Leadership: accepted, resigned, and what those hear who do not lead (`docs/hook-model.md` 1.7 rule 8).
+//! The rules about leadership: acceptance, resignation, and the hooks of followers (`docs/hook-model.md` 1.7 rule 8).
 
 use periapt_host_api::{
     Timestamp,
@@ -8,8 +8,8 @@ use periapt_host_api::{
 
 use crate::{Decision, Progress, subject::Subject};
 
-/// Resigning is done whatever else is in progress; accepting, and hearing of changed settings, only at rest. A
-/// dying unit does nothing but resign (U-41, K07).
+/// Handles leadership. A unit resigns during any operation; it accepts, and learns of changed settings, only at rest.
+/// A dying unit only resigns (U-41, K07).
 pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     if !record.installed {
@@ -24,10 +24,10 @@ pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     }
 }
 
-/// Tells a unit that it does not lead. It does not while another unit does: an application without a leader has claims
-/// that the controller has not answered yet, this unit's among them. A unit that never started waits for the answer,
-/// because leader-elected or leader-settings-changed precedes its first config-changed (U-4, 1.8); each living unit's
-/// agent claims until somebody leads, and a dying unit does not wait. A started unit goes on with its other hooks.
+/// Runs leader-settings-changed for a unit that does not lead. Without a leader there are unanswered claims, perhaps
+/// this unit's. A unit that never started waits for the answer, because leader-elected or leader-settings-changed
+/// precedes its first config-changed (U-4, 1.8): each living unit's agent claims until some unit leads, and a dying
+/// unit does not wait. A started unit continues with its other hooks.
 fn follow(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     match (&subject.application.leader, subject.record().started) {
         (Some(_), _) => Some(subject.run(Event::LeaderSettingsChanged, now)),
@@ -47,7 +47,7 @@ fn accept(subject: &Subject<'_>) -> Decision {
     Decision::Commit(Box::new(progress))
 }
 
-/// The loser learns of it by leader-settings-changed, whether the settings changed or not (1.5, D-7).
+/// Resigns. The unit then runs leader-settings-changed, even if the settings have not changed (1.5, D-7).
 fn resign(subject: &Subject<'_>) -> Decision {
     let mut progress = Progress::after(subject.record());
     progress.record.leader = false;

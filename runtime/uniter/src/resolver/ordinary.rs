@@ -1,4 +1,4 @@
-//! Hooks that were queued by the one before, and config-changed.
+//! The rules about queued hooks and config-changed.
 
 use periapt_host_api::{
     Timestamp,
@@ -9,7 +9,7 @@ use periapt_host_api::{
 use super::{secrets, storage};
 use crate::{Decision, later, progress, relation, subject::Subject};
 
-/// Runs the hook that must come next, unless it is the install of a unit that is dying already (B04).
+/// Runs the queued hook, unless it is the install of a dying unit (B04).
 pub(super) fn queued_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let Operation::Hook { event, step: HookStep::Queued } = &subject.record().operation else {
         return None;
@@ -17,16 +17,15 @@ pub(super) fn queued_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decis
     (subject.alive() || *event != Event::Install).then(|| run_unless_moot(subject, event, now))
 }
 
-/// Settings, trust or addresses are not those last seen, or the unit never started: start follows config-changed.
+/// Runs config-changed if settings, trust or addresses have changed, or if the unit never started; start follows.
 pub(super) fn config_change(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     let due = subject.hashes() != record.seen || !record.started;
     due.then(|| subject.run(Event::ConfigChanged, now))
 }
 
-/// Runs a hook that was recorded as due or as failed, or passes over it if it has lost its meaning since:
-/// leadership was lost before leader-elected ran (K05), the relation is gone from the model (U-16). A batch holds what
-/// there is to tell by now (U-30).
+/// Runs a hook that was recorded as due or failed, or skips it if it has lost its meaning: leadership was lost before
+/// leader-elected ran (K05), or the relation is gone from the model (U-16). A batch gets its present content (U-30).
 pub(super) fn run_unless_moot(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Decision {
     let deposed = *event == Event::LeaderElected && !subject.record().leader;
     let moot = relation::moot(subject, event)

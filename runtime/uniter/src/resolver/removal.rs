@@ -1,10 +1,10 @@
-//! Winding up a dying unit (`docs/hook-model.md` 1.7 rules 1 and 17a, 1.12).
+//! The rules about dying units (`docs/hook-model.md` 1.7 rules 1 and 17a, 1.12).
 
 use periapt_host_api::{Timestamp, event::Event, record::Operation, status::Life};
 
 use crate::{Decision, Progress, relation, subject::Subject};
 
-/// A dead unit is left alone, whatever was in progress. One whose remove hook was committed is terminated.
+/// Stops managing a dead unit during any operation. A unit with a committed remove hook is terminated.
 pub(super) fn dead_or_wound_up(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
     match subject.unit.life {
         Life::Dead => Some(Decision::Stop),
@@ -13,7 +13,8 @@ pub(super) fn dead_or_wound_up(subject: &Subject<'_>, _now: Timestamp) -> Option
     }
 }
 
-/// Storage was let go before. Relations depart and break, then stop, then remove (U-23). A unit that never installed runs nothing (U-40).
+/// Tears down a dying unit: its relations depart and break, then stop, then remove (U-23). Storage was detached before.
+/// A unit that never installed runs no hook (U-40).
 pub(super) fn teardown(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     if subject.alive() {
         return None;
@@ -31,7 +32,7 @@ pub(super) fn teardown(subject: &Subject<'_>, now: Timestamp) -> Option<Decision
     })
 }
 
-/// All is wound up: the unit becomes dead, once its subordinates are gone (U-39).
+/// Terminates the unit once its subordinates are gone (U-39).
 fn terminate(subject: &Subject<'_>) -> Decision {
     if !subject.unit.subordinates.is_empty() {
         return Decision::Wait { wake_at: None };

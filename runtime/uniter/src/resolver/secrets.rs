@@ -1,5 +1,5 @@
-//! Secrets that expired, are to be rotated, changed, or are read by nobody any more (`docs/hook-model.md` 1.7 rule 10,
-//! 5.9).
+//! The rules about secrets that expired, must rotate, changed, or have obsolete revisions (`docs/hook-model.md` 1.7
+//! rule 10, 5.9).
 
 use periapt_host_api::{
     Timestamp,
@@ -10,7 +10,7 @@ use periapt_host_api::{
 
 use crate::{Decision, subject::Subject};
 
-/// The next hook of a secret, if nothing else is in progress; a dying unit runs none (U-41).
+/// Returns the next secret hook of a unit at rest. A dying unit runs none (U-41).
 pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     if !subject.record().installed || !subject.alive() || !subject.at_rest() {
         return None;
@@ -22,8 +22,8 @@ pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     Some(subject.run(event, now))
 }
 
-/// Whether a hook that was due or failed has lost its meaning since: the secret is gone, or not this unit's to
-/// look after or to read any more (1.4 step 1, M05).
+/// Returns true if a hook that was due or failed is moot: the secret is gone, or the unit may not manage or read it
+/// any more (1.4 step 1, M05).
 pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
     let Some(context) = event.secret() else { return false };
     let Some(secret) = subject.view.secrets.get(&context.id) else { return true };
@@ -37,7 +37,7 @@ pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
     }
 }
 
-/// What the unit knows of a secret that it looks after: its own, or its application's if it leads (S-7).
+/// Returns the owner's data of a secret that the unit manages: its own, or its application's if it leads (S-7).
 fn managed<'a>(subject: &Subject<'_>, secret: &'a SecretView) -> Option<&'a OwnedSecretView> {
     match &secret.owner {
         SecretOwner::Application(_) if !subject.leads() => None,
@@ -67,7 +67,7 @@ fn rotation(subject: &Subject<'_>) -> Option<Event> {
     Some(Event::SecretRotate(context(subject, secret)))
 }
 
-/// S-2: once for each new latest revision, however many came at once.
+/// Returns secret-changed, once for each new latest revision, however many came at once (S-2).
 fn changed(subject: &Subject<'_>) -> Option<Event> {
     let unit = &subject.unit.name;
     let secret = subject.view.secrets.values().find(|secret| {
@@ -79,7 +79,7 @@ fn changed(subject: &Subject<'_>) -> Option<Event> {
     Some(Event::SecretChanged(context(subject, secret)))
 }
 
-/// S-8: once for each revision.
+/// Returns secret-remove, once for each obsolete revision (S-8).
 fn obsolete(subject: &Subject<'_>) -> Option<Event> {
     all_managed(subject).find_map(|(secret, owned)| {
         let told = subject.record().secrets.get(&secret.id);

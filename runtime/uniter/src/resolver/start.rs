@@ -1,11 +1,11 @@
-//! The first hook of a unit's life, and the first after its host's rebirth.
+//! The rules about the first hook of a unit, and the first one after a reboot of its host.
 
 use periapt_host_api::{Timestamp, event::Event};
 
 use crate::{Decision, subject::Subject};
 
-/// A new unit brings its charm into place, which queues install (B06); this rule finds install itself due only if
-/// nothing queued it.
+/// Deploys the charm of a new unit, which queues install (B06). It runs install itself only if the hook is not
+/// queued.
 pub(super) fn install(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     match (record.installed, record.charm) {
@@ -15,8 +15,8 @@ pub(super) fn install(subject: &Subject<'_>, now: Timestamp) -> Option<Decision>
     }
 }
 
-/// A started unit whose host booted since runs `start`, once per boot (U-43). A unit that has not started yet
-/// takes note of the boot when it starts.
+/// Runs `start` of a started unit after its host has booted, once per boot (U-43). A unit that has not started
+/// records the boot when it starts.
 pub(super) fn after_reboot(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     let boot = subject.boot_id()?;

@@ -1,4 +1,4 @@
-//! Storage: attached, detached, waited for (`docs/hook-model.md` 1.7 rule 13).
+//! The rules about storage: attaching, detaching, waiting (`docs/hook-model.md` 1.7 rule 13).
 
 use periapt_host_api::{
     StorageId, Timestamp,
@@ -10,8 +10,8 @@ use periapt_host_api::{
 
 use crate::{Decision, Progress, subject::Subject};
 
-/// Tells of storage that came or goes. A unit that is not installed yet waits until all that it has is there
-/// (1.8, L01); an installed one is held up by nothing (L06).
+/// Runs the hooks of storage that comes or goes. A unit that is not installed waits until all its storage
+/// exists (1.8, L01); an installed unit never waits (L06).
 pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     if !applies(record) {
@@ -25,7 +25,7 @@ pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     })
 }
 
-/// At rest, or before the install hook that is queued; never before there is a charm to run.
+/// Returns true at rest and before a queued install hook, once the unit has a charm.
 fn applies(record: &UnitRecord) -> bool {
     match &record.operation {
         Operation::Continue => record.charm.is_some(),
@@ -34,8 +34,8 @@ fn applies(record: &UnitRecord) -> bool {
     }
 }
 
-/// What goes before the charm heard of it goes in silence (U-42), and so does all storage of a unit that never
-/// installed (U-40); what was taken away by force is forgotten.
+/// Detaches without a hook: storage that leaves before the charm was told of it (U-42), and all storage of a
+/// unit that never installed (U-40). It also forgets storage that was removed by force.
 fn drop_untold(subject: &Subject<'_>) -> Option<Decision> {
     let record = subject.record();
     let mut progress = Progress::after(record);
@@ -77,7 +77,7 @@ fn context(storage: &StorageView, attachment: &StorageAttachment) -> StorageCont
     StorageContext { storage: storage.id.clone(), location: attachment.location.clone() }
 }
 
-/// Whether a hook about storage has lost its meaning: the unit has it no more.
+/// Returns true if a storage hook is moot, because the unit does not have the storage any more.
 pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
     event.storage().is_some_and(|context| subject.attachment(&context.storage).is_none())
 }

@@ -1,4 +1,4 @@
-//! Batches: what happens among a relation's members as one hook (decision 0016).
+//! Tests of batches: all changes of a relation's members in one hook (decision 0016).
 
 use periapt_host_api::{
     UnitName,
@@ -11,7 +11,7 @@ use periapt_uniter::{Decision, HookEnd};
 
 use crate::{World, check, world::BATCHING};
 
-/// A started unit of the charm that asks for batches, with a relation to `b`, of which these units are known.
+/// Returns a started unit of the charm that wants batches, with a relation to `b` and these known members.
 fn related(members: &[&str]) -> World {
     let mut world = World::started();
     world.update_status_every("0");
@@ -131,7 +131,7 @@ fn u28_a_batch_that_is_resolved_without_a_retry_was_told() {
     world.leave("db", "b/1");
     world.write("db", "b/0");
     world.resolved(ResolveMode::NoRetry);
-    // As things stand when it is passed over, and for the rest there is another batch.
+    // The skipped batch has its present content, and another batch has the rest.
     check(&mut world, &["db-relation-batch +b/1 ~b/0 skipped", "db-relation-batch -b/1"]);
     assert_eq!(known(&world), [("b/0".into(), 3)]);
 }
@@ -156,7 +156,7 @@ fn a_charm_that_comes_to_ask_for_batches_is_told_what_is_owed_in_one() {
     world.step_until(|world| world.committed.last().is_some_and(|event| event.kind() == "relation-joined"));
     world.take_trace();
     world.want_charm(BATCHING, false);
-    // Joined b/0 was told, and its change not.
+    // The unit was told that b/0 joined, but not its first change.
     check(&mut world, &["deploy 3", "upgrade-charm", "config-changed", "db-relation-batch +b/1 ~b/0"]);
     assert_eq!(world.record().relations[&world.id("db")].changed_pending, None);
     world.want_charm(1, false);

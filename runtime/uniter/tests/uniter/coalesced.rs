@@ -1,4 +1,4 @@
-//! What a hook absorbed is told with it (`docs/hook-model.md` section 0).
+//! Tests of the changes that a hook absorbs (`docs/hook-model.md` section 0).
 
 use periapt_host_api::event::Event;
 
@@ -48,7 +48,7 @@ fn units_that_came_and_went_unseen_are_counted_with_the_next_hook_of_their_relat
     world.leave("db", "b/9");
     world.settle();
     world.take_trace();
-    // Who had gone before the relation was created for this unit is none of its business.
+    // Members that left before relation-created do not count.
     world.join("db", "b/0");
     assert_eq!(world.due().coalesced, Vec::<String>::new());
     world.settle();

@@ -1,4 +1,4 @@
-//! Config-changed (`docs/hook-model.md` 1.7 rule 17d, U-3).
+//! Tests of config-changed (`docs/hook-model.md` 1.7 rule 17d, U-3).
 
 use periapt_host_api::event::Event;
 use periapt_uniter::{HookEnd, Jitter, hook_ended};

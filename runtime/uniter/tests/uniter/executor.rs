@@ -1,4 +1,4 @@
-//! The executor, input by input: what it commands. Whole lives of it are the laboratory's.
+//! Tests of the executor's commands for single inputs. The laboratory tests whole lives of it.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use periapt_uniter::{
 
 use crate::World;
 
-/// A started unit whose executor the test drives, with the view that it has. What leaves hooks early is taken at once.
+/// A started unit with its view, whose executor the test drives. Early effects are accepted at once.
 struct Bench {
     executor: Executor,
     view: View,
@@ -47,7 +47,7 @@ impl Bench {
         }
     }
 
-    /// A unit for which config-changed is due.
+    /// Returns a unit for which config-changed is due.
     fn configured() -> Self {
         let mut world = World::started();
         world.configure("config-2");
@@ -76,7 +76,7 @@ impl Bench {
         self.feed(ExecutorInput::Woken)
     }
 
-    /// Begins, and goes on until something runs.
+    /// Starts the unit and continues until a hook or an action runs.
     fn run(&mut self) -> Run {
         let commands = self.feed(ExecutorInput::Begin);
         self.go_on(commands)
@@ -102,7 +102,7 @@ impl Bench {
         panic!("nothing runs")
     }
 
-    /// The view shows a commit.
+    /// Adds a commit to the view.
     fn show(&mut self, commit: &UnitCommit) {
         self.view.revision.0 += 1;
         self.view.units.get_mut(&commit.unit).unwrap().record = commit.record.clone();
@@ -198,7 +198,7 @@ fn c3_a_refused_hook_is_a_failure_and_a_refused_failure_waits_longer_each_time()
         commands = bench.pass(1);
         assert_eq!(fetches(&commands).len(), 1, "after {wait} ms");
     }
-    // Success ends that.
+    // A success resets the waits.
     bench.go_on(commands);
     let commands = bench.ended(Returned::Handled);
     bench.show(&commit(&commands).clone());
@@ -398,7 +398,7 @@ fn a_suspect_whose_charm_is_away_is_left_and_runs_alone_later() {
 }
 
 impl Bench {
-    /// The run that is due.
+    /// Returns the operation of the due run.
     fn due(&self) -> periapt_host_api::OperationId {
         match periapt_uniter::resolve(&self.view, self.executor.unit(), self.timer) {
             periapt_uniter::Decision::RunHook(run) => run.operation(),

@@ -1,4 +1,4 @@
-//! Hook failure, retry, resolve (`docs/hook-model.md` 1.9).
+//! Tests of failed hooks, retry and resolve (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{
     Timestamp,
@@ -17,7 +17,7 @@ fn failing_install() -> World {
     world
 }
 
-/// Seconds from now until the unit tries again; none: never.
+/// Returns the seconds until the unit's next attempt; none if there is none.
 fn waits(world: &World) -> Option<u64> {
     match world.decide() {
         Decision::Wait { wake_at } => {
@@ -228,7 +228,7 @@ fn u16_a_failed_hook_of_a_relation_that_was_removed_by_force_is_passed_over_at_o
             &["db-relation-departed b/0", "db-relation-broken"],
         ),
     ] {
-        // Whether it would be tried again by itself or by an operator.
+        // This holds with and without automatic retries.
         for automatically in ["true", "false"] {
             let mut world = World::started();
             world.configure_model("automatically-retry-hooks", automatically);

@@ -1,4 +1,4 @@
-//! Events that the charm asked to be told later (decision 0017).
+//! Tests of delayed events (decision 0017).
 
 use periapt_host_api::{
     EventId, RelationId, Timestamp,
@@ -11,7 +11,7 @@ use periapt_uniter::Decision;
 
 use crate::{World, check, world::TEXTUAL};
 
-/// A started unit without update-status, which waits for some events.
+/// Returns a started unit without update-status and with some delayed events.
 fn waiting(events: impl IntoIterator<Item = (u64, Option<u64>, Vec<Condition>)>) -> World {
     let mut world = World::started();
     world.update_status_every("0");
@@ -101,7 +101,7 @@ fn an_option_that_changes_makes_it_due() {
     let seen = digest(Some(&OptionValue::Integer(80)));
     ask(&mut world, 1, now, None, vec![Condition::Config { option: "port".into(), seen }]);
     check(&mut world, &[]);
-    // A value that is not of the charm's type counts as not set, as in hooks.
+    // A value that does not have the option's type counts as not set, as in hooks.
     world.want_charm(TEXTUAL, false);
     check(&mut world, &["deploy 4", "upgrade-charm", "config-changed", "event-1"]);
 }
@@ -180,7 +180,7 @@ fn a_unit_that_goes_or_has_not_started_is_told_nothing() {
     world.die();
     check(&mut world, &["stop", "remove"]);
 
-    // It asked in its first hook.
+    // The charm requested the event in its first hook.
     let mut world = World::new();
     world.step_until(|world| world.record().installed);
     let now = world.now;

@@ -1,4 +1,4 @@
-//! Leadership as the uniter sees it (`docs/hook-model.md` 1.5, 1.7 rule 8).
+//! Tests of leadership (`docs/hook-model.md` 1.5, 1.7 rule 8).
 
 use periapt_host_api::{command::ResolveMode, event::Event};
 use periapt_uniter::{Decision, HookEnd};
@@ -121,7 +121,7 @@ fn u4_a_new_unit_waits_until_it_is_known_who_leads() {
         world.relate("db", "b");
         let rest = check(&mut world, &["deploy 1", "install", "db-relation-created"]);
         assert_eq!(rest, Decision::Wait { wake_at: None });
-        // Whatever else comes meanwhile waits, too.
+        // All other work waits, too.
         world.configure("other");
         world.want_charm(2, false);
         world.join("db", "b/0");

@@ -1,6 +1,6 @@
-//! The resolver and the record's transitions: one unit is resolved until it settles, and the hooks that ran are compared
-//! with those that should have. Its views are those of the controller's own model, in a laboratory. Test names cite the
-//! rows of the conformance list that they cover.
+//! Tests of the resolver and of the record's transitions. Each resolves one unit until it settles, and compares the
+//! hooks that ran with the expected ones. The views come from the controller's own model in a laboratory. Test names
+//! cite the rows of the conformance list that they show.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,4 @@
-//! Properties that hold whatever happens in the model, in whatever order, with hooks that fail and runs that are
-//! lost in between.
+//! Properties that hold for any changes of the model in any order, with failing hooks and lost runs in between.
 
 use std::collections::BTreeMap;
 
@@ -16,35 +15,35 @@ use proptest::prelude::*;
 
 use crate::World;
 
-/// The endpoints of the unit, each with the application at the other end: peers, an application of the model, and one
-/// that another model offers.
+/// The endpoints of the unit, each with the application at the other end: peers, an application of the model, and an
+/// application that another model offers.
 const ENDS: [(&str, &str); 3] = [("ring", "a"), ("db", "b"), ("web", "o")];
 
-/// How many other units are in a relation, so that changes meet.
+/// The most other units in a relation; few, so that changes meet.
 const MOST_MEMBERS: usize = 3;
 
-/// Something that happens. Relations are named by their place among the ends.
+/// A change. A number stands for the relation of that entry in [`ENDS`].
 #[derive(Debug, Clone)]
 enum Change {
     /// The unit takes some steps.
     Steps(usize),
-    /// A hook is decided, something happens while it runs, and its outcome is lost or committed.
+    /// A change happens during a hook, whose outcome is then lost or committed.
     While(Box<Change>, bool),
     Relate(usize),
-    /// One more unit enters the scope.
+    /// Another unit enters the scope.
     Join(usize),
-    /// A member is removed, and leaves if it gets so far.
+    /// An operator removes a member. If the flag is true, the member also leaves the scope.
     Leave(usize, usize, bool),
     Write(usize, usize),
     WriteApplication(usize),
     EndRelation(usize),
-    /// Of the relation across models.
+    /// Suspends or resumes the relation across models.
     Suspend(bool),
     RemoveByForce(usize),
     Configure(u8),
     Charm(u64, bool),
     Lead(bool),
-    /// The leader's lease lapsed; the next claim is still to be answered.
+    /// The leader's lease lapses, and the next claim is not answered yet.
     LoseLeader,
     LeaderSettings,
     Reboot,
@@ -105,13 +104,13 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// The other units in the scope of a relation, as the unit's agent knows them.
+/// Returns the other units in a relation's scope, as the unit's agent sees them.
 fn members(world: &World, endpoint: &str) -> Vec<String> {
     let members = world.relation(endpoint).into_iter().flat_map(|relation| relation.members.keys());
     members.filter(|unit| **unit != world.unit).map(ToString::to_string).collect()
 }
 
-/// Makes a change, if it is possible as things stand.
+/// Makes a change if it is possible now.
 fn apply(world: &mut World, change: Change) {
     if !world.view.units.contains_key(&world.unit) {
         return;
@@ -127,9 +126,9 @@ fn apply(world: &mut World, change: Change) {
         Change::While(inner, kept) => {
             if let Decision::RunHook(run) = world.decide() {
                 world.begin(&run);
-                // No hook outlives its host.
+                // A reboot ends any running hook.
                 let kept = kept && !matches!(*inner, Change::Reboot);
-                // What the unit does by itself waits for the hook's end.
+                // The unit's own steps come after the hook's end.
                 if !matches!(*inner, Change::Steps(_) | Change::While(..) | Change::LeaderSettings) {
                     apply(world, *inner);
                 }
@@ -165,7 +164,7 @@ fn apply(world: &mut World, change: Change) {
         Change::Write(end, nth) => {
             let own = ENDS[end].0;
             let unit = members(world, own).into_iter().nth(nth);
-            // The other model may have ended its side of a relation that ends.
+            // The other model may have ended its side of a dying relation.
             if let Some(unit) = unit.filter(|_| own != "web" || world.is_open(own)) {
                 world.write(own, &unit);
             }
@@ -195,7 +194,7 @@ fn apply(world: &mut World, change: Change) {
         Change::Charm(version, force) => world.want_charm(version, force),
         Change::Lead(own) => {
             let leader = match own {
-                // A dying unit takes no leadership.
+                // A dying unit becomes no leader.
                 true if world.me().life == Life::Alive => world.unit.clone(),
                 _ => world.another(),
             };
@@ -213,7 +212,7 @@ fn apply(world: &mut World, change: Change) {
                 world.record().operation,
                 Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. }
             );
-            // A second answer is refused until the unit acted on the first.
+            // A second answer is refused until the unit has used the first.
             if failed && world.me().resolved.is_none() {
                 world.resolved(if retry { ResolveMode::Retry } else { ResolveMode::NoRetry });
             }
@@ -224,7 +223,7 @@ fn apply(world: &mut World, change: Change) {
     }
 }
 
-/// A new unit of a charm with peers, and the applications that it may be related to.
+/// Creates a new unit of a charm with peers, and the applications for its relations.
 fn beginning() -> World {
     let mut world = World::peered();
     world.application_for("b");
@@ -232,7 +231,7 @@ fn beginning() -> World {
     world
 }
 
-/// What the charm knows of one relation, kept from the events alone.
+/// The charm's knowledge of one relation, from the events alone.
 #[derive(Default)]
 struct Known {
     created: bool,
@@ -259,8 +258,8 @@ fn check_order(events: &[Event], gone_skips: &[usize]) {
             assert_ne!(events[index - 1], Event::Remove, "remove is the last");
         }
         if gone_skips.contains(&index) {
-            // Passed over, for its relation is gone (U-16).
-            // Or it is told in another form (decision 0016).
+            // The event was skipped because its relation is gone (U-16), or because it is told in another form
+            // (decision 0016).
             if let Some(context) = event.relation() {
                 relations.entry(context.relation).or_default().owed = None;
             }
@@ -340,7 +339,7 @@ proptest! {
         for change in changes {
             apply(&mut world, change);
         }
-        // In the end all is mended, some claim is answered, and the unit comes to rest.
+        // At the end no hook fails, a claim is answered, and the unit comes to rest.
         world.failing.clear();
         for _ in 0..3 {
             if world.view.units.contains_key(&world.unit) && world.leader().is_none() {
@@ -352,7 +351,7 @@ proptest! {
         }
         check_order(&world.committed, &world.passed_over);
 
-        // What the unit was told is what there is to see.
+        // The unit was told exactly the visible state.
         if let Some(unit) = world.view.units.get(&world.unit) {
             prop_assert_eq!(&unit.record.operation, &Operation::Continue);
             for (id, relation) in &world.view.relations {

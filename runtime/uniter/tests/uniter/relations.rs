@@ -1,4 +1,4 @@
-//! What runs in relations, and in which order (`docs/hook-model.md` 2.2 to 2.6).
+//! Tests of the hooks of relations and their order (`docs/hook-model.md` 2.2 to 2.6).
 
 use periapt_host_api::{
     UnitName,
@@ -8,7 +8,7 @@ use periapt_uniter::{Decision, HookEnd, MAX_SCOPES_PER_COMMIT};
 
 use crate::{World, check};
 
-/// A started unit with a relation to `b`, of which these units are in scope and known.
+/// Returns a started unit with a relation to `b` and these known members.
 fn related(members: &[&str]) -> World {
     let mut world = World::started();
     world.relate("db", "b");
@@ -257,7 +257,7 @@ fn changes_that_nobody_was_told_of_are_shown_with_the_departure() {
 #[test]
 fn r32_the_local_unit_departs_when_its_application_goes() {
     let mut world = related(&["b/0"]);
-    // The controller comes to the units after the relations.
+    // The controller handles the relations before the units.
     world.begin_to_remove_application();
     assert_eq!((world.application().life, world.me().life), (Life::Dying, Life::Alive));
     let expected = ["db-relation-departed b/0 (a/0 leaves)", "db-relation-broken", "stop", "remove"];
@@ -329,7 +329,8 @@ fn f21_r27_relations_are_served_by_id_and_peers_last() {
 fn a_relation_removed_by_force_departs_and_breaks_all_the_same() {
     let mut world = related(&["b/0", "b/1"]);
     world.remove_by_force("db");
-    // It stays in view, dead, with its bags, until the record names it no more.
+    // The relation stays in the view, dead and with its bags, until the record does not name it any
+    // more.
     let (relation, id) = (world.relation("db").unwrap(), world.id("db"));
     assert_eq!((relation.life, relation.state), (Life::Dead, RelationState::Dying));
     assert!(relation.members.is_empty());
@@ -367,7 +368,7 @@ fn r26_peers_depart_and_do_not_break_when_their_application_goes() {
 #[test]
 fn r34_relations_of_other_applications_are_none_of_its_business() {
     let mut world = World::started();
-    // The unit's agent looks after a unit of `b`, too, and sees its relations.
+    // The unit's agent also has a unit of `b`, and sees its relations.
     let id = world.relate_others();
     assert!(world.view.relations[&id].members.len() == 2);
     check(&mut world, &[]);
@@ -397,7 +398,7 @@ fn r30_a_bag_of_an_earlier_version_differs_as_after_a_backup_was_restored() {
     check(&mut world, &["db-relation-changed b/0"]);
     world.restore_bag("db", "b/0", version);
     check(&mut world, &["db-relation-changed b/0"]);
-    // What is written from then on differs again.
+    // A later write makes another difference.
     world.write("db", "b/0");
     check(&mut world, &["db-relation-changed b/0"]);
     check(&mut world, &[]);

@@ -1,4 +1,4 @@
-//! Teardown (`docs/hook-model.md` 1.12, U-23, U-39, U-40).
+//! Tests of teardown (`docs/hook-model.md` 1.12, U-23, U-39, U-40).
 
 use periapt_uniter::Decision;
 
@@ -90,7 +90,7 @@ fn implicit_relations_are_left_by_a_dying_unit() {
     world.relate("juju-info", "b");
     world.settle();
     world.die();
-    world.step(); // It resigns.
+    world.step(); // The unit resigns.
     let Decision::Commit(progress) = world.decide() else { panic!() };
     assert_eq!(progress.transitions.leave_scope.len(), 1);
     check(&mut world, &["stop", "remove"]);

@@ -1,4 +1,4 @@
-//! Start-up, crash recovery, and units that are not ours (`docs/hook-model.md` 1.6, 1.8).
+//! Tests of start-up, crash recovery, and units of other agents (`docs/hook-model.md` 1.6, 1.8).
 
 use periapt_host_api::{
     event::Event,
@@ -63,7 +63,7 @@ fn a08_nothing_is_resolved_before_the_first_frame() {
 #[test]
 fn a08_a_unit_whose_application_is_not_in_view_waits() {
     let mut world = World::new();
-    // No controller sends such a view: the resolver still has an answer to it.
+    // No controller sends such a view, but the resolver must handle it.
     world.view.applications.clear();
     assert_eq!(world.decide(), Decision::Wait { wake_at: None });
 }
@@ -119,7 +119,8 @@ fn b01_a_run_that_was_lost_is_made_again_under_the_same_id() {
 fn b04_a_queued_install_does_not_run_in_a_dying_unit() {
     let mut world = World::new();
     world.step();
-    // Its agent said that it runs, and died under it: one that no agent looked after would go at once (L-1).
+    // The unit's agent reported the run and died. Without that report, the unit would be removed at once
+    // (L-1).
     let install = world.due();
     assert_eq!(install.event, Event::Install);
     world.begin(&install);
@@ -223,7 +224,7 @@ fn u43_a_reboot_waits_for_the_hook_in_progress() {
 #[test]
 fn a_host_whose_boot_is_unknown_did_not_reboot() {
     let mut world = World::started();
-    // The controller shows a machine whose host it does not know without a boot id.
+    // The controller shows a machine with an unknown host without a boot id.
     let machine = *world.view.machines.keys().next().unwrap();
     world.view.machines.get_mut(&machine).unwrap().boot_id.clear();
     check(&mut world, &[]);

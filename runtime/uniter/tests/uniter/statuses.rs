@@ -1,4 +1,4 @@
-//! Statuses that are set for the charm (`docs/hook-model.md` 1.4).
+//! Tests of the statuses that the uniter sets for the charm (`docs/hook-model.md` 1.4).
 
 use crate::{World, check};
 

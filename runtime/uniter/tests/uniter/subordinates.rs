@@ -1,10 +1,10 @@
-//! Relations of container scope (`docs/hook-model.md` ).
+//! Tests of relations of container scope (`docs/hook-model.md` ).
 
 use periapt_host_api::{UnitName, status::Life};
 
 use crate::{World, check};
 
-/// `a/0`, started, with a container relation to `s` on the endpoint `host`.
+/// Returns a started `a/0` with a container relation to `s` on the endpoint `host`.
 fn contained() -> World {
     let mut world = World::declaring("requires:\n  host: {interface: any, scope: container}\n");
     world.settle();
@@ -24,7 +24,7 @@ fn g06_a_principal_enters_before_its_subordinate_exists() {
 #[test]
 fn r17_g08_a_principal_sees_its_own_subordinate_alone() {
     let mut world = contained();
-    // Another unit of the application, on the same agent, has its subordinate first.
+    // Another unit of the application on the same agent gets its subordinate first.
     world.add_beside();
     world.steps_of("a/1", |world| world.has_unit("s/0"));
     world.join("host", "s/0");

@@ -1,4 +1,4 @@
-//! The update-status timer (`docs/hook-model.md` 1.11, U-20).
+//! Tests of the update-status timer (`docs/hook-model.md` 1.11, U-20).
 
 use periapt_host_api::event::Event;
 use periapt_uniter::{Decision, HookEnd, Jitter, hook_ended};

@@ -1,4 +1,4 @@
-//! Charm upgrades (`docs/hook-model.md` 1.10).
+//! Tests of charm upgrades (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{command::ResolveMode, record::Operation, status::AgentStatus};
 use periapt_uniter::Decision;
@@ -139,7 +139,7 @@ fn u33_going_back_to_the_charm_that_runs_ends_the_error() {
     check(&mut world, &["deploy 2 FAILED"]);
     world.failing.clear();
     world.want_charm(1, false);
-    // It is another refresh, to the archive that is in place.
+    // This is a new refresh, to the unit's archive.
     check(&mut world, &["deploy 1", "upgrade-charm", "config-changed"]);
     assert_eq!(world.record().operation, Operation::Continue);
     assert_eq!(world.me().agent_status.status, AgentStatus::Idle);

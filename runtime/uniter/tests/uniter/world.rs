@@ -1,5 +1,5 @@
-//! A world of one unit, `a/0`, in a laboratory: the controller's own model is changed by commands, the other units are
-//! run by their agents, and the test takes the unit's steps one by one.
+//! A world of one unit, `a/0`, in a laboratory. Commands change the controller's own model, agents run the other
+//! units, and the test takes the unit's steps one by one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,46 +27,46 @@ mod subordinate;
 
 pub(crate) use charm::{BATCHING, TEXTUAL};
 
-/// How many steps a unit may take to settle: many times more than any test needs.
+/// The most steps of a unit until it settles: many times more than any test needs.
 const MAX_STEPS: usize = 500;
 
 /// The agent of the unit.
 const HOST: &str = "host";
 
-/// For how long leadership is claimed in a laboratory, and a bit.
+/// Slightly more than the duration of a lease in the laboratory.
 const LEASE: Duration = Duration::from_secs(61);
 
 pub(crate) struct World {
     lab: Lab,
-    /// What the unit's agent knows of the model.
+    /// The view of the unit's agent.
     pub(crate) view: View,
     pub(crate) unit: UnitName,
     pub(crate) now: Timestamp,
-    /// What `a` declares beside what is in every test, as in its `charmcraft.yaml`.
+    /// The declarations of `a` beside those of every test, in the form of `charmcraft.yaml`.
     declares: String,
-    /// The charms of `a` that there were, with their versions.
+    /// The charms that `a` has had, with their versions.
     versions: BTreeMap<Digest, u64>,
-    /// The relations that were made, by the endpoint of `a`.
+    /// The relations, by the endpoint of `a`.
     relations: BTreeMap<String, RelationId>,
-    /// Applications of another model.
+    /// The applications of other models.
     abroad: BTreeMap<String, ModelUuid>,
-    /// How often something was written.
+    /// The number of writes so far.
     writes: u64,
-    /// What was run since it was last looked at, as text.
+    /// The hooks and deployments since the last check, as text.
     trace: Vec<String>,
-    /// Every event that was committed, by a run or by being skipped.
+    /// All committed events, by a run or by a skip.
     pub(crate) committed: Vec<Event>,
-    /// Which of these were moot: their relation is gone, or the charm is to hear of it in another form.
+    /// The indices of moot events: their relation is gone, or the charm is told in another form.
     pub(crate) passed_over: Vec<usize>,
-    /// Statuses that were set, newest last.
+    /// The statuses so far, the newest last.
     pub(crate) statuses: Vec<String>,
-    /// Hooks that fail, by name; `deploy` for bringing a charm into place.
+    /// The names of hooks that fail; `deploy` stands for deployments.
     pub(crate) failing: BTreeSet<String>,
-    /// Hooks in which the charm sets a status.
+    /// The names of hooks in which the charm sets a status.
     pub(crate) setting_status: BTreeSet<String>,
 }
 
-/// Lets the world settle and compares the hooks that ran since the last look.
+/// Lets the world settle, and compares the hooks since the last check with the expected ones.
 #[track_caller]
 pub(crate) fn check(world: &mut World, expected: &[&str]) -> Decision {
     let rest = world.settle();
@@ -75,26 +75,26 @@ pub(crate) fn check(world: &mut World, expected: &[&str]) -> Decision {
 }
 
 impl World {
-    /// A new unit that leads its application, without relations.
+    /// Creates a new unit that leads its application, without relations.
     pub(crate) fn new() -> Self {
         Self::declaring("")
     }
 
-    /// The same, of a charm that declares more.
+    /// Creates such a unit of a charm with further declarations.
     pub(crate) fn declaring(declares: &str) -> Self {
         let mut world = Self::leaderless(declares);
         world.lead_by("a/0");
         world
     }
 
-    /// The same, of a charm with peers on the endpoint `ring`.
+    /// Creates such a unit of a charm with peers on the endpoint `ring`.
     pub(crate) fn peered() -> Self {
         let mut world = Self::declaring("peers:\n  ring: {interface: ring}\n");
         world.peers("ring");
         world
     }
 
-    /// A new unit for which leadership is not claimed yet.
+    /// Creates a new unit without a claim of leadership.
     pub(crate) fn leaderless(declares: &str) -> Self {
         let lab = Lab::new(1).unwrap();
         let mut world = Self {
@@ -120,14 +120,14 @@ impl World {
         world
     }
 
-    /// The same unit as [`World::new`] makes, started and at rest.
+    /// Creates the unit of [`World::new`], and lets it start and come to rest.
     pub(crate) fn started() -> Self {
         let mut world = Self::new();
         check(&mut world, &["deploy 1", "install", "leader-elected", "config-changed", "start"]);
         world
     }
 
-    /// The same with peers.
+    /// Creates such a started unit with peers.
     pub(crate) fn started_with_peers() -> Self {
         let mut world = Self::peered();
         check(
@@ -137,14 +137,14 @@ impl World {
         world
     }
 
-    /// Lets something happen to the model, all that the controller does about it, and the news of it arrive.
+    /// Changes the model, and runs the controller's due work. The unit's agent then has the new view.
     #[track_caller]
     fn change<T>(&mut self, change: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> T {
         let done = self.attempt(change);
         done.unwrap()
     }
 
-    /// The same, if it is not refused.
+    /// Does the same for a change that may be refused.
     fn attempt<T>(&mut self, change: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> Result<T, LabError> {
         let done = change(&mut self.lab);
         self.lab.tend().unwrap();
@@ -153,7 +153,7 @@ impl World {
         done
     }
 
-    /// A command of an operator.
+    /// Runs a command of an operator.
     #[track_caller]
     fn command(&mut self, command: &Command) {
         self.change(|lab| lab.command(command));
@@ -171,7 +171,7 @@ impl World {
         &self.me().record
     }
 
-    /// The relation that was last made with an endpoint.
+    /// Returns the newest relation of an endpoint.
     #[track_caller]
     pub(crate) fn id(&self, endpoint: &str) -> RelationId {
         self.relations[endpoint]
@@ -191,7 +191,7 @@ impl World {
         decision
     }
 
-    /// The hook that is due.
+    /// Returns the due hook.
     #[track_caller]
     pub(crate) fn due(&self) -> HookRun {
         match self.decide() {
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Takes one step; the decision is given back if nothing was to be done.
+    /// Takes one step. Returns the decision if no work is due.
     pub(crate) fn step(&mut self) -> Option<Decision> {
         match self.decide() {
             Decision::RunHook(run) => self.run(&run),
@@ -211,7 +211,7 @@ impl World {
         None
     }
 
-    /// Takes steps until the world is as wanted.
+    /// Takes steps until a condition holds.
     #[track_caller]
     pub(crate) fn step_until(&mut self, wanted: impl Fn(&Self) -> bool) {
         for _ in 0..MAX_STEPS {
@@ -225,7 +225,7 @@ impl World {
         panic!("it never came to that: {:?}", self.trace);
     }
 
-    /// Takes steps until nothing is to be done.
+    /// Takes steps until no work is due.
     #[track_caller]
     pub(crate) fn settle(&mut self) -> Decision {
         for _ in 0..MAX_STEPS {
@@ -241,7 +241,7 @@ impl World {
         panic!("it never settles: {:?}", self.trace);
     }
 
-    /// Says that a hook is about to run.
+    /// Sends the effects before a hook.
     pub(crate) fn begin(&mut self, run: &HookRun) {
         self.tell(before_hook(run));
     }
@@ -282,7 +282,7 @@ impl World {
     }
 }
 
-/// An event as tests write it: `db-relation-departed b/0`, and who departs if it is not the remote unit.
+/// Formats an event: `db-relation-departed b/0`, with the departing unit if it is not the remote one.
 fn text(event: &Event) -> String {
     let mut text = event.hook_name();
     match (event.remote_unit(), event) {

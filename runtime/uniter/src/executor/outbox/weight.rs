@@ -1,11 +1,12 @@
-//! How large what a charm said is in a message.
+//! The size of early items in a message.
 
 use periapt_host_api::commit::{EarlyEffect, EarlyItem};
 
-/// What an item takes beside its texts: its number, its time, and the names of its parts.
+/// The size of an item beside its texts, in bytes: number, time, and names of fields.
 const ITEM: usize = 192;
 
-/// What an item takes as JSON, or a little more; its texts are the charm's, and a control character takes six bytes.
+/// Returns an upper bound of an item's size as JSON. Charms choose the texts, and a control character takes six
+/// bytes.
 pub fn early_bytes(item: &EarlyItem) -> usize {
     ITEM + match &item.effect {
         EarlyEffect::UnitStatus { message, .. } | EarlyEffect::ApplicationStatus { message, .. } => {

@@ -1,17 +1,17 @@
-//! The charms of `a`, told apart by their versions, and those of the applications that it is related to.
+//! The charms of `a` by their versions, and those of the related applications.
 
 use periapt_host_api::Digest;
 use periapt_lab::LabCharm;
 
 use super::World;
 
-/// The version of the charm that asks for batches in all relations.
+/// The version of the charm that wants batches in all relations.
 pub(crate) const BATCHING: u64 = 3;
 
-/// The version of the charm whose option `port` is a text.
+/// The version of the charm whose option `port` has the type string.
 pub(crate) const TEXTUAL: u64 = 4;
 
-/// What is in every test: two endpoints, and two options.
+/// The declarations of every test: two endpoints, and two options.
 const LOCAL: &str = "
 name: a
 summary: for tests
@@ -25,7 +25,7 @@ config:
     port: {type: int}
 ";
 
-/// It requires what `a` provides, and what every application does.
+/// A charm that requires what `a` and every application provide.
 const REMOTE: &str = "
 name: remote
 summary: for tests
@@ -50,7 +50,7 @@ provides:
 ";
 
 impl World {
-    /// A version of the unit's charm.
+    /// Returns a version of the unit's charm.
     pub(crate) fn charm(&mut self, version: u64) -> LabCharm {
         let text = format!("{LOCAL}{}# version {version}\n", self.declares);
         let text = match version {
@@ -63,18 +63,18 @@ impl World {
         charm
     }
 
-    /// The archive of a version.
+    /// Returns the digest of a version.
     pub(crate) fn digest(&mut self, version: u64) -> Digest {
         self.charm(version).digest()
     }
 }
 
-/// The charm of an application that `a` is related to.
+/// Returns the charm of the applications related to `a`.
 pub(super) fn remote() -> LabCharm {
     LabCharm::new(REMOTE).unwrap()
 }
 
-/// The charm of a subordinate.
+/// Returns the charm of subordinates.
 pub(super) fn subordinate() -> LabCharm {
     LabCharm::new(SUBORDINATE).unwrap()
 }

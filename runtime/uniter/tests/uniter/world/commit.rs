@@ -1,4 +1,4 @@
-//! What the unit commits, and what it says meanwhile.
+//! The unit's commits and early effects.
 
 use periapt_host_api::{commit::EarlyEffect, status::Life};
 use periapt_uniter::{Progress, Skipped};
@@ -6,8 +6,8 @@ use periapt_uniter::{Progress, Skipped};
 use super::{World, text};
 
 impl World {
-    /// Commits a step of the unit's record. What the controller would take, and no unit has a reason to ask for, is a
-    /// defect.
+    /// Commits a step of the unit's record. Fails on a step that the controller would accept although a correct unit
+    /// never makes it.
     pub(super) fn apply(&mut self, progress: Progress) {
         assert_eq!(progress.record.seq, self.record().seq + 1, "a commit is one step");
         let transitions = progress.transitions;
@@ -17,7 +17,7 @@ impl World {
             assert!(!relation.members.contains_key(&self.unit), "entered twice");
         }
         for id in &transitions.leave_scope {
-            // One that was removed by force while the hook ran is left already.
+            // A relation that was removed by force during the hook has no scope any more.
             let relation = self.view.relations.get(id).filter(|relation| relation.life != Life::Dead);
             let left = relation.is_none_or(|relation| relation.members.contains_key(&self.unit));
             assert!(left, "left without having been in");
@@ -45,7 +45,7 @@ impl World {
         });
     }
 
-    /// Says what does not wait for a commit.
+    /// Sends early effects.
     pub(super) fn tell(&mut self, effects: impl IntoIterator<Item = EarlyEffect>) {
         let effects: Vec<_> = effects.into_iter().collect();
         if effects.is_empty() {

@@ -1,4 +1,4 @@
-//! What operators and hosts do to the model.
+//! Changes of the model by operators and hosts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use periapt_host_api::{
 
 use super::{HOST, LEASE, World};
 
-/// Another agent, with units of `a`.
+/// Another agent with units of `a`.
 pub(super) const PEER: &str = "peer";
 
 impl World {
@@ -21,19 +21,19 @@ impl World {
         self.change(|lab| lab.configure_model(&[(key, value)]));
     }
 
-    /// How often update-status runs.
+    /// Sets the interval of update-status.
     #[track_caller]
     pub(crate) fn update_status_every(&mut self, interval: &str) {
         self.configure_model("update-status-hook-interval", interval);
     }
 
-    /// Failed hooks wait for an operator.
+    /// Turns off automatic retries of failed hooks.
     #[track_caller]
     pub(crate) fn without_retries(&mut self) {
         self.configure_model("automatically-retry-hooks", "false");
     }
 
-    /// Sets the option that is in every test.
+    /// Sets the option of every test.
     #[track_caller]
     pub(crate) fn configure(&mut self, settings: &str) {
         self.set_option("settings", settings);
@@ -44,7 +44,7 @@ impl World {
         self.change(|lab| lab.configure("a", &[(option, value)]));
     }
 
-    /// Refreshes the application. The same charm again is refused, and nothing happens.
+    /// Refreshes the application. A refresh to the same charm is refused, without effect.
     #[track_caller]
     pub(crate) fn want_charm(&mut self, version: u64, force: bool) {
         let charm = self.charm(version);
@@ -56,13 +56,13 @@ impl World {
         assert!(done.is_ok() || wanted, "{done:?}");
     }
 
-    /// The host goes down and comes up.
+    /// Reboots the host.
     #[track_caller]
     pub(crate) fn reboot(&mut self) {
         self.change(|lab| lab.reboot_host(HOST));
     }
 
-    /// The host gets another address, and the agent is started anew.
+    /// Gives the host another address, and restarts the agent.
     #[track_caller]
     pub(crate) fn readdress(&mut self, address: &str) {
         self.change(|lab| {
@@ -72,7 +72,7 @@ impl World {
         });
     }
 
-    /// A unit's claim of leadership is granted; the lease of whoever led before lapsed.
+    /// Grants leadership to a unit, after the lease of the leader before has lapsed.
     #[track_caller]
     pub(crate) fn lead_by(&mut self, unit: &str) {
         let name = unit.parse().unwrap();
@@ -85,11 +85,11 @@ impl World {
         assert_eq!(self.leader(), Some(name));
     }
 
-    /// The leader's lease lapsed, and no other unit's claim has been answered.
+    /// Lets the leader's lease lapse, without answering another unit's claim.
     #[track_caller]
     pub(crate) fn lead_by_nobody(&mut self) {
         if let Some(leader) = self.leader() {
-            // A lapsed lease is taken from its holder once another living unit could have it.
+            // A lapsed lease is taken from its holder once another living unit exists.
             self.another_than(&leader);
             self.change(|lab| {
                 lab.pass(LEASE);
@@ -103,13 +103,13 @@ impl World {
         self.application().leader.as_ref().map(|leader| leader.unit.clone())
     }
 
-    /// Whether a unit leads that is not about to go.
+    /// Returns true if a unit leads that is not being removed.
     pub(crate) fn leader_lives(&self) -> bool {
         let life = |leader: UnitName| self.lab.unit(&leader.to_string()).map(|unit| unit.life);
         self.leader().is_some_and(|leader| life(leader).is_ok_and(|life| life == Life::Alive))
     }
 
-    /// Lets time pass; who leads renews its lease.
+    /// Lets time pass. A leader renews its lease.
     pub(crate) fn advance(&mut self, seconds: u64) {
         let application = self.view.applications.get(self.unit.application());
         let leader = application.and_then(|application| application.leader.clone());
@@ -119,7 +119,7 @@ impl World {
         });
     }
 
-    /// Relates an endpoint of `a` to an application, which is deployed if it is not there.
+    /// Relates an endpoint of `a` to an application, deployed if needed.
     #[track_caller]
     pub(crate) fn relate(&mut self, own: &str, remote: &str) -> RelationId {
         self.application_for(remote);
@@ -130,7 +130,7 @@ impl World {
         self.integrate(&format!("a:{own}"), &format!("{remote}:{theirs}"))
     }
 
-    /// Relates two ends, the first of which is the unit's.
+    /// Relates two ends, of which the first is the unit's.
     #[track_caller]
     pub(crate) fn integrate(&mut self, own: &str, other: &str) -> RelationId {
         let id = self.change(|lab| lab.integrate(own, other));
@@ -139,7 +139,7 @@ impl World {
         id
     }
 
-    /// The peers' relation, which came with the application.
+    /// Registers the peer relation, which exists since the application's deployment.
     #[track_caller]
     pub(crate) fn peers(&mut self, endpoint: &str) {
         let own = self.unit.application();
@@ -149,28 +149,28 @@ impl World {
         self.relations.insert(endpoint.to_owned(), id);
     }
 
-    /// An operator removes a relation.
+    /// Removes a relation as an operator.
     #[track_caller]
     pub(crate) fn remove_relation(&mut self, endpoint: &str) {
         let id = self.id(endpoint);
         self.change(|lab| lab.remove_relation(id));
     }
 
-    /// The same, without waiting for anybody.
+    /// Removes a relation by force.
     #[track_caller]
     pub(crate) fn remove_by_force(&mut self, endpoint: &str) {
         let relation = RelationSelector::Id(self.id(endpoint));
         self.command(&Command::RemoveRelation { relation, force: Some(Force { max_wait: 0 }) });
     }
 
-    /// An operator removes the unit.
+    /// Removes the unit as an operator.
     #[track_caller]
     pub(crate) fn die(&mut self) {
         let unit = self.unit.to_string();
         self.change(|lab| lab.remove_unit(&unit));
     }
 
-    /// The same, without waiting for it.
+    /// Removes the unit by force.
     #[track_caller]
     pub(crate) fn die_by_force(&mut self) {
         let unit = self.unit.clone();
@@ -178,7 +178,7 @@ impl World {
         self.command(&Command::RemoveUnit { unit, force, storage: UnitStorage::Detach });
     }
 
-    /// Whether the relation is there for units to be in.
+    /// Returns true if units may be in the relation.
     pub(crate) fn is_open(&self, endpoint: &str) -> bool {
         self.relation(endpoint).is_some_and(|relation| relation.life == Life::Alive && !relation.suspended)
     }
@@ -189,14 +189,15 @@ impl World {
         self.change(|lab| lab.resolve(&unit, mode));
     }
 
-    /// The application and its relations are going, and the controller has not come to the units yet.
+    /// Starts to remove the application and its relations. The controller has not handled the units
+    /// yet.
     pub(crate) fn begin_to_remove_application(&mut self) {
         self.lab.remove_application("a").unwrap();
         self.lab.deliver().unwrap();
         self.view = self.lab.mirror(HOST).unwrap();
     }
 
-    /// The model is destroyed, whatever its agents do.
+    /// Destroys the model by force.
     #[track_caller]
     pub(crate) fn destroy_model(&mut self) {
         let force = Some(Force { max_wait: 0 });
@@ -204,13 +205,13 @@ impl World {
         self.change(|lab| lab.control(&destroy));
     }
 
-    /// New content for a resource of the charm.
+    /// Attaches new content of a resource.
     #[track_caller]
     pub(crate) fn attach_resource(&mut self, resource: &str) {
         self.change(|lab| lab.attach_resource("a", resource, b"new"));
     }
 
-    /// A hook of the unit asked for an event.
+    /// Commits a hook's request for a delayed event.
     #[track_caller]
     pub(crate) fn ask_later(&mut self, id: EventId, event: PendingEvent) {
         let unit = self.unit.to_string();
@@ -223,7 +224,7 @@ impl World {
         });
     }
 
-    /// An operator takes such an event back.
+    /// Cancels a delayed event as an operator.
     #[track_caller]
     pub(crate) fn cancel_event(&mut self, event: EventId) {
         let unit = self.unit.clone();

@@ -1,4 +1,4 @@
-//! Other units: their agents run them, as far as a test lets them go.
+//! The other units. Their agents run them as far as a test allows.
 
 use periapt_host_api::{
     RelationId, UnitName,
@@ -10,15 +10,15 @@ use periapt_lab::{Claims, Lab, LabError};
 
 use super::{HOST, MAX_STEPS, World, charm, model::PEER};
 
-/// The agent of the other applications' units, which claims leadership for them.
+/// The agent of the other applications' units. It claims leadership for them.
 const FAR: &str = "far";
 
-/// The other model, and its agent.
+/// The other model and its agent.
 const ABROAD: &str = "prod";
 const ABROAD_AGENT: &str = "there";
 
 impl World {
-    /// Deploys what `a` is related to.
+    /// Deploys an application for a relation to `a`.
     pub(crate) fn application_for(&mut self, name: &str) {
         let deployed = self.lab.state().unwrap().application(&name.parse().unwrap()).is_some();
         if deployed || self.abroad.contains_key(name) {
@@ -50,7 +50,7 @@ impl World {
         self.relate(own, remote)
     }
 
-    /// The offering model suspends the relation, or resumes it.
+    /// Suspends or resumes the relation in the offering model.
     #[track_caller]
     pub(crate) fn suspend(&mut self, remote: &str, suspended: bool) {
         self.within(remote, |lab| {
@@ -62,7 +62,7 @@ impl World {
         });
     }
 
-    /// Relates two other applications, the first of which has its unit on the agent of `a/0`.
+    /// Relates two other applications. The first has its unit on the agent of `a/0`.
     #[track_caller]
     pub(crate) fn relate_others(&mut self) -> RelationId {
         self.change(|lab| lab.deploy_to("b", &charm::remote(), 1, HOST));
@@ -75,7 +75,7 @@ impl World {
         id
     }
 
-    /// A unit enters the scope of the relation with an endpoint of `a`.
+    /// Lets a unit enter the scope of the relation on an endpoint of `a`.
     #[track_caller]
     pub(crate) fn join(&mut self, endpoint: &str, unit: &str) {
         let id = self.id(endpoint);
@@ -83,7 +83,8 @@ impl World {
         self.steps_of(unit, |world| world.has_member(id, unit));
     }
 
-    /// A unit leaves it: because the relation ends, or because an operator removes the unit.
+    /// Lets a unit leave that scope, because the relation is ending or an operator removes the
+    /// unit.
     #[track_caller]
     pub(crate) fn leave(&mut self, endpoint: &str, unit: &str) {
         let id = self.id(endpoint);
@@ -93,13 +94,13 @@ impl World {
         self.steps_of(unit, |world| !world.has_member(id, unit));
     }
 
-    /// An operator removes another unit, whose agent has not done anything about it yet.
+    /// Removes another unit as an operator, without running its agent.
     #[track_caller]
     pub(crate) fn remove(&mut self, unit: &str) {
         self.within(application_of(unit), |lab| lab.remove_unit(unit));
     }
 
-    /// Lets another unit run until it has nothing more to do.
+    /// Runs another unit until it has no due work.
     #[track_caller]
     pub(crate) fn run_to_rest(&mut self, unit: &str) {
         for _ in 0..MAX_STEPS {
@@ -110,7 +111,7 @@ impl World {
         panic!("{unit} never rests");
     }
 
-    /// A unit, or an application's leader, writes something new to its bag.
+    /// Writes a new value to the bag of a unit, or by the leader to that of an application.
     #[track_caller]
     pub(crate) fn write(&mut self, endpoint: &str, owner: &str) {
         self.writes += 1;
@@ -135,7 +136,7 @@ impl World {
         });
     }
 
-    /// Who leads an application.
+    /// Returns the leader of an application.
     pub(crate) fn leader_of(&mut self, application: &str) -> Option<UnitName> {
         self.looking_at(application, |lab| {
             let found = lab.state().unwrap().application(&application.parse().unwrap());
@@ -143,7 +144,7 @@ impl World {
         })
     }
 
-    /// The leader writes to the application's leader settings.
+    /// Writes to the application's leader settings as the leader.
     #[track_caller]
     pub(crate) fn write_leader_settings(&mut self) {
         self.writes += 1;
@@ -163,21 +164,21 @@ impl World {
         });
     }
 
-    /// The controller's database is that of an earlier backup, as far as a unit's bag goes.
+    /// Restores a unit's bag to an earlier version, like a backup of the controller's database.
     #[track_caller]
     pub(crate) fn restore_bag(&mut self, endpoint: &str, unit: &str, version: u64) {
         let key = BagKey { relation: self.id(endpoint), owner: BagOwner::Unit(unit.parse().unwrap()) };
         self.change(|lab| lab.alter_bag(&key, |bag| bag.version = version));
     }
 
-    /// The version of a unit's bag.
+    /// Returns the version of a unit's bag.
     #[track_caller]
     pub(crate) fn version(&self, endpoint: &str, unit: &str) -> u64 {
         let key = BagKey { relation: self.id(endpoint), owner: BagOwner::Unit(unit.parse().unwrap()) };
         self.view.bags[&key].version
     }
 
-    /// Adds units until one is there.
+    /// Adds units until this one exists.
     #[track_caller]
     pub(super) fn ensure(&mut self, unit: &str) {
         let application = application_of(unit);
@@ -187,13 +188,13 @@ impl World {
         }
     }
 
-    /// A living unit of the application beside the test's, which is added if there is none.
+    /// Returns another living unit of the application, added if needed.
     pub(crate) fn another(&mut self) -> UnitName {
         let unit = self.unit.clone();
         self.another_than(&unit)
     }
 
-    /// A living unit of `a` that is not this one, which is added if there is none.
+    /// Returns a living unit of `a` other than this one, added if needed.
     pub(super) fn another_than(&mut self, unit: &UnitName) -> UnitName {
         let application = self.unit.application().clone();
         let found = {
@@ -207,7 +208,8 @@ impl World {
         }
     }
 
-    /// Adds a unit, on the agent of its application; of `a`, on another one than the test's unit.
+    /// Adds a unit on the agent of its application, or for `a` on another agent than that of the
+    /// test's unit.
     #[track_caller]
     pub(crate) fn add_unit(&mut self, application: &str) -> UnitName {
         let agent = match (application, self.abroad.contains_key(application)) {
@@ -239,17 +241,17 @@ impl World {
         }
     }
 
-    /// Whether a unit is in the test's model.
+    /// Returns true if the test's model has a unit.
     pub(crate) fn has_unit(&self, unit: &str) -> bool {
         self.lab.unit(unit).is_ok()
     }
 
-    /// Whether a unit is in the model of its application.
+    /// Returns true if the model of a unit's application has the unit.
     fn exists(&mut self, unit: &str) -> bool {
         self.looking_at(application_of(unit), |lab| lab.unit(unit).is_ok())
     }
 
-    /// Starts an agent that is not there. Those that have units of `a` claim nothing by themselves.
+    /// Starts an agent if needed. An agent with units of `a` makes no claims by itself.
     fn agent(&mut self, name: &str) {
         if self.lab.mirror(name).is_ok() {
             return;
@@ -265,7 +267,7 @@ impl World {
         state.membership(&relation, &unit.parse().unwrap()).is_some()
     }
 
-    /// Lets another unit run until things are as wanted.
+    /// Runs another unit until a condition holds.
     #[track_caller]
     pub(crate) fn steps_of(&mut self, unit: &str, wanted: impl Fn(&Self) -> bool) {
         for _ in 0..MAX_STEPS {
@@ -278,7 +280,7 @@ impl World {
         panic!("{unit} never comes to that");
     }
 
-    /// How the relation is called in the model of an application.
+    /// Returns the relation's id in the model of an application.
     #[track_caller]
     fn id_for(&mut self, endpoint: &str, application: &str) -> RelationId {
         match self.abroad.contains_key(application) {
@@ -287,7 +289,7 @@ impl World {
         }
     }
 
-    /// Does something in the model that an application is in.
+    /// Calls a function in the model of an application.
     #[track_caller]
     fn within<T>(&mut self, application: &str, act: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> T {
         let here = self.lab.model();
@@ -300,7 +302,7 @@ impl World {
         })
     }
 
-    /// The same, of what changes nothing.
+    /// Does the same without a change.
     fn looking_at<T>(&mut self, application: &str, look: impl FnOnce(&Lab) -> T) -> T {
         let here = self.lab.model();
         self.lab.switch(self.abroad.get(application).copied().unwrap_or(here));
@@ -310,7 +312,7 @@ impl World {
     }
 }
 
-/// The relation that was made last in the model that is meant.
+/// Returns the newest relation of the current model.
 fn last_relation(lab: &Lab) -> Result<RelationId, LabError> {
     let ids = lab.state()?.relations().map(|relation| relation.id);
     Ok(ids.max().unwrap())

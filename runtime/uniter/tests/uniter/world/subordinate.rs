@@ -1,4 +1,4 @@
-//! Subordinates: theirs are the relations of container scope.
+//! Subordinates and their relations of container scope.
 
 use periapt_host_api::RelationId;
 
@@ -14,14 +14,14 @@ impl World {
         self.integrate(&format!("a:{endpoint}"), &format!("{subordinate}:sink"))
     }
 
-    /// Deploys a subordinate, and relates it to `a`, which declares nothing for it.
+    /// Deploys a subordinate, and relates it to the implicit endpoint of `a`.
     #[track_caller]
     pub(crate) fn accompany(&mut self, subordinate: &str) -> RelationId {
         self.change(|lab| lab.deploy(subordinate, &charm::subordinate(), 0));
         self.integrate("a:juju-info", &format!("{subordinate}:host"))
     }
 
-    /// Relates a subordinate to another application, whose unit is on the agent of `a/0` and has its subordinate then.
+    /// Relates a subordinate to another application, whose unit on the agent of `a/0` then gets its subordinate.
     #[track_caller]
     pub(crate) fn accompany_another(&mut self, principal: &str, subordinate: &str) -> RelationId {
         self.change(|lab| lab.deploy_to(principal, &charm::remote(), 1, HOST));
@@ -32,7 +32,7 @@ impl World {
         id
     }
 
-    /// The test takes the steps of another unit of this agent from now on, which leads its application.
+    /// Switches the test to another unit of this agent, and lets that unit lead its application.
     #[track_caller]
     pub(crate) fn play(&mut self, unit: &str) {
         assert!(self.has_unit(unit));
