@@ -1,10 +1,10 @@
 //! Watches: what keeps those who look on equal to what they may see (`docs/design/views.md`).
 //!
-//! Who sees alike is one crowd: a [`Bell`] shows it one state after the other, and what it is sent then is made once.
+//! Who sees alike is one group: a [`Notifier`] shows it one state after the other, and what it is sent then is made once.
 
-mod bell;
 mod encoder;
 mod log;
+mod notifier;
 mod status;
 mod view;
 
@@ -14,21 +14,21 @@ use bytes::Bytes;
 use periapt_host_api::api::WatchPosition;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use bell::{Bell, Seat, Topic};
 pub(crate) use encoder::Encoder;
 pub(crate) use log::LogOf;
+pub(crate) use notifier::{Notifier, Subscriber, Topic};
 pub(crate) use status::{StatusOf, StatusWatch};
 pub(crate) use view::{Frames, ViewOf};
 
 use crate::published::Subscription;
 use view::Seen;
 
-/// All crowds of a controller.
+/// All groups of a controller.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watches {
-    pub(crate) views: Bell<ViewOf>,
-    pub(crate) statuses: Bell<StatusOf>,
-    pub(crate) logs: Bell<LogOf>,
+    pub(crate) views: Notifier<ViewOf>,
+    pub(crate) statuses: Notifier<StatusOf>,
+    pub(crate) logs: Notifier<LogOf>,
     pub(crate) encoder: Encoder,
 }
 
@@ -46,14 +46,14 @@ impl Watches {
 /// One runner's watch. It holds what was sent last and nothing else: a frame is taken when the one before was handed
 /// over, so a slow reader gets fewer and wider ones.
 pub(crate) struct Watch {
-    seat: Seat<ViewOf>,
+    subscriber: Subscriber<ViewOf>,
     progress: Progress,
 }
 
 enum Progress {
     /// Nothing was sent; the watcher says that it is here.
     Asked(Subscription, Option<WatchPosition>),
-    /// This was sent last, at the crowd's state of this number.
+    /// This was sent last, at the group's state of this number.
     Sent(Arc<Seen>, u64),
 }
 
@@ -65,8 +65,8 @@ impl Watch {
         position: Option<WatchPosition>,
     ) -> Self {
         let frames = || Frames::new(&of, watches.encoder.clone());
-        let seat = watches.views.join(of.clone(), state.current(), frames);
-        Self { seat, progress: Progress::Asked(state, position) }
+        let subscriber = watches.views.join(of.clone(), state.current(), frames);
+        Self { subscriber, progress: Progress::Asked(state, position) }
     }
 
     /// The next frame: the first at once, then whenever the model was written, else a heartbeat. None when the
@@ -74,17 +74,17 @@ impl Watch {
     pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
         let frame = async {
             loop {
-                let shown = self.seat.shown();
+                let shown = self.subscriber.shown();
                 let from = match &self.progress {
                     Progress::Sent(_, number) if *number == shown.number => {
-                        self.seat.rung().await;
+                        self.subscriber.notified().await;
                         continue;
                     }
                     Progress::Sent(sent, _) => Some(Arc::clone(sent)),
-                    Progress::Asked(state, position) => resumed(&self.seat, state, *position).await,
+                    Progress::Asked(state, position) => resumed(&self.subscriber, state, *position).await,
                 };
                 let from = from.filter(|from| from.continues_to(&shown.published));
-                let (frame, seen) = self.seat.shared().to(from.as_ref(), &shown.published).await?;
+                let (frame, seen) = self.subscriber.shared().to(from.as_ref(), &shown.published).await?;
                 self.progress = Progress::Sent(seen, shown.number);
                 return Some(frame);
             }
@@ -98,13 +98,13 @@ impl Watch {
 
 /// What a watcher that came back saw last, if it is not too long ago.
 async fn resumed(
-    seat: &Seat<ViewOf>,
+    subscriber: &Subscriber<ViewOf>,
     state: &Subscription,
     position: Option<WatchPosition>,
 ) -> Option<Arc<Seen>> {
     let position = position?;
     let root = state.at(position.store, position.revision)?;
-    seat.shared().seen_at(position.store, root).await
+    subscriber.shared().seen_at(position.store, root).await
 }
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
         published
     }
 
-    /// Something to watch, and the bell that tells of it.
+    /// Something to watch, and the notifier that tells of it.
     struct Watched {
         publisher: Publisher,
         watches: Watches,

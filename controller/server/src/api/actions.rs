@@ -28,7 +28,7 @@ use crate::{
     bounds::StreamOf,
     state::{Durable, Streams},
     tasks,
-    watch::{LogOf, Seat},
+    watch::{LogOf, Subscriber},
 };
 
 /// What an application's charm declares.
@@ -111,8 +111,8 @@ pub(crate) async fn watch(
     durable.records()?;
     let open = operation.tasks.iter().map(|task| (*task, Followed::default())).collect();
     // Tasks' records are written with their model, as log lines are.
-    let seat = streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ());
-    let watch = Watch { seat, model: state.model().uuid, durable, stop: streams.stop, open };
+    let subscriber = streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ());
+    let watch = Watch { subscriber, model: state.model().uuid, durable, stop: streams.stop, open };
     Ok(streams::groups(place, watch.stream()))
 }
 
@@ -128,7 +128,7 @@ fn no_operation(id: ActionOperationId) -> Refusal {
 struct Watch {
     durable: Durable,
     stop: CancellationToken,
-    seat: Seat<LogOf>,
+    subscriber: Subscriber<LogOf>,
     model: ModelUuid,
     open: BTreeMap<TaskId, Followed>,
 }
@@ -149,7 +149,7 @@ impl Watch {
     async fn next(&mut self) -> Option<Result<Vec<TaskNews>, Refusal>> {
         while !self.open.is_empty() {
             // Before reading: what is written meanwhile has another number.
-            let shown = self.seat.shown().number;
+            let shown = self.subscriber.shown().number;
             match self.news().await {
                 Ok(news) if news.is_empty() => {}
                 Ok(news) => return Some(Ok(news)),
@@ -158,10 +158,10 @@ impl Watch {
                     return Some(Err(refusal));
                 }
             }
-            while self.seat.shown().number == shown {
+            while self.subscriber.shown().number == shown {
                 tokio::select! {
                     () = self.stop.cancelled() => return None,
-                    () = self.seat.rung() => {}
+                    () = self.subscriber.notified() => {}
                 }
             }
         }

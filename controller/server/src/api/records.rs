@@ -26,7 +26,7 @@ use crate::{
     records::{JournalReader, LogFilter, LogReader, unreadable},
     seal::Door,
     state::{Durable, Streams},
-    watch::{LogOf, Seat},
+    watch::{LogOf, Subscriber},
 };
 
 fn log_query(text: Option<&str>) -> Result<LogQuery, Refusal> {
@@ -65,7 +65,7 @@ pub(crate) async fn logs(
     let reading = Reading {
         follow: query.follow,
         reader: LogReader::new(&state.model().uuid, LogFilter::new(query)),
-        seat: streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ()),
+        subscriber: streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ()),
         durable,
         stop: streams.stop,
     };
@@ -76,7 +76,7 @@ pub(crate) async fn logs(
 struct Reading {
     durable: Durable,
     stop: CancellationToken,
-    seat: Seat<LogOf>,
+    subscriber: Subscriber<LogOf>,
     reader: LogReader,
     follow: bool,
 }
@@ -90,7 +90,7 @@ impl Reading {
     async fn next(&mut self) -> Option<Result<Vec<LogLine>, Refusal>> {
         loop {
             // Before reading: what is written meanwhile has another number.
-            let shown = self.seat.shown().number;
+            let shown = self.subscriber.shown().number;
             let store = match self.durable.records() {
                 Ok(store) => store,
                 Err(refusal) => return Some(Err(refusal)),
@@ -99,10 +99,10 @@ impl Reading {
                 Ok(Some(lines)) if lines.is_empty() => {}
                 Ok(Some(lines)) => return Some(Ok(lines)),
                 Ok(None) if self.follow => {
-                    while self.seat.shown().number == shown {
+                    while self.subscriber.shown().number == shown {
                         tokio::select! {
                             () = self.stop.cancelled() => return None,
-                            () = self.seat.rung() => {}
+                            () = self.subscriber.notified() => {}
                         }
                     }
                 }

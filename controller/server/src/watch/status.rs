@@ -7,7 +7,7 @@ use periapt_host_api::{ModelUuid, status::FullStatus};
 use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{Encoder, Seat, Topic, Watches};
+use super::{Encoder, Subscriber, Topic, Watches};
 use crate::{published::Published, show::StatusSource};
 
 /// How many times as long as making a status took there is none made for watchers: it costs as much as the model is large,
@@ -46,7 +46,7 @@ pub(crate) struct Statuses {
 
 #[derive(Debug, Default)]
 struct Newest {
-    /// The crowd's state that was looked at last.
+    /// The group's state that was looked at last.
     looked_at: Option<u64>,
     /// What it showed, and its number.
     status: Option<(Arc<FullStatus>, u64)>,
@@ -68,7 +68,7 @@ impl Statuses {
         }
     }
 
-    /// The status at the crowd's state of a number: its own number, and its line. None once there is no such model.
+    /// The status at the group's state of a number: its own number, and its line. None once there is no such model.
     async fn at(
         &self,
         number: u64,
@@ -110,7 +110,7 @@ fn is_the_same(last: &FullStatus, next: &FullStatus) -> bool {
 /// One watcher of a status: is sent the newest whenever it differs from what it was sent.
 pub(crate) struct StatusWatch {
     source: StatusSource,
-    seat: Seat<StatusOf>,
+    subscriber: Subscriber<StatusOf>,
     /// Of which state it has seen the status, and that status' number.
     seen: Option<(u64, u64)>,
 }
@@ -123,8 +123,8 @@ impl StatusWatch {
         model: ModelUuid,
     ) -> Self {
         let statuses = || Statuses::new(watches.encoder.clone());
-        let seat = watches.statuses.join(StatusOf(model), now, statuses);
-        Self { source, seat, seen: None }
+        let subscriber = watches.statuses.join(StatusOf(model), now, statuses);
+        Self { source, subscriber, seen: None }
     }
 
     /// The next status; none when the model is gone or the controller stops.
@@ -132,16 +132,16 @@ impl StatusWatch {
         let next = async {
             loop {
                 if self.seen.is_some() {
-                    self.seat.shared().rested().await;
+                    self.subscriber.shared().rested().await;
                 }
-                let shown = self.seat.shown();
+                let shown = self.subscriber.shown();
                 if self.seen.is_some_and(|(at, _)| at == shown.number) {
-                    self.seat.rung().await;
+                    self.subscriber.notified().await;
                     continue;
                 }
-                let (source, model) = (self.source.clone(), self.seat.topic().0);
+                let (source, model) = (self.source.clone(), self.subscriber.topic().0);
                 let status = move || source.status_of(&shown.published, &model);
-                let (number, line) = self.seat.shared().at(shown.number, status).await?;
+                let (number, line) = self.subscriber.shared().at(shown.number, status).await?;
                 let known = self.seen.replace((shown.number, number));
                 if known.is_none_or(|(_, known)| known != number) {
                     return Some(line);
