@@ -163,7 +163,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::PruneTasks(model)
         | WorkerCommand::CopyFromOthers(model)
         | WorkerCommand::WindUpModel(model)
-        | WorkerCommand::RingSecrets(model)
+        | WorkerCommand::MarkSecretsDue(model)
         | WorkerCommand::ExpireLease(model, _) => begin(model)?,
     };
     match command {
@@ -172,7 +172,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::PruneTasks(_) => action::due::prune(&mut tx),
         WorkerCommand::CopyFromOthers(_) => offer::copy::run(&mut tx),
         WorkerCommand::WindUpModel(_) => model::windup::wind_up(&mut tx),
-        WorkerCommand::RingSecrets(_) => secret::due::ring(&mut tx),
+        WorkerCommand::MarkSecretsDue(_) => secret::due::mark_due(&mut tx),
         WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
         | WorkerCommand::AgentConnected(_)

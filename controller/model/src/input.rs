@@ -98,7 +98,7 @@ pub enum WorkerCommand {
     /// Does the next step of a model's destruction.
     WindUpModel(ModelUuid),
     /// Marks rotations and expiries of secrets whose time has come.
-    RingSecrets(ModelUuid),
+    MarkSecretsDue(ModelUuid),
     /// Takes leadership from a unit whose lease lapsed, so that the others claim it.
     ExpireLease(ModelUuid, ApplicationName),
 }
@@ -112,7 +112,7 @@ impl WorkerCommand {
             | Self::PruneTasks(model)
             | Self::CopyFromOthers(model)
             | Self::WindUpModel(model)
-            | Self::RingSecrets(model)
+            | Self::MarkSecretsDue(model)
             | Self::ExpireLease(model, _) => Some(*model),
             Self::Initialize { .. }
             | Self::AgentConnected(_)

@@ -21,7 +21,7 @@ mod index;
 pub(crate) mod state;
 
 pub use state::ModelState;
-pub(crate) use state::{Bell, Touched};
+pub(crate) use state::{SecretDue, Touched};
 
 /// All that the controller knows, at one revision.
 #[derive(Debug, Clone, Default)]

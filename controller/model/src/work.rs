@@ -133,9 +133,9 @@ impl Due<'_> {
             Some(_) => self.add(uuid, WorkerCommand::PruneTasks(*uuid)),
             None => {}
         }
-        match secret::due::next_bell(state) {
+        match secret::due::next_due(state) {
             Some(at) if at > self.now => self.wake_at(at),
-            Some(_) => self.add(uuid, WorkerCommand::RingSecrets(*uuid)),
+            Some(_) => self.add(uuid, WorkerCommand::MarkSecretsDue(*uuid)),
             None => {}
         }
         // What is due stands before what is not: no more is looked at than is taken.

@@ -118,7 +118,7 @@ macro_rules! kinds {
                     derive secret_bytes by |secret| [size(secret.weight())];
                     derive owned_by by |secret| [(secret.owner.clone(), secret.id)];
                     derive granted_to by |secret| secret.access.keys().map(|reader| (reader.clone(), secret.id));
-                    derive bells by |secret| secret.rotates_at().map(|at| (at, secret.id, Bell::Rotate));
+                    derive secrets_due by |secret| secret.rotates_at().map(|at| (at, secret.id, SecretDue::Rotate));
                 }
                 /// One revision of a secret.
                 SecretContent: SecretContent(id: SecretId, revision: SecretRevision) {

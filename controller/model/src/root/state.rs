@@ -21,7 +21,7 @@ mod offers;
 mod secrets;
 mod table;
 
-pub(crate) use derived::Bell;
+pub(crate) use derived::SecretDue;
 pub(crate) use diff::Touched;
 
 use crate::entity::{
@@ -384,7 +384,7 @@ impl ModelState {
         !self.tables.work.is_empty()
             || !self.derived.unplaced.is_empty()
             || !self.derived.ended_tasks.is_empty()
-            || !self.derived.bells.is_empty()
+            || !self.derived.secrets_due.is_empty()
             || self.model.life != Life::Alive
     }
 }

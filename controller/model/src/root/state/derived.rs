@@ -16,7 +16,7 @@ use crate::{
 
 /// What a time that a secret waits for is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Bell {
+pub(crate) enum SecretDue {
     /// It is to be rotated.
     Rotate,
     /// A revision expires.
@@ -49,7 +49,7 @@ pub(super) struct Derived {
     pub(super) owned_by: Index<SecretOwner, SecretId>,
     pub(super) granted_to: Index<SecretReader, SecretId>,
     pub(super) consumed_by: Index<UnitName, SecretId>,
-    pub(super) bells: OrdSet<(Timestamp, SecretId, Bell)>,
+    pub(super) secrets_due: OrdSet<(Timestamp, SecretId, SecretDue)>,
     pub(super) secret_bytes: Sum,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     ModelState,
-    derived::{Bell, derive, size},
+    derived::{SecretDue, derive, size},
     hosted, secrets,
     table::{Change, Flat, Nested},
 };

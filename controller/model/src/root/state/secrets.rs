@@ -1,4 +1,4 @@
-//! A model's secrets: how they are found, and when they ring.
+//! A model's secrets: how they are found, and when they are due.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -10,17 +10,17 @@ use periapt_host_api::{
 
 use super::{
     ModelState,
-    derived::{Bell, derive},
+    derived::{SecretDue, derive},
 };
 use crate::entity::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 
-/// When the owner is told that a revision expired. What has no content rings for nobody.
+/// When the owner is told that a revision expired. What has no content is due for nobody.
 fn tells_at(content: Option<&SecretContent>, expiry: Option<&SecretExpiry>) -> Option<Timestamp> {
     let content = content?;
     expiry.map_or(content.tell_at, |expiry| expiry.tell_at)
 }
 
-/// Moves the bell of a revision whose content came or went.
+/// Moves the due time of a revision whose content came or went.
 pub(super) fn content_changed(
     state: &mut ModelState,
     old: Option<&SecretContent>,
@@ -28,20 +28,21 @@ pub(super) fn content_changed(
 ) {
     let Some(SecretContent { id, revision, .. }) = new.or(old) else { return };
     let expiry = state.tables.expiries.find(&(*id, *revision)).cloned();
-    let bell = |content: &SecretContent| {
-        tells_at(Some(content), expiry.as_deref()).map(|at| (at, content.id, Bell::Expire(content.revision)))
+    let due = |content: &SecretContent| {
+        tells_at(Some(content), expiry.as_deref())
+            .map(|at| (at, content.id, SecretDue::Expire(content.revision)))
     };
-    derive(&mut state.derived.bells, old, new, bell);
+    derive(&mut state.derived.secrets_due, old, new, due);
 }
 
-/// Moves the bell of a revision of whose expiry something came.
+/// Moves the due time of a revision of whose expiry something came.
 pub(super) fn expiry_changed(state: &mut ModelState, old: Option<&SecretExpiry>, new: Option<&SecretExpiry>) {
     let Some(SecretExpiry { id, revision, .. }) = new.or(old) else { return };
     let content = state.tables.contents.find(&(*id, *revision)).cloned();
-    let bell = |expiry: &Option<&SecretExpiry>| {
-        tells_at(content.as_deref(), *expiry).map(|at| (at, *id, Bell::Expire(*revision)))
+    let due = |expiry: &Option<&SecretExpiry>| {
+        tells_at(content.as_deref(), *expiry).map(|at| (at, *id, SecretDue::Expire(*revision)))
     };
-    derive(&mut state.derived.bells, Some(&old), Some(&new), bell);
+    derive(&mut state.derived.secrets_due, Some(&old), Some(&new), due);
 }
 
 impl ModelState {
@@ -131,8 +132,8 @@ impl ModelState {
     }
 
     /// Times that secrets wait for, the next first.
-    pub(crate) fn bells(&self) -> impl Iterator<Item = &(Timestamp, SecretId, Bell)> {
-        self.derived.bells.iter()
+    pub(crate) fn secrets_due(&self) -> impl Iterator<Item = &(Timestamp, SecretId, SecretDue)> {
+        self.derived.secrets_due.iter()
     }
 
     /// Whether a unit may read a secret: as its owner, as a unit of the owning application (S-7), or by a grant,
