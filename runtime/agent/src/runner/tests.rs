@@ -3,9 +3,9 @@
 
 mod arrival;
 mod commits;
-mod crowd;
 mod idle;
 mod link;
+mod many_units;
 mod stage;
 mod suspects;
 mod turns;

@@ -21,7 +21,7 @@ config:
 
 /// Returns a model with a held `a/0` of the collector, related to `b` with many started units on an agent
 /// of their own.
-fn crowd(units: u32) -> (Lab, periapt_host_api::RelationId) {
+fn related(units: u32) -> (Lab, periapt_host_api::RelationId) {
     let mut lab = lab();
     lab.add_agent("far").unwrap();
     lab.deploy_to("a", &charm(COLLECTOR), 1, "host").unwrap();
@@ -43,7 +43,7 @@ fn at_peace(lab: &Lab) {
 
 #[test]
 fn two_hundred_units_join_an_aggregator_in_a_handful_of_hooks() {
-    let (mut lab, relation) = crowd(200);
+    let (mut lab, relation) = related(200);
     lab.run_until_idle().unwrap();
     let joined: usize =
         lab.trace().iter().filter_map(|traced| traced.event.batch()).map(|batch| batch.joined.len()).sum();
@@ -71,7 +71,7 @@ fn without_the_key_in_the_metadata_each_member_has_hooks_of_its_own() {
 
 #[test]
 fn r42_who_joins_in_a_batch_is_listed_and_who_departs_is_not() {
-    let (mut lab, _) = crowd(3);
+    let (mut lab, _) = related(3);
     let tools = ["relation-list", "relation-batch --format json"].map(Action::tool).to_vec();
     lab.script("a/0", "log-relation-batch", tools).unwrap();
     lab.hold("a/0").unwrap();
@@ -99,7 +99,7 @@ fn a_batch_is_not_told_where_another_hook_runs() {
 
 #[test]
 fn a_failed_batch_grows_until_it_succeeds() {
-    let (mut lab, _) = crowd(1);
+    let (mut lab, _) = related(1);
     lab.script("a/0", "log-relation-batch", fails()).unwrap();
     lab.run_until_idle().unwrap();
     lab.add_units("b", 2).unwrap();
@@ -113,7 +113,7 @@ fn a_failed_batch_grows_until_it_succeeds() {
 
 #[test]
 fn a_unit_that_came_and_went_while_a_batch_had_failed_is_named_with_the_next() {
-    let (mut lab, _) = crowd(2);
+    let (mut lab, _) = related(2);
     lab.hold("a/0").unwrap();
     lab.run_until_idle().unwrap();
     lab.script("a/0", "log-relation-batch", fails()).unwrap();
@@ -138,7 +138,7 @@ fn a_unit_that_came_and_went_while_a_batch_had_failed_is_named_with_the_next() {
 
 #[test]
 fn a_batch_that_is_passed_over_was_told() {
-    let (mut lab, _) = crowd(2);
+    let (mut lab, _) = related(2);
     lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
     lab.hold("a/0").unwrap();
     lab.run_until_idle().unwrap();
@@ -160,7 +160,7 @@ fn a_batch_that_is_passed_over_was_told() {
 #[test]
 fn a_charm_may_come_to_ask_for_batches_and_leave_it_again() {
     let single = charm(&COLLECTOR.replace(", batch: true", ""));
-    let (mut lab, _) = crowd(2);
+    let (mut lab, _) = related(2);
     lab.run_until_idle().unwrap();
     lab.refresh("a", &single).unwrap();
     lab.add_units("b", 1).unwrap();
@@ -177,7 +177,7 @@ fn a_charm_may_come_to_ask_for_batches_and_leave_it_again() {
 
 #[test]
 fn a_runner_that_dies_under_a_batch_tells_it_again() {
-    let (mut lab, _) = crowd(3);
+    let (mut lab, _) = related(3);
     lab.hold("a/0").unwrap();
     lab.run_until_idle().unwrap();
     lab.release("a/0").unwrap();
@@ -198,7 +198,7 @@ fn a_runner_that_dies_under_a_batch_tells_it_again() {
 
 #[test]
 fn r32_in_a_batch_a_unit_learns_that_it_is_the_one_who_leaves() {
-    let (mut lab, _) = crowd(2);
+    let (mut lab, _) = related(2);
     lab.script("a/0", "log-relation-batch", does("relation-list")).unwrap();
     lab.run_until_idle().unwrap();
     lab.command(&Command::RemoveUnit {

@@ -32,7 +32,7 @@ mod states;
 use alike::Places;
 use moves::Move;
 use plants::Plant;
-use scenes::{Crowd, Scene};
+use scenes::{Concurrency, Scene};
 
 /// The result of a search.
 #[derive(Debug, Default)]
@@ -183,7 +183,7 @@ fn of_all(scene: Scene, applications: [&'static str; 2]) -> Scene {
 fn removed(scene: Scene, applications: [&'static str; 2]) -> Scene {
     let scene = of_all(scene, applications);
     if std::env::var_os(EVERYTHING).is_none() {
-        return scene.without(DEAR).crowd(Crowd::One);
+        return scene.without(DEAR).concurrency(Concurrency::One);
     }
     let force = Some(Force { max_wait: 60 });
     scene
@@ -213,13 +213,15 @@ fn two_related_units_always_go() {
     assert_met(&found, &["begin", "finish", "tend", "pass", "crash", "remove the relation"]);
     if std::env::var_os(EVERYTHING).is_some() {
         // The search starts before their first hooks.
-        assert_always_ends(&removed(Scene::related("starting", 1, 1), ["a", "b"]).crowd(Crowd::One));
+        assert_always_ends(
+            &removed(Scene::related("starting", 1, 1), ["a", "b"]).concurrency(Concurrency::One),
+        );
     }
 }
 
 #[test]
 fn three_related_units_always_go() {
-    let scene = |name| Scene::related(name, 2, 1).at_rest().crowd(Crowd::One);
+    let scene = |name| Scene::related(name, 2, 1).at_rest().concurrency(Concurrency::One);
     if std::env::var_os(EVERYTHING).is_none() {
         assert_always_ends(&of_all(scene("two and one"), ["a", "b"]).without(DEARER));
         return;
@@ -259,7 +261,7 @@ fn units_that_are_alike_are_told_apart_by_nothing() {
         .with("remove a/0", scenes::unit("a/0", None))
         .with("remove a/1", scenes::unit("a/1", None))
         .without(&["fail", "resolve", "crash", "restart"])
-        .crowd(Crowd::One);
+        .concurrency(Concurrency::One);
     let reduced = assert_always_ends(&scene);
     assert_met(&reduced, &["claim", "kill", "revive"]);
     let mut images = HashSet::new();

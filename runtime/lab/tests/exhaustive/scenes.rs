@@ -24,7 +24,7 @@ const AGENT: &str = "host";
 
 /// The amount of concurrency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Crowd {
+pub(super) enum Concurrency {
     /// Any number of hooks in progress, and any number of units in error.
     Any,
     /// One hook in progress, while hooks of other units run as a whole; and one unit in error.
@@ -38,7 +38,7 @@ pub(super) struct Scene {
     /// True if the next handler fails.
     unlucky: Rc<Cell<bool>>,
     commands: Vec<(&'static str, Command)>,
-    crowd: Crowd,
+    concurrency: Concurrency,
     without: &'static [&'static str],
     twins: Option<Twins>,
     plant: Plant,
@@ -86,7 +86,7 @@ impl Scene {
             lab,
             unlucky: Rc::default(),
             commands: Vec::new(),
-            crowd: Crowd::Any,
+            concurrency: Concurrency::Any,
             without: &[],
             twins: None,
             plant: Plant::Sound,
@@ -115,8 +115,8 @@ impl Scene {
     }
 
     /// Sets the amount of concurrency.
-    pub(super) fn crowd(mut self, crowd: Crowd) -> Self {
-        self.crowd = crowd;
+    pub(super) fn concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.concurrency = concurrency;
         self
     }
 
@@ -167,11 +167,11 @@ impl Scene {
             moves.push(Move::Crash);
         }
         for unit in resting {
-            if self.crowd == Crowd::One && !flying.is_empty() {
+            if self.concurrency == Concurrency::One && !flying.is_empty() {
                 moves.push(Move::Step(unit));
                 continue;
             }
-            if self.crowd == Crowd::Any || failed.iter().all(|other| *other == unit) {
+            if self.concurrency == Concurrency::Any || failed.iter().all(|other| *other == unit) {
                 moves.push(Move::Fail(unit.clone()));
             }
             moves.push(Move::Begin(unit));
@@ -179,7 +179,7 @@ impl Scene {
         moves.extend(flying.into_iter().map(Move::Finish));
         for unit in failed {
             // With less concurrency the passing of time retries a failed hook.
-            if self.crowd == Crowd::Any {
+            if self.concurrency == Concurrency::Any {
                 moves.push(Move::Resolve(unit.clone(), ResolveMode::Retry));
             }
             moves.push(Move::Resolve(unit, ResolveMode::NoRetry));

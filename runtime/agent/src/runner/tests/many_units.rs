@@ -37,7 +37,7 @@ const LONELY: &str = "name: c\nsummary: few\ndescription: few\n";
 
 /// Returns the view of two applications with started, idle units, and the time in it. Each application has a leader.
 /// The units of the first are related to `b/0` on another agent.
-fn crowd() -> (View, Timestamp) {
+fn many_units() -> (View, Timestamp) {
     let mut lab = Lab::new(1).unwrap();
     lab.add_agent("elsewhere").unwrap();
     lab.deploy_to("b", &LabCharm::new(PROVIDER).unwrap(), 1, "elsewhere").unwrap();
@@ -126,7 +126,7 @@ fn unit(number: u32) -> UnitName {
 
 #[tokio::test]
 async fn a_frame_wakes_the_units_that_it_concerns_and_no_other() {
-    let (view, now) = crowd();
+    let (view, now) = many_units();
     let mut runner = Runner::new(now);
     let tasks = Handle::current().metrics().num_alive_tasks();
     runner.shows(|shown| *shown = view).await;
@@ -177,7 +177,7 @@ async fn a_frame_wakes_the_units_that_it_concerns_and_no_other() {
 
 #[tokio::test]
 async fn what_many_units_look_at_is_theirs_to_be_woken_by() {
-    let (view, now) = crowd();
+    let (view, now) = many_units();
     let mut runner = Runner::new(now);
     runner.shows(|shown| *shown = view).await;
     runner.units.begin();
