@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn pieces_of_any_size_become_one_blob() {
         let directory = tempfile::TempDir::new().unwrap();
-        let blobs = Blobs::local(directory.path()).unwrap().shelf("resources");
+        let blobs = Blobs::local(directory.path()).unwrap().namespace("resources");
         let content: Vec<u8> = (0..2 * PART + 77).map(|index| (index % 251) as u8).collect();
         for cuts in [vec![0], vec![1, PART], vec![PART - 1, 2 * PART + 5], vec![PART, 2 * PART]] {
             let (mut pieces, mut from) = (Vec::new(), 0);
@@ -158,7 +158,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_crash_left_is_swept_away_and_blobs_stay() {
         let directory = tempfile::TempDir::new().unwrap();
-        let blobs = Blobs::local(directory.path()).unwrap().shelf("resources");
+        let blobs = Blobs::local(directory.path()).unwrap().namespace("resources");
         let digest = Digest::of(b"kept");
         take(&blobs, digest, &[b"kept"]).await.unwrap();
         let mut incoming = blobs.begin(Digest::of(b"cut short")).await.unwrap();
@@ -171,10 +171,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn shelves_do_not_see_each_others_blobs() {
+    async fn namespaces_do_not_see_each_others_blobs() {
         let directory = tempfile::TempDir::new().unwrap();
         let charms = Blobs::local(directory.path()).unwrap();
-        let resources = charms.shelf("resources");
+        let resources = charms.namespace("resources");
         let digest = Digest::of(b"same");
         take(&charms, digest, &[b"same"]).await.unwrap();
         assert_eq!(resources.size(&digest).await.unwrap(), None);

@@ -58,7 +58,7 @@ pub enum BlobError {
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     /// The key prefix of this namespace; none for the first one, of charm archives.
-    shelf: Option<&'static str>,
+    namespace: Option<&'static str>,
     /// The directory of a local store.
     directory: Option<Arc<Path>>,
     /// Limits the concurrent checks of stored blobs' digests.
@@ -91,13 +91,13 @@ impl Blobs {
 
     /// Opens the blobs of any object store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, shelf: None, directory: None, verifying: intact::places() }
+        Self { store, namespace: None, directory: None, verifying: intact::places() }
     }
 
     /// Returns a separate namespace of the same store. Equal blobs of two namespaces are distinct, so that each can
     /// be served and deleted by its own rules.
-    pub fn shelf(&self, name: &'static str) -> Self {
-        Self { shelf: Some(name), ..self.clone() }
+    pub fn namespace(&self, name: &'static str) -> Self {
+        Self { namespace: Some(name), ..self.clone() }
     }
 
     /// Returns the size of a blob in bytes; none if it does not exist.
@@ -162,10 +162,10 @@ impl Blobs {
     /// Returns the blob's key, `ab/abcdef...` in its namespace, so that no directory grows too long.
     fn key(&self, digest: &Digest) -> Key {
         let name = digest.to_string();
-        let drawer: String = name.chars().take(2).collect();
-        Key::from(match self.shelf {
-            None => format!("{drawer}/{name}"),
-            Some(shelf) => format!("{shelf}/{drawer}/{name}"),
+        let prefix: String = name.chars().take(2).collect();
+        Key::from(match self.namespace {
+            None => format!("{prefix}/{name}"),
+            Some(namespace) => format!("{namespace}/{prefix}/{name}"),
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     published::{Publisher, Subscription},
     seal::Door,
     show::StatusSource,
-    state::{Charms, Contents, ControllerState, Durable, Intake, Resources, Shelf, Streams},
+    state::{BlobCollector, Charms, Contents, ControllerState, Durable, Intake, Resources, Streams},
     store_slot::StoreSlot,
     upkeep::{Growth, Upkeep},
     watch::Watches,
@@ -120,11 +120,11 @@ impl Options {
         let door = Door { key: self.seal, chance: Arc::clone(&self.chance) };
         let contents = |blobs, bounds| Contents {
             blobs,
-            shelf: Shelf::default(),
+            collector: BlobCollector::default(),
             uploads: Uploads::new(bounds),
             progress_within: self.upload_progress_within,
         };
-        let resources = contents(self.blobs.shelf("resources"), Bounds::RESOURCES);
+        let resources = contents(self.blobs.namespace("resources"), Bounds::RESOURCES);
         let charms = contents(self.blobs, Bounds::CHARMS);
         let state = ControllerState {
             intake: Intake::new(Commands::new(Arc::clone(&queue)), door.clone(), durable.clone()),

@@ -1,9 +1,9 @@
 //! What requests and workers share, in parts: a handler asks for those that it needs, and sees no others.
 
 mod blobs;
+mod collector;
 mod durable;
 mod intake;
-mod shelf;
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     blobs::{Charms, Contents, Resources},
+    collector::BlobCollector,
     durable::{Durable, find_model},
     intake::Intake,
-    shelf::Shelf,
 };
 use crate::{
     bounds::Places, clock::Clock, presence::Presence, seal::Door, show::StatusSource, watch::Watches,

@@ -4,9 +4,9 @@
 //! The store's own list of sequences says what there is to prune. So the records of a removed unit grow old and go
 //! as all others, and those of a model that was removed just before a crash are found at the next start.
 
+mod collect;
 mod growth;
 mod retention;
-mod shelf;
 
 pub(crate) use growth::Growth;
 
@@ -21,7 +21,7 @@ use periapt_model::RecordKind;
 use periapt_store::{Order, Store, StoreError, key};
 use tokio_util::sync::CancellationToken;
 
-use self::shelf::Kept;
+use self::collect::BlobKind;
 use crate::{
     clock::Clock,
     commands::Commands,
@@ -58,8 +58,8 @@ impl Upkeep {
         loop {
             self.durable.state.forget_old();
             // Not broken off: a call of the store that nobody waits for would keep it open.
-            for kept in Kept::ALL {
-                shelf::discard_refused(&self, kept).await;
+            for kind in BlobKind::ALL {
+                collect::discard_refused(&self, kind).await;
             }
             if let Err(error) = self.round(&mut known, &mut due).await {
                 tracing::warn!(%error, "records could not be pruned");
@@ -101,8 +101,8 @@ impl Upkeep {
         if now < *due {
             return Ok(());
         }
-        for kept in Kept::ALL {
-            shelf::forget_unused(self, kept).await;
+        for kind in BlobKind::ALL {
+            collect::forget_unused(self, kind).await;
         }
         self.prune_all(self.clock.now()).await?;
         *due = now.saturating_add(INTERVAL_MS);

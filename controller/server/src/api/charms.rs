@@ -101,13 +101,13 @@ async fn keep(
     charm: UploadedCharm,
 ) -> Result<(), Refusal> {
     let digest = charm.digest;
-    let _keeping = contents.shelf.keeping().await;
-    contents.shelf.asked_for(&digest);
+    let _keeping = contents.collector.lock_for_upload().await;
+    contents.collector.note_request(&digest);
     contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
     // What the model keeps of it is its metadata.
     let known = intake.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
     if known.is_err() {
-        contents.shelf.doubt(digest);
+        contents.collector.note_refused(digest);
     }
     known.map(drop)
 }
@@ -120,6 +120,6 @@ pub(crate) async fn download(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let digest: Digest = parsed(&digest)?;
-    contents.shelf.asked_for(&digest);
+    contents.collector.note_request(&digest);
     blob::respond(&contents.blobs, Kind::Charm, &digest, &method, &headers).await
 }

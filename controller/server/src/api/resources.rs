@@ -90,8 +90,8 @@ async fn keep(
     incoming: Incoming,
     digest: Digest,
 ) -> Result<u64, Refusal> {
-    let _keeping = contents.shelf.keeping().await;
-    contents.shelf.asked_for(&digest);
+    let _keeping = contents.collector.lock_for_upload().await;
+    contents.collector.note_request(&digest);
     let size = incoming.finish().await.map_err(|error| match error {
         BlobError::WrongDigest { .. } => Refusal::bad_request(error.to_string()),
         error => unavailable(&error),
@@ -99,7 +99,7 @@ async fn keep(
     let input = Input::UploadResource(UploadedResource { digest, size });
     let known = intake.commands.submit_one(Lane::Controller, &who, input, 0).await;
     if known.is_err() {
-        contents.shelf.doubt(digest);
+        contents.collector.note_refused(digest);
     }
     known.map(|_| size)
 }
@@ -115,7 +115,7 @@ pub(crate) async fn head(
 ) -> Answer<Response> {
     let digest: Digest = parsed(&digest)?;
     who.user()?;
-    contents.shelf.asked_for(&digest);
+    contents.collector.note_request(&digest);
     if durable.current().root.resource_content(&digest).is_none() {
         return Err(Refusal::not_found(format!("resource {digest} not found")).into());
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use periapt_blobs::Blobs;
 
-use super::Shelf;
+use super::BlobCollector;
 use crate::{bounds::Uploads, check::Checks};
 
 /// Blobs of one kind. Cloning is cheap.
@@ -12,7 +12,7 @@ use crate::{bounds::Uploads, check::Checks};
 pub(crate) struct Contents {
     pub(crate) blobs: Blobs,
     /// Which of them somebody has asked for or may throw away.
-    pub(crate) shelf: Shelf,
+    pub(crate) collector: BlobCollector,
     /// How many are taken at a time.
     pub(crate) uploads: Uploads,
     /// An upload that makes no progress for this long is ended.

@@ -82,8 +82,10 @@ impl Fixture {
 
     /// How many blobs are kept.
     pub(crate) fn archives(&self) -> usize {
-        let shelves = std::fs::read_dir(self.blobs.path()).unwrap();
-        shelves.map(|shelf| std::fs::read_dir(shelf.unwrap().path()).map_or(0, Iterator::count)).sum()
+        let namespaces = std::fs::read_dir(self.blobs.path()).unwrap();
+        namespaces
+            .map(|namespace| std::fs::read_dir(namespace.unwrap().path()).map_or(0, Iterator::count))
+            .sum()
     }
 
     /// Where blobs are kept.

@@ -14,7 +14,7 @@ const GRACE_MS: u64 = 3_600_000;
 
 /// What is known of blobs of one kind besides the model. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shelf(Arc<Inner>);
+pub(crate) struct BlobCollector(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -28,38 +28,38 @@ struct Notes {
     /// Since when nobody uses a blob, as far as it was looked.
     unused: BTreeMap<Digest, u64>,
     /// Blobs that were kept, and were refused afterwards, or nobody knows.
-    doubtful: BTreeSet<Digest>,
+    refused: BTreeSet<Digest>,
 }
 
-impl Shelf {
+impl BlobCollector {
     /// Somebody looks whether the blob is here, and will go by the answer.
-    pub(crate) fn asked_for(&self, digest: &Digest) {
+    pub(crate) fn note_request(&self, digest: &Digest) {
         self.notes().unused.remove(digest);
     }
 
     /// From before a blob is kept until it is known, so that it is not thrown away in between.
-    pub(crate) async fn keeping(&self) -> OwnedRwLockReadGuard<()> {
+    pub(crate) async fn lock_for_upload(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.0.changing).read_owned().await
     }
 
     /// A blob was kept, and not taken.
-    pub(crate) fn doubt(&self, digest: Digest) {
-        self.notes().doubtful.insert(digest);
+    pub(crate) fn note_refused(&self, digest: Digest) {
+        self.notes().refused.insert(digest);
     }
 
     /// Keeps everybody else from keeping blobs, while one is thrown away.
-    pub(crate) async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(crate) async fn lock_for_deletion(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.changing.write().await
     }
 
     /// Blobs that were kept and not taken.
-    pub(crate) fn doubtful(&self) -> Vec<Digest> {
-        self.notes().doubtful.iter().copied().collect()
+    pub(crate) fn refused(&self) -> Vec<Digest> {
+        self.notes().refused.iter().copied().collect()
     }
 
-    /// A doubtful blob is known after all, or gone.
-    pub(crate) fn settle(&self, digest: &Digest) {
-        self.notes().doubtful.remove(digest);
+    /// A refused blob is known after all, or gone.
+    pub(crate) fn forget_refused(&self, digest: &Digest) {
+        self.notes().refused.remove(digest);
     }
 
     /// Whether nobody has used or asked for a blob since it was found unused.

@@ -10,12 +10,12 @@ use crate::{state::Contents, writer::Lane};
 
 /// What is kept as blobs.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kept {
+pub(super) enum BlobKind {
     Charms,
     Resources,
 }
 
-impl Kept {
+impl BlobKind {
     pub(super) const ALL: [Self; 2] = [Self::Charms, Self::Resources];
 
     fn contents(self, upkeep: &Upkeep) -> &Contents {
@@ -55,51 +55,51 @@ impl Kept {
 }
 
 /// Throws blobs away that were refused.
-pub(super) async fn discard_refused(upkeep: &Upkeep, kept: Kept) {
-    let Contents { blobs, shelf, .. } = kept.contents(upkeep);
-    for digest in shelf.doubtful() {
-        let _alone = shelf.alone().await;
+pub(super) async fn discard_refused(upkeep: &Upkeep, kind: BlobKind) {
+    let Contents { blobs, collector, .. } = kind.contents(upkeep);
+    for digest in collector.refused() {
+        let _alone = collector.lock_for_deletion().await;
         let published = upkeep.durable.current();
         if published.problem.is_some() {
             // What was refused because the store failed may be there once it is read again.
             return;
         }
-        if !kept.is_known(&published.root, &digest)
+        if !kind.is_known(&published.root, &digest)
             && let Err(error) = blobs.delete(&digest).await
         {
-            tracing::warn!(%error, ?kept, digest = %digest.short(), "a refused blob could not be deleted");
+            tracing::warn!(%error, ?kind, digest = %digest.short(), "a refused blob could not be deleted");
             continue;
         }
-        shelf.settle(&digest);
+        collector.forget_refused(&digest);
     }
 }
 
 /// Forgets what no model used for a while. It is forgotten before its blob goes: a crash in between leaves a blob that
 /// nobody knows, never something without one.
-pub(super) async fn forget_unused(upkeep: &Upkeep, kept: Kept) {
-    let Contents { blobs, shelf, .. } = kept.contents(upkeep);
-    let due = shelf.due(&kept.unused(&upkeep.durable.current().root), upkeep.clock.monotonic_ms());
+pub(super) async fn forget_unused(upkeep: &Upkeep, kind: BlobKind) {
+    let Contents { blobs, collector, .. } = kind.contents(upkeep);
+    let due = collector.due(&kind.unused(&upkeep.durable.current().root), upkeep.clock.monotonic_ms());
     for digest in due {
-        let _alone = shelf.alone().await;
-        if !shelf.is_unused(&digest) {
+        let _alone = collector.lock_for_deletion().await;
+        if !collector.is_unused(&digest) {
             // Somebody has asked for it meanwhile.
             continue;
         }
-        let forget = Input::Worker(kept.forget(digest));
+        let forget = Input::Worker(kind.forget(digest));
         if let Err(refusal) = upkeep.commands.submit_one(Lane::Controller, &Caller::Worker, forget, 0).await {
-            tracing::warn!(%refusal, ?kept, digest = %digest.short(), "the record of an unused blob could not be deleted");
+            tracing::warn!(%refusal, ?kind, digest = %digest.short(), "the record of an unused blob could not be deleted");
             continue;
         }
-        if kept.is_known(&upkeep.durable.current().root, &digest) {
+        if kind.is_known(&upkeep.durable.current().root, &digest) {
             // A model uses it after all.
             continue;
         }
-        shelf.forget(&digest);
+        collector.forget(&digest);
         match blobs.delete(&digest).await {
-            Ok(()) => tracing::info!(?kept, digest = %digest.short(), "an unused blob was deleted"),
+            Ok(()) => tracing::info!(?kind, digest = %digest.short(), "an unused blob was deleted"),
             Err(error) => {
-                tracing::warn!(%error, ?kept, digest = %digest.short(), "an unused blob could not be deleted");
-                shelf.doubt(digest);
+                tracing::warn!(%error, ?kind, digest = %digest.short(), "an unused blob could not be deleted");
+                collector.note_refused(digest);
             }
         }
     }
