@@ -12,7 +12,7 @@ use crate::{Blob, BlobError, Blobs};
 /// The most blobs that are checked at a time. Each check occupies a core and the disk, and callers can start many.
 const AT_ONCE: usize = 2;
 
-pub(crate) fn places() -> Arc<Semaphore> {
+pub(crate) fn permits() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(AT_ONCE))
 }
 
@@ -23,7 +23,7 @@ impl Blobs {
     /// [`BlobError::Store`]
     pub async fn is_intact(&self, digest: &Digest) -> Result<bool, BlobError> {
         // The semaphore is never closed.
-        let _place = self.verifying.acquire().await;
+        let _permit = self.verifying.acquire().await;
         let Some(Blob { size, mut content, .. }) = self.get(digest, None).await? else { return Ok(false) };
         let (mut hasher, mut read) = (Sha256::new(), 0);
         while let Some(piece) = content.next().await {

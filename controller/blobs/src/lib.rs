@@ -91,7 +91,7 @@ impl Blobs {
 
     /// Opens the blobs of any object store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, namespace: None, directory: None, verifying: intact::places() }
+        Self { store, namespace: None, directory: None, verifying: intact::permits() }
     }
 
     /// Returns a separate namespace of the same store. Equal blobs of two namespaces are distinct, so that each can

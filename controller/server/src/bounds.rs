@@ -1,9 +1,9 @@
 //! What clients may hold at a time: streams that are open, uploads that are under way.
 
-mod places;
+mod streams;
 mod uploads;
 
 pub(crate) use self::{
-    places::{Place, Places, StreamOf},
+    streams::{StreamLimits, StreamOf, StreamPermit},
     uploads::{Bounds, Upload, Uploads},
 };

@@ -12,7 +12,7 @@ use tokio::{sync::Semaphore, time::timeout};
 const AT_ONCE: usize = 2;
 
 /// How long a check may wait for others: one that takes its helper's whole time holds it up for this long.
-const PLACE_WITHIN: Duration = Duration::from_secs(120);
+const PERMIT_WITHIN: Duration = Duration::from_secs(120);
 
 /// What bounds one check. The largest charm known, a Python interpreter of 40 MB, takes a second.
 const LIMITS: Limits = Limits {
@@ -46,22 +46,22 @@ enum Work {
 #[derive(Debug)]
 pub(crate) struct Checks {
     helper: Program,
-    places: Semaphore,
+    permits: Semaphore,
 }
 
 impl Checks {
     pub(crate) fn new(helper: Program) -> Self {
-        Self { helper, places: Semaphore::new(AT_ONCE) }
+        Self { helper, permits: Semaphore::new(AT_ONCE) }
     }
 
-    /// Checks an archive. `turn` has one permit for all archives of a connection: a connection waits for a place with one
-    /// archive at a time, and since places are given in order, it takes no more of them than any other.
+    /// Checks an archive. `turn` has one permit for all archives of a connection: a connection waits for a permit with one
+    /// archive at a time, and since permits are given in order, it takes no more of them than any other.
     ///
     /// # Errors
     /// A refusal that says what is wrong with the charm; or that it cannot be checked.
     pub(crate) async fn check(&self, archive: File, turn: &Semaphore) -> Result<Checked, Refusal> {
-        let place = async { (turn.acquire().await, self.places.acquire().await) };
-        let _place = timeout(PLACE_WITHIN, place).await.map_err(|_| {
+        let permit = async { (turn.acquire().await, self.permits.acquire().await) };
+        let _permit = timeout(PERMIT_WITHIN, permit).await.map_err(|_| {
             Refusal::new(ErrorCode::TooManyRequests, "too many charms wait to be checked; try again later")
         })?;
         let found = self.helper.run_in_memory(Work::CheckCharm, LIMITS, archive).await.map_err(refusal)?;

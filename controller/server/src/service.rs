@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api,
-    bounds::{Bounds, Places, Uploads},
+    bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
     commands::Commands,
     options::Options,
@@ -133,7 +133,7 @@ impl Options {
             resources: Resources { contents: resources },
             streams: Streams {
                 watches: Watches::default(),
-                places: Places::default(),
+                limits: StreamLimits::default(),
                 presence: Presence::default(),
                 stop: handle.stop.child_token(),
             },

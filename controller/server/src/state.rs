@@ -17,7 +17,7 @@ pub(crate) use self::{
     intake::Intake,
 };
 use crate::{
-    bounds::Places, clock::Clock, presence::Presence, seal::Door, show::StatusSource, watch::Watches,
+    bounds::StreamLimits, clock::Clock, presence::Presence, seal::Door, show::StatusSource, watch::Watches,
 };
 
 /// Declares the state as a whole, and lets a handler ask for each of its parts by type (`State<Durable>`).
@@ -60,7 +60,7 @@ parts! {
 #[derive(Clone)]
 pub(crate) struct Streams {
     pub(crate) watches: Watches,
-    pub(crate) places: Places,
+    pub(crate) limits: StreamLimits,
     pub(crate) presence: Presence,
     /// Ends all streams.
     pub(crate) stop: CancellationToken,

@@ -189,7 +189,7 @@ impl AgentService {
             directories,
             api_addresses,
             launch: Arc::new(Processes(self.options.program.clone())),
-            places: self.options.hooks,
+            hook_capacity: self.options.hooks,
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,
         });

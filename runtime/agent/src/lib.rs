@@ -16,6 +16,6 @@ mod runner;
 
 pub use helper::run_compile_helper;
 pub use keeper::{AgentError, AgentService, AgentState, DirectoryError, Handle};
-pub use options::{ChildProgram, CompileLimits, HookPlaces, Options};
+pub use options::{ChildProgram, CompileLimits, HookCapacity, Options};
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

@@ -24,7 +24,7 @@ pub struct Options {
     /// The program of the runners and compile helpers.
     pub program: ChildProgram,
     /// The limits on concurrent hooks of one model on this agent.
-    pub hooks: HookPlaces,
+    pub hooks: HookCapacity,
     /// The time without due work after which a runner ends. It starts again when work is due.
     pub idle_after: Duration,
     /// The limits on compiling a component.
@@ -36,14 +36,14 @@ pub struct Options {
 /// The limits on concurrent hooks of one model. A waiting hook keeps its memory and therefore its place, so memory is
 /// the limit. Computing hooks share the cores by turns, whatever their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HookPlaces {
+pub struct HookCapacity {
     /// The most instances, regardless of memory.
     pub hooks: NonZeroUsize,
     /// The most memory of all budgets together, in bytes. A hook with a larger budget runs alone.
     pub memory: u64,
 }
 
-impl Default for HookPlaces {
+impl Default for HookCapacity {
     /// Returns limits for four hooks of the usual budget, on any host.
     fn default() -> Self {
         Self { hooks: MAX_INSTANCES, memory: LEAST_MEMORY }
@@ -58,7 +58,7 @@ const MAX_INSTANCES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 /// hooks must not hold up all others.
 const LEAST_MEMORY: u64 = 1 << 30;
 
-impl HookPlaces {
+impl HookCapacity {
     /// Returns limits for this host: three quarters of this process's memory. The rest is for everything except hooks.
     pub fn of_this_host() -> Self {
         Self { memory: (host::memory() / 4 * 3).max(LEAST_MEMORY), ..Self::default() }
@@ -120,7 +120,7 @@ impl Options {
             availability_zone: String::new(),
             tags: BTreeSet::new(),
             program,
-            hooks: HookPlaces::of_this_host(),
+            hooks: HookCapacity::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),
             storage_limit: None,

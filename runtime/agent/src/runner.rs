@@ -2,7 +2,7 @@
 
 use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc};
 
-use periapt_helper::{Fence, Resident, RunnerPlaces, give_back_what_is_freed};
+use periapt_helper::{Fence, Resident, RunnerPaths, give_back_what_is_freed};
 use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
@@ -24,6 +24,7 @@ use crate::protocol::{
 };
 use periapt_client::Backoff;
 
+mod admission;
 mod charms;
 mod exec;
 mod fetch;
@@ -32,20 +33,19 @@ mod hook;
 mod leases;
 mod link;
 mod mirror;
-mod places;
 mod quarantine;
 mod storage;
 #[cfg(test)]
 mod tests;
 mod units;
 
+use admission::Admission;
 use charms::PreparedCharms;
 use fetch::Fetch;
 use groups::Groups;
 use leases::LeaseBook;
 use link::Link;
 use mirror::Mirror;
-use places::Places;
 use storage::Storages;
 
 /// An error that ends a runner, other than its keeper's request.
@@ -53,7 +53,7 @@ use storage::Storages;
 pub enum RunnerError {
     /// The arguments are not a keeper's.
     #[error("the last argument must be the runner's directories, as an agent gives them")]
-    Places(#[source] serde_json::Error),
+    Paths(#[source] serde_json::Error),
     /// Standard input is not a keeper's socket.
     #[error("a runner is started by an agent, with a socket as its standard input")]
     NoKeeper(#[source] io::Error),
@@ -84,14 +84,14 @@ struct World {
     charms: PreparedCharms,
     fetch: Fetch,
     storages: Storages,
-    hooks: Places,
+    hooks: Admission,
     groups: Groups,
 }
 
 /// Runs a runner in this process, with the keeper's socket as its standard input. `places` is the last argument of the
 /// command line. The process must have no other threads yet.
-pub fn run_runner(places: &str) -> ExitCode {
-    match run(places) {
+pub fn run_runner(paths: &str) -> ExitCode {
+    match run(paths) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
@@ -101,8 +101,8 @@ pub fn run_runner(places: &str) -> ExitCode {
     }
 }
 
-fn run(places: &str) -> Result<(), RunnerError> {
-    let places: RunnerPlaces = serde_json::from_str(places).map_err(RunnerError::Places)?;
+fn run(paths: &str) -> Result<(), RunnerError> {
+    let paths: RunnerPaths = serde_json::from_str(paths).map_err(RunnerError::Paths)?;
     // The keeper's end of the socket also closes with it. This signal ends even a runner that is too busy to notice.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
@@ -110,7 +110,7 @@ fn run(places: &str) -> Result<(), RunnerError> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
     let resident = Resident::open();
-    for gap in Fence::Runner(&places).raise() {
+    for gap in Fence::Runner(&paths).raise() {
         tracing::debug!(%gap, "the runner lacks a part of the system's sandbox");
     }
     // The thread of this function starts behind the fence, like all later ones.
@@ -229,7 +229,7 @@ async fn look_after(
     let fetch = Fetch::new(link.clone());
     let incarnation = attach(&link).await?;
     mirror.filled().await;
-    let hooks = Places::new(start.hooks, start.hook_memory_mib);
+    let hooks = Admission::new(start.hooks, start.hook_memory_mib);
     let groups = Groups::default();
     let storages = Storages::new(start.storage.clone());
     let world = Arc::new(World {

@@ -26,13 +26,13 @@ pub enum Fence<'a> {
     /// A helper's. It computes, uses open descriptors, and starts threads.
     Helper,
     /// A runner's. It also opens files in some directories, and maps code.
-    Runner(&'a RunnerPlaces),
+    Runner(&'a RunnerPaths),
 }
 
 /// The directories of a runner; its last argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RunnerPlaces {
+pub struct RunnerPaths {
     /// The charms' files, read-only.
     pub charms: PathBuf,
     /// The storage of its model's units. It exists before the runner starts.
@@ -74,7 +74,7 @@ impl fmt::Display for Gap {
     }
 }
 
-impl RunnerPlaces {
+impl RunnerPaths {
     /// Encodes it as the runner's last argument.
     pub fn to_argument(&self) -> String {
         // A path that is no text has no JSON form. Without JSON the runner reports a missing argument.

@@ -145,7 +145,7 @@ fn give_back() {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fence, RunnerPlaces};
+    use crate::{Fence, RunnerPaths};
 
     #[test]
     fn a_little_growth_is_left_alone_and_much_is_not() {
@@ -195,9 +195,9 @@ mod tests {
         });
         freed.1.recv().unwrap();
         let root = tempfile::tempdir().unwrap();
-        let places = RunnerPlaces { charms: root.path().into(), storage: root.path().into() };
+        let paths = RunnerPaths { charms: root.path().into(), storage: root.path().into() };
         let (held, after) = thread::spawn(move || {
-            assert_eq!(Fence::Runner(&places).raise(), [], "this kernel offers no whole fence");
+            assert_eq!(Fence::Runner(&paths).raise(), [], "this kernel offers no whole fence");
             let held = resident.bytes().unwrap();
             give_back();
             (held, resident.bytes().unwrap())

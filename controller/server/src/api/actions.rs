@@ -106,14 +106,14 @@ pub(crate) async fn watch(
     let id = operation_id(&id)?;
     let (_, state) = readable(&durable, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
-    let place = streams.places.take(StreamOf::Model(state.model().uuid), version)?;
+    let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
     // Before the first byte, so that a store that cannot be read is an error and no silence.
     durable.records()?;
     let open = operation.tasks.iter().map(|task| (*task, Followed::default())).collect();
     // Tasks' records are written with their model, as log lines are.
     let subscriber = streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ());
     let watch = Watch { subscriber, model: state.model().uuid, durable, stop: streams.stop, open };
-    Ok(streams::groups(place, watch.stream()))
+    Ok(streams::groups(permit, watch.stream()))
 }
 
 fn operation_id(text: &str) -> Result<ActionOperationId, Refusal> {

@@ -54,7 +54,7 @@ pub(crate) async fn assignments(
 ) -> Answer<Response> {
     let agent: AgentName = parsed(&agent)?;
     who.agent(&agent)?;
-    let place = streams.places.take(StreamOf::Agent(agent.clone()), version)?;
+    let permit = streams.limits.admit(StreamOf::Agent(agent.clone()), version)?;
     let watch = AssignmentWatch {
         _connected: streams.presence.connected(agent.clone()),
         state: durable.state,
@@ -65,7 +65,7 @@ pub(crate) async fn assignments(
     };
     let values =
         stream::unfold(watch, |mut watch| async move { watch.next().await.map(|value| (value, watch)) });
-    Ok(streams::lines(place, values))
+    Ok(streams::lines(permit, values))
 }
 
 /// An agent's assignments, sent whenever they differ in more than the revision.
@@ -136,7 +136,7 @@ pub(crate) async fn watch(
         _ => return Err(Refusal::bad_request("a position is a store and a revision").into()),
     };
     query.end()?;
-    let place = streams.places.take(StreamOf::Runner(model), version)?;
+    let permit = streams.limits.admit(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
     let watch = Watch::new(&streams.watches, durable.state.clone(), of, position);
     let connected = streams.presence.connected(agent);
@@ -144,7 +144,7 @@ pub(crate) async fn watch(
     let frames = stream::unfold((watch, connected, stop), |(mut watch, connected, stop)| async move {
         watch.next(&stop).await.map(|frame| (frame, (watch, connected, stop)))
     });
-    Ok(streams::encoded(place, frames))
+    Ok(streams::encoded(permit, frames))
 }
 
 pub(crate) async fn commands(

@@ -19,7 +19,7 @@ use crate::state::Intake;
 
 /// How long the body of one request may take to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
-/// A body up to this size takes no place among the large ones: as much may wait in each stream's window anyway, and
+/// A body up to this size takes no permit among the large ones: as much may wait in each stream's window anyway, and
 /// clients that send theirs byte by byte must not hold up all others. Most commands are far smaller.
 const SMALL: usize = 64 << 10;
 
@@ -93,22 +93,22 @@ async fn json_bytes(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<
         .map_err(|_| late(WITHIN))?
 }
 
-/// Reads a whole body, bounded; takes a place for it once it turns out to be large.
-async fn read(body: Body, limit: usize, places: &Semaphore) -> Result<Bytes, Refusal> {
+/// Reads a whole body, bounded; takes a permit for it once it turns out to be large.
+async fn read(body: Body, limit: usize, permits: &Semaphore) -> Result<Bytes, Refusal> {
     let (mut body, mut bytes) = (Limited::new(body, limit), BytesMut::new());
-    let mut place = None;
+    let mut permit = None;
     while let Some(frame) = body.frame().await {
         // Trailers are nobody's.
         let Ok(data) = frame.map_err(|error| broken(&*error, limit))?.into_data() else { continue };
-        if place.is_none() && bytes.len() + data.len() > SMALL {
-            place = Some(places.acquire().await);
+        if permit.is_none() && bytes.len() + data.len() > SMALL {
+            permit = Some(permits.acquire().await);
         }
         bytes.extend_from_slice(&data);
     }
     Ok(bytes.freeze())
 }
 
-/// A body, bounded in size and time, of which so much must come at a time: who sends slower holds a place that others wait
+/// A body, bounded in size and time, of which so much must come at a time: who sends slower holds a permit that others wait
 /// for. It is read piece by piece. Only waiting for its sender counts: what is done with a piece takes its time.
 pub(crate) struct Steady {
     body: Limited<Body>,
@@ -208,14 +208,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_large_bodies_take_a_place_and_one_that_stalls_is_to_be_sent_again() {
-        let places = Semaphore::new(1);
-        let within = |body| tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &places));
+        let permits = Semaphore::new(1);
+        let within = |body| tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &permits));
         let (small, large) = (endless(SMALL), endless(SMALL + 1));
         let (small, large, other, complete) =
             tokio::join!(within(small), within(large), within(endless(SMALL + 1)), within(Body::from("{}")));
         assert!(small.is_err() && large.is_err() && other.is_err());
         assert_eq!(complete.unwrap().unwrap(), "{}");
-        assert_eq!(places.available_permits(), 1);
+        assert_eq!(permits.available_permits(), 1);
     }
 
     const PROGRESS_WITHIN: Duration = Duration::from_secs(10);
@@ -259,14 +259,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bodies_that_are_never_sent_hold_up_no_large_one() {
-        let places = Semaphore::new(1);
+        let permits = Semaphore::new(1);
         let mut slow: Vec<_> =
-            (0..100).map(|_| Box::pin(read(endless(1), MAX_COMMANDS_BYTES, &places))).collect();
+            (0..100).map(|_| Box::pin(read(endless(1), MAX_COMMANDS_BYTES, &permits))).collect();
         for body in &mut slow {
             assert!(futures_util::poll!(body).is_pending());
         }
         let large = Body::from("x".repeat(2 * SMALL));
-        let read = tokio::time::timeout(WITHIN, read(large, MAX_COMMANDS_BYTES, &places)).await;
+        let read = tokio::time::timeout(WITHIN, read(large, MAX_COMMANDS_BYTES, &permits)).await;
         assert_eq!(read.unwrap().unwrap().len(), 2 * SMALL);
     }
 

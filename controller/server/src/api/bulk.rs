@@ -8,7 +8,7 @@ use periapt_model::{Input, Output};
 
 use crate::{api::body::Bulk, state::Intake, writer::Lane};
 
-/// Hands the commands that make sense to the writer, and puts their results in their places.
+/// Hands the commands that make sense to the writer, and puts their results in order.
 pub(crate) async fn submit<C, T>(
     intake: &Intake,
     lane: Lane,
@@ -19,10 +19,10 @@ pub(crate) async fn submit<C, T>(
 ) -> Result<CommandResults<T>, Refusal> {
     let root = intake.durable.current().root.clone();
     let mut inputs = Vec::new();
-    let mut places = Vec::with_capacity(bulk.commands.len());
+    let mut pending = Vec::with_capacity(bulk.commands.len());
     for command in bulk.commands {
         // Nothing confidential goes further than this door.
-        places.push(command.and_then(|command| {
+        pending.push(command.and_then(|command| {
             let mut input = input(command);
             intake.door.seal(&root, &mut input)?;
             inputs.push(input);
@@ -31,7 +31,7 @@ pub(crate) async fn submit<C, T>(
     }
     let mut answered = intake.commands.submit(lane, caller, inputs, bulk.bytes).await?.into_iter();
     let mut revision = None;
-    let results = places
+    let results = pending
         .into_iter()
         .map(|place| {
             place?;

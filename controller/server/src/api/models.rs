@@ -120,11 +120,11 @@ pub(crate) async fn watch_status(
     version: Version,
 ) -> Answer<Response> {
     let (published, state) = readable(&durable, &who, &model)?;
-    let place = streams.places.take(StreamOf::Model(state.model().uuid), version)?;
+    let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
     let stop = streams.stop;
     let watch = StatusWatch::new(&streams.watches, published, statuses, state.model().uuid);
     Ok(streams::encoded(
-        place,
+        permit,
         stream::unfold((watch, stop), |(mut watch, stop)| async move {
             watch.next(&stop).await.map(|line| (line, (watch, stop)))
         }),

@@ -59,7 +59,7 @@ pub(crate) async fn logs(
 ) -> Answer<Response> {
     let query = log_query(query.as_deref())?;
     let (_, state) = readable(&durable, &who, &model)?;
-    let place = streams.places.take(StreamOf::Model(state.model().uuid), version)?;
+    let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
     // Before the first byte, so that a store that cannot be read is an error and no empty log.
     durable.records()?;
     let reading = Reading {
@@ -69,7 +69,7 @@ pub(crate) async fn logs(
         durable,
         stop: streams.stop,
     };
-    Ok(streams::groups(place, reading.stream()))
+    Ok(streams::groups(permit, reading.stream()))
 }
 
 /// A log on its way out.

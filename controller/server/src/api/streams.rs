@@ -9,38 +9,41 @@ use http::{HeaderValue, header};
 use periapt_host_api::Refusal;
 use serde::Serialize;
 
-use crate::bounds::Place;
+use crate::bounds::StreamPermit;
 
 /// The media type of a stream of values.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// A response of values, one a line.
-pub(crate) fn lines<T: Serialize>(place: Place, values: impl Stream<Item = T> + Send + 'static) -> Response {
-    encoded(place, values.map(|value| line(&value).into()))
+pub(crate) fn lines<T: Serialize>(
+    permit: StreamPermit,
+    values: impl Stream<Item = T> + Send + 'static,
+) -> Response {
+    encoded(permit, values.map(|value| line(&value).into()))
 }
 
 /// A response of lines that are grouped already. An error resets the stream, so that nobody takes what came before it
 /// for all there is.
 pub(crate) fn groups<T: Serialize>(
-    place: Place,
+    permit: StreamPermit,
     groups: impl Stream<Item = Result<Vec<T>, Refusal>> + Send + 'static,
 ) -> Response {
     let encoded = |group: Vec<T>| Bytes::from(group.iter().flat_map(line).collect::<Vec<u8>>());
-    response(place, groups.map(move |group| group.map(encoded)))
+    response(permit, groups.map(move |group| group.map(encoded)))
 }
 
 /// A response of lines that are encoded already.
-pub(crate) fn encoded(place: Place, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    response(place, lines.map(Ok::<_, Infallible>))
+pub(crate) fn encoded(permit: StreamPermit, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    response(permit, lines.map(Ok::<_, Infallible>))
 }
 
-fn response<E>(place: Place, lines: impl Stream<Item = Result<Bytes, E>> + Send + 'static) -> Response
+fn response<E>(permit: StreamPermit, lines: impl Stream<Item = Result<Bytes, E>> + Send + 'static) -> Response
 where
     E: Error + Send + Sync + 'static,
 {
     let body = Body::from_stream(lines.map(move |line| {
         // Taken until the stream is gone, however it ends.
-        let _ = &place;
+        let _ = &permit;
         line
     }));
     let mut response = Response::new(body);

@@ -19,13 +19,13 @@ pub(crate) struct Encoder(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    places: Semaphore,
+    permits: Semaphore,
     encoded: AtomicU64,
 }
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self(Arc::new(Shared { places: Semaphore::new(AT_A_TIME), encoded: AtomicU64::new(0) }))
+        Self(Arc::new(Shared { permits: Semaphore::new(AT_A_TIME), encoded: AtomicU64::new(0) }))
     }
 }
 
@@ -35,7 +35,7 @@ impl Encoder {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let _place = self.0.places.acquire().await.ok()?;
+        let _permit = self.0.permits.acquire().await.ok()?;
         let done = tokio::task::spawn_blocking(work).await;
         done.inspect_err(|error| tracing::error!(%error, "work for watchers did not end")).ok()
     }

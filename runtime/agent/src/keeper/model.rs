@@ -23,7 +23,7 @@ use super::{
     suspects::Suspects,
     tails::Tails,
 };
-use crate::{clock, options::HookPlaces, protocol::Start};
+use crate::{clock, options::HookCapacity, protocol::Start};
 use periapt_client::Backoff;
 
 mod life;
@@ -43,7 +43,7 @@ pub(crate) struct Shared<C> {
     /// The controller's addresses, for hooks.
     pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
-    pub(crate) places: HookPlaces,
+    pub(crate) hook_capacity: HookCapacity,
     pub(crate) timeline: Timeline,
     pub(crate) idle_after: Duration,
 }
@@ -140,8 +140,8 @@ impl<C: Controller> ModelKeeper<C> {
             model: self.model,
             storage: self.shared.directories.storage(&self.model),
             api_addresses: self.shared.api_addresses.clone(),
-            hooks: self.shared.places.hooks.get(),
-            hook_memory_mib: u32::try_from(self.shared.places.memory >> 20).unwrap_or(u32::MAX),
+            hooks: self.shared.hook_capacity.hooks.get(),
+            hook_memory_mib: u32::try_from(self.shared.hook_capacity.memory >> 20).unwrap_or(u32::MAX),
             timeline: self.shared.timeline,
             idle_after_ms: u64::try_from(self.shared.idle_after.as_millis()).unwrap_or(u64::MAX),
             suspects: self.suspects.list(),

@@ -6,7 +6,7 @@
 use std::{io, os::fd::OwnedFd, process::Stdio, time::Duration};
 
 use futures_util::future::BoxFuture;
-use periapt_helper::RunnerPlaces;
+use periapt_helper::RunnerPaths;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     net::UnixStream,
@@ -40,7 +40,7 @@ pub(crate) trait Process: Send {
 /// A starter of runners.
 pub(crate) trait Launch: Send + Sync + 'static {
     /// Starts a runner with access to these directories.
-    fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner>;
+    fn runner(&self, paths: &RunnerPaths) -> io::Result<Runner>;
 }
 
 /// Keeps the descriptors that this process inherited from runners and helpers.
@@ -94,15 +94,15 @@ pub(crate) fn give_large_allocations_back() {}
 pub(crate) struct Processes(pub(crate) ChildProgram);
 
 impl Launch for Processes {
-    fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner> {
+    fn runner(&self, paths: &RunnerPaths) -> io::Result<Runner> {
         // The runner's fence (Landlock) gives access only to directories that exist when the runner raises it.
-        private_directory(&places.storage)?;
+        private_directory(&paths.storage)?;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
         let child = Command::new(&self.0.path)
             .args(&self.0.runner)
-            .arg(places.to_argument())
+            .arg(paths.to_argument())
             .env_clear()
             .envs(self.0.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
@@ -164,9 +164,9 @@ mod tests {
     /// Starts a runner that is a shell with this script. `$0` is its last argument, the directories.
     fn started(script: &str) -> Runner {
         let root = tempfile::tempdir().unwrap();
-        let places = RunnerPlaces { charms: root.path().into(), storage: root.path().join("storage/model") };
-        let runner = shell(script).runner(&places).unwrap();
-        assert!(places.storage.is_dir());
+        let paths = RunnerPaths { charms: root.path().into(), storage: root.path().join("storage/model") };
+        let runner = shell(script).runner(&paths).unwrap();
+        assert!(paths.storage.is_dir());
         runner
     }
 
@@ -186,8 +186,8 @@ mod tests {
         let given: Vec<_> = names.filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
         assert_eq!(given, ["PERIAPT_TEST"]);
         assert_eq!(says("pwd >&0").await, "/\n");
-        let places: RunnerPlaces = serde_json::from_str(&says("echo $0 >&0").await).unwrap();
-        assert!(places.storage.ends_with("storage/model"));
+        let paths: RunnerPaths = serde_json::from_str(&says("echo $0 >&0").await).unwrap();
+        assert!(paths.storage.ends_with("storage/model"));
     }
 
     #[tokio::test]

@@ -36,7 +36,7 @@ struct Calls {
     next: AtomicU64,
     open: Mutex<BTreeMap<CallId, OpenCall>>,
     /// The permits for calls: as many as the keeper accepts at a time.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// A call that is not answered. Its permit lasts until the answer, even if the caller stops waiting: the keeper
@@ -44,7 +44,7 @@ struct Calls {
 #[derive(Debug)]
 struct OpenCall {
     caller: oneshot::Sender<CallOutcome>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// A message, with a notification for when it is written.
@@ -58,7 +58,7 @@ impl Link {
         let calls = Arc::new(Calls {
             next: AtomicU64::new(0),
             open: Mutex::default(),
-            places: Arc::new(Semaphore::new(CALLS_OUTSTANDING)),
+            permits: Arc::new(Semaphore::new(CALLS_OUTSTANDING)),
         });
         let open = Arc::clone(&calls);
         let writer = async move {
@@ -104,14 +104,14 @@ impl Link {
 
     /// Makes a call, and waits for the answer. Without a keeper it never comes, as the process is about to end.
     pub(crate) async fn call(&self, call: Call) -> CallOutcome {
-        let place = Arc::clone(&self.calls.places).acquire_owned().await;
+        let permit = Arc::clone(&self.calls.permits).acquire_owned().await;
         // There is no await between here and the sending, so cancellation leaves no partial call.
-        let (Ok(place), Ok(room)) = (place, self.queue.reserve().await) else {
+        let (Ok(permit), Ok(room)) = (permit, self.queue.reserve().await) else {
             return std::future::pending().await;
         };
         let id = CallId(self.calls.next.fetch_add(1, Ordering::Relaxed));
         let (caller, answered) = oneshot::channel();
-        self.calls.open().insert(id, OpenCall { caller, _place: place });
+        self.calls.open().insert(id, OpenCall { caller, _permit: permit });
         room.send(Message(ToKeeper::Call { id, call }, None));
         match answered.await {
             Ok(outcome) => outcome,

@@ -14,7 +14,7 @@ const VERSION: ABI = ABI::V6;
 impl Fence<'_> {
     /// Returns the paths that a process may open, with their rights.
     fn allowed(self) -> Vec<(PathFd, BitFlags<AccessFs>)> {
-        let Self::Runner(places) = self else { return Vec::new() };
+        let Self::Runner(paths) = self else { return Vec::new() };
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
         // No links and no special files: storage has none.
         let write = read
@@ -27,7 +27,7 @@ impl Fence<'_> {
             | AccessFs::Refer;
         // A path that does not exist cannot be opened either.
         let place = |path, access| PathFd::new(path).ok().map(|place| (place, access));
-        [place(&places.charms, read), place(&places.storage, write)].into_iter().flatten().collect()
+        [place(&paths.charms, read), place(&paths.storage, write)].into_iter().flatten().collect()
     }
 }
 

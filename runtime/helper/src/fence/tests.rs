@@ -28,15 +28,15 @@ fn behind<T: Send>(fence: Fence<'_>, tries: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Makes an agent's directory, and returns a runner's part of it.
-fn places(root: &Path) -> RunnerPlaces {
-    let places = RunnerPlaces { charms: root.join("charms"), storage: root.join("storage/mine") };
-    for directory in [&places.charms.join("one"), &places.storage, &root.join("storage/other")] {
+fn paths(root: &Path) -> RunnerPaths {
+    let paths = RunnerPaths { charms: root.join("charms"), storage: root.join("storage/mine") };
+    for directory in [&paths.charms.join("one"), &paths.storage, &root.join("storage/other")] {
         fs::create_dir_all(directory).unwrap();
     }
-    fs::write(places.charms.join("one/file"), "a charm's").unwrap();
+    fs::write(paths.charms.join("one/file"), "a charm's").unwrap();
     fs::write(root.join("storage/other/file"), "somebody else's").unwrap();
     fs::write(root.join("artefact.key"), "secret").unwrap();
-    places
+    paths
 }
 
 /// Tries everything that both fences forbid, and returns each success with its name.
@@ -94,8 +94,8 @@ fn a_helper_reaches_nothing_but_what_is_open() {
 #[test]
 fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
-    behind(Fence::Runner(&places), || {
+    let paths = paths(root.path());
+    behind(Fence::Runner(&paths), || {
         assert_none(escapes());
         let other = root.path().join("storage/other");
         assert_none(vec![
@@ -103,15 +103,15 @@ fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
             ("another model's file", fs::read(other.join("file")).is_ok()),
             ("another model's directory", fs::read_dir(&other).is_ok()),
             ("a file beside its own", fs::write(root.path().join("storage/file"), "x").is_ok()),
-            ("a change of a charm", fs::write(places.charms.join("one/file"), "x").is_ok()),
-            ("a new file of a charm", fs::write(places.charms.join("one/new"), "x").is_ok()),
-            ("the end of a charm", fs::remove_file(places.charms.join("one/file")).is_ok()),
-            ("a link out", symlink("/etc/passwd", places.storage.join("link")).is_ok()),
-            ("a move out", fs::rename(&places.storage, root.path().join("moved")).is_ok()),
+            ("a change of a charm", fs::write(paths.charms.join("one/file"), "x").is_ok()),
+            ("a new file of a charm", fs::write(paths.charms.join("one/new"), "x").is_ok()),
+            ("the end of a charm", fs::remove_file(paths.charms.join("one/file")).is_ok()),
+            ("a link out", symlink("/etc/passwd", paths.storage.join("link")).is_ok()),
+            ("a move out", fs::rename(&paths.storage, root.path().join("moved")).is_ok()),
         ]);
-        assert_eq!(fs::read_to_string(places.charms.join("one/file")).unwrap(), "a charm's");
-        assert_eq!(fs::read_dir(&places.charms).unwrap().count(), 1);
-        let (one, two) = (places.storage.join("one"), places.storage.join("two"));
+        assert_eq!(fs::read_to_string(paths.charms.join("one/file")).unwrap(), "a charm's");
+        assert_eq!(fs::read_dir(&paths.charms).unwrap().count(), 1);
+        let (one, two) = (paths.storage.join("one"), paths.storage.join("two"));
         for directory in [&one, &two] {
             fs::create_dir(directory).unwrap();
         }
@@ -133,13 +133,13 @@ fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
 #[test]
 fn each_part_holds_where_the_other_is_not_offered() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
-    let fence = Fence::Runner(&places);
+    let paths = paths(root.path());
+    let fence = Fence::Runner(&paths);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             files::confine(fence).unwrap();
             fs::read(root.path().join("artefact.key")).unwrap_err();
-            fs::read(places.charms.join("one/file")).unwrap();
+            fs::read(paths.charms.join("one/file")).unwrap();
         });
         scope.spawn(|| {
             calls::confine(fence).unwrap();
@@ -157,8 +157,8 @@ fn each_part_holds_where_the_other_is_not_offered() {
 #[test]
 fn a_place_that_is_not_there_is_no_reason_to_open_the_fence() {
     let root = tempfile::tempdir().unwrap();
-    let places = RunnerPlaces { charms: root.path().join("none"), storage: root.path().join("nor/this") };
-    behind(Fence::Runner(&places), || assert_none(escapes()));
+    let paths = RunnerPaths { charms: root.path().join("none"), storage: root.path().join("nor/this") };
+    behind(Fence::Runner(&paths), || assert_none(escapes()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use periapt_helper::RunnerPlaces;
+use periapt_helper::RunnerPaths;
 use periapt_host_api::{
     Digest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, timing::RUNNER_SILENCE,
     view::FrameLine,
@@ -76,11 +76,11 @@ enum Over {
 impl<C: Controller> ModelKeeper<C> {
     /// Starts a runner and serves it until it ends.
     pub(super) async fn live(&mut self) -> Ending {
-        let places = RunnerPlaces {
+        let paths = RunnerPaths {
             charms: self.shared.directories.charms(),
             storage: self.shared.directories.storage(&self.model),
         };
-        let runner = match self.shared.launch.runner(&places) {
+        let runner = match self.shared.launch.runner(&paths) {
             Ok(runner) => runner,
             Err(error) => return Ending::Left { reason: format!("it could not be started: {error}") },
         };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
-use periapt_helper::RunnerPlaces;
+use periapt_helper::RunnerPaths;
 use periapt_host_api::{
     Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
@@ -41,7 +41,7 @@ use crate::{
         model::{ModelKeeper, Shared},
         process::{Launch, Process, Runner},
     },
-    options::{CompileLimits, HookPlaces},
+    options::{CompileLimits, HookCapacity},
     protocol::{
         Call, CallId, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner,
         split,
@@ -200,7 +200,7 @@ impl Process for PlayedProcess {
 struct Stage(mpsc::UnboundedSender<PlayedRunner>);
 
 impl Launch for Stage {
-    fn runner(&self, _: &RunnerPlaces) -> io::Result<Runner> {
+    fn runner(&self, _: &RunnerPaths) -> io::Result<Runner> {
         let (socket, theirs) = UnixStream::pair()?;
         let (incoming, outgoing) = split(theirs, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT);
         let killed = CancellationToken::new();
@@ -292,7 +292,7 @@ impl Scene {
             directories,
             api_addresses: vec!["10.0.0.1:17070".to_owned()],
             launch: Arc::new(Stage(stage)),
-            places: HookPlaces::default(),
+            hook_capacity: HookCapacity::default(),
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: Duration::from_secs(60),
         });

@@ -19,8 +19,8 @@ use crate::{
     clock::BootTime,
     protocol::{FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner, split},
     runner::{
-        World, charms::PreparedCharms, fetch::Fetch, groups::Groups, link::Link, mirror::Mirror,
-        places::Places, storage::Storages, units::Units,
+        World, admission::Admission, charms::PreparedCharms, fetch::Fetch, groups::Groups, link::Link,
+        mirror::Mirror, storage::Storages, units::Units,
     },
 };
 
@@ -90,7 +90,7 @@ impl Runner {
             charms: PreparedCharms::new(sandbox.clone(), link.clone()),
             fetch: Fetch::new(link.clone()),
             storages: Storages::new(start.storage.clone()),
-            hooks: Places::new(1, 1024),
+            hooks: Admission::new(1, 1024),
             groups: Groups::default(),
             start,
             link,

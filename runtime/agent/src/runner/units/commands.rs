@@ -22,7 +22,7 @@ use super::{State, Unit, Units, lock};
 use crate::{
     clock,
     protocol::{Call, CallOutcome, ToKeeper},
-    runner::{RunnerError, World, charms::NotReady, exec, hook, places::Place},
+    runner::{RunnerError, World, admission::HookPermit, charms::NotReady, exec, hook},
 };
 
 type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -60,7 +60,7 @@ enum Turned {
 }
 
 /// A turn among the running hooks, released on drop. Without a group, the hook runs beside all others.
-type HeldTurn = (Option<tokio::sync::OwnedMutexGuard<()>>, Option<Place>);
+type HeldTurn = (Option<tokio::sync::OwnedMutexGuard<()>>, Option<HookPermit>);
 
 impl Units {
     /// Passes an input to a unit's executor, and carries out its commands.
@@ -208,7 +208,7 @@ impl Units {
                 Some((machine, group)) => Some(world.groups.enter(*machine, group).await),
                 None => None,
             };
-            (group, world.hooks.take(memory).await)
+            (group, world.hooks.admit(memory).await)
         });
         if let Some(turn) = (&mut waits).now_or_never() {
             busy.turn = Some(Turned::Has { _turn: turn });

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The places of one runner, given out in the order of requests, whatever their size.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct Admission {
     /// The instances in the engine's pool.
     instances: Arc<Semaphore>,
     /// The memory, in MiB.
@@ -20,12 +20,12 @@ pub(super) struct Places {
 
 /// A place for a running hook, released on drop.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct HookPermit {
     _instance: OwnedSemaphorePermit,
     _memory: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl Admission {
     /// Creates the places for some hooks, whose memory budgets add up to at most `memory_mib`.
     pub(super) fn new(hooks: usize, memory_mib: u32) -> Self {
         let total = memory_mib.max(1);
@@ -39,11 +39,11 @@ impl Places {
 
     /// Waits for a place for a hook with a budget of `bytes`. A hook with a larger budget than the whole memory runs
     /// alone. Returns none only when the runner ends.
-    pub(super) async fn take(&self, bytes: u64) -> Option<Place> {
+    pub(super) async fn admit(&self, bytes: u64) -> Option<HookPermit> {
         let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.total);
         let memory = Arc::clone(&self.memory).acquire_many_owned(mib).await.ok()?;
         let instance = Arc::clone(&self.instances).acquire_owned().await.ok()?;
-        Some(Place { _instance: instance, _memory: memory })
+        Some(HookPermit { _instance: instance, _memory: memory })
     }
 }
 
@@ -57,39 +57,40 @@ mod tests {
 
     #[test]
     fn hooks_run_together_as_far_as_their_budgets_fit() {
-        let places = Places::new(10, 100);
-        let large = places.take(70 * MIB).now_or_never().unwrap().unwrap();
-        let _small = places.take(30 * MIB - 1).now_or_never().unwrap().unwrap();
-        assert!(places.take(1).now_or_never().is_none());
+        let admission = Admission::new(10, 100);
+        let large = admission.admit(70 * MIB).now_or_never().unwrap().unwrap();
+        let _small = admission.admit(30 * MIB - 1).now_or_never().unwrap().unwrap();
+        assert!(admission.admit(1).now_or_never().is_none());
         drop(large);
-        assert!(places.take(71 * MIB).now_or_never().is_none());
-        assert!(places.take(70 * MIB).now_or_never().is_some());
+        assert!(admission.admit(71 * MIB).now_or_never().is_none());
+        assert!(admission.admit(70 * MIB).now_or_never().is_some());
     }
 
     #[test]
     fn however_little_they_need_there_are_no_more_than_the_pool_holds() {
-        let places = Places::new(2, 100);
-        let two = [places.take(MIB), places.take(MIB)].map(|place| place.now_or_never().unwrap().unwrap());
-        assert!(places.take(MIB).now_or_never().is_none());
+        let admission = Admission::new(2, 100);
+        let two = [admission.admit(MIB), admission.admit(MIB)]
+            .map(|permit| permit.now_or_never().unwrap().unwrap());
+        assert!(admission.admit(MIB).now_or_never().is_none());
         drop(two);
     }
 
     #[test]
     fn a_hook_that_may_use_more_than_there_is_runs_alone() {
-        let places = Places::new(10, 100);
-        let all = places.take(1 << 40).now_or_never().unwrap().unwrap();
-        assert!(places.take(1).now_or_never().is_none());
+        let admission = Admission::new(10, 100);
+        let all = admission.admit(1 << 40).now_or_never().unwrap().unwrap();
+        assert!(admission.admit(1).now_or_never().is_none());
         drop(all);
-        assert!(places.take(1).now_or_never().is_some());
+        assert!(admission.admit(1).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn a_large_one_that_waits_is_not_passed_by_small_ones() {
-        let places = Places::new(10, 100);
-        let first = places.take(60 * MIB).await.unwrap();
-        let mut large = Box::pin(places.take(90 * MIB));
+        let admission = Admission::new(10, 100);
+        let first = admission.admit(60 * MIB).await.unwrap();
+        let mut large = Box::pin(admission.admit(90 * MIB));
         assert!(large.as_mut().now_or_never().is_none());
-        assert!(places.take(MIB).now_or_never().is_none());
+        assert!(admission.admit(MIB).now_or_never().is_none());
         drop(first);
         assert!(large.as_mut().now_or_never().is_some());
     }

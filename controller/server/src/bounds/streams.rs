@@ -34,12 +34,12 @@ pub(crate) enum StreamOf {
 
 /// The streams that are open. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places(Arc<Mutex<BTreeMap<Bound, usize>>>);
+pub(crate) struct StreamLimits(Arc<Mutex<BTreeMap<Bound, usize>>>);
 
-/// The place of one stream, until it is dropped.
+/// The permission for one stream, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Places,
+pub(crate) struct StreamPermit {
+    limits: StreamLimits,
     taken: Vec<Bound>,
 }
 
@@ -78,12 +78,12 @@ impl fmt::Display for Bound {
     }
 }
 
-impl Places {
-    /// A place for a stream.
+impl StreamLimits {
+    /// Admits a stream.
     ///
     /// # Errors
     /// Too many are open: which, and how many may be.
-    pub(crate) fn take(&self, of: StreamOf, version: Version) -> Result<Place, Refusal> {
+    pub(crate) fn admit(&self, of: StreamOf, version: Version) -> Result<StreamPermit, Refusal> {
         let whole = match of {
             StreamOf::Model(_) => Bound::Operators,
             StreamOf::Runner(_) | StreamOf::Agent(_) => Bound::Agents,
@@ -106,7 +106,7 @@ impl Places {
             *open.entry(bound.clone()).or_default() += 1;
         }
         drop(open);
-        Ok(Place { places: self.clone(), taken })
+        Ok(StreamPermit { limits: self.clone(), taken })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Bound, usize>> {
@@ -115,9 +115,9 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut open = self.places.lock();
+        let mut open = self.limits.lock();
         for bound in &self.taken {
             match open.get_mut(bound) {
                 Some(count) if *count > 1 => *count -= 1,
@@ -135,47 +135,47 @@ mod tests {
         ModelUuid(uuid::Uuid::from_u128(number))
     }
 
-    fn take(places: &Places, of: StreamOf, most: usize) -> Vec<Place> {
-        (0..most).map(|_| places.take(of.clone(), Version::HTTP_2).unwrap()).collect()
+    fn take(limits: &StreamLimits, of: StreamOf, most: usize) -> Vec<StreamPermit> {
+        (0..most).map(|_| limits.admit(of.clone(), Version::HTTP_2).unwrap()).collect()
     }
 
     #[test]
     fn each_bound_refuses_what_comes_past_it_and_takes_it_once_one_is_gone() {
-        let places = Places::default();
-        let mut held = take(&places, StreamOf::Model(model(1)), OPERATORS_OF_MODEL);
-        let refusal = places.take(StreamOf::Model(model(1)), Version::HTTP_2).unwrap_err();
+        let limits = StreamLimits::default();
+        let mut held = take(&limits, StreamOf::Model(model(1)), OPERATORS_OF_MODEL);
+        let refusal = limits.admit(StreamOf::Model(model(1)), Version::HTTP_2).unwrap_err();
         assert_eq!(refusal.code, ErrorCode::TooManyRequests);
         assert!(refusal.message.contains("128 streams for logs and statuses of model"), "{refusal}");
         for other in 2..=4 {
-            held.extend(take(&places, StreamOf::Model(model(other)), OPERATORS_OF_MODEL));
+            held.extend(take(&limits, StreamOf::Model(model(other)), OPERATORS_OF_MODEL));
         }
-        let refusal = places.take(StreamOf::Model(model(5)), Version::HTTP_2).unwrap_err();
+        let refusal = limits.admit(StreamOf::Model(model(5)), Version::HTTP_2).unwrap_err();
         assert!(refusal.message.starts_with("512 streams for logs and statuses are open"), "{refusal}");
         // Agents are not kept out by operators.
-        let runner = places.take(StreamOf::Runner(model(1)), Version::HTTP_2).unwrap();
+        let runner = limits.admit(StreamOf::Runner(model(1)), Version::HTTP_2).unwrap();
         drop(held.pop());
-        held.push(places.take(StreamOf::Model(model(5)), Version::HTTP_2).unwrap());
+        held.push(limits.admit(StreamOf::Model(model(5)), Version::HTTP_2).unwrap());
         drop((held, runner));
-        assert!(places.lock().is_empty());
+        assert!(limits.lock().is_empty());
     }
 
     #[test]
     fn streams_that_hold_a_connection_each_leave_most_connections_free() {
-        let places = Places::default();
+        let limits = StreamLimits::default();
         let held: Vec<_> = (0..WITHOUT_HTTP2)
-            .map(|number| places.take(StreamOf::Runner(model(number as u128)), Version::HTTP_11).unwrap())
+            .map(|number| limits.admit(StreamOf::Runner(model(number as u128)), Version::HTTP_11).unwrap())
             .collect();
-        let refusal = places.take(StreamOf::Model(model(9)), Version::HTTP_11).unwrap_err();
+        let refusal = limits.admit(StreamOf::Model(model(9)), Version::HTTP_11).unwrap_err();
         assert!(refusal.message.contains("callers without HTTP/2"), "{refusal}");
-        assert!(places.take(StreamOf::Model(model(9)), Version::HTTP_2).is_ok());
+        assert!(limits.admit(StreamOf::Model(model(9)), Version::HTTP_2).is_ok());
         drop(held);
     }
 
     #[test]
     fn an_agent_watches_its_assignments_a_few_times() {
-        let places = Places::default();
+        let limits = StreamLimits::default();
         let of = StreamOf::Agent(AgentName::new("one").unwrap());
-        let _held = take(&places, of.clone(), OF_AGENT);
-        assert!(places.take(of, Version::HTTP_2).is_err());
+        let _held = take(&limits, of.clone(), OF_AGENT);
+        assert!(limits.admit(of, Version::HTTP_2).is_err());
     }
 }
