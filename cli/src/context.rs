@@ -188,11 +188,11 @@ impl Model {
 }
 
 /// The longest wait for a busy controller: longer than it takes to check many uploads at once.
-const BUSY_PATIENCE: Duration = Duration::from_secs(180);
+const BUSY_RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Creates a client of the controller at a URL.
 pub(crate) fn client(url: &str) -> Result<Client> {
-    Ok(Client::new(Options::new(url, Identity::Local).with_busy_patience(BUSY_PATIENCE))?)
+    Ok(Client::new(Options::new(url, Identity::Local).with_busy_retry_timeout(BUSY_RETRY_TIMEOUT))?)
 }
 
 /// Returns a controller's models, sorted by name.

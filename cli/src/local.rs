@@ -30,7 +30,7 @@ pub(crate) async fn start_controller(
     arguments.extend(words(["--listen", &listen.to_string(), "--data"]));
     arguments.push(directory.controller().into());
     arguments.extend(["--detach".into(), log.clone().into()]);
-    Detached { what: "controller", arguments, log: &log, patience: STARTS_WITHIN }.start(record).await
+    Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }
 
 /// Starts this machine's agent, and waits until it has registered.
@@ -45,7 +45,7 @@ pub(crate) async fn start_agent(
         words(["agent", "run", "--controller", url, "--name", name.as_str(), "--data"]);
     arguments.push(directory.agent().into());
     arguments.extend(["--detach".into(), log.clone().into()]);
-    Detached { what: "agent", arguments, log: &log, patience: STARTS_WITHIN }.start(record).await
+    Detached { what: "agent", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }
 
 /// Waits until the controller has the agent's stream: from then on units run on it.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{binary, packed};
 
 /// The timeout of each `wait-for`.
-const PATIENCE: &str = "90s";
+const TIMEOUT: &str = "90s";
 
 /// The timeout of waits for conditions that `wait-for` cannot express.
 const UNTIL: Duration = Duration::from_secs(90);
@@ -210,7 +210,7 @@ impl Installation {
     pub fn wait_for(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<()> {
         let mut all = vec!["wait-for".into()];
         all.extend(arguments.into_iter().map(|word| word.as_ref().to_owned()));
-        all.extend(["--timeout".into(), PATIENCE.into()]);
+        all.extend(["--timeout".into(), TIMEOUT.into()]);
         self.ok(all).map(drop)
     }
 

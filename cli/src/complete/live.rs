@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The longest wait for a completion; users type on meanwhile.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Returns all names of these kinds, for the model or application that the line names. Fails if the controller
 /// does not answer in time.
@@ -30,7 +30,7 @@ pub(super) fn names(kinds: &[Kind], words: &Words) -> Result<Vec<String>> {
     runtime.block_on(async {
         let mut names = Vec::new();
         for kind in kinds {
-            let found = timeout(PATIENCE, of_kind(*kind, &context, words)).await;
+            let found = timeout(TIMEOUT, of_kind(*kind, &context, words)).await;
             names.extend(found.map_err(|_| Failure::new("the controller takes too long"))??);
         }
         Ok(names)

@@ -35,7 +35,7 @@ pub(crate) struct Detached<'a> {
     /// The path of its log.
     pub(crate) log: &'a Path,
     /// The longest wait for it to answer.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// A process that answers.
@@ -79,7 +79,7 @@ impl Detached<'_> {
         }
         let mut line = String::new();
         let mut output = BufReader::new(output);
-        let said = timeout(self.patience, output.read_line(&mut line)).await;
+        let said = timeout(self.timeout, output.read_line(&mut line)).await;
         match (process, said, line.trim_end().split_once(' ')) {
             (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned(), leash }),
             (_, _, said) => {

@@ -53,12 +53,12 @@ impl ProcessId {
         (same && !wait(&handle, Duration::ZERO).unwrap_or(true)).then_some(handle)
     }
 
-    /// Asks it to end, and kills it after `patience`. Blocks until it is gone.
-    pub(crate) fn end(&self, patience: Duration) -> Result<Ended> {
+    /// Asks it to end, and kills it after `timeout`. Blocks until it is gone.
+    pub(crate) fn end(&self, timeout: Duration) -> Result<Ended> {
         let Some(handle) = self.open() else { return Ok(Ended::Already) };
         let what = || format!("cannot end process {}", self.pid);
         pidfd_send_signal(&handle, Signal::TERM).explain(what)?;
-        if wait(&handle, patience).explain(what)? {
+        if wait(&handle, timeout).explain(what)? {
             return Ok(Ended::Gracefully);
         }
         pidfd_send_signal(&handle, Signal::KILL).explain(what)?;
@@ -69,11 +69,11 @@ impl ProcessId {
     }
 }
 
-/// Waits at most `patience`. Returns true if the process has ended.
-fn wait(handle: &OwnedFd, patience: Duration) -> io::Result<bool> {
+/// Waits at most `timeout`. Returns true if the process has ended.
+fn wait(handle: &OwnedFd, timeout: Duration) -> io::Result<bool> {
     let timeout = Timespec {
-        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: patience.subsec_nanos().into(),
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
     };
     Ok(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout))? > 0)
 }

@@ -23,4 +23,4 @@ mod streams;
 
 pub use openapi::openapi;
 pub(crate) use routes::router;
-pub(crate) use serve::{Patience, serve};
+pub(crate) use serve::{ConnectionTimeouts, serve};

@@ -66,7 +66,7 @@ pub struct Service {
     name: String,
     handle: Handle,
     serving: watch::Sender<bool>,
-    patience: api::Patience,
+    timeouts: api::ConnectionTimeouts,
 }
 
 /// A way to a running controller. Cloning is cheap.
@@ -143,8 +143,8 @@ impl Options {
         };
         let (opener, clock, chance) = (self.store, self.clock, self.chance);
         let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
-        let patience = api::Patience { drain: self.drain_within, stall: self.stall_within };
-        Ok(Service { listener, writer, state, growth, name: self.name, handle, serving, patience })
+        let timeouts = api::ConnectionTimeouts { drain: self.drain_within, stall: self.stall_within };
+        Ok(Service { listener, writer, state, growth, name: self.name, handle, serving, timeouts })
     }
 }
 
@@ -160,7 +160,7 @@ impl Service {
     /// # Errors
     /// [`RunError`] if it cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listener, writer, state, growth, name, handle, serving, patience } = self;
+        let Self { listener, writer, state, growth, name, handle, serving, timeouts } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end first, so that what they still ask is answered by the writer.
@@ -171,7 +171,7 @@ impl Service {
             Ok(()) => {
                 start_parts(&mut parts, &state, growth, &stopping);
                 let router = api::router(state.clone());
-                parts.spawn(api::serve(listener, router, stopping.clone(), patience));
+                parts.spawn(api::serve(listener, router, stopping.clone(), timeouts));
                 serving.send_replace(true);
                 tokio::select! {
                     () = stop.cancelled() => Ok(()),

@@ -93,7 +93,7 @@ impl Client {
             };
             drop(open);
             let wait = backoff.failed();
-            if began.elapsed() + wait > self.shared.options.patience {
+            if began.elapsed() + wait > self.shared.options.retry_timeout {
                 return Err(self.unreachable(reason.to_string(), RequestOutcome::NothingHappened));
             }
             tracing::debug!(url = self.shared.options.url, %reason, "controller does not answer; trying again");

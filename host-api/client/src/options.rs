@@ -12,10 +12,10 @@ pub struct Options {
     /// The caller.
     pub identity: Identity,
     /// The time for which a call retries to connect, with growing pauses; zero means one attempt.
-    pub patience: Duration,
+    pub retry_timeout: Duration,
     /// The time for which a call retries after a busy controller's refusal, with growing pauses; zero means one
     /// attempt. A request that is refused so has no effect.
-    pub busy_patience: Duration,
+    pub busy_retry_timeout: Duration,
     /// The longest time to wait for an answer. It does not limit streams that are open.
     pub answer_within: Duration,
 }
@@ -26,21 +26,21 @@ impl Options {
         Self {
             url: url.into(),
             identity,
-            patience: Duration::ZERO,
-            busy_patience: Duration::ZERO,
+            retry_timeout: Duration::ZERO,
+            busy_retry_timeout: Duration::ZERO,
             answer_within: Duration::from_secs(30),
         }
     }
 
     /// Sets the time for which a call retries to connect.
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_retry_timeout(mut self, retry_timeout: Duration) -> Self {
+        self.retry_timeout = retry_timeout;
         self
     }
 
     /// Sets the time for which a call retries after a busy controller's refusal.
-    pub fn with_busy_patience(mut self, patience: Duration) -> Self {
-        self.busy_patience = patience;
+    pub fn with_busy_retry_timeout(mut self, retry_timeout: Duration) -> Self {
+        self.busy_retry_timeout = retry_timeout;
         self
     }
 }

@@ -126,7 +126,7 @@ impl<'a> Call<'a> {
     /// Sends the request until the controller is not too busy, for as long as the options allow. `within` limits each
     /// attempt.
     async fn exchange(self, within: Duration) -> Result<Response<Incoming>> {
-        let mut retry = Retry::new(self.client.options().busy_patience);
+        let mut retry = Retry::new(self.client.options().busy_retry_timeout);
         let mut told = false;
         loop {
             let response = self.attempt(within).await?;

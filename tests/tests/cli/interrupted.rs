@@ -11,7 +11,7 @@ use anyhow::ensure;
 use periapt_tests::{Installation, signal};
 
 /// The timeout of each wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A stage of a bootstrap, with the check that it is reached.
 type Moment = (&'static str, fn(&Installation) -> bool);
@@ -38,7 +38,7 @@ const MOMENTS: [Moment; 7] = [
 ];
 
 fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !holds()? {
         ensure!(Instant::now() < deadline, "{what}");
         std::thread::yield_now();
@@ -55,7 +55,7 @@ fn interrupt(
 ) -> anyhow::Result<Option<i32>> {
     let mut command = periapt.command(arguments);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !come()? && child.try_wait()?.is_none() {
         ensure!(Instant::now() < deadline, "{arguments:?} does not come so far");
         std::thread::yield_now();

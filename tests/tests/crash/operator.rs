@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The timeout of each wait.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// The interval between checks.
 const LOOK: Duration = Duration::from_millis(30);
 /// The number of consecutive checks without due work and commits after which the model counts as settled.
@@ -130,7 +130,7 @@ impl Operator {
             if open.is_empty() {
                 return Ok(());
             }
-            ensure!(began.elapsed() < PATIENCE, "{open:?} are not resolved after {PATIENCE:?}");
+            ensure!(began.elapsed() < TIMEOUT, "{open:?} are not resolved after {TIMEOUT:?}");
             self.follow().await?;
             tokio::time::sleep(LOOK).await;
         }
@@ -148,7 +148,7 @@ impl Operator {
                     if self.observe().await?.shows(step, self.charms) {
                         break;
                     }
-                    ensure!(began.elapsed() < PATIENCE, "{step:?} is not done after {PATIENCE:?}: {error}");
+                    ensure!(began.elapsed() < TIMEOUT, "{step:?} is not done after {TIMEOUT:?}: {error}");
                     self.follow().await?;
                     tokio::time::sleep(LOOK).await;
                 }
@@ -178,7 +178,7 @@ impl Operator {
             if calm == CALM {
                 return Ok(observed);
             }
-            ensure!(began.elapsed() < PATIENCE, "the model does not come to rest: {pending:#?}");
+            ensure!(began.elapsed() < TIMEOUT, "the model does not come to rest: {pending:#?}");
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -192,7 +192,7 @@ impl Operator {
         let command = Command::SetConfig { application: name.parse()?, set, reset: Vec::new() };
         self.client.command(&self.model, command).await?;
         while !self.observe().await?.counts().any(|hooks| hooks >= WRONG) {
-            ensure!(began.elapsed() < PATIENCE, "nobody counts wrongly after {PATIENCE:?}");
+            ensure!(began.elapsed() < TIMEOUT, "nobody counts wrongly after {TIMEOUT:?}");
             tokio::time::sleep(LOOK).await;
         }
         Ok(())
@@ -258,7 +258,7 @@ impl Operator {
         loop {
             match question().await {
                 Ok(answer) => return Ok(answer),
-                Err(error) if error.is_temporary() && began.elapsed() < PATIENCE => {
+                Err(error) if error.is_temporary() && began.elapsed() < TIMEOUT => {
                     tokio::time::sleep(LOOK).await;
                 }
                 Err(error) => return Err(error.into()),

@@ -172,14 +172,14 @@ pub(super) async fn follow(
 ) -> Result<Vec<TaskDetails>> {
     let mut ended: BTreeMap<TaskId, TaskDetails> = BTreeMap::new();
     let mut shown: BTreeMap<TaskId, usize> = BTreeMap::new();
-    let mut patience = Patience::default();
+    let mut controller_wait = ControllerWait::default();
     let following = async {
         loop {
             let mut told: BTreeMap<TaskId, usize> = BTreeMap::new();
             let mut stream = match model.client().watch_operation(&model.selector, id).await {
                 Ok(stream) => stream,
                 Err(error) => {
-                    patience.bear(error).await?;
+                    controller_wait.after(error).await?;
                     continue;
                 }
             };
@@ -187,7 +187,7 @@ pub(super) async fn follow(
                 let news = match news {
                     Ok(news) => news,
                     Err(error) => {
-                        patience.bear(error).await?;
+                        controller_wait.after(error).await?;
                         break;
                     }
                 };
@@ -227,13 +227,13 @@ pub(super) async fn follow(
 
 /// The wait for an unreachable controller, with one message.
 #[derive(Debug, Default)]
-struct Patience {
+struct ControllerWait {
     said: bool,
 }
 
-impl Patience {
+impl ControllerWait {
     /// Pauses after a temporary error. Returns any other error.
-    async fn bear(&mut self, error: ClientError) -> Result<()> {
+    async fn after(&mut self, error: ClientError) -> Result<()> {
         if !error.is_temporary() {
             return Err(error.into());
         }

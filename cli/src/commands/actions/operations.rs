@@ -104,7 +104,7 @@ impl Verb for ShowOperation {
         let mut operation = model.client().operation(&model.selector, self.id).await?;
         let open = operation.tasks.iter().filter(|task| task.status.is_open());
         let waited: BTreeMap<_, _> = open.map(|task| (task.id, task.unit.clone())).collect();
-        if let Some(wait) = self.waiting.patience().filter(|_| !waited.is_empty()) {
+        if let Some(wait) = self.waiting.longest_wait().filter(|_| !waited.is_empty()) {
             follow(&model, self.id, &waited, Instant::now() + wait).await?;
             operation = model.client().operation(&model.selector, self.id).await?;
         }

@@ -49,7 +49,7 @@ impl Verb for ShowTask {
     async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut task = model.client().task(&model.selector, self.id).await?;
-        if let Some(wait) = self.waiting.patience().filter(|_| task.status.is_open()) {
+        if let Some(wait) = self.waiting.longest_wait().filter(|_| task.status.is_open()) {
             let waited = BTreeMap::from([(task.id, task.unit.clone())]);
             follow(&model, task.operation, &waited, Instant::now() + wait).await?;
             task = model.client().task(&model.selector, self.id).await?;

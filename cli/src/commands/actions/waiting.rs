@@ -22,7 +22,7 @@ pub(super) struct WaitArgs {
 
 impl WaitArgs {
     /// Returns the longest wait. None: the command does not wait.
-    pub(super) fn patience(&self) -> Option<Duration> {
+    pub(super) fn longest_wait(&self) -> Option<Duration> {
         match (self.wait, self.watch) {
             (None, false) => None,
             (Some(wait), _) if !wait.is_zero() => Some(wait),
@@ -38,13 +38,13 @@ mod tests {
     #[test]
     fn nothing_said_is_no_wait_and_zero_is_for_ever() {
         let second = Duration::from_secs(1);
-        for (wait, watch, patience) in [
+        for (wait, watch, longest) in [
             (None, false, None),
             (Some(second), false, Some(second)),
             (Some(Duration::ZERO), false, Some(FOR_EVER)),
             (None, true, Some(FOR_EVER)),
         ] {
-            assert_eq!(WaitArgs { wait, watch }.patience(), patience);
+            assert_eq!(WaitArgs { wait, watch }.longest_wait(), longest);
         }
     }
 }

@@ -134,8 +134,8 @@ impl Steady {
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let began = Instant::now();
-            let patience = self.left.min(self.progress_left);
-            let frame = tokio::time::timeout(patience, self.body.frame()).await;
+            let timeout = self.left.min(self.progress_left);
+            let frame = tokio::time::timeout(timeout, self.body.frame()).await;
             let waited = began.elapsed();
             self.left = self.left.saturating_sub(waited);
             self.progress_left = self.progress_left.saturating_sub(waited);

@@ -51,7 +51,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct ConnectionTimeouts {
     /// For requests in progress, once the controller was told to stop.
     pub(crate) drain: Duration,
     /// Until a connection is cut whose caller asks nothing, or does not take what it was given.
@@ -63,7 +63,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     stop: CancellationToken,
-    patience: Patience,
+    timeouts: ConnectionTimeouts,
 ) {
     let builder = Arc::new(protocol());
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -88,13 +88,13 @@ pub(crate) async fn serve(
         };
         let (builder, router, stop) = (Arc::clone(&builder), router.clone(), stop.clone());
         tasks.spawn(async move {
-            connection(&builder, stream, peer, router, stop, patience.stall).await;
+            connection(&builder, stream, peer, router, stop, timeouts.stall).await;
             drop(permit);
         });
     }
     drop(listener);
     let drained = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(patience.drain, drained).await.is_err() {
+    if tokio::time::timeout(timeouts.drain, drained).await.is_err() {
         tracing::warn!("closed connections that did not end in time");
     }
     tasks.shutdown().await;

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use crate::{
-    fixture::{Fixture, PATIENCE, code_of, next},
+    fixture::{Fixture, TIMEOUT, code_of, next},
     raw,
     streams::{LARGE, commit, placed},
     watches::set_title,
@@ -54,7 +54,7 @@ async fn held_logs_keep_neither_commands_nor_agents_nor_other_models_out() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    tokio::time::timeout(TIMEOUT, again).await.unwrap();
     fixture.stop().await;
 }
 
@@ -102,7 +102,7 @@ async fn a_stream_that_nobody_reads_is_cut_and_its_watcher_goes_on_where_it_was(
     // The other stream of the same connection sees it end.
     let ended =
         async { while let Some(Ok(_)) = futures_util::StreamExt::next(&mut deployed.assignments).await {} };
-    tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    tokio::time::timeout(TIMEOUT, ended).await.unwrap();
 
     mirror.apply(next(&mut deployed.watch(Some(position)).await).await).unwrap();
     assert_eq!(mirror, deployed.view().await);
@@ -126,7 +126,7 @@ async fn a_connection_on_which_nothing_is_asked_is_closed() {
     let client = Client::new(Options::new(url, Identity::Local)).unwrap();
     client.controller().await.unwrap();
     // It asks for signs of life by itself, so that it is never silent.
-    tokio::time::timeout(PATIENCE, closed).await.unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, closed).await.unwrap().unwrap();
     between.await.unwrap();
     fixture.stop().await;
 }

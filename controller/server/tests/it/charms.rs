@@ -7,7 +7,7 @@ use futures_util::stream;
 use periapt_host_api::{Digest, ErrorCode, command::Command};
 
 use crate::{
-    fixture::{Fault, Fixture, PATIENCE, application, charm, code_of, deploy, larger_charm, next_where},
+    fixture::{Fault, Fixture, TIMEOUT, application, charm, code_of, deploy, larger_charm, next_where},
     raw,
 };
 
@@ -19,7 +19,7 @@ async fn wait_for_archives(fixture: &Fixture, count: usize) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap();
 }
 
 /// Lets some minutes pass, and what is due meanwhile happen.

@@ -61,8 +61,8 @@ async fn a_client_of_nobody_says_so_and_finds_the_controller_when_it_comes() {
     assert!(text.ends_with("; is it running?"), "{text}");
     assert!(error.is_temporary());
 
-    let patient =
-        periapt_client::Options::new(handle.url(), Identity::Local).with_patience(crate::fixture::PATIENCE);
+    let patient = periapt_client::Options::new(handle.url(), Identity::Local)
+        .with_retry_timeout(crate::fixture::TIMEOUT);
     let patient = periapt_client::Client::new(patient).unwrap();
     let waiting = tokio::spawn(async move { patient.controller().await });
     options.listen = handle.address();

@@ -29,7 +29,7 @@ use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve};
 
 /// Nothing that a test waits for takes this long, on however slow a machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A controller, and an operator's client of it.
 pub(crate) struct Fixture {
@@ -48,7 +48,7 @@ impl Fixture {
 
     /// A controller that finds something in its store.
     pub(crate) async fn start_on(memory: Arc<MemoryStore>) -> Self {
-        Self::start_with(memory, 2 * PATIENCE).await
+        Self::start_with(memory, 2 * TIMEOUT).await
     }
 
     /// A controller that waits so long for callers that do nothing.
@@ -95,7 +95,7 @@ impl Fixture {
 
     pub(crate) async fn stop(self) {
         self.handle.shutdown();
-        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap().unwrap();
+        tokio::time::timeout(TIMEOUT, self.running).await.unwrap().unwrap().unwrap();
     }
 
     pub(crate) fn as_agent(&self, name: &str) -> Agent {
@@ -229,7 +229,7 @@ pub(crate) fn code_of<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Err
 
 /// The next value of a stream, which must come.
 pub(crate) async fn next<T>(stream: &mut NdJson<T>) -> T {
-    tokio::time::timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap()
+    tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap().unwrap().unwrap()
 }
 
 /// The first value of a stream of which something holds.

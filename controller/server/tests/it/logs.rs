@@ -14,7 +14,7 @@ use periapt_host_api::{
 use periapt_model::RecordKind;
 use periapt_store::{MemoryStore, Order, Store as _, key};
 
-use crate::fixture::{Deployed, Fault, Fixture, PATIENCE, next, next_where, unit};
+use crate::fixture::{Deployed, Fault, Fixture, TIMEOUT, next, next_where, unit};
 
 pub(crate) struct Logging {
     pub(crate) deployed: Deployed,
@@ -146,6 +146,6 @@ async fn a_history_that_grows_fast_is_pruned_before_the_next_round() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, pruned).await.unwrap();
+    tokio::time::timeout(TIMEOUT, pruned).await.unwrap();
     fixture.stop().await;
 }

@@ -10,7 +10,7 @@ use periapt_host_api::{
 use tokio::task::JoinSet;
 
 use crate::{
-    fixture::{Fixture, PATIENCE, application, code_of, unit},
+    fixture::{Fixture, TIMEOUT, application, code_of, unit},
     logs::Logging,
 };
 
@@ -49,7 +49,7 @@ async fn commands_that_wait_together_are_written_together() {
         fixture.client.controller().await.unwrap();
     }
     fixture.faults.hold(false);
-    tokio::time::timeout(PATIENCE, tasks.join_all()).await.unwrap();
+    tokio::time::timeout(TIMEOUT, tasks.join_all()).await.unwrap();
     assert_eq!(fixture.client.models().await.unwrap().len(), COMMANDS + 1);
     let writes = fixture.faults.writes() - before;
     assert!(writes <= 10, "{writes} syncs for {COMMANDS} commands");
@@ -74,7 +74,7 @@ async fn past_the_bound_a_model_is_told_to_try_again_and_others_are_not() {
     }
     // While the writer is held, only what is refused can be answered.
     for _ in 0..2 {
-        let first = tokio::time::timeout(PATIENCE, bulks.join_next()).await.unwrap().unwrap().unwrap();
+        let first = tokio::time::timeout(TIMEOUT, bulks.join_next()).await.unwrap().unwrap().unwrap();
         assert_eq!(code_of(first), ErrorCode::TooManyRequests);
     }
     let (client, model) = (fixture.client.clone(), other.selector());

@@ -12,7 +12,7 @@ use periapt_host_api::{
 use periapt_model::RecordKind;
 use periapt_store::{Batch, MemoryStore, NewRecord, Order, Store as _, key};
 
-use crate::fixture::{Fixture, PATIENCE, application, code_of, next_where};
+use crate::fixture::{Fixture, TIMEOUT, application, code_of, next_where};
 
 /// Waits until the store lists just these sequences of those that fit.
 async fn wait_for_sequences(memory: &MemoryStore, fits: impl Fn(&[u8]) -> bool, wanted: &[Vec<u8>]) {
@@ -26,7 +26,7 @@ async fn wait_for_sequences(memory: &MemoryStore, fits: impl Fn(&[u8]) -> bool, 
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, listed).await.unwrap();
+    tokio::time::timeout(TIMEOUT, listed).await.unwrap();
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_history_is_pruned_by_age_and_by_size_as_the_model_says() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, pruned).await.unwrap();
+    tokio::time::timeout(TIMEOUT, pruned).await.unwrap();
     assert_eq!(left("small/0").await, [at(-3600)]);
     assert_eq!(left("big/0").await, (24..40).map(at).collect::<Vec<_>>());
     fixture.stop().await;

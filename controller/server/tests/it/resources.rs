@@ -12,7 +12,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    fixture::{Agent, Fixture, Model, PATIENCE, application, charm_with_resources, code_of, deploy, unit},
+    fixture::{Agent, Fixture, Model, TIMEOUT, application, charm_with_resources, code_of, deploy, unit},
     raw,
 };
 
@@ -60,7 +60,7 @@ async fn until(what: &str, holds: impl Fn() -> bool, mut meanwhile: impl AsyncFn
             meanwhile().await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what} never happened"));
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("{what} never happened"));
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    fixture::{Deployed, Fixture, PATIENCE, next},
+    fixture::{Deployed, Fixture, TIMEOUT, next},
     watches::set_title,
 };
 
@@ -254,7 +254,7 @@ async fn a_watcher_that_is_cut_off_at_any_byte_goes_on_from_where_it_was() {
         let client = Client::new(Options::new(url, Identity::Agent(deployed.agent.name.clone()))).unwrap();
         let mut mirror = before.clone();
         if let Ok(mut watch) = client.watch(&deployed.agent.name, &deployed.model.uuid, Some(start)).await
-            && let Some(Ok(frame)) = tokio::time::timeout(PATIENCE, watch.next()).await.unwrap()
+            && let Some(Ok(frame)) = tokio::time::timeout(TIMEOUT, watch.next()).await.unwrap()
         {
             mirror.apply(frame).unwrap();
             assert_eq!(mirror, after, "a frame is whole, or not there");

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    fixture::{Fixture, PATIENCE, charm, charm_with_resources, code_of, in_directory, larger_charm, run},
+    fixture::{Fixture, TIMEOUT, charm, charm_with_resources, code_of, in_directory, larger_charm, run},
     raw,
 };
 
@@ -31,11 +31,11 @@ async fn senders_that_stall_keep_no_other_out() {
             stalled.push(raw::stalled(address, &format!("PUT /v1/{kind}/{digest}")).await);
         }
     }
-    let uploaded = tokio::time::timeout(PATIENCE, fixture.client.upload_charm(charm())).await;
+    let uploaded = tokio::time::timeout(TIMEOUT, fixture.client.upload_charm(charm())).await;
     uploaded.unwrap().unwrap();
     let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
     let digest = Digest::of(b"rows");
-    let uploaded = tokio::time::timeout(PATIENCE, fixture.client.upload_resource(&digest, content)).await;
+    let uploaded = tokio::time::timeout(TIMEOUT, fixture.client.upload_resource(&digest, content)).await;
     uploaded.unwrap().unwrap();
     drop(stalled);
     fixture.stop().await;
@@ -61,7 +61,7 @@ fn held(client: &Client, go: &watch::Sender<bool>) -> impl Future<Output = Error
 async fn what_a_busy_controller_refuses_is_sent_again_until_it_is_taken() {
     let fixture = Fixture::start().await;
     let options = periapt_client::Options::new(fixture.handle.url(), Identity::Local);
-    let patient = Client::new(options.with_busy_patience(PATIENCE)).unwrap();
+    let patient = Client::new(options.with_busy_retry_timeout(TIMEOUT)).unwrap();
     let go = watch::Sender::new(false);
     let mut uploads = JoinSet::new();
     // As many as one connection may have, and more: those are refused, and come again.
@@ -75,11 +75,11 @@ async fn what_a_busy_controller_refuses_is_sent_again_until_it_is_taken() {
         async move { patient.upload_charm(larger_charm()).await }
     });
     go.send_replace(true);
-    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+    for code in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
         // Each arrived, and was not what it said.
         assert_eq!(code, ErrorCode::BadRequest);
     }
-    tokio::time::timeout(PATIENCE, taken).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, taken).await.unwrap().unwrap().unwrap();
     fixture.stop().await;
 }
 
@@ -92,10 +92,10 @@ async fn past_the_bound_a_connection_is_told_when_to_come_again() {
         uploads.spawn(held(&fixture.client, &go));
     }
     // Only what is refused can end while nothing goes on.
-    let first = tokio::time::timeout(PATIENCE, uploads.join_next()).await.unwrap().unwrap().unwrap();
+    let first = tokio::time::timeout(TIMEOUT, uploads.join_next()).await.unwrap().unwrap().unwrap();
     assert_eq!(first, ErrorCode::TooManyRequests);
     go.send_replace(true);
-    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+    for code in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
         assert_eq!(code, ErrorCode::BadRequest);
     }
     fixture.stop().await;
@@ -124,12 +124,12 @@ async fn an_upload_that_drips_after_it_has_sent_much_is_broken_off_and_leaves_it
     for _ in 0..8 {
         uploads.spawn(drips(client.clone(), 8 << 20));
     }
-    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+    for code in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
         assert_eq!(code, ErrorCode::TryAgain);
     }
     let digest = Digest::of(b"never whole");
     assert!(!client.has_charm(&digest).await.unwrap());
-    tokio::time::timeout(PATIENCE, client.upload_charm(charm())).await.unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, client.upload_charm(charm())).await.unwrap().unwrap();
     handle.shutdown();
 }
 
@@ -145,7 +145,7 @@ async fn forty_uploads_of_four_charms_at_once_all_succeed() {
         let client = Client::new(options).unwrap();
         uploads.spawn(async move { client.upload_charm(archive).await });
     }
-    for uploaded in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+    for uploaded in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
         uploaded.unwrap();
     }
     assert_eq!(fixture.archives(), charms.len());
@@ -185,8 +185,8 @@ async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_told_
     let (handle, client, _running) = run(options).await;
     // A patient client does not send the archive again and again either.
     let options = periapt_client::Options::new(handle.url(), Identity::Local);
-    let patient = Client::new(options.with_busy_patience(10 * PATIENCE)).unwrap();
-    let error = tokio::time::timeout(PATIENCE, patient.upload_charm(charm())).await.unwrap().unwrap_err();
+    let patient = Client::new(options.with_busy_retry_timeout(10 * TIMEOUT)).unwrap();
+    let error = tokio::time::timeout(TIMEOUT, patient.upload_charm(charm())).await.unwrap().unwrap_err();
     let refusal = error.refusal().unwrap();
     assert_eq!(refusal.code, ErrorCode::Internal);
     assert!(refusal.message.starts_with("the controller cannot check charms: "), "{refusal}");
@@ -252,7 +252,7 @@ async fn a_connection_whose_checks_take_long_holds_up_no_other() {
         tokio::task::yield_now().await;
     }
     let other = Client::new(periapt_client::Options::new(handle.url(), Identity::Local)).unwrap();
-    let quick = tokio::time::timeout(PATIENCE, other.upload_charm(Bytes::from_static(b"quick"))).await;
+    let quick = tokio::time::timeout(TIMEOUT, other.upload_charm(Bytes::from_static(b"quick"))).await;
     assert_eq!(code_of(quick.unwrap()), ErrorCode::CharmRefused);
     assert_eq!(
         fs::read_to_string(&slow).unwrap().lines().count(),
@@ -260,7 +260,7 @@ async fn a_connection_whose_checks_take_long_holds_up_no_other() {
         "one archive of a connection at a time"
     );
     fs::write(&go, "").unwrap();
-    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+    for code in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
         assert_eq!(code, ErrorCode::CharmRefused);
     }
     handle.shutdown();

@@ -181,6 +181,6 @@ async fn streams_end_when_the_controller_stops() {
     let mut watch = deployed.watch(None).await;
     next(&mut watch).await;
     fixture.stop().await;
-    let rest = tokio::time::timeout(crate::fixture::PATIENCE, watch.count()).await.unwrap();
+    let rest = tokio::time::timeout(crate::fixture::TIMEOUT, watch.count()).await.unwrap();
     assert!(rest <= 1, "at most the error of a broken connection");
 }

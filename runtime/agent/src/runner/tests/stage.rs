@@ -45,7 +45,7 @@ const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.
 const KEY: [u8; 32] = [4; 32];
 
 /// The timeout of a test's waits, on a clock that may be paused.
-const PATIENCE: Duration = Duration::from_secs(200);
+const TIMEOUT: Duration = Duration::from_secs(200);
 
 const STORE: StoreId = StoreId(Uuid::from_u128(9));
 
@@ -210,7 +210,7 @@ impl Stage {
         let since = Instant::now();
         while !wanted(&self.did) {
             // The runner sends a heartbeat every few seconds, so this check runs often enough.
-            let over = self.did.len() > 500 || since.elapsed() > PATIENCE;
+            let over = self.did.len() > 500 || since.elapsed() > TIMEOUT;
             assert!(!over, "the runner never comes to that: {:#?}", self.did.last());
             let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
             self.serve(message).await;
