@@ -8,7 +8,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    CallError, CallTime, effects::Target, lease::Halt, relations::OwnRelation, run::HookRun,
+    CallError, CallTime, effects::Target, lease::Interruption, relations::OwnRelation, run::HookRun,
     snapshot::Snapshot,
 };
 
@@ -46,7 +46,7 @@ impl HookRun {
         now: CallTime,
         relation: RelationId,
         bag: &BagSelector,
-    ) -> Result<Settings, Halt> {
+    ) -> Result<Settings, Interruption> {
         let bag = self.readable(now, relation, bag)?;
         let stored = self.stored(relation, bag.owner);
         Ok(match bag.written {
@@ -62,7 +62,7 @@ impl HookRun {
         relation: RelationId,
         bag: &BagSelector,
         key: &str,
-    ) -> Result<Option<String>, Halt> {
+    ) -> Result<Option<String>, Interruption> {
         let bag = self.readable(now, relation, bag)?;
         let stored = self.stored(relation, bag.owner);
         Ok(match bag.written {
@@ -78,7 +78,7 @@ impl HookRun {
         relation: RelationId,
         bag: OwnBag,
         changes: Settings,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         self.relation(relation)?;
         match bag {
             OwnBag::Unit => {
@@ -99,7 +99,12 @@ impl HookRun {
         Ok(())
     }
 
-    fn readable(&mut self, now: CallTime, relation: RelationId, bag: &BagSelector) -> Result<Readable, Halt> {
+    fn readable(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &BagSelector,
+    ) -> Result<Readable, Interruption> {
         let own_application = self.snapshot.unit.application();
         let known = self.relation(relation)?;
         match bag {
@@ -142,7 +147,11 @@ impl HookRun {
     }
 
     /// Refuses a unit that does not lead: outside peer relations only the leader reads its application's own bag.
-    fn leader_reads_own_application(&mut self, now: CallTime, relation: RelationId) -> Result<(), Halt> {
+    fn leader_reads_own_application(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+    ) -> Result<(), Interruption> {
         if self.leader_term(now)?.is_none() {
             return Err(CallError::denied().into());
         }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::{
     ApplicationStatuses, BagSelector, CallAnswer, CallError, CallTime, CharmStatus, GoalState, HookContext,
     Later, MountedStorage, OwnBag, Ports, ResourceFile,
-    lease::{Halt, into_answer},
+    lease::{Interruption, into_answer},
     pebble,
     run::HookRun,
 };
@@ -42,7 +42,7 @@ impl HookContext {
         &mut self,
         function: &str,
         arguments: A,
-        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Halt>,
+        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
     ) -> CallAnswer<Result<T, CallError>> {
         let answer = into_answer(behaviour(&mut self.run));
         if let CallAnswer::Ready(result) = &answer {

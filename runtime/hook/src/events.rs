@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{BagSelector, CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{BagSelector, CallError, CallTime, lease::Interruption, run::HookRun};
 
 /// A condition that makes an event due: its subject changes from the state that this hook sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,7 +50,7 @@ pub struct Later {
 
 impl HookRun {
     /// Requests an event, and returns its number.
-    pub(crate) fn emit_later(&mut self, now: CallTime, later: &Later) -> Result<EventId, Halt> {
+    pub(crate) fn emit_later(&mut self, now: CallTime, later: &Later) -> Result<EventId, Interruption> {
         pending::check_name(&later.name).map_err(|error| CallError::invalid(error.to_string()))?;
         let data = later.data.as_deref().unwrap_or("null");
         check_data(data)?;
@@ -100,7 +100,7 @@ impl HookRun {
     }
 
     /// Builds a condition from the state of its subject in this hook.
-    fn condition(&mut self, now: CallTime, when: &When) -> Result<Condition, Halt> {
+    fn condition(&mut self, now: CallTime, when: &When) -> Result<Condition, Interruption> {
         match when {
             When::Config(option) => {
                 if !self.snapshot.meta().options.contains_key(option) {

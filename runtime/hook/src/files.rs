@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CallError, lease::Halt, run::HookRun};
+use crate::{CallError, lease::Interruption, run::HookRun};
 
 /// The most files that one call may read: one for `--file`, and one for each key of a large secret.
 const MAX_FILES: usize = 64;
@@ -81,12 +81,12 @@ impl Files {
         self.answers.clear();
     }
 
-    fn answer(&self, request: FileRequest) -> Result<Result<Vec<u8>, FileError>, Halt> {
+    fn answer(&self, request: FileRequest) -> Result<Result<Vec<u8>, FileError>, Interruption> {
         if self.answers.len() >= MAX_FILES && !self.answers.contains_key(&request) {
             let text = format!("one call may read at most {MAX_FILES} files");
             return Err(CallError::LimitExceeded(text).into());
         }
-        self.answers.get(&request).cloned().ok_or(Halt::NeedsFile(request))
+        self.answers.get(&request).cloned().ok_or(Interruption::NeedsFile(request))
     }
 
     fn bytes(&self) -> usize {
@@ -96,7 +96,7 @@ impl Files {
 
 impl HookRun {
     /// Reads a file for a tool. All files of one call together have the bound of a call's arguments.
-    pub(crate) fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Halt> {
+    pub(crate) fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Interruption> {
         let at_most = self.limits.call_bytes;
         let answer = self.files.answer(FileRequest::Read { path: path.to_owned(), at_most })?;
         let content = answer.map_err(|error| CallError::Failed(format!("open {}: {error}", shown(path))))?;
@@ -105,7 +105,7 @@ impl HookRun {
     }
 
     /// Writes a file, and replaces its content.
-    pub(crate) fn write_file(&mut self, path: &str, content: String) -> Result<(), Halt> {
+    pub(crate) fn write_file(&mut self, path: &str, content: String) -> Result<(), Interruption> {
         let answer = self.files.answer(FileRequest::Write { path: path.to_owned(), content })?;
         answer.map_err(|error| CallError::Failed(format!("open {}: {error}", shown(path))))?;
         Ok(())

@@ -2,11 +2,11 @@
 
 use periapt_host_api::relation::Settings;
 
-use crate::{CallError, CallTime, effects::Target, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, effects::Target, lease::Interruption, run::HookRun};
 
 impl HookRun {
     /// Returns true if the unit leads its application, and stays so for 30 seconds.
-    pub(crate) fn is_leader(&mut self, now: CallTime) -> Result<bool, Halt> {
+    pub(crate) fn is_leader(&mut self, now: CallTime) -> Result<bool, Interruption> {
         Ok(self.leader_term(now)?.is_some())
     }
 
@@ -22,7 +22,11 @@ impl HookRun {
     }
 
     /// Writes leader settings, all or nothing; leader only.
-    pub(crate) fn write_leader_settings(&mut self, now: CallTime, changes: Settings) -> Result<(), Halt> {
+    pub(crate) fn write_leader_settings(
+        &mut self,
+        now: CallTime,
+        changes: Settings,
+    ) -> Result<(), Interruption> {
         let Some(term) = self.leader_term(now)? else {
             let text = "cannot write leadership settings: cannot write settings: not the leader";
             return Err(CallError::NotLeader(text.to_owned()).into());

@@ -69,9 +69,9 @@ impl<T> CallAnswer<T> {
     }
 }
 
-/// The reason why a call ended early: a refusal, or a request to the host.
+/// The reason why a call was interrupted: a refusal, or a request to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum Interruption {
     Refused(CallError),
     NeedsLease,
     NeedsSecret(SecretKey),
@@ -79,20 +79,20 @@ pub(crate) enum Halt {
     NeedsResource(ResourceKey),
 }
 
-impl From<CallError> for Halt {
+impl From<CallError> for Interruption {
     fn from(error: CallError) -> Self {
         Self::Refused(error)
     }
 }
 
-pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> CallAnswer<Result<T, CallError>> {
+pub(crate) fn into_answer<T>(result: Result<T, Interruption>) -> CallAnswer<Result<T, CallError>> {
     match result {
         Ok(value) => CallAnswer::Ready(Ok(value)),
-        Err(Halt::Refused(error)) => CallAnswer::Ready(Err(error)),
-        Err(Halt::NeedsLease) => CallAnswer::NeedsLease,
-        Err(Halt::NeedsSecret(key)) => CallAnswer::NeedsSecret(key),
-        Err(Halt::NeedsFile(request)) => CallAnswer::NeedsFile(request),
-        Err(Halt::NeedsResource(key)) => CallAnswer::NeedsResource(key),
+        Err(Interruption::Refused(error)) => CallAnswer::Ready(Err(error)),
+        Err(Interruption::NeedsLease) => CallAnswer::NeedsLease,
+        Err(Interruption::NeedsSecret(key)) => CallAnswer::NeedsSecret(key),
+        Err(Interruption::NeedsFile(request)) => CallAnswer::NeedsFile(request),
+        Err(Interruption::NeedsResource(key)) => CallAnswer::NeedsResource(key),
     }
 }
 
@@ -126,7 +126,11 @@ impl Leadership {
 
     /// Returns the term, if the unit is leader and stays so for the guaranteed time. `elsewhere`: the snapshot knows
     /// another leader, so a request for the lease would be in vain.
-    pub(crate) fn check(&mut self, now: CallTime, elsewhere: bool) -> Result<Option<LeaderTerm>, Halt> {
+    pub(crate) fn check(
+        &mut self,
+        now: CallTime,
+        elsewhere: bool,
+    ) -> Result<Option<LeaderTerm>, Interruption> {
         if self.verdict == Verdict::NotLeader {
             return Ok(None);
         }
@@ -134,7 +138,7 @@ impl Leadership {
         let lease = self.state.held.filter(|lease| lease.valid_until_ms >= guaranteed);
         let in_vain = elsewhere && self.state.held.is_none();
         if lease.is_none() && !self.renewed && !in_vain {
-            return Err(Halt::NeedsLease);
+            return Err(Interruption::NeedsLease);
         }
         self.renewed = false;
         self.verdict = match (self.verdict, lease) {

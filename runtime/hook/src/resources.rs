@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, lease::Halt, run::HookRun};
+use crate::{CallError, lease::Interruption, run::HookRun};
 
 /// The most characters of a name in an error.
 const SHOWN: usize = 128;
@@ -41,9 +41,9 @@ impl Resources {
     }
 
     /// Checks that the host has put the file in its place. A failure is returned once: the next call tries again.
-    fn check(&mut self, key: ResourceKey) -> Result<(), Halt> {
+    fn check(&mut self, key: ResourceKey) -> Result<(), Interruption> {
         match self.fetched.get(&key) {
-            None => Err(Halt::NeedsResource(key)),
+            None => Err(Interruption::NeedsResource(key)),
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => {
                 let error = error.clone();
@@ -56,7 +56,7 @@ impl Resources {
 
 impl HookRun {
     /// Returns the file of a resource.
-    pub(crate) fn resource(&mut self, text: &str) -> Result<ResourceFile, Halt> {
+    pub(crate) fn resource(&mut self, text: &str) -> Result<ResourceFile, Interruption> {
         let shown = || text.chars().take(SHOWN).collect::<String>();
         let cannot = |reason: String| format!("could not download resource: {reason}");
         let declared = self.snapshot.meta().resources.iter().find(|(name, _)| name.as_str() == text);

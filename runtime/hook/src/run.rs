@@ -10,7 +10,7 @@ use crate::{
     effects::Effects,
     exec::Subject,
     files::Files,
-    lease::{Halt, Leadership},
+    lease::{Interruption, Leadership},
     resources::Resources,
     secrets::{IdSeed, Secrets},
     snapshot::Snapshot,
@@ -60,8 +60,8 @@ impl HookRun {
         }
     }
 
-    /// Returns the term, if the unit is leader. Call it before any effect, because it may halt the call.
-    pub(crate) fn leader_term(&mut self, now: CallTime) -> Result<Option<LeaderTerm>, Halt> {
+    /// Returns the term, if the unit is leader. Call it before any effect, because it may interrupt the call.
+    pub(crate) fn leader_term(&mut self, now: CallTime) -> Result<Option<LeaderTerm>, Interruption> {
         self.leadership.check(now, self.snapshot.led_by_another())
     }
 

@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 mod access;
 mod change;
@@ -130,9 +130,9 @@ impl Secrets {
 
     /// Returns content that the host fetched. A refusal of a secret that the view lacks holds for the rest of the hook,
     /// which sees one state of the model. Any other failure is returned once: the next call tries again.
-    fn content(&mut self, key: SecretKey) -> Result<SecretData, Halt> {
+    fn content(&mut self, key: SecretKey) -> Result<SecretData, Interruption> {
         match self.fetched.get(&key) {
-            None => Err(Halt::NeedsSecret(key)),
+            None => Err(Interruption::NeedsSecret(key)),
             Some(Ok(content)) => Ok(content.clone()),
             Some(Err(error @ (CallError::NotFound(_) | CallError::PermissionDenied(_))))
                 if key.revision == SecretRevision::NONE =>
@@ -162,7 +162,7 @@ fn not_found(what: impl fmt::Display) -> CallError {
     CallError::NotFound(format!("secret {:?} not found", what.to_string()))
 }
 
-fn not_leader() -> Halt {
+fn not_leader() -> Interruption {
     CallError::NotLeader("this unit is not the leader".to_owned()).into()
 }
 
@@ -198,7 +198,7 @@ impl HookRun {
     }
 
     /// Notes the leadership that a change of an application's secret needs. Refuses a unit that does not lead (S-7).
-    fn must_lead(&mut self, now: CallTime) -> Result<(), Halt> {
+    fn must_lead(&mut self, now: CallTime) -> Result<(), Interruption> {
         let term = self.leader_term(now)?.ok_or_else(not_leader)?;
         self.effects.rest_on(term);
         Ok(())
@@ -206,7 +206,7 @@ impl HookRun {
 
     /// Refuses to change an application's secret without leadership. A secret of another owner passes: the commit
     /// refuses it.
-    fn may_manage(&mut self, now: CallTime, id: &SecretId) -> Result<(), Halt> {
+    fn may_manage(&mut self, now: CallTime, id: &SecretId) -> Result<(), Interruption> {
         match self.own_secret(id) {
             Some(SecretOwner::Application(_)) => self.must_lead(now),
             _ => Ok(()),

@@ -9,7 +9,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 /// The statuses that a charm may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,7 +98,7 @@ impl HookRun {
         now: CallTime,
         status: CharmStatus,
         message: &str,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         let term = self.leader_term(now)?.ok_or_else(not_leader)?;
         self.count_status(message)?;
         let (status, message) = (WorkloadStatus::from(status), message.to_owned());
@@ -113,7 +113,7 @@ impl HookRun {
     }
 
     /// Returns the application's status; leader only.
-    pub(crate) fn application_status(&mut self, now: CallTime) -> Result<ApplicationStatuses, Halt> {
+    pub(crate) fn application_status(&mut self, now: CallTime) -> Result<ApplicationStatuses, Interruption> {
         self.leader_term(now)?.ok_or_else(not_leader)?;
         let own = self.snapshot.unit.clone();
         let outlines = self.snapshot.view.outlines.values();

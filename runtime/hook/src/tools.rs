@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::{CallAnswer, CallError, CallTime, HookContext, lease::Halt, run::HookRun};
+use crate::{CallAnswer, CallError, CallTime, HookContext, lease::Interruption, run::HookRun};
 
 mod action;
 mod call;
@@ -58,7 +58,7 @@ struct Tool {
     summary: &'static str,
     /// The groups of flags that the tool takes.
     flags: &'static [&'static [Flag]],
-    run: fn(Call<'_>) -> Result<Output, Halt>,
+    run: fn(Call<'_>) -> Result<Output, Interruption>,
 }
 
 /// The output of a tool that succeeded.
@@ -160,11 +160,11 @@ impl HookContext {
     ) -> CallAnswer<ToolOutput> {
         let output = match run(&mut self.run, now, name, arguments, stdin) {
             Ok(Output { stdout, stderr }) => ToolOutput { exit_code: 0, stdout, stderr },
-            Err(Halt::Refused(error)) => failure(&error),
-            Err(Halt::NeedsLease) => return CallAnswer::NeedsLease,
-            Err(Halt::NeedsSecret(key)) => return CallAnswer::NeedsSecret(key),
-            Err(Halt::NeedsFile(request)) => return CallAnswer::NeedsFile(request),
-            Err(Halt::NeedsResource(key)) => return CallAnswer::NeedsResource(key),
+            Err(Interruption::Refused(error)) => failure(&error),
+            Err(Interruption::NeedsLease) => return CallAnswer::NeedsLease,
+            Err(Interruption::NeedsSecret(key)) => return CallAnswer::NeedsSecret(key),
+            Err(Interruption::NeedsFile(request)) => return CallAnswer::NeedsFile(request),
+            Err(Interruption::NeedsResource(key)) => return CallAnswer::NeedsResource(key),
         };
         self.run.files.forget();
         let stdin = stdin.map(String::from_utf8_lossy);
@@ -187,11 +187,11 @@ fn run(
     name: &str,
     arguments: &[String],
     stdin: Option<&[u8]>,
-) -> Result<Output, Halt> {
+) -> Result<Output, Interruption> {
     let bytes = arguments.iter().map(String::len).sum::<usize>() + stdin.map_or(0, <[u8]>::len);
     run.check_call(bytes)?;
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
-        return unsupported::answer(name, arguments, run.action.is_some()).map_err(Halt::from);
+        return unsupported::answer(name, arguments, run.action.is_some()).map_err(Interruption::from);
     };
     match flags::parse(tool.flags, arguments)? {
         Parsed::Help => Ok(help::text(tool, Some(run)).into()),

@@ -18,7 +18,7 @@ mod test;
 mod text;
 mod tr;
 
-use crate::interpreter::{Halt, Shell, Step, Streams};
+use crate::interpreter::{Shell, Step, Streams, Unwind};
 use call::Call;
 
 /// One command.
@@ -30,7 +30,7 @@ pub(crate) struct Command {
 #[derive(Clone, Copy)]
 enum Run {
     /// A command that needs no request to the host.
-    Now(fn(&mut Call<'_>) -> Result<u8, Halt>),
+    Now(fn(&mut Call<'_>) -> Result<u8, Unwind>),
     /// A command that waits for files, time or other commands.
     Later(for<'a> fn(Call<'a>) -> Step<'a, u8>),
 }
@@ -95,7 +95,7 @@ pub(crate) async fn run(
     command: &'static Command,
     arguments: &[String],
     streams: Streams,
-) -> Result<u8, Halt> {
+) -> Result<u8, Unwind> {
     let mut call = Call { shell, name: command.name, arguments, streams };
     match command.run {
         Run::Now(run) => run(&mut call),

@@ -26,14 +26,14 @@ use streams::Buffers;
 pub(crate) use streams::{Input, Output, Streams};
 
 /// One step of a run.
-pub(crate) type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Halt>> + Send + 'a>>;
+pub(crate) type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unwind>> + Send + 'a>>;
 
 /// Bytes of a script's tree in memory for each byte of its text: a command of one letter and its `;` take 500 bytes.
 const TREE: usize = 256;
 
 /// The reason why a command ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum Unwind {
     /// The script ends, or the subshell.
     Exit(u8),
     /// This many loops end.
@@ -44,7 +44,7 @@ pub(crate) enum Halt {
     Stopped(Stopped),
 }
 
-impl From<Stopped> for Halt {
+impl From<Stopped> for Unwind {
     fn from(stopped: Stopped) -> Self {
         Self::Stopped(stopped)
     }
@@ -71,9 +71,9 @@ pub(crate) struct Shell {
 /// Runs a script, and returns its exit code.
 pub(crate) async fn run(mut shell: Shell, text: String) -> Result<u8, Stopped> {
     match shell.text(&text, Streams::of_script()).await {
-        Ok(()) | Err(Halt::Break(_) | Halt::Continue(_)) => Ok(shell.status),
-        Err(Halt::Exit(code)) => Ok(code),
-        Err(Halt::Stopped(stopped)) => Err(stopped),
+        Ok(()) | Err(Unwind::Break(_) | Unwind::Continue(_)) => Ok(shell.status),
+        Err(Unwind::Exit(code)) => Ok(code),
+        Err(Unwind::Stopped(stopped)) => Err(stopped),
     }
 }
 
@@ -96,7 +96,7 @@ impl Shell {
     }
 
     /// Runs a text: the whole script, or that of `sh -c`. A syntax error sets the exit code 2.
-    pub(crate) async fn text(&mut self, text: &str, streams: Streams) -> Result<(), Halt> {
+    pub(crate) async fn text(&mut self, text: &str, streams: Streams) -> Result<(), Unwind> {
         self.pay(text.len().saturating_mul(TREE))?;
         match parser::parse(text, self.left) {
             Ok(list) => self.list(&list, streams).await,
@@ -108,17 +108,17 @@ impl Shell {
     }
 
     /// Charges work for bytes that are read or copied.
-    pub(crate) fn pay(&mut self, bytes: usize) -> Result<(), Halt> {
+    pub(crate) fn pay(&mut self, bytes: usize) -> Result<(), Unwind> {
         Ok(self.meter.bytes(bytes)?)
     }
 
     /// Refuses a text that exceeds [`Limits::text`].
-    pub(crate) fn check(&self, bytes: usize) -> Result<(), Halt> {
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), Unwind> {
         Ok(self.meter.check(bytes)?)
     }
 
     /// Charges one step, and yields from time to time.
-    pub(crate) async fn step(&mut self) -> Result<(), Halt> {
+    pub(crate) async fn step(&mut self) -> Result<(), Unwind> {
         if self.meter.step()? {
             self.ask(Request::Pause).await;
         }
@@ -130,18 +130,18 @@ impl Shell {
     }
 
     /// Copies all variables, to restore them at a subshell's end.
-    pub(crate) fn copied_scope(&mut self) -> Result<Scope, Halt> {
+    pub(crate) fn copied_scope(&mut self) -> Result<Scope, Unwind> {
         self.pay_for_scope()?;
         Ok(self.scope.clone())
     }
 
     /// Charges work for a loop over all variables.
-    pub(crate) fn pay_for_scope(&mut self) -> Result<(), Halt> {
+    pub(crate) fn pay_for_scope(&mut self) -> Result<(), Unwind> {
         self.pay(self.scope.bytes())
     }
 
     /// Runs a list. Its changes of variables and directory end with it.
-    async fn in_subshell(&mut self, list: &List, streams: Streams) -> Result<(), Halt> {
+    async fn in_subshell(&mut self, list: &List, streams: Streams) -> Result<(), Unwind> {
         let outer = self.copied_scope()?;
         let ended = self.list(list, streams).await;
         self.scope = outer;
@@ -149,11 +149,11 @@ impl Shell {
     }
 
     /// Converts the end of a subshell to that of the command around it.
-    fn contained(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
+    fn contained(&mut self, ended: Result<(), Unwind>) -> Result<(), Unwind> {
         match ended {
-            Err(Halt::Exit(code)) => self.status = code,
-            Err(Halt::Stopped(stopped)) => return Err(stopped.into()),
-            Ok(()) | Err(Halt::Break(_) | Halt::Continue(_)) => {}
+            Err(Unwind::Exit(code)) => self.status = code,
+            Err(Unwind::Stopped(stopped)) => return Err(stopped.into()),
+            Ok(()) | Err(Unwind::Break(_) | Unwind::Continue(_)) => {}
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Shell {
         })
     }
 
-    async fn and_or(&mut self, item: &AndOr, streams: Streams) -> Result<(), Halt> {
+    async fn and_or(&mut self, item: &AndOr, streams: Streams) -> Result<(), Unwind> {
         let mut last = (&item.first, item.rest.is_empty());
         self.pipeline(last.0, streams, !last.1).await?;
         let mut ran = true;
@@ -186,12 +186,12 @@ impl Shell {
         }
         let counts = ran && last.1 && !last.0.negated && self.guarded == 0;
         match counts && self.status != 0 && self.scope.exit_on_failure {
-            true => Err(Halt::Exit(self.status)),
+            true => Err(Unwind::Exit(self.status)),
             false => Ok(()),
         }
     }
 
-    async fn pipeline(&mut self, pipeline: &Pipeline, streams: Streams, guarded: bool) -> Result<(), Halt> {
+    async fn pipeline(&mut self, pipeline: &Pipeline, streams: Streams, guarded: bool) -> Result<(), Unwind> {
         self.step().await?;
         let guard = u32::from(guarded || pipeline.negated);
         self.guarded += guard;
@@ -207,7 +207,7 @@ impl Shell {
         Ok(())
     }
 
-    async fn stages(&mut self, stages: &[Command], streams: Streams) -> Result<(), Halt> {
+    async fn stages(&mut self, stages: &[Command], streams: Streams) -> Result<(), Unwind> {
         let mut stdin = streams.stdin;
         let mut failed = 0;
         for (index, stage) in stages.iter().enumerate() {
@@ -233,20 +233,20 @@ impl Shell {
         Ok(())
     }
 
-    async fn command(&mut self, command: &Command, streams: Streams) -> Result<(), Halt> {
+    async fn command(&mut self, command: &Command, streams: Streams) -> Result<(), Unwind> {
         let Some(redirected) = self.redirect(&command.redirections, streams).await? else {
             self.status = 1;
             return Ok(());
         };
         let ended = self.body(&command.body, redirected.streams).await;
-        if let Err(Halt::Stopped(stopped)) = ended {
+        if let Err(Unwind::Stopped(stopped)) = ended {
             return Err(stopped.into());
         }
         self.restore(redirected, streams).await?;
         ended
     }
 
-    async fn body(&mut self, body: &Body, streams: Streams) -> Result<(), Halt> {
+    async fn body(&mut self, body: &Body, streams: Streams) -> Result<(), Unwind> {
         match body {
             Body::Simple { assignments, words } => self.simple(assignments, words, streams).await,
             Body::Group(list) => self.list(list, streams).await,
@@ -289,15 +289,15 @@ impl Shell {
     }
 
     /// Returns true if a loop takes another turn. `break` in its condition ends it, too.
-    async fn turns(&mut self, condition: &List, ends_when: Ends, streams: Streams) -> Result<bool, Halt> {
+    async fn turns(&mut self, condition: &List, ends_when: Ends, streams: Streams) -> Result<bool, Unwind> {
         self.step().await?;
         match self.condition(condition, streams).await {
             Ok(succeeded) => Ok(succeeded == (ends_when == Ends::OnFailure)),
-            Err(halt) => turned(Err(halt)).map(|over| !over),
+            Err(unwind) => turned(Err(unwind)).map(|over| !over),
         }
     }
 
-    async fn condition(&mut self, condition: &List, streams: Streams) -> Result<bool, Halt> {
+    async fn condition(&mut self, condition: &List, streams: Streams) -> Result<bool, Unwind> {
         self.guarded += 1;
         let ended = self.list(condition, streams).await;
         self.guarded -= 1;
@@ -306,12 +306,12 @@ impl Shell {
 }
 
 /// Returns true if a turn with this end is the loop's last.
-fn turned(ended: Result<(), Halt>) -> Result<bool, Halt> {
+fn turned(ended: Result<(), Unwind>) -> Result<bool, Unwind> {
     match ended {
-        Ok(()) | Err(Halt::Continue(..=1)) => Ok(false),
-        Err(Halt::Break(..=1)) => Ok(true),
-        Err(Halt::Break(more)) => Err(Halt::Break(more - 1)),
-        Err(Halt::Continue(more)) => Err(Halt::Continue(more - 1)),
-        Err(halt) => Err(halt),
+        Ok(()) | Err(Unwind::Continue(..=1)) => Ok(false),
+        Err(Unwind::Break(..=1)) => Ok(true),
+        Err(Unwind::Break(more)) => Err(Unwind::Break(more - 1)),
+        Err(Unwind::Continue(more)) => Err(Unwind::Continue(more - 1)),
+        Err(unwind) => Err(unwind),
     }
 }

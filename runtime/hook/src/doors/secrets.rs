@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     CallAnswer, CallError, CallTime, GetMode, HookContext, NewOwner, SecretInfo, SecretMetadata,
-    lease::{Halt, into_answer},
+    lease::{Interruption, into_answer},
     run::HookRun,
 };
 
@@ -22,7 +22,7 @@ impl HookContext {
         &mut self,
         function: &str,
         arguments: A,
-        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Halt>,
+        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
     ) -> CallAnswer<Result<T, CallError>> {
         let answer = into_answer(behaviour(&mut self.run));
         if let CallAnswer::Ready(result) = &answer {

@@ -6,7 +6,7 @@ use periapt_host_api::{
 };
 
 use super::{CHANGE_BYTES, not_found};
-use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 impl HookRun {
     /// Grants a secret to the application at the other end of a relation, or to one unit of it. The grant
@@ -17,7 +17,7 @@ impl HookRun {
         id: SecretId,
         relation: RelationId,
         unit: Option<&str>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         self.own_secret(&id).ok_or_else(|| not_found(id))?;
         self.may_manage(now, &id)?;
         let remote = self.relation(relation)?.remote_application.clone();
@@ -56,7 +56,7 @@ impl HookRun {
         now: CallTime,
         id: SecretId,
         reader: SecretReader,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         self.own_secret(&id).ok_or_else(|| not_found(id))?;
         self.may_manage(now, &id)?;
         if !self.effective_access(&id).contains_key(&reader) {
@@ -75,7 +75,7 @@ impl HookRun {
         id: SecretId,
         reader: SecretReader,
         change: AccessChange,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         let fresh = !self.secrets.changes.access.contains_key(&id);
         self.effects.charge(CHANGE_BYTES, usize::from(fresh), &self.limits)?;
         self.secrets.changes.access.entry(id).or_default().insert(reader, change);

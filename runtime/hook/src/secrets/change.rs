@@ -5,7 +5,7 @@ use periapt_host_api::secret::{
 };
 
 use super::{CHANGE_BYTES, NewOwner, SecretMetadata, content_bytes, label_taken};
-use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 /// The entities of a new secret: itself and its first revision.
 const ADD_KEYS: usize = 2;
@@ -18,7 +18,7 @@ impl HookRun {
         owner: NewOwner,
         content: SecretData,
         metadata: SecretMetadata,
-    ) -> Result<SecretId, Halt> {
+    ) -> Result<SecretId, Interruption> {
         content.check().map_err(|error| CallError::Failed(error.to_string()))?;
         metadata.check()?;
         let owner = match owner {
@@ -54,7 +54,7 @@ impl HookRun {
         id: SecretId,
         content: Option<SecretData>,
         metadata: SecretMetadata,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         if let Some(content) = &content {
             content.check().map_err(|error| CallError::Failed(error.to_string()))?;
         }
@@ -89,7 +89,7 @@ impl HookRun {
         now: CallTime,
         id: SecretId,
         revision: Option<SecretRevision>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Interruption> {
         self.may_manage(now, &id)?;
         let first = revision.is_none_or(|revision| revision == SecretRevision(1));
         if self.secrets.changes.add.contains_key(&id) && first {

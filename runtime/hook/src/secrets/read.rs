@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::{CHANGE_BYTES, MAX_LABEL_BYTES, NewOwner, check_text, label_taken, not_found};
-use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 /// The revision to read (S-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -95,7 +95,7 @@ impl HookRun {
         id: SecretId,
         label: Option<String>,
         mode: GetMode,
-    ) -> Result<SecretData, Halt> {
+    ) -> Result<SecretData, Interruption> {
         if let Some(label) = &label {
             let other = self.secret_of_consumer_label(label).filter(|other| *other != id);
             if other.is_some() {
@@ -115,7 +115,7 @@ impl HookRun {
     /// Refuses a secret that the view lacks. A host that does not run the owner has no secrets in its view without a
     /// grant to its units. So the controller says whether the secret exists, and the charm gets the same error on every
     /// host.
-    fn check_in_view(&mut self, id: &SecretId) -> Result<(), Halt> {
+    fn check_in_view(&mut self, id: &SecretId) -> Result<(), Interruption> {
         if self.secrets.changes.add.contains_key(id) || self.snapshot.view.secrets.contains_key(id) {
             return Ok(());
         }
@@ -187,7 +187,7 @@ impl HookRun {
         now: CallTime,
         uri: Option<&str>,
         label: Option<&str>,
-    ) -> Result<SecretInfo, Halt> {
+    ) -> Result<SecretInfo, Interruption> {
         let (id, shown) = match (uri, label) {
             (Some(uri), _) => (Some(self.secret_uri(uri)?), uri),
             (None, Some(label)) => (self.own_secrets().find(|id| self.owner_label(id) == Some(label)), label),
@@ -252,7 +252,7 @@ impl HookRun {
     }
 
     /// Returns the secrets that the unit manages, with this hook's.
-    pub(crate) fn secret_ids(&mut self, now: CallTime) -> Result<Vec<SecretId>, Halt> {
+    pub(crate) fn secret_ids(&mut self, now: CallTime) -> Result<Vec<SecretId>, Interruption> {
         let own: Vec<SecretId> = self.own_secrets().collect();
         let of_application =
             |run: &Self, id: &SecretId| matches!(run.own_secret(id), Some(SecretOwner::Application(_)));

@@ -4,7 +4,7 @@ use super::{
     Output, Tool,
     call::{Call, OUTPUT, silent},
 };
-use crate::{CallError, actions::check_key, lease::Halt};
+use crate::{CallError, actions::check_key, lease::Interruption};
 
 pub(super) const ACTION_GET: Tool = Tool {
     name: "action-get",
@@ -38,7 +38,7 @@ pub(super) const ACTION_FAIL: Tool = Tool {
     run: action_fail,
 };
 
-fn action_get(call: Call<'_>) -> Result<Output, Halt> {
+fn action_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [path] = call.at_most()?;
     let value = match path {
@@ -48,7 +48,7 @@ fn action_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn action_set(call: Call<'_>) -> Result<Output, Halt> {
+fn action_set(call: Call<'_>) -> Result<Output, Interruption> {
     if call.arguments.is_empty() {
         return Err(CallError::invalid("no arguments specified").into());
     }
@@ -64,7 +64,7 @@ fn action_set(call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn action_log(call: Call<'_>) -> Result<Output, Halt> {
+fn action_log(call: Call<'_>) -> Result<Output, Interruption> {
     if call.arguments.is_empty() {
         return Err(CallError::invalid("no message specified").into());
     }
@@ -72,7 +72,7 @@ fn action_log(call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn action_fail(call: Call<'_>) -> Result<Output, Halt> {
+fn action_fail(call: Call<'_>) -> Result<Output, Interruption> {
     let [message] = call.at_most()?;
     call.run.fail_action(message)?;
     Ok(silent())

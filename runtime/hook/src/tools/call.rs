@@ -9,7 +9,7 @@ use super::{
     flags::{Flag, Flags, Given, Initial, Kind},
     format::Format,
 };
-use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 /// The flags `--format` and `--output`.
 pub(super) const OUTPUT: &[Flag] = &[
@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the settings of `--file`. Numbers and booleans keep their spelling; a null is an empty value.
-    pub(super) fn file(&mut self) -> Result<Settings, Halt> {
+    pub(super) fn file(&mut self) -> Result<Settings, Interruption> {
         let Some(text) = self.file_text()? else { return Ok(Settings::new()) };
         if text.trim().is_empty() {
             return Ok(Settings::new());
@@ -112,9 +112,9 @@ impl<'a> Call<'a> {
 
     /// Returns the text of the file that `--file` names. `-` is standard input, which only tools that read it
     /// receive (T-7).
-    pub(super) fn file_text(&mut self) -> Result<Option<String>, Halt> {
+    pub(super) fn file_text(&mut self) -> Result<Option<String>, Interruption> {
         let Some(given) = self.flags.value("--file") else { return Ok(None) };
-        let failed = |text: String| Halt::from(CallError::Failed(text));
+        let failed = |text: String| Interruption::from(CallError::Failed(text));
         match (given.value.as_str(), self.stdin) {
             ("-", None) => Err(failed("hook tool requires stdin, none supplied".to_owned())),
             ("-", Some(bytes)) => match str::from_utf8(bytes) {

@@ -7,7 +7,7 @@ use super::{
     call::{Call, OUTPUT},
     flags::{Flag, Kind},
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const CONFIG_GET: Tool = Tool {
     name: "config-get",
@@ -20,7 +20,7 @@ pub(super) const CONFIG_GET: Tool = Tool {
     run: config_get,
 };
 
-fn config_get(call: Call<'_>) -> Result<Output, Halt> {
+fn config_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [key] = call.at_most()?;
     let all = call.flags.is_on("-a");

@@ -9,7 +9,7 @@ use super::{
     call::{Call, OUTPUT, silent},
     flags::{Flag, Given, Kind},
 };
-use crate::{BagSelector, CallError, Later, When, lease::Halt};
+use crate::{BagSelector, CallError, Later, When, lease::Interruption};
 
 pub(super) const EMIT_LATER: Tool = Tool {
     name: "emit-later",
@@ -66,7 +66,7 @@ pub(super) const EMIT_LIST: Tool = Tool {
     run: emit_list,
 };
 
-fn emit_later(call: Call<'_>) -> Result<Output, Halt> {
+fn emit_later(call: Call<'_>) -> Result<Output, Interruption> {
     let [name] = call.at_most()?;
     let name = name.ok_or_else(|| CallError::invalid("no event name specified"))?.to_owned();
     let text = |flag: &str| call.flags.value(flag).map(|given| given.value.clone());
@@ -87,7 +87,7 @@ fn emit_later(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format!("{id}\n").into())
 }
 
-fn emit_cancel(call: Call<'_>) -> Result<Output, Halt> {
+fn emit_cancel(call: Call<'_>) -> Result<Output, Interruption> {
     let [id] = call.at_most()?;
     let id = id.ok_or_else(|| CallError::invalid("no event number specified"))?;
     let id: EventId = id.parse().map_err(|_| CallError::invalid(format!("invalid event number {id:?}")))?;
@@ -95,7 +95,7 @@ fn emit_cancel(call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn emit_list(call: Call<'_>) -> Result<Output, Halt> {
+fn emit_list(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
     let events = call.run.pending_events().into_iter().map(|(id, event)| {

@@ -8,7 +8,7 @@ use super::{
     flags::{Flag, Initial, Kind},
     format::Format,
 };
-use crate::{CallError, GoalStatus, lease::Halt};
+use crate::{CallError, GoalStatus, lease::Interruption};
 
 pub(super) const GOAL_STATE: Tool = Tool {
     name: "goal-state",
@@ -25,7 +25,7 @@ pub(super) const GOAL_STATE: Tool = Tool {
     run: goal_state,
 };
 
-fn goal_state(call: Call<'_>) -> Result<Output, Halt> {
+fn goal_state(call: Call<'_>) -> Result<Output, Interruption> {
     let format = match call.format_or(Format::Yaml)? {
         Format::Smart => {
             let text = "invalid value \"smart\" for option --format: unknown format \"smart\"";

@@ -4,7 +4,7 @@ use super::{
     Output, Tool,
     call::{Call, OUTPUT, silent},
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const UNIT_GET: Tool = Tool {
     name: "unit-get",
@@ -22,7 +22,7 @@ pub(super) const APPLICATION_VERSION_SET: Tool = Tool {
     run: application_version_set,
 };
 
-fn unit_get(call: Call<'_>) -> Result<Output, Halt> {
+fn unit_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [setting] = call.at_most()?;
     let address = match setting {
@@ -34,7 +34,7 @@ fn unit_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&address.into()).into())
 }
 
-fn application_version_set(call: Call<'_>) -> Result<Output, Halt> {
+fn application_version_set(call: Call<'_>) -> Result<Output, Interruption> {
     let [version] = call.at_most()?;
     let version = version.ok_or_else(|| CallError::invalid("no version specified"))?;
     call.run.set_application_version(call.now, version)?;

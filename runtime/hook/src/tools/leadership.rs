@@ -5,7 +5,7 @@ use super::{
     call::{Call, OUTPUT, silent},
     key_value,
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const IS_LEADER: Tool = Tool {
     name: "is-leader",
@@ -31,13 +31,13 @@ pub(super) const LEADER_SET: Tool = Tool {
     run: leader_set,
 };
 
-fn is_leader(call: Call<'_>) -> Result<Output, Halt> {
+fn is_leader(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
     Ok(format.print(&call.run.is_leader(call.now)?.into()).into())
 }
 
-fn leader_get(call: Call<'_>) -> Result<Output, Halt> {
+fn leader_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [key] = call.at_most()?;
     let value = match key {
@@ -50,7 +50,7 @@ fn leader_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn leader_set(call: Call<'_>) -> Result<Output, Halt> {
+fn leader_set(call: Call<'_>) -> Result<Output, Interruption> {
     let changes = key_value::parse(&call.arguments)?;
     call.run.write_leader_settings(call.now, changes)?;
     Ok(silent())

@@ -7,7 +7,7 @@ use super::{
     call::{Call, silent},
     flags::{Flag, Kind},
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const JUJU_LOG: Tool = Tool {
     name: "juju-log",
@@ -20,7 +20,7 @@ pub(super) const JUJU_LOG: Tool = Tool {
     run: juju_log,
 };
 
-fn juju_log(call: Call<'_>) -> Result<Output, Halt> {
+fn juju_log(call: Call<'_>) -> Result<Output, Interruption> {
     if call.arguments.is_empty() {
         return Err(CallError::invalid("no message specified").into());
     }

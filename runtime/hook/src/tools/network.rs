@@ -9,7 +9,7 @@ use super::{
     flags::{Flag, Initial, Kind},
     format::Format,
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 const BIND: &str = "--bind-address";
 const INGRESS: &str = "--ingress-address";
@@ -38,7 +38,7 @@ pub(super) const NETWORK_GET: Tool = Tool {
     run: network_get,
 };
 
-fn network_get(call: Call<'_>) -> Result<Output, Halt> {
+fn network_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format_or(Format::Yaml)?;
     let [binding] = call.at_most()?;
     let binding = binding.ok_or_else(|| CallError::invalid("no arguments specified"))?;

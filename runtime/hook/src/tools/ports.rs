@@ -8,7 +8,7 @@ use super::{
     call::{Call, OUTPUT, silent},
     flags::{Flag, Kind},
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 const ENDPOINTS: &[Flag] = &[Flag {
     names: &["--endpoints"],
@@ -43,13 +43,13 @@ pub(super) const OPENED_PORTS: Tool = Tool {
     run: opened_ports,
 };
 
-fn open_port(call: Call<'_>) -> Result<Output, Halt> {
+fn open_port(call: Call<'_>) -> Result<Output, Interruption> {
     let (range, endpoints) = request(&call)?;
     call.run.open_ports(range, &endpoints)?;
     Ok(silent())
 }
 
-fn close_port(call: Call<'_>) -> Result<Output, Halt> {
+fn close_port(call: Call<'_>) -> Result<Output, Interruption> {
     let (range, endpoints) = request(&call)?;
     call.run.close_ports(range, &endpoints)?;
     Ok(silent())
@@ -63,7 +63,7 @@ fn request(call: &Call<'_>) -> Result<(PortRange, Vec<String>), CallError> {
     Ok((range.parse()?, names.map(str::to_owned).collect()))
 }
 
-fn opened_ports(call: Call<'_>) -> Result<Output, Halt> {
+fn opened_ports(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
     let with_endpoints = call.flags.is_on("--endpoints");

@@ -7,7 +7,7 @@ use super::{
     call::{Call, OUTPUT, RELATION},
     flags::{Flag, Kind},
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const RELATION_IDS: Tool = Tool {
     name: "relation-ids",
@@ -46,7 +46,7 @@ pub(super) const RELATION_MODEL_GET: Tool = Tool {
     run: relation_model_get,
 };
 
-fn relation_ids(call: Call<'_>) -> Result<Output, Halt> {
+fn relation_ids(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [endpoint] = call.at_most()?;
     let endpoint = match (endpoint, call.run.hook_relation()) {
@@ -59,7 +59,7 @@ fn relation_ids(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&ids).into())
 }
 
-fn relation_list(call: Call<'_>) -> Result<Output, Halt> {
+fn relation_list(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let relation = call.run.relation(call.relation()?)?;
     let [] = call.at_most()?;
@@ -70,7 +70,7 @@ fn relation_list(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn relation_batch(call: Call<'_>) -> Result<Output, Halt> {
+fn relation_batch(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
     let batch = call.run.relation_batch()?;
@@ -83,7 +83,7 @@ fn relation_batch(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn relation_model_get(call: Call<'_>) -> Result<Output, Halt> {
+fn relation_model_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let relation = call.relation()?;
     let [] = call.at_most()?;

@@ -8,7 +8,7 @@ use super::{
     flags::{Flag, Kind},
     key_value,
 };
-use crate::{BagSelector, CallError, OwnBag, lease::Halt};
+use crate::{BagSelector, CallError, OwnBag, lease::Interruption};
 
 pub(super) const RELATION_GET: Tool = Tool {
     name: "relation-get",
@@ -31,7 +31,7 @@ pub(super) const RELATION_SET: Tool = Tool {
     run: relation_set,
 };
 
-fn relation_get(call: Call<'_>) -> Result<Output, Halt> {
+fn relation_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let relation = call.relation()?;
     let [key, whose] = call.at_most()?;
@@ -73,7 +73,7 @@ fn application_of(name: &str) -> Result<String, CallError> {
     }
 }
 
-fn relation_set(mut call: Call<'_>) -> Result<Output, Halt> {
+fn relation_set(mut call: Call<'_>) -> Result<Output, Interruption> {
     let relation = call.relation()?;
     let arguments = key_value::parse(&call.arguments)?;
     let mut changes = call.file()?;

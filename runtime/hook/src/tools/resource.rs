@@ -1,7 +1,7 @@
 //! `resource-get`
 
 use super::{Output, Tool, call::Call};
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const RESOURCE_GET: Tool = Tool {
     name: "resource-get",
@@ -12,7 +12,7 @@ pub(super) const RESOURCE_GET: Tool = Tool {
 };
 
 /// Prints the path without a line break, because shell scripts substitute the output.
-fn resource_get(call: Call<'_>) -> Result<Output, Halt> {
+fn resource_get(call: Call<'_>) -> Result<Output, Interruption> {
     let missing = || CallError::invalid("missing required resource name");
     let name = call.arguments.first().copied().filter(|name| !name.is_empty()).ok_or_else(missing)?;
     let [_] = call.at_most()?;

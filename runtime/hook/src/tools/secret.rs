@@ -8,7 +8,7 @@ use super::{
     call::{Call, OUTPUT},
     flags::{Flag, Kind},
 };
-use crate::{CallError, GetMode, NewOwner, SecretInfo, lease::Halt};
+use crate::{CallError, GetMode, NewOwner, SecretInfo, lease::Interruption};
 
 pub(super) const LABEL: &[Flag] =
     &[Flag { names: &["--label"], kind: Kind::Text(""), help: "A label to name the secret by" }];
@@ -58,7 +58,7 @@ pub(super) fn uri(argument: Option<&str>) -> Result<&str, CallError> {
     argument.filter(|uri| !uri.is_empty()).ok_or_else(|| CallError::invalid("missing secret URI"))
 }
 
-fn secret_get(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [uri, key] = call.at_most()?;
     let mode = match (call.flags.is_on("--peek"), call.flags.is_on("--refresh")) {
@@ -82,7 +82,7 @@ fn secret_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn secret_info_get(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_info_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [uri] = call.at_most()?;
     let label = call.flags.value("--label").map(|given| given.value.as_str());
@@ -122,7 +122,7 @@ fn access(call: &Call<'_>, reader: &SecretReader, relation: periapt_host_api::Re
     json!({ "target": reader.tag(), "scope": call.run.relation_tag(relation), "role": "view" })
 }
 
-fn secret_ids(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_ids(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
     let ids: Value = call.run.secret_ids(call.now)?.iter().map(ToString::to_string).collect();

@@ -8,7 +8,7 @@ use super::{
     flags::{Flag, Kind},
     secret::uri,
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 const UNIT: &[Flag] = &[Flag { names: &["--unit"], kind: Kind::Text(""), help: "Speak of one unit alone" }];
 
@@ -32,7 +32,7 @@ pub(super) const SECRET_REVOKE: Tool = Tool {
     run: secret_revoke,
 };
 
-fn secret_grant(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_grant(call: Call<'_>) -> Result<Output, Interruption> {
     let [given] = call.at_most()?;
     let id = call.run.secret_uri(uri(given)?)?;
     let relation = call.relation()?;
@@ -41,7 +41,7 @@ fn secret_grant(call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn secret_revoke(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_revoke(call: Call<'_>) -> Result<Output, Interruption> {
     let [given] = call.at_most()?;
     let id = call.run.secret_uri(uri(given)?)?;
     let value = |name| call.flags.value(name).map(|given| given.value.as_str());

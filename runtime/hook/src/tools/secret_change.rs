@@ -17,7 +17,7 @@ use super::{
     flags::{Flag, Initial, Kind},
     secret::{LABEL, uri},
 };
-use crate::{CallError, NewOwner, SecretMetadata, lease::Halt};
+use crate::{CallError, NewOwner, SecretMetadata, lease::Interruption};
 
 /// The suffix of a key whose value is the path of a file.
 const FILE_SUFFIX: &str = "#file";
@@ -71,7 +71,7 @@ pub(super) const SECRET_REMOVE: Tool = Tool {
     run: secret_remove,
 };
 
-fn secret_add(mut call: Call<'_>) -> Result<Output, Halt> {
+fn secret_add(mut call: Call<'_>) -> Result<Output, Interruption> {
     let (metadata, owner) = (metadata(&call)?, owner(&call)?);
     let Some(content) = content(&mut call, 0)? else {
         return Err(CallError::invalid("missing secret value or filename").into());
@@ -80,7 +80,7 @@ fn secret_add(mut call: Call<'_>) -> Result<Output, Halt> {
     Ok(format!("{}\n", id.uri()).into())
 }
 
-fn secret_set(mut call: Call<'_>) -> Result<Output, Halt> {
+fn secret_set(mut call: Call<'_>) -> Result<Output, Interruption> {
     let id = call.run.secret_uri(uri(call.arguments.first().copied())?)?;
     let metadata = metadata(&call)?;
     owner(&call)?;
@@ -89,7 +89,7 @@ fn secret_set(mut call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn secret_remove(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_remove(call: Call<'_>) -> Result<Output, Interruption> {
     let [given] = call.at_most()?;
     let id = call.run.secret_uri(uri(given)?)?;
     let revision = call.flags.value("--revision").map(|given| {
@@ -123,7 +123,7 @@ fn metadata(call: &Call<'_>) -> Result<SecretMetadata, CallError> {
 
 /// Returns the content of arguments and `--file`; none if there is none. A `#file` that cannot be read is an
 /// invalid argument, as in Juju.
-fn content(call: &mut Call<'_>, first: usize) -> Result<Option<SecretData>, Halt> {
+fn content(call: &mut Call<'_>, first: usize) -> Result<Option<SecretData>, Interruption> {
     let mut texts = BTreeMap::new();
     let file = call.file_text()?;
     let mut given = file.is_some();
@@ -146,8 +146,8 @@ fn content(call: &mut Call<'_>, first: usize) -> Result<Option<SecretData>, Halt
         given = true;
     }
     for (key, path) in files {
-        let value = call.run.read_file(path).map_err(|halt| match halt {
-            Halt::Refused(error) => {
+        let value = call.run.read_file(path).map_err(|interruption| match interruption {
+            Interruption::Refused(error) => {
                 CallError::invalid(format!("reading content for secret key {key:?}: {error}")).into()
             }
             other => other,

@@ -6,7 +6,7 @@ use super::{
     flags::{Flag, Kind},
     key_value,
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const STATE_GET: Tool = Tool {
     name: "state-get",
@@ -35,7 +35,7 @@ pub(super) const STATE_DELETE: Tool = Tool {
     run: state_delete,
 };
 
-fn state_get(call: Call<'_>) -> Result<Output, Halt> {
+fn state_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [key] = call.at_most()?;
     let value = match key {
@@ -51,7 +51,7 @@ fn state_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn state_set(mut call: Call<'_>) -> Result<Output, Halt> {
+fn state_set(mut call: Call<'_>) -> Result<Output, Interruption> {
     let arguments = key_value::parse(&call.arguments)?;
     let mut changes = call.file()?;
     changes.extend(arguments);
@@ -59,7 +59,7 @@ fn state_set(mut call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn state_delete(call: Call<'_>) -> Result<Output, Halt> {
+fn state_delete(call: Call<'_>) -> Result<Output, Interruption> {
     let [key] = call.at_most()?;
     let key = key.filter(|key| !key.is_empty()).ok_or_else(|| CallError::invalid("no key specified"))?;
     call.run.delete_state(key)?;

@@ -9,7 +9,7 @@ use super::{
     flags::{Flag, Kind},
     format::Format,
 };
-use crate::{ApplicationStatuses, CallError, CharmStatus, lease::Halt};
+use crate::{ApplicationStatuses, CallError, CharmStatus, lease::Interruption};
 
 const APPLICATION: &[Flag] = &[Flag {
     names: &["--application"],
@@ -37,7 +37,7 @@ pub(super) const STATUS_GET: Tool = Tool {
     run: status_get,
 };
 
-fn status_set(call: Call<'_>) -> Result<Output, Halt> {
+fn status_set(call: Call<'_>) -> Result<Output, Interruption> {
     let [status, message] = call.at_most()?;
     let word = status.ok_or_else(|| CallError::invalid("invalid args, require <status> [message]"))?;
     let (status, message) = (CharmStatus::parse(word)?, message.unwrap_or_default());
@@ -48,7 +48,7 @@ fn status_set(call: Call<'_>) -> Result<Output, Halt> {
     Ok(silent())
 }
 
-fn status_get(call: Call<'_>) -> Result<Output, Halt> {
+fn status_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
     let with_data = call.flags.is_on("--include-data");

@@ -8,7 +8,7 @@ use super::{
     call::{Call, OUTPUT, silent},
     flags::{Flag, Initial, Kind},
 };
-use crate::{CallError, lease::Halt};
+use crate::{CallError, lease::Interruption};
 
 pub(super) const STORAGE_GET: Tool = Tool {
     name: "storage-get",
@@ -41,7 +41,7 @@ pub(super) const STORAGE_ADD: Tool = Tool {
     run: storage_add,
 };
 
-fn storage_get(call: Call<'_>) -> Result<Output, Halt> {
+fn storage_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [key] = call.at_most()?;
     let storage = match (call.flags.value("-s"), call.run.hook_storage()) {
@@ -62,14 +62,14 @@ fn storage_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn storage_list(call: Call<'_>) -> Result<Output, Halt> {
+fn storage_list(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [name] = call.at_most()?;
     let ids = call.run.storage_ids(name);
     Ok(format.print(&ids.iter().map(ToString::to_string).collect()).into())
 }
 
-fn storage_add(call: Call<'_>) -> Result<Output, Halt> {
+fn storage_add(call: Call<'_>) -> Result<Output, Interruption> {
     if call.arguments.is_empty() {
         return Err(CallError::invalid("storage add requires a storage directive").into());
     }

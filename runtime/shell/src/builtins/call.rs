@@ -1,6 +1,6 @@
 //! One call of a command, and the functions that many commands share.
 
-use crate::interpreter::{Halt, Shell, Streams};
+use crate::interpreter::{Shell, Streams, Unwind};
 
 /// A call of a command.
 pub(super) struct Call<'a> {
@@ -40,25 +40,25 @@ impl Call<'_> {
         Call { shell: self.shell, name: self.name, arguments: self.arguments, streams: self.streams }
     }
 
-    pub(super) fn say(&mut self, text: &str) -> Result<(), Halt> {
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Unwind> {
         self.shell.write(self.streams.stdout, text.as_bytes())
     }
 
     /// Writes an error after the command's name to standard error.
-    pub(super) fn complain(&mut self, text: &str) -> Result<(), Halt> {
+    pub(super) fn complain(&mut self, text: &str) -> Result<(), Unwind> {
         let text = format!("{}: {text}\n", self.name);
         self.shell.write(self.streams.stderr, text.as_bytes())
     }
 
     /// Writes an error, and returns the exit code.
-    pub(super) fn fail(&mut self, code: u8, text: &str) -> Result<u8, Halt> {
+    pub(super) fn fail(&mut self, code: u8, text: &str) -> Result<u8, Unwind> {
         self.complain(text)?;
         Ok(code)
     }
 
     /// Parses options of one letter: those of `switches`, and those of `valued`, which have a value. None after an
     /// error, which it has written.
-    pub(super) fn options(&mut self, switches: &str, valued: &str) -> Result<Option<Parsed>, Halt> {
+    pub(super) fn options(&mut self, switches: &str, valued: &str) -> Result<Option<Parsed>, Unwind> {
         let mut parsed = Parsed::default();
         let mut arguments = self.arguments.iter();
         while let Some(argument) = arguments.next() {
@@ -101,7 +101,7 @@ impl Call<'_> {
     }
 
     /// Returns the content of a file, or of standard input for `-`. None after an error, which it has written.
-    pub(super) async fn content(&mut self, path: &str) -> Result<Option<Vec<u8>>, Halt> {
+    pub(super) async fn content(&mut self, path: &str) -> Result<Option<Vec<u8>>, Unwind> {
         if path == "-" {
             return self.shell.read_all(self.streams.stdin).map(Some);
         }
@@ -122,7 +122,7 @@ impl Call<'_> {
     pub(super) async fn contents(
         &mut self,
         paths: &[String],
-    ) -> Result<(Vec<(String, Vec<u8>)>, bool), Halt> {
+    ) -> Result<(Vec<(String, Vec<u8>)>, bool), Unwind> {
         let input = ["-".to_owned()];
         let paths = if paths.is_empty() { input.as_slice() } else { paths };
         let (mut contents, mut all) = (Vec::new(), true);

@@ -3,12 +3,12 @@
 use super::call::Call;
 use crate::{
     FileKind,
-    interpreter::{Halt, Step},
+    interpreter::{Step, Unwind},
     parser::name_length,
 };
 
 /// Runs `export NAME[=VALUE]...`.
-pub(super) fn export(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn export(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let mut code = 0;
     for argument in call.arguments {
         let (name, value) = match argument.split_once('=') {
@@ -33,7 +33,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Runs `unset NAME...`.
-pub(super) fn unset(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn unset(call: &mut Call<'_>) -> Result<u8, Unwind> {
     for name in call.arguments.iter().filter(|argument| !argument.starts_with('-')) {
         call.shell.scope.unset(name);
     }
@@ -42,7 +42,7 @@ pub(super) fn unset(call: &mut Call<'_>) -> Result<u8, Halt> {
 
 /// Runs `set -e`, `-u`, `-x`, `-f`, `-o pipefail` and so on, with `+` to switch off; or sets the
 /// arguments.
-pub(super) fn set(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn set(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let mut arguments = call.arguments.iter();
     while let Some(argument) = arguments.next() {
         let (on, letters) = match (argument.strip_prefix('-'), argument.strip_prefix('+')) {
@@ -83,7 +83,7 @@ fn become_arguments(call: &mut Call<'_>, arguments: &[String]) -> u8 {
 }
 
 /// Runs `printenv [NAME...]`.
-pub(super) fn printenv(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn printenv(call: &mut Call<'_>) -> Result<u8, Unwind> {
     if call.arguments.is_empty() {
         return show_environment(call);
     }
@@ -100,7 +100,7 @@ pub(super) fn printenv(call: &mut Call<'_>) -> Result<u8, Halt> {
     Ok(code)
 }
 
-pub(super) fn show_environment(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn show_environment(call: &mut Call<'_>) -> Result<u8, Unwind> {
     call.shell.pay_for_scope()?;
     let lines: String =
         call.shell.scope.exported().map(|(name, value)| format!("{name}={value}\n")).collect();
@@ -125,14 +125,14 @@ pub(super) fn cd(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-pub(super) fn pwd(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn pwd(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let line = format!("{}\n", call.shell.scope.directory);
     call.say(&line)?;
     Ok(0)
 }
 
 /// Runs `hostname [-s] [-f]`, which prints the unit's host name.
-pub(super) fn hostname(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn hostname(call: &mut Call<'_>) -> Result<u8, Unwind> {
     if call.arguments.iter().any(|argument| !matches!(argument.as_str(), "-s" | "-f")) {
         return call.fail(1, "only its name is known: -s and -f are the same");
     }

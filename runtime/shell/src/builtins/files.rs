@@ -5,7 +5,7 @@ use periapt_hook::FileError;
 use super::call::{Call, Parsed};
 use crate::{
     FileCall, FileKind,
-    interpreter::{FileFault, Halt, Step},
+    interpreter::{FileFault, Step, Unwind},
 };
 
 /// Runs `ls [-a] [-d] [-1] [PATH...]`, with one name on each line, as GNU's does without a
@@ -38,7 +38,7 @@ pub(super) fn ls(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-async fn list(call: &mut Call<'_>, path: &str, parsed: &Parsed) -> Result<Result<(), FileFault>, Halt> {
+async fn list(call: &mut Call<'_>, path: &str, parsed: &Parsed) -> Result<Result<(), FileFault>, Unwind> {
     let names = match call.shell.list_directory(call.shell.path(path)).await? {
         Ok(names) => names,
         Err(error) => return Ok(Err(error)),
@@ -73,13 +73,13 @@ pub(super) fn mkdir(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-async fn make(call: &mut Call<'_>, path: String) -> Result<Result<(), FileFault>, Halt> {
+async fn make(call: &mut Call<'_>, path: String) -> Result<Result<(), FileFault>, Unwind> {
     call.shell.step().await?;
     Ok(call.shell.file(FileCall::MakeDirectory { path }).await?.map(drop))
 }
 
 /// Makes a directory and its missing parents.
-async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), FileFault>, Halt> {
+async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), FileFault>, Unwind> {
     let ends = path.match_indices('/').skip(1).map(|(at, _)| at).chain([path.len()]);
     for end in ends {
         let above = path.get(..end).unwrap_or_default();
@@ -124,7 +124,11 @@ pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
 }
 
 /// Removes a directory's content, then the directory itself.
-async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<Result<(), FileFault>, Halt> {
+async fn remove_all(
+    call: &mut Call<'_>,
+    path: &str,
+    kind: FileKind,
+) -> Result<Result<(), FileFault>, Unwind> {
     let path = call.shell.path(path);
     let mut waiting = vec![(path, kind, false)];
     while let Some((path, kind, emptied)) = waiting.pop() {

@@ -1,18 +1,18 @@
 //! Commands that end scripts or loops, or do nothing.
 
 use super::call::Call;
-use crate::interpreter::Halt;
+use crate::interpreter::Unwind;
 
-pub(super) fn yes(_: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn yes(_: &mut Call<'_>) -> Result<u8, Unwind> {
     Ok(0)
 }
 
-pub(super) fn no(_: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn no(_: &mut Call<'_>) -> Result<u8, Unwind> {
     Ok(1)
 }
 
 /// Runs `exit [CODE]`. The default is the last command's exit code.
-pub(super) fn exit(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn exit(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let code = match call.arguments {
         [] => call.shell.status,
         [code, ..] => match code.parse::<i64>() {
@@ -21,25 +21,25 @@ pub(super) fn exit(call: &mut Call<'_>) -> Result<u8, Halt> {
             Err(_) => call.fail(2, &format!("{code}: numeric argument required"))?,
         },
     };
-    Err(Halt::Exit(code))
+    Err(Unwind::Exit(code))
 }
 
-pub(super) fn end_loops(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn end_loops(call: &mut Call<'_>) -> Result<u8, Unwind> {
     match count(call)? {
-        Some(count) => Err(Halt::Break(count)),
+        Some(count) => Err(Unwind::Break(count)),
         None => Ok(1),
     }
 }
 
-pub(super) fn next_turn(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn next_turn(call: &mut Call<'_>) -> Result<u8, Unwind> {
     match count(call)? {
-        Some(count) => Err(Halt::Continue(count)),
+        Some(count) => Err(Unwind::Continue(count)),
         None => Ok(1),
     }
 }
 
 /// Parses the loop count of `break` and `continue`. None after an error, which it has written.
-fn count(call: &mut Call<'_>) -> Result<Option<u32>, Halt> {
+fn count(call: &mut Call<'_>) -> Result<Option<u32>, Unwind> {
     call.shell.status = 0;
     let Some(text) = call.arguments.first() else { return Ok(Some(1)) };
     match text.parse() {

@@ -3,7 +3,7 @@
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::call::{Call, Parsed, bare, lines};
-use crate::interpreter::{Halt, Step};
+use crate::interpreter::{Step, Unwind};
 
 /// The largest compiled pattern, in bytes. It bounds the time of compiling, too.
 const MAX_COMPILED: usize = 256 << 10;
@@ -73,7 +73,7 @@ fn search(
     parsed: &Parsed,
     (prefix, path): (&str, &str),
     content: &[u8],
-) -> Result<bool, Halt> {
+) -> Result<bool, Unwind> {
     let mut count = 0;
     let quiet = parsed.has('q') || parsed.has('c') || parsed.has('l');
     for (number, line) in lines(content).map(bare).enumerate() {
@@ -110,7 +110,7 @@ fn parts(
     (pattern, price): (&Regex, usize),
     front: &str,
     line: &[u8],
-) -> Result<(), Halt> {
+) -> Result<(), Unwind> {
     let mut at = 0;
     while let Some(left) = line.len().checked_sub(at) {
         call.shell.pay(left.saturating_mul(price))?;
@@ -125,7 +125,7 @@ fn parts(
     Ok(())
 }
 
-fn show(call: &mut Call<'_>, front: &str, part: &[u8]) -> Result<(), Halt> {
+fn show(call: &mut Call<'_>, front: &str, part: &[u8]) -> Result<(), Unwind> {
     for bytes in [front.as_bytes(), part, b"\n"] {
         call.shell.write(call.streams.stdout, bytes)?;
     }

@@ -7,7 +7,7 @@ use super::{
     environment::{is_name, show_environment},
     find,
 };
-use crate::interpreter::{Halt, Step};
+use crate::interpreter::{Step, Unwind};
 
 /// Runs `sh -c TEXT [NAME [ARGUMENT...]]`, `sh FILE [ARGUMENT...]`, or a script from standard
 /// input.
@@ -17,14 +17,14 @@ pub(super) fn sh(mut call: Call<'_>) -> Step<'_, u8> {
         let ended = script(&mut call).await;
         call.shell.scope = outer;
         match ended {
-            Ok(()) | Err(Halt::Break(_) | Halt::Continue(_)) => Ok(call.shell.status),
-            Err(Halt::Exit(code)) => Ok(code),
-            Err(halt) => Err(halt),
+            Ok(()) | Err(Unwind::Break(_) | Unwind::Continue(_)) => Ok(call.shell.status),
+            Err(Unwind::Exit(code)) => Ok(code),
+            Err(unwind) => Err(unwind),
         }
     })
 }
 
-async fn script(call: &mut Call<'_>) -> Result<(), Halt> {
+async fn script(call: &mut Call<'_>) -> Result<(), Unwind> {
     let scope = &mut call.shell.scope;
     scope.keep_exported();
     (scope.exit_on_failure, scope.refuse_unset, scope.pipe_fails, scope.trace) = (false, false, false, false);

@@ -4,10 +4,10 @@ use super::{
     call::Call,
     escapes::{Place, unescape},
 };
-use crate::interpreter::Halt;
+use crate::interpreter::Unwind;
 
 /// Runs `echo [-n] [-e] [-E] [WORD...]`, as bash does.
-pub(super) fn echo(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn echo(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let (mut ends, mut escapes) = (true, false);
     let mut words = call.arguments;
     while let [first, rest @ ..] = words {
@@ -35,7 +35,7 @@ pub(super) fn echo(call: &mut Call<'_>) -> Result<u8, Halt> {
 }
 
 /// Runs `seq [FIRST [STEP]] LAST`.
-pub(super) fn seq(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn seq(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let mut numbers = Vec::new();
     for argument in call.arguments {
         match argument.parse::<i64>() {

@@ -7,7 +7,7 @@ use super::{
     environment::is_name,
     escapes::{Place, escape, unescape},
 };
-use crate::interpreter::Halt;
+use crate::interpreter::Unwind;
 
 /// The widest column, and the most digits: larger ones would fill memory.
 const MAX_WIDTH: usize = 4_096;
@@ -18,7 +18,7 @@ const CONVERSION: usize = 64;
 const USAGE: &str = "usage: printf [-v var] format [arguments]";
 
 /// Runs `printf [-v VARIABLE] FORMAT [ARGUMENT...]`. The format repeats until it has used all arguments.
-pub(super) fn printf(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn printf(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let (mut arguments, mut variable) = (call.arguments, None);
     while let [first, rest @ ..] = arguments {
         let Some(option) = first.strip_prefix('-').filter(|option| !option.is_empty()) else { break };
@@ -67,7 +67,7 @@ struct Printing<'p, 'a> {
 
 impl<'a> Printing<'_, 'a> {
     /// Goes through the format once. It breaks off at an unknown conversion, and at a `\c` of an argument.
-    fn round(&mut self, format: &str) -> Result<ControlFlow<()>, Halt> {
+    fn round(&mut self, format: &str) -> Result<ControlFlow<()>, Unwind> {
         self.call.shell.pay(format.len().saturating_add(CONVERSION))?;
         let mut rest = format;
         while let Some((plain, special)) = rest.find(['\\', '%']).map(|at| rest.split_at(at)) {
@@ -89,7 +89,7 @@ impl<'a> Printing<'_, 'a> {
     }
 
     /// Writes the output, or sets the variable to it.
-    fn flush(&mut self, variable: Option<&str>) -> Result<(), Halt> {
+    fn flush(&mut self, variable: Option<&str>) -> Result<(), Unwind> {
         let Some(name) = variable else {
             return self.call.shell.write(self.call.streams.stdout, &std::mem::take(&mut self.made));
         };
@@ -102,7 +102,7 @@ impl<'a> Printing<'_, 'a> {
     }
 
     /// Runs the conversion after a `%`, and returns the rest of the format. None if the output ends here.
-    fn conversion<'f>(&mut self, text: &'f str) -> Result<Option<&'f str>, Halt> {
+    fn conversion<'f>(&mut self, text: &'f str) -> Result<Option<&'f str>, Unwind> {
         if let Some(behind) = text.strip_prefix('%') {
             self.made.push(b'%');
             return Ok(Some(behind));
@@ -167,13 +167,13 @@ impl<'a> Printing<'_, 'a> {
     }
 
     /// Writes an error that ends the output.
-    fn ends<T>(&mut self, error: &str) -> Result<Option<T>, Halt> {
+    fn ends<T>(&mut self, error: &str) -> Result<Option<T>, Unwind> {
         self.code = self.call.fail(1, error)?;
         Ok(None)
     }
 
     /// Takes the next argument, and pays for it. Empty if there are no more.
-    fn next(&mut self) -> Result<&'a str, Halt> {
+    fn next(&mut self) -> Result<&'a str, Unwind> {
         let Some((first, rest)) = self.arguments.split_first() else { return Ok("") };
         self.arguments = rest;
         self.call.shell.pay(first.len())?;
@@ -181,7 +181,7 @@ impl<'a> Printing<'_, 'a> {
     }
 
     /// Parses a width or a precision, which may be an argument (`*`), and returns it with the rest. 0 if there is none.
-    fn size<'f>(&mut self, text: &'f str) -> Result<(i64, &'f str), Halt> {
+    fn size<'f>(&mut self, text: &'f str) -> Result<(i64, &'f str), Unwind> {
         if let Some(rest) = text.strip_prefix('*') {
             let number = self.number(i64::MIN.into(), i64::MAX.into())?;
             return Ok((i64::try_from(number).unwrap_or(i64::MAX), rest));
@@ -192,7 +192,7 @@ impl<'a> Printing<'_, 'a> {
     }
 
     /// Parses the next argument as a number within bounds. It writes an error for a text that is none, and goes on.
-    fn number(&mut self, least: i128, most: i128) -> Result<i128, Halt> {
+    fn number(&mut self, least: i128, most: i128) -> Result<i128, Unwind> {
         let text = self.next()?;
         let (number, error) = number(text);
         let within = number.clamp(least, most);

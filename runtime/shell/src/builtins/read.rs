@@ -1,7 +1,7 @@
 //! `read`
 
 use super::{call::Call, environment::is_name};
-use crate::interpreter::{Halt, expand::is_blank};
+use crate::interpreter::{Unwind, expand::is_blank};
 
 /// A character of a line, and true if a backslash quotes it.
 type Read = (char, bool);
@@ -11,7 +11,7 @@ const PLACE: usize = size_of::<Read>();
 
 /// Runs `read [-r] NAME...` on one line. The last name takes the rest. Without `-r`, a backslash quotes the next
 /// character, and joins a line to the next one.
-pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let Some(parsed) = call.options("r", "")? else { return Ok(2) };
     if let Some(wrong) = parsed.operands.iter().find(|name| !is_name(name)) {
         return call.fail(2, &format!("{wrong}: not a valid identifier"));
@@ -36,7 +36,7 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Halt> {
 }
 
 /// Reads a line, with those that backslashes join to it, and returns true if it has a line break.
-fn line(call: &mut Call<'_>, raw: bool) -> Result<(Vec<Read>, bool), Halt> {
+fn line(call: &mut Call<'_>, raw: bool) -> Result<(Vec<Read>, bool), Unwind> {
     let mut line = Vec::new();
     loop {
         let Some((bytes, ended)) = call.shell.read_line(call.streams.stdin)? else {

@@ -3,7 +3,7 @@
 use super::call::Call;
 use crate::{
     FileKind, FileStat,
-    interpreter::{Halt, Step},
+    interpreter::{Step, Unwind},
 };
 
 pub(super) fn test(mut call: Call<'_>) -> Step<'_, u8> {
@@ -24,7 +24,7 @@ pub(super) fn bracket(mut call: Call<'_>) -> Step<'_, u8> {
 }
 
 /// Evaluates an expression: 0 for true, 1 for false, 2 for an error. `-o` binds weaker than `-a`.
-async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Halt> {
+async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Unwind> {
     let mut either = false;
     for all in arguments.split(|argument| argument == "-o") {
         let mut both = true;
@@ -53,7 +53,7 @@ enum ExpressionError {
     NoInteger(String),
 }
 
-async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<bool, ExpressionError>, Halt> {
+async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<bool, ExpressionError>, Unwind> {
     let negations = arguments.iter().take_while(|argument| *argument == "!").count();
     // A lone `!` is a text.
     let negations = negations.min(arguments.len().saturating_sub(1));
@@ -75,7 +75,7 @@ async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<boo
 
 /// Tests a file. None for an unknown option. Every existing file is readable. No file is executable, whatever its
 /// mode in the charm; a directory is.
-async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Result<Option<bool>, Halt> {
+async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Result<Option<bool>, Unwind> {
     let is_directory = |found: FileStat| found.kind == FileKind::Directory;
     let holds: fn(FileStat) -> bool = match option {
         "-e" | "-r" => |_| true,

@@ -1,7 +1,7 @@
 //! `cat`, `head`, `tail` and `wc`.
 
 use super::call::{Call, Parsed, lines};
-use crate::interpreter::{Halt, Step};
+use crate::interpreter::{Step, Unwind};
 
 pub(super) fn cat(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
@@ -30,7 +30,7 @@ pub(super) fn tail(call: Call<'_>) -> Step<'_, u8> {
 }
 
 /// Runs `head` or `tail` with `-n COUNT` or `-c COUNT`; `-COUNT` is `-n COUNT`.
-async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Halt> {
+async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Unwind> {
     let is_count =
         |argument: &String| argument.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
     let mut plain = call.arguments.to_vec();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::call::Call;
-use crate::interpreter::Halt;
+use crate::interpreter::Unwind;
 
 /// The most characters of a set: all one-byte characters.
 const MAX_SET: usize = 256;
@@ -18,7 +18,7 @@ const SET: usize = 256;
 const CHARACTER: usize = 8;
 
 /// Runs `tr [-d | -s] SET [SET]`.
-pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Halt> {
+pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let Some(parsed) = call.options("ds", "")? else { return Ok(1) };
     let length = parsed.operands.iter().map(String::len).max().unwrap_or(0);
     call.shell.pay(length.min(MAX_TEXT).saturating_mul(SET))?;

@@ -1,6 +1,6 @@
 //! Word expansion: parameters, substitutions, field splitting, patterns.
 
-use super::{Halt, Output, Shell, Step, Streams, arithmetic};
+use super::{Output, Shell, Step, Streams, Unwind, arithmetic};
 use crate::{
     Stopped,
     limits::Meter,
@@ -87,7 +87,7 @@ impl Fields {
 
 impl Shell {
     /// Expands words to arguments.
-    pub(crate) async fn fields(&mut self, words: &[Word], streams: Streams) -> Result<Vec<String>, Halt> {
+    pub(crate) async fn fields(&mut self, words: &[Word], streams: Streams) -> Result<Vec<String>, Unwind> {
         let mut arguments = Vec::new();
         for word in words {
             let mut fields = Fields::default();
@@ -115,7 +115,7 @@ impl Shell {
         Box::pin(async move { Ok(self.unsplit(word, streams).await?.text) })
     }
 
-    async fn unsplit(&mut self, word: &Word, streams: Streams) -> Result<Field, Halt> {
+    async fn unsplit(&mut self, word: &Word, streams: Streams) -> Result<Field, Unwind> {
         let mut field = Field::default();
         for piece in word {
             let value = self.value(piece, streams).await?;
@@ -126,7 +126,7 @@ impl Shell {
         Ok(field)
     }
 
-    async fn expand(&mut self, piece: &Piece, fields: &mut Fields, streams: Streams) -> Result<(), Halt> {
+    async fn expand(&mut self, piece: &Piece, fields: &mut Fields, streams: Streams) -> Result<(), Unwind> {
         let is_all = matches!(
             &piece.kind,
             Kind::Parameter { name, change: None } if name == "@" || name == "*" && !piece.quoted
@@ -158,7 +158,7 @@ impl Shell {
     }
 
     /// Returns the value of a part of a word.
-    async fn value(&mut self, piece: &Piece, streams: Streams) -> Result<String, Halt> {
+    async fn value(&mut self, piece: &Piece, streams: Streams) -> Result<String, Unwind> {
         match &piece.kind {
             Kind::Text(text) => Ok(text.clone()),
             Kind::Parameter { name, change } => self.parameter(name, change.as_ref(), streams).await,
@@ -177,7 +177,7 @@ impl Shell {
     }
 
     /// Runs a list, and returns its output without the line breaks at its end.
-    async fn output(&mut self, list: &List, streams: Streams) -> Result<String, Halt> {
+    async fn output(&mut self, list: &List, streams: Streams) -> Result<String, Unwind> {
         if let Some(file) = list.only_reads() {
             return self.content(file, streams).await;
         }
@@ -190,7 +190,7 @@ impl Shell {
     }
 
     /// Returns a file's content, for `$(< FILE)`.
-    async fn content(&mut self, file: &Word, streams: Streams) -> Result<String, Halt> {
+    async fn content(&mut self, file: &Word, streams: Streams) -> Result<String, Unwind> {
         let path = self.joined(file, streams).await?;
         let bytes = match path.as_str() {
             "/dev/null" => Ok(Vec::new()),
@@ -208,7 +208,7 @@ impl Shell {
     }
 
     /// Converts bytes to text, without the line breaks at its end.
-    fn substitute(&mut self, bytes: &[u8]) -> Result<String, Halt> {
+    fn substitute(&mut self, bytes: &[u8]) -> Result<String, Unwind> {
         self.pay(bytes.len())?;
         let mut text = String::from_utf8_lossy(bytes).replace('\0', "");
         self.meter.check(text.len())?;
@@ -221,7 +221,7 @@ impl Shell {
         name: &str,
         change: Option<&Change>,
         streams: Streams,
-    ) -> Result<String, Halt> {
+    ) -> Result<String, Unwind> {
         let value = self.lookup(name)?;
         match change {
             None | Some(Change::Length | Change::Trim { .. })
@@ -265,13 +265,13 @@ impl Shell {
     }
 
     /// Ends the script with an error, as a shell does that is not interactive.
-    fn refuse(&mut self, text: &str, streams: Streams) -> Result<String, Halt> {
+    fn refuse(&mut self, text: &str, streams: Streams) -> Result<String, Unwind> {
         self.write(streams.stderr, format!("{text}\n").as_bytes())?;
-        Err(Halt::Exit(1))
+        Err(Unwind::Exit(1))
     }
 
     /// Returns a parameter's value, and pays for it before the copy.
-    fn lookup(&mut self, name: &str) -> Result<Option<String>, Halt> {
+    fn lookup(&mut self, name: &str) -> Result<Option<String>, Unwind> {
         let Self { scope, meter, .. } = self;
         let arguments = &scope.arguments;
         let value = match name {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use periapt_hook::FileError;
 
-use super::{Halt, Shell};
+use super::{Shell, Unwind};
 use crate::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request, Stopped};
 
 /// Work for a file request beside its bytes: some system calls.
@@ -41,12 +41,12 @@ impl Shell {
     }
 
     /// Makes a file request without content in its answer, and pays for it before.
-    pub(crate) async fn file(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileFault>, Halt> {
+    pub(crate) async fn file(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileFault>, Unwind> {
         self.pay(FILE_CALL)?;
         Ok(self.answered(call).await?.map_err(FileFault))
     }
 
-    async fn answered(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileError>, Halt> {
+    async fn answered(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileError>, Unwind> {
         match self.ask(Request::File(call)).await {
             Reply::File(answer) => Ok(answer),
             Reply::Done | Reply::Tool(_) => Err(Stopped::Answer.into()),
@@ -54,7 +54,7 @@ impl Shell {
     }
 
     /// Reads a file. It reads no more than the script can pay for.
-    pub(crate) async fn read_file(&mut self, path: &str) -> Result<Result<Vec<u8>, FileFault>, Halt> {
+    pub(crate) async fn read_file(&mut self, path: &str) -> Result<Result<Vec<u8>, FileFault>, Unwind> {
         self.pay(FILE_CALL)?;
         let at_most = self.meter.affordable();
         match self.answered(FileCall::Read { path: self.path(path), at_most }).await? {
@@ -71,7 +71,7 @@ impl Shell {
     pub(crate) async fn list_directory(
         &mut self,
         path: String,
-    ) -> Result<Result<Vec<(String, FileKind)>, FileFault>, Halt> {
+    ) -> Result<Result<Vec<(String, FileKind)>, FileFault>, Unwind> {
         self.pay(FILE_CALL)?;
         let at_most = self.meter.affordable();
         match self.answered(FileCall::List { path, at_most }).await? {
@@ -86,7 +86,7 @@ impl Shell {
     }
 
     /// Pays for a content that was too long, because the host read it up to its bound.
-    fn not_got<T>(&mut self, error: FileError, at_most: usize) -> Result<Result<T, FileFault>, Halt> {
+    fn not_got<T>(&mut self, error: FileError, at_most: usize) -> Result<Result<T, FileFault>, Unwind> {
         if error == FileError::TooLarge {
             self.pay(at_most.saturating_add(1))?;
         }
@@ -94,7 +94,7 @@ impl Shell {
     }
 
     /// Returns the metadata of a path.
-    pub(crate) async fn stat(&mut self, path: &str) -> Result<Result<FileStat, FileFault>, Halt> {
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<Result<FileStat, FileFault>, Unwind> {
         match self.file(FileCall::Stat { path: self.path(path) }).await? {
             Ok(FileAnswer::Found(found)) => Ok(Ok(found)),
             Ok(_) => Err(Stopped::Answer.into()),
@@ -103,7 +103,7 @@ impl Shell {
     }
 
     /// Returns the kind of a path.
-    pub(crate) async fn kind(&mut self, path: &str) -> Result<Result<FileKind, FileFault>, Halt> {
+    pub(crate) async fn kind(&mut self, path: &str) -> Result<Result<FileKind, FileFault>, Unwind> {
         Ok(self.stat(path).await?.map(|found| found.kind))
     }
 }

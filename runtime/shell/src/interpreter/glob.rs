@@ -1,6 +1,6 @@
 //! Pathname expansion: words that are patterns of file names.
 
-use super::{Halt, Shell};
+use super::{Shell, Unwind};
 use crate::{FileKind, pattern::Pattern};
 
 /// Bytes of a name or a path beside its own.
@@ -10,7 +10,7 @@ impl Shell {
     /// Returns the paths that match a pattern, sorted. Without a match the word stays as it is. The
     /// script pays for each path, and [`Limits::arguments`](crate::Limits::arguments) bounds their
     /// number.
-    pub(super) async fn glob(&mut self, word: &str) -> Result<Vec<String>, Halt> {
+    pub(super) async fn glob(&mut self, word: &str) -> Result<Vec<String>, Unwind> {
         self.pay(word.len().saturating_mul(Pattern::PRICE))?;
         let mut found = vec![String::new()];
         let parts: Vec<&str> = word.split('/').collect();

@@ -1,7 +1,7 @@
 //! Redirections. A file is made, or emptied, before the command runs. Output is buffered and written after the
 //! command.
 
-use super::{FileFault, Halt, Input, Output, Shell, Streams};
+use super::{FileFault, Input, Output, Shell, Streams, Unwind};
 use crate::{
     FileCall,
     syntax::{Append, Redirection, Streams as Which},
@@ -22,7 +22,7 @@ impl Shell {
         &mut self,
         redirections: &[Redirection],
         outer: Streams,
-    ) -> Result<Option<Redirected>, Halt> {
+    ) -> Result<Option<Redirected>, Unwind> {
         let mut redirected = Redirected { streams: outer, files: Vec::new(), read: Vec::new() };
         for redirection in redirections {
             self.step().await?;
@@ -80,7 +80,7 @@ impl Shell {
         path: &str,
         fault: FileFault,
         outer: Streams,
-    ) -> Result<Option<Redirected>, Halt> {
+    ) -> Result<Option<Redirected>, Unwind> {
         let Redirected { files, read, .. } = redirected;
         for buffer in files.into_iter().map(|(_, buffer)| buffer).chain(read) {
             self.buffers.close(buffer);
@@ -90,7 +90,7 @@ impl Shell {
     }
 
     /// Writes the files of a command that has ended.
-    pub(super) async fn restore(&mut self, redirected: Redirected, outer: Streams) -> Result<(), Halt> {
+    pub(super) async fn restore(&mut self, redirected: Redirected, outer: Streams) -> Result<(), Unwind> {
         for buffer in redirected.read {
             self.buffers.close(buffer);
         }

@@ -3,7 +3,7 @@
 use periapt_hook::{ToolOutput, is_hook_tool};
 use periapt_host_api::exec;
 
-use super::{Halt, Shell, Streams, scope::Variable};
+use super::{Shell, Streams, Unwind, scope::Variable};
 use crate::{Reply, Request, builtins, syntax::Word};
 
 /// The exit codes for an unknown command, and for a path that is no program.
@@ -22,7 +22,7 @@ impl Shell {
         assignments: &[(String, Word)],
         words: &[Word],
         streams: Streams,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Unwind> {
         // A command without a name has the exit code of its last substitution.
         self.substituted = None;
         let fields = self.fields(words, streams).await?;
@@ -68,7 +68,7 @@ impl Shell {
         })
     }
 
-    async fn invoked(&mut self, name: &str, arguments: &[String], streams: Streams) -> Result<u8, Halt> {
+    async fn invoked(&mut self, name: &str, arguments: &[String], streams: Streams) -> Result<u8, Unwind> {
         if self.wrapped > MAX_WRAPPED {
             let text = format!("{name}: more than {MAX_WRAPPED} commands run each other\n");
             self.write(streams.stderr, text.as_bytes())?;
@@ -81,7 +81,7 @@ impl Shell {
         }
     }
 
-    async fn tool(&mut self, name: &str, arguments: &[String], streams: Streams) -> Result<u8, Halt> {
+    async fn tool(&mut self, name: &str, arguments: &[String], streams: Streams) -> Result<u8, Unwind> {
         if exec::is_confidential(name) {
             let error = exec::ExecError::Confidential(name.to_owned());
             self.write(streams.stderr, format!("ERROR {error}\n").as_bytes())?;
@@ -103,7 +103,7 @@ impl Shell {
     }
 
     /// Writes the error for an unknown command. No path leads to a program.
-    async fn unknown(&mut self, name: &str, streams: Streams) -> Result<u8, Halt> {
+    async fn unknown(&mut self, name: &str, streams: Streams) -> Result<u8, Unwind> {
         let shown: String = name.chars().take(256).collect();
         let (code, reason) = match name.contains('/') {
             true if self.kind(name).await?.is_ok() => (NOT_EXECUTABLE, "cannot execute"),

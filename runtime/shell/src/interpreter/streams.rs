@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Halt, Shell};
+use super::{Shell, Unwind};
 use crate::script::Stream;
 
 /// A command's three streams.
@@ -65,7 +65,7 @@ impl Buffers {
 
 impl Shell {
     /// Writes output of a command.
-    pub(crate) fn write(&mut self, output: Output, bytes: &[u8]) -> Result<(), Halt> {
+    pub(crate) fn write(&mut self, output: Output, bytes: &[u8]) -> Result<(), Unwind> {
         self.pay(bytes.len())?;
         match output {
             Output::Nothing => {}
@@ -80,7 +80,7 @@ impl Shell {
     }
 
     /// Reads the whole rest.
-    pub(crate) fn read_all(&mut self, input: Input) -> Result<Vec<u8>, Halt> {
+    pub(crate) fn read_all(&mut self, input: Input) -> Result<Vec<u8>, Unwind> {
         self.pay(self.unread(input).len())?;
         let rest = self.unread(input).to_vec();
         self.skip(input, rest.len());
@@ -88,7 +88,7 @@ impl Shell {
     }
 
     /// Reads one line, without its line break, and returns true if it had one. None at the end.
-    pub(crate) fn read_line(&mut self, input: Input) -> Result<Option<(Vec<u8>, bool)>, Halt> {
+    pub(crate) fn read_line(&mut self, input: Input) -> Result<Option<(Vec<u8>, bool)>, Unwind> {
         let rest = self.unread(input);
         if rest.is_empty() {
             return Ok(None);
@@ -102,7 +102,7 @@ impl Shell {
     }
 
     /// Returns the whole rest of the input. None without a stream.
-    pub(super) fn standard_input(&mut self, input: Input) -> Result<Option<Vec<u8>>, Halt> {
+    pub(super) fn standard_input(&mut self, input: Input) -> Result<Option<Vec<u8>>, Unwind> {
         match input {
             Input::Nothing => Ok(None),
             Input::Buffer(_) => {
