@@ -8,7 +8,7 @@ use periapt_host_api::{Revision, Timestamp};
 use crate::{Batch, Judge, NewRecord, Order, Record, Store, StoreError, Verdict};
 
 /// A store under test that can be closed and opened again.
-pub trait Subject {
+pub trait TestedStore {
     /// The store's type.
     type Store: Store;
     /// Opens the store. A later call, after the earlier store is dropped, opens the same data.
@@ -17,13 +17,13 @@ pub trait Subject {
     fn is_durable(&self) -> bool;
 }
 
-/// Runs the whole suite on a fresh, empty subject.
+/// Runs the whole suite on a fresh, empty store.
 ///
 /// # Panics
 /// Panics if the store violates the contract: this is a test.
 #[expect(clippy::expect_used, clippy::panic, reason = "a test suite says what failed by panicking")]
-pub async fn run(mut subject: impl Subject) {
-    let store = subject.open().await;
+pub async fn run(mut tested: impl TestedStore) {
+    let store = tested.open().await;
     let id = store.id();
     let empty = store.load().await.expect("an empty store can be read");
     assert!(empty.entities.is_empty(), "a fresh store holds nothing");
@@ -65,9 +65,9 @@ pub async fn run(mut subject: impl Subject) {
         other => panic!("a batch for an old head is refused, got {other:?}"),
     }
 
-    let store = if subject.is_durable() {
+    let store = if tested.is_durable() {
         drop(store);
-        subject.open().await
+        tested.open().await
     } else {
         store
     };

@@ -7,7 +7,7 @@ use crate::{HookContext, run::HookRun};
 
 /// The relation and remote unit of a run whose event names none.
 #[derive(Debug, Clone)]
-pub(crate) struct Subject {
+pub(crate) struct ExecRelation {
     relation: RelationContext,
     remote_unit: Option<UnitName>,
 }
@@ -53,13 +53,13 @@ impl HookContext {
 impl HookRun {
     /// Returns the relation of the run.
     pub(crate) fn hook_relation(&self) -> Option<&RelationContext> {
-        self.subject.as_ref().map(|subject| &subject.relation).or_else(|| self.event.relation())
+        self.exec_relation.as_ref().map(|found| &found.relation).or_else(|| self.event.relation())
     }
 
     /// Returns the remote unit of the run.
     pub(crate) fn hook_remote_unit(&self) -> Option<&UnitName> {
-        match &self.subject {
-            Some(subject) => subject.remote_unit.as_ref(),
+        match &self.exec_relation {
+            Some(found) => found.remote_unit.as_ref(),
             None => self.event.remote_unit(),
         }
     }
@@ -68,12 +68,16 @@ impl HookRun {
         let parameters = self.action_parameters().map_err(|_| ExecFailure::NoTask)?;
         let request = ExecRequest::of_parameters(parameters)?;
         if let Some(id) = request.relation {
-            self.subject = Some(self.exec_subject(id, request.remote_unit.as_ref())?);
+            self.exec_relation = Some(self.find_exec_relation(id, request.remote_unit.as_ref())?);
         }
         Ok(request)
     }
 
-    fn exec_subject(&self, id: RelationId, named: Option<&UnitName>) -> Result<Subject, ExecFailure> {
+    fn find_exec_relation(
+        &self,
+        id: RelationId,
+        named: Option<&UnitName>,
+    ) -> Result<ExecRelation, ExecFailure> {
         let relation = self.relation(id).map_err(|_| ExecFailure::UnknownRelation(id))?;
         let members: Vec<UnitName> = self.members(relation).into_iter().collect();
         let remote_unit = match (named, members.as_slice()) {
@@ -88,6 +92,6 @@ impl HookRun {
             relation: id,
             remote_application: relation.remote_application.clone(),
         };
-        Ok(Subject { relation, remote_unit: Some(remote_unit) })
+        Ok(ExecRelation { relation, remote_unit: Some(remote_unit) })
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     actions::RunningAction,
     early::Early,
     effects::Effects,
-    exec::Subject,
+    exec::ExecRelation,
     files::Files,
     lease::{Interruption, Leadership},
     resources::Resources,
@@ -31,7 +31,7 @@ pub(crate) struct HookRun {
     pub(crate) secrets: Secrets,
     pub(crate) files: Files,
     /// The relation and remote unit of a script.
-    pub(crate) subject: Option<Subject>,
+    pub(crate) exec_relation: Option<ExecRelation>,
     pub(crate) resources: Resources,
 }
 
@@ -51,7 +51,7 @@ impl HookRun {
             action: RunningAction::of(&event, &snapshot.view),
             secrets: Secrets::new(ids),
             files: Files::default(),
-            subject: None,
+            exec_relation: None,
             resources: Resources::default(),
             snapshot,
             event,

@@ -9,7 +9,8 @@ use periapt_host_api::{
 };
 
 use crate::{
-    ActionEnd, ActionRun, Decision, HookRun, Progress, executor::Returned, retry, status, subject::Subject,
+    ActionEnd, ActionRun, Decision, HookRun, Progress, executor::Returned, resolve_input::ResolveInput,
+    retry, status,
 };
 
 /// The message of an action whose agent died while it ran.
@@ -17,10 +18,10 @@ const TERMINATED: &str = "action terminated";
 
 /// Ends an action that was started and does not run any more, because its agent died. It has failed, or is aborted
 /// if it was to be stopped. It never runs twice (1.6), because its progress is unknown.
-pub(crate) fn terminated(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
-    let record = subject.record();
+pub(crate) fn terminated(input: &ResolveInput<'_>, _now: Timestamp) -> Option<Decision> {
+    let record = input.record();
     let task = record.action?;
-    let stopping = subject.view.tasks.get(&task).is_some_and(|task| task.status == TaskStatus::Aborting);
+    let stopping = input.view.tasks.get(&task).is_some_and(|task| task.status == TaskStatus::Aborting);
     let outcome = if stopping { TaskOutcome::Aborted } else { TaskOutcome::Failed };
     let results = TaskResults { return_code: 1, ..TaskResults::default() };
     let end = ActionEnd { outcome, message: TERMINATED.to_owned(), results, status_set: false };
@@ -29,8 +30,8 @@ pub(crate) fn terminated(subject: &Subject<'_>, _now: Timestamp) -> Option<Decis
 
 /// Returns the next task by number (U-47), if a started unit is at rest or a hook is in error (U-22). Tasks that
 /// operators enqueue before the first start wait for it (N01).
-pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
-    let record = subject.record();
+pub(crate) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    let record = input.record();
     let may_run = match &record.operation {
         Operation::Continue => record.started,
         Operation::Hook { step: HookStep::Failed(_), .. } => true,
@@ -39,13 +40,13 @@ pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     if !may_run {
         return None;
     }
-    let is_next = |task: &&TaskView| task.unit == subject.unit.name && task.status == TaskStatus::Pending;
-    let task = subject.view.tasks.values().find(is_next)?;
+    let is_next = |task: &&TaskView| task.unit == input.unit.name && task.status == TaskStatus::Pending;
+    let task = input.view.tasks.values().find(is_next)?;
     let mut begin = Progress::after(record);
     begin.record.action = Some(task.id);
     begin.transitions.begin_task = Some(task.id);
     let event = Event::Action { name: task.action.clone(), task: task.id };
-    let run = subject.hook_run(event, 1, begin.record.clone(), now);
+    let run = input.hook_run(event, 1, begin.record.clone(), now);
     Some(Decision::RunAction(Box::new(ActionRun { task: task.id, group: task.group.clone(), begin, run })))
 }
 

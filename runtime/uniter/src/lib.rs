@@ -19,10 +19,10 @@ mod jitter;
 mod later;
 mod progress;
 mod relation;
+mod resolve_input;
 mod resolver;
 mod retry;
 mod status;
-mod subject;
 mod timeline;
 mod update_status;
 

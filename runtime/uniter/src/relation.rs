@@ -3,7 +3,7 @@
 
 use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Life, view::RelationView};
 
-use crate::{Decision, subject::Subject};
+use crate::{Decision, resolve_input::ResolveInput};
 
 mod batch;
 mod next;
@@ -15,23 +15,23 @@ use sight::Sight;
 pub use scope::MAX_SCOPES_PER_COMMIT;
 
 /// Enters the due scopes, and then runs relation-created of each new relation (1.7 rule 7).
-pub(crate) fn created(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
-    if !subject.at_rest() || !subject.record().installed || !subject.alive() {
+pub(crate) fn created(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    if !input.at_rest() || !input.record().installed || !input.alive() {
         return None;
     }
-    scope::enter(subject).or_else(|| {
-        let sights = Sight::of_all(subject);
+    scope::enter(input).or_else(|| {
+        let sights = Sight::of_all(input);
         let new = sights.iter().find(|sight| !sight.told.created && !sight.ending())?;
-        Some(subject.run(Event::RelationCreated(new.context()), now))
+        Some(input.run(Event::RelationCreated(new.context()), now))
     })
 }
 
 /// Leaves the scopes that no hook needs any more, and then runs the next hook of the first relation that has one (1.7
 /// rules 17a and 17e).
-pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
-    let sights = Sight::of_all(subject);
-    scope::leave(subject, &sights)
-        .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| subject.run(event, now)))
+pub(crate) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    let sights = Sight::of_all(input);
+    scope::leave(input, &sights)
+        .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| input.run(event, now)))
 }
 
 /// Returns true if a relation was removed. A relation that was removed by force stays in the view, dead, while the
@@ -42,7 +42,7 @@ pub(crate) fn is_gone(view: Option<&RelationView>) -> bool {
 
 /// Returns true if the event's relation is gone from the model, which makes it moot (U-16). Departed and broken are not
 /// moot, because they undo what the charm was told (`docs/hook-model.md` section 0).
-pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
+pub(crate) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
     let brings_news = match event {
         Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => true,
         Event::RelationBatch { batch, .. } => {
@@ -51,12 +51,12 @@ pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
         _ => false,
     };
     brings_news
-        && event.relation().is_some_and(|context| is_gone(subject.view.relations.get(&context.relation)))
+        && event.relation().is_some_and(|context| is_gone(input.view.relations.get(&context.relation)))
 }
 
 /// Returns the present form of a hook that was recorded as due or failed. Returns none if the unit's new charm wants
 /// members in another form, or if the batch is empty now.
-pub(crate) fn by_now(subject: &Subject<'_>, event: &Event) -> Option<Event> {
+pub(crate) fn by_now(input: &ResolveInput<'_>, event: &Event) -> Option<Event> {
     let is_batch = match event {
         Event::RelationBatch { .. } => true,
         Event::RelationJoined { .. } | Event::RelationChanged { .. } | Event::RelationDeparted { .. } => {
@@ -65,7 +65,7 @@ pub(crate) fn by_now(subject: &Subject<'_>, event: &Event) -> Option<Event> {
         _ => return Some(event.clone()),
     };
     let context = event.relation()?;
-    let sights = Sight::of_all(subject);
+    let sights = Sight::of_all(input);
     let sight = sights.iter().find(|sight| sight.id == context.relation);
     match (is_batch, sight) {
         (true, Some(sight)) if sight.batches() => batch::hook(sight),
@@ -76,21 +76,21 @@ pub(crate) fn by_now(subject: &Subject<'_>, event: &Event) -> Option<Event> {
 }
 
 /// Returns the number of former members of a relation, without those whose departure the unit has yet to be told.
-pub(crate) fn gone(subject: &Subject<'_>, relation: RelationId) -> u64 {
-    let sights = Sight::of_all(subject);
+pub(crate) fn gone(input: &ResolveInput<'_>, relation: RelationId) -> u64 {
+    let sights = Sight::of_all(input);
     let sight = sights.iter().find(|sight| sight.id == relation);
     sight.map_or(0, |sight| u64::try_from(sight.gone_members().len()).unwrap_or(u64::MAX))
 }
 
 /// Returns the units that came and went since the relation's last hook; see [`Sight::came_and_went`].
-pub(crate) fn came_and_went(subject: &Subject<'_>, relation: RelationId) -> (Vec<UnitName>, u64) {
-    let sights = Sight::of_all(subject);
+pub(crate) fn came_and_went(input: &ResolveInput<'_>, relation: RelationId) -> (Vec<UnitName>, u64) {
+    let sights = Sight::of_all(input);
     let Some(sight) = sights.iter().find(|sight| sight.id == relation) else { return (Vec::new(), 0) };
     let (names, count) = sight.came_and_went();
     (names.into_iter().cloned().collect(), count)
 }
 
 /// Returns true if this unit or its whole application is being removed, so that this unit is the departing one.
-fn leaving(subject: &Subject<'_>) -> bool {
-    !subject.alive() || subject.application.life != Life::Alive
+fn leaving(input: &ResolveInput<'_>) -> bool {
+    !input.alive() || input.application.life != Life::Alive
 }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
-use crate::{Decision, action, later, relation, subject::Subject, update_status};
+use crate::{Decision, action, later, relation, resolve_input::ResolveInput, update_status};
 
 mod deploy;
 mod error;
@@ -14,7 +14,7 @@ mod start;
 mod storage;
 
 /// A rule, which returns a decision if it applies.
-type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
+type Rule = fn(&ResolveInput<'_>, Timestamp) -> Option<Decision>;
 
 /// The rules in order. The first decision counts. The numbers are those of `docs/hook-model.md` 1.7; missing rules
 /// (workload events, commands) will go to their numbers.
@@ -46,9 +46,9 @@ const RULES: &[Rule] = &[
 ///
 /// `view` is one whole revision that contains the unit's record, and is not older than the unit's last commit.
 pub fn resolve(view: &View, unit: &UnitName, now: Timestamp) -> Decision {
-    match Subject::find(view, unit) {
-        Ok(subject) => RULES.iter().find_map(|rule| rule(&subject, now)).unwrap_or_else(|| {
-            let timers = [subject.record().update_status_due, later::wake_at(&subject, now)];
+    match ResolveInput::find(view, unit) {
+        Ok(input) => RULES.iter().find_map(|rule| rule(&input, now)).unwrap_or_else(|| {
+            let timers = [input.record().update_status_due, later::wake_at(&input, now)];
             Decision::Idle { wake_at: timers.into_iter().flatten().min() }
         }),
         Err(decision) => decision,

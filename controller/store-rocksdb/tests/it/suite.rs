@@ -10,7 +10,7 @@ const ID: StoreId = StoreId(uuid::Uuid::from_u128(7));
 
 struct InDirectory(TempDir);
 
-impl suite::Subject for InDirectory {
+impl suite::TestedStore for InDirectory {
     type Store = RocksStore;
 
     fn open(&mut self) -> BoxFuture<'_, RocksStore> {

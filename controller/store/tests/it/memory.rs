@@ -9,7 +9,7 @@ use periapt_store::{MemoryStore, suite};
 
 struct InMemory;
 
-impl suite::Subject for InMemory {
+impl suite::TestedStore for InMemory {
     type Store = MemoryStore;
 
     fn open(&mut self) -> BoxFuture<'_, MemoryStore> {

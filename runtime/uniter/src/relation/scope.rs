@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 
 use super::sight::{Sight, company};
-use crate::{Decision, Progress, subject::Subject};
+use crate::{Decision, Progress, resolve_input::ResolveInput};
 
 /// The most scopes that one commit enters: each may create a subordinate with its storage, and a commit may write 100
 /// keys.
@@ -24,18 +24,18 @@ const IMPLICIT: &str = "juju-info";
 
 /// Enters the scopes of all relations that the unit should be in. One commit enters the scope and makes
 /// relation-created due (section 0 of `docs/hook-model.md`, R-28).
-pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
-    let mut progress = Progress::after(subject.record());
-    for relation in subject.view.relations.values() {
+pub(super) fn enter(input: &ResolveInput<'_>) -> Option<Decision> {
+    let mut progress = Progress::after(input.record());
+    for relation in input.view.relations.values() {
         if progress.transitions.enter_scope.len() == MAX_SCOPES_PER_COMMIT {
             break;
         }
-        let Some((own, other)) = ends(subject, relation) else { continue };
-        if is_in(subject, relation, own) || !may_enter(subject, relation, other) {
+        let Some((own, other)) = ends(input, relation) else { continue };
+        if is_in(input, relation, own) || !may_enter(input, relation, other) {
             continue;
         }
         progress.transitions.enter_scope.insert(relation.id);
-        if !is_implicit(subject, own) {
+        if !is_implicit(input, own) {
             progress.record.relations.insert(relation.id, fresh(own, other));
         }
     }
@@ -44,16 +44,16 @@ pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
 
 /// Leaves relations that end without a hook: implicit ones, and those that ended before the charm was told of
 /// their creation.
-pub(super) fn leave(subject: &Subject<'_>, sights: &[Sight<'_>]) -> Option<Decision> {
-    let implicit = subject.view.relations.values().filter(|relation| {
-        let ending = !subject.alive() || relation.life != Life::Alive || relation.suspended;
+pub(super) fn leave(input: &ResolveInput<'_>, sights: &[Sight<'_>]) -> Option<Decision> {
+    let implicit = input.view.relations.values().filter(|relation| {
+        let ending = !input.alive() || relation.life != Life::Alive || relation.suspended;
         ending
-            && ends(subject, relation)
-                .is_some_and(|(own, _)| is_implicit(subject, own) && is_in(subject, relation, own))
+            && ends(input, relation)
+                .is_some_and(|(own, _)| is_implicit(input, own) && is_in(input, relation, own))
     });
     let untold = sights.iter().filter(|sight| sight.ending() && !sight.told.created);
 
-    let mut progress = Progress::after(subject.record());
+    let mut progress = Progress::after(input.record());
     for relation in implicit.take(MAX_SCOPES_LEFT) {
         progress.transitions.leave_scope.insert(relation.id);
     }
@@ -81,39 +81,39 @@ fn fresh(own: &Endpoint, other: &Endpoint) -> RelationRecord {
 }
 
 /// Returns this unit's end of a relation and the other end; none for a relation of other applications.
-fn ends<'a>(subject: &Subject<'_>, relation: &'a RelationView) -> Option<(&'a Endpoint, &'a Endpoint)> {
-    let application = subject.unit.name.application();
+fn ends<'a>(input: &ResolveInput<'_>, relation: &'a RelationView) -> Option<(&'a Endpoint, &'a Endpoint)> {
+    let application = input.unit.name.application();
     Some((relation.end_of(application)?, relation.other_end(application)?))
 }
 
 /// Returns true if the unit is in the scope. Implicit relations are not in the record, because the charm does not
 /// know them.
-fn is_in(subject: &Subject<'_>, relation: &RelationView, own: &Endpoint) -> bool {
-    match is_implicit(subject, own) {
-        true => relation.members.contains_key(&subject.unit.name),
-        false => subject.record().relations.contains_key(&relation.id),
+fn is_in(input: &ResolveInput<'_>, relation: &RelationView, own: &Endpoint) -> bool {
+    match is_implicit(input, own) {
+        true => relation.members.contains_key(&input.unit.name),
+        false => input.record().relations.contains_key(&relation.id),
     }
 }
 
-fn is_implicit(subject: &Subject<'_>, own: &Endpoint) -> bool {
-    let digest = subject.record().charm.unwrap_or(subject.application.charm).digest;
+fn is_implicit(input: &ResolveInput<'_>, own: &Endpoint) -> bool {
+    let digest = input.record().charm.unwrap_or(input.application.charm).digest;
     let declares = |end: &Endpoint| {
-        subject.view.charms.get(&digest).is_some_and(|charm| charm.meta.endpoints.contains_key(&end.name))
+        input.view.charms.get(&digest).is_some_and(|charm| charm.meta.endpoints.contains_key(&end.name))
     };
     own.role == Role::Provider && own.name.as_str() == IMPLICIT && !declares(own)
 }
 
-fn may_enter(subject: &Subject<'_>, relation: &RelationView, other: &Endpoint) -> bool {
+fn may_enter(input: &ResolveInput<'_>, relation: &RelationView, other: &Endpoint) -> bool {
     if relation.life != Life::Alive || relation.suspended {
         return false;
     }
     match relation.scope {
         Scope::Global => true,
         Scope::Container => {
-            let company = company(subject, &other.application);
-            match subject.unit.principal {
+            let company = company(input, &other.application);
+            match input.unit.principal {
                 // A principal's entry creates its subordinate. A dying earlier subordinate must be gone first.
-                None => company.iter().all(|unit| is_alive(subject, unit)),
+                None => company.iter().all(|unit| is_alive(input, unit)),
                 // A subordinate is not in the relations of other principals.
                 Some(_) => !company.is_empty(),
             }
@@ -122,8 +122,8 @@ fn may_enter(subject: &Subject<'_>, relation: &RelationView, other: &Endpoint) -
 }
 
 /// Returns true if a unit of the same container is alive, as far as the view shows it.
-fn is_alive(subject: &Subject<'_>, unit: &periapt_host_api::UnitName) -> bool {
-    let own = subject.view.units.get(unit).map(|unit| unit.life);
-    let life = own.or_else(|| subject.view.outlines.get(unit).map(|outline| outline.life));
+fn is_alive(input: &ResolveInput<'_>, unit: &periapt_host_api::UnitName) -> bool {
+    let own = input.view.units.get(unit).map(|unit| unit.life);
+    let life = own.or_else(|| input.view.outlines.get(unit).map(|outline| outline.life));
     life.is_none_or(|life| life == Life::Alive)
 }

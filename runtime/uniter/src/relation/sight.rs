@@ -12,7 +12,7 @@ use periapt_host_api::{
 };
 
 use super::{is_gone, leaving};
-use crate::subject::Subject;
+use crate::resolve_input::ResolveInput;
 
 /// A relation that the unit is in, from the record and the view.
 pub(super) struct Sight<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Sight<'a> {
     pub(super) told: &'a RelationRecord,
     /// The view of the relation. None or a dead one means that it was removed by force while the unit was in its scope.
     view: Option<&'a RelationView>,
-    subject: &'a Subject<'a>,
+    input: &'a ResolveInput<'a>,
     /// The units in the same container; none for a relation of global scope.
     company: Option<BTreeSet<&'a UnitName>>,
 }
@@ -29,16 +29,16 @@ pub(super) struct Sight<'a> {
 impl<'a> Sight<'a> {
     /// Returns all relations of the record in the order of their hooks: peers last, each kind by id (R-27 and section
     /// 0).
-    pub(super) fn of_all(subject: &'a Subject<'a>) -> Vec<Self> {
-        let mut sights: Vec<Self> = subject
+    pub(super) fn of_all(input: &'a ResolveInput<'a>) -> Vec<Self> {
+        let mut sights: Vec<Self> = input
             .record()
             .relations
             .iter()
             .map(|(id, told)| {
-                let view = subject.view.relations.get(id);
+                let view = input.view.relations.get(id);
                 let contained = view.is_some_and(|view| view.scope == Scope::Container);
-                let company = contained.then(|| company(subject, &told.remote_application));
-                Self { id: *id, told, view, subject, company }
+                let company = contained.then(|| company(input, &told.remote_application));
+                Self { id: *id, told, view, input, company }
             })
             .collect();
         sights.sort_by_key(|sight| (sight.is_peer(), sight.id));
@@ -57,12 +57,12 @@ impl<'a> Sight<'a> {
     /// Returns true if the relation is between units of one application. The record shows this even for a relation that
     /// is gone.
     pub(super) fn is_peer(&self) -> bool {
-        self.told.remote_application == *self.subject.unit.name.application()
+        self.told.remote_application == *self.input.unit.name.application()
     }
 
     /// Returns true if the relation ends for this unit, which then sees no members.
     pub(super) fn ending(&self) -> bool {
-        !self.subject.alive() || self.view.is_none_or(|view| view.life != Life::Alive || view.suspended)
+        !self.input.alive() || self.view.is_none_or(|view| view.life != Life::Alive || view.suspended)
     }
 
     /// Returns true if the relation was removed by force.
@@ -72,7 +72,7 @@ impl<'a> Sight<'a> {
 
     /// Returns the departing unit when `remote` disappears.
     pub(super) fn departing(&self, remote: &UnitName) -> UnitName {
-        if self.leaves() { self.subject.unit.name.clone() } else { remote.clone() }
+        if self.leaves() { self.input.unit.name.clone() } else { remote.clone() }
     }
 
     /// Returns true if this unit sees a unit as a member.
@@ -92,7 +92,7 @@ impl<'a> Sight<'a> {
 
     fn is_visible(&self, unit: &UnitName, membership: Membership) -> bool {
         membership == Membership::Joined
-            && *unit != self.subject.unit.name
+            && *unit != self.input.unit.name
             && *unit.application() == self.told.remote_application
             && self.company.as_ref().is_none_or(|company| company.contains(unit))
     }
@@ -107,17 +107,17 @@ impl<'a> Sight<'a> {
 
     /// Returns true if the charm wants batches for the endpoint.
     pub(super) fn batches(&self) -> bool {
-        self.subject.batches(&self.told.endpoint)
+        self.input.batches(&self.told.endpoint)
     }
 
     /// Returns this unit.
     pub(super) fn unit(&self) -> &UnitName {
-        &self.subject.unit.name
+        &self.input.unit.name
     }
 
     /// Returns true if this unit departs when other units disappear.
     pub(super) fn leaves(&self) -> bool {
-        leaving(self.subject)
+        leaving(self.input)
     }
 
     /// Returns the former members whose bags still exist, without those whose departure the unit has yet to be
@@ -126,9 +126,9 @@ impl<'a> Sight<'a> {
         if self.company.is_some() || self.gone() {
             return Vec::new();
         }
-        let owners = self.subject.bag_owners(self.id, &self.told.remote_application);
+        let owners = self.input.bag_owners(self.id, &self.told.remote_application);
         let over = owners.filter(|unit| {
-            !self.told.members.contains_key(*unit) && !self.sees(unit) && **unit != self.subject.unit.name
+            !self.told.members.contains_key(*unit) && !self.sees(unit) && **unit != self.input.unit.name
         });
         over.collect()
     }
@@ -146,25 +146,25 @@ impl<'a> Sight<'a> {
 
     /// Returns the version of a member's bag; 0 if it was never written.
     pub(super) fn unit_version(&self, unit: &UnitName) -> u64 {
-        self.subject.bag_version(self.id, BagOwner::Unit(unit.clone()))
+        self.input.bag_version(self.id, BagOwner::Unit(unit.clone()))
     }
 
     /// Returns the version of the visible application bag: the other application's, or in a peer relation the own one
     ///
     pub(super) fn application_version(&self) -> u64 {
         let owner = BagOwner::Application(self.told.remote_application.clone());
-        self.subject.bag_version(self.id, owner)
+        self.input.bag_version(self.id, owner)
     }
 }
 
 /// Returns the units of an application in this unit's container: its principal, its subordinates, and its principal's
 /// other subordinates.
-pub(super) fn company<'a>(subject: &Subject<'a>, application: &ApplicationName) -> BTreeSet<&'a UnitName> {
-    let unit = subject.unit;
+pub(super) fn company<'a>(input: &ResolveInput<'a>, application: &ApplicationName) -> BTreeSet<&'a UnitName> {
+    let unit = input.unit;
     let siblings = unit
         .principal
         .as_ref()
-        .and_then(|principal| subject.view.units.get(principal))
+        .and_then(|principal| input.view.units.get(principal))
         .into_iter()
         .flat_map(|principal| &principal.subordinates);
     unit.principal

@@ -8,84 +8,84 @@ use periapt_host_api::{
     view::{OwnedSecretView, SecretView},
 };
 
-use crate::{Decision, subject::Subject};
+use crate::{Decision, resolve_input::ResolveInput};
 
 /// Returns the next secret hook of a unit at rest. A dying unit runs none (U-41).
-pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
-    if !subject.record().installed || !subject.alive() || !subject.at_rest() {
+pub(super) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    if !input.record().installed || !input.alive() || !input.at_rest() {
         return None;
     }
-    let event = expired(subject)
-        .or_else(|| rotation(subject))
-        .or_else(|| changed(subject))
-        .or_else(|| obsolete(subject))?;
-    Some(subject.run(event, now))
+    let event =
+        expired(input).or_else(|| rotation(input)).or_else(|| changed(input)).or_else(|| obsolete(input))?;
+    Some(input.run(event, now))
 }
 
 /// Returns true if a hook that was due or failed is moot: the secret is gone, or the unit may not manage or read it
 /// any more (1.4 step 1, M05).
-pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
+pub(super) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
     let Some(context) = event.secret() else { return false };
-    let Some(secret) = subject.view.secrets.get(&context.id) else { return true };
-    let owned = managed(subject, secret);
+    let Some(secret) = input.view.secrets.get(&context.id) else { return true };
+    let owned = managed(input, secret);
     match event {
         Event::SecretExpired { revision, .. } | Event::SecretRemove { revision, .. } => {
             owned.is_none_or(|owned| !owned.revisions.contains_key(revision))
         }
         Event::SecretRotate(_) => owned.is_none(),
-        _ => !secret.is_readable_by(&subject.unit.name),
+        _ => !secret.is_readable_by(&input.unit.name),
     }
 }
 
 /// Returns the owner's data of a secret that the unit manages: its own, or its application's if it leads (S-7).
-fn managed<'a>(subject: &Subject<'_>, secret: &'a SecretView) -> Option<&'a OwnedSecretView> {
+fn managed<'a>(input: &ResolveInput<'_>, secret: &'a SecretView) -> Option<&'a OwnedSecretView> {
     match &secret.owner {
-        SecretOwner::Application(_) if !subject.leads() => None,
-        _ => secret.as_owned_by(&subject.unit.name),
+        SecretOwner::Application(_) if !input.leads() => None,
+        _ => secret.as_owned_by(&input.unit.name),
     }
 }
 
-fn all_managed<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = (&'a SecretView, &'a OwnedSecretView)> {
-    subject.view.secrets.values().filter_map(|secret| Some((secret, managed(subject, secret)?)))
+fn all_managed<'a>(
+    input: &'a ResolveInput<'_>,
+) -> impl Iterator<Item = (&'a SecretView, &'a OwnedSecretView)> {
+    input.view.secrets.values().filter_map(|secret| Some((secret, managed(input, secret)?)))
 }
 
-fn context(subject: &Subject<'_>, secret: &SecretView) -> SecretContext {
-    let consumer = secret.consumers.get(&subject.unit.name).and_then(|consumer| consumer.label.clone());
-    let label = secret.as_owned_by(&subject.unit.name).and_then(|owned| owned.label.clone()).or(consumer);
+fn context(input: &ResolveInput<'_>, secret: &SecretView) -> SecretContext {
+    let consumer = secret.consumers.get(&input.unit.name).and_then(|consumer| consumer.label.clone());
+    let label = secret.as_owned_by(&input.unit.name).and_then(|owned| owned.label.clone()).or(consumer);
     SecretContext { id: secret.id, label }
 }
 
-fn expired(subject: &Subject<'_>) -> Option<Event> {
-    all_managed(subject).find_map(|(secret, owned)| {
+fn expired(input: &ResolveInput<'_>) -> Option<Event> {
+    all_managed(input).find_map(|(secret, owned)| {
         let (revision, _) = owned.revisions.iter().find(|(_, found)| found.expire_due)?;
-        Some(Event::SecretExpired { secret: context(subject, secret), revision: *revision })
+        Some(Event::SecretExpired { secret: context(input, secret), revision: *revision })
     })
 }
 
-fn rotation(subject: &Subject<'_>) -> Option<Event> {
-    let (secret, _) = all_managed(subject).find(|(_, owned)| owned.rotate_due)?;
-    Some(Event::SecretRotate(context(subject, secret)))
+fn rotation(input: &ResolveInput<'_>) -> Option<Event> {
+    let (secret, _) = all_managed(input).find(|(_, owned)| owned.rotate_due)?;
+    Some(Event::SecretRotate(context(input, secret)))
 }
 
 /// Returns secret-changed, once for each new latest revision, however many came at once (S-2).
-fn changed(subject: &Subject<'_>) -> Option<Event> {
-    let unit = &subject.unit.name;
-    let secret = subject.view.secrets.values().find(|secret| {
-        let told = subject.record().secrets.get(&secret.id).and_then(|record| record.changed);
+fn changed(input: &ResolveInput<'_>) -> Option<Event> {
+    let unit = &input.unit.name;
+    let secret = input.view.secrets.values().find(|secret| {
+        let told = input.record().secrets.get(&secret.id).and_then(|record| record.changed);
         let tracked = secret.consumers.get(unit).map(|consumer| consumer.tracked);
         secret.is_readable_by(unit)
             && tracked.is_some_and(|tracked| secret.latest > tracked.max(told.unwrap_or_default()))
     })?;
-    Some(Event::SecretChanged(context(subject, secret)))
+    Some(Event::SecretChanged(context(input, secret)))
 }
 
 /// Returns secret-remove, once for each obsolete revision (S-8).
-fn obsolete(subject: &Subject<'_>) -> Option<Event> {
-    all_managed(subject).find_map(|(secret, owned)| {
-        let told = subject.record().secrets.get(&secret.id);
+fn obsolete(input: &ResolveInput<'_>) -> Option<Event> {
+    all_managed(input).find_map(|(secret, owned)| {
+        let told = input.record().secrets.get(&secret.id);
         let unheard = |revision: &SecretRevision| !told.is_some_and(|told| told.obsolete.contains(revision));
         let (revision, _) =
             owned.revisions.iter().find(|(revision, found)| found.obsolete && unheard(revision))?;
-        Some(Event::SecretRemove { secret: context(subject, secret), revision: *revision })
+        Some(Event::SecretRemove { secret: context(input, secret), revision: *revision })
     })
 }

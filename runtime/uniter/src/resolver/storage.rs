@@ -8,19 +8,18 @@ use periapt_host_api::{
     view::{StorageAttachment, StorageView},
 };
 
-use crate::{Decision, Progress, subject::Subject};
+use crate::{Decision, Progress, resolve_input::ResolveInput};
 
 /// Runs the hooks of storage that comes or goes. A unit that is not installed waits until all its storage
 /// exists (1.8, L01); an installed unit never waits (L06).
-pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
-    let record = subject.record();
+pub(super) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    let record = input.record();
     if !applies(record) {
         return None;
     }
-    drop_untold(subject).or_else(|| hook(subject, now)).or_else(|| {
-        let waits = !record.installed
-            && subject.alive()
-            && subject.storages().any(|(storage, _)| !storage.provisioned);
+    drop_untold(input).or_else(|| hook(input, now)).or_else(|| {
+        let waits =
+            !record.installed && input.alive() && input.storages().any(|(storage, _)| !storage.provisioned);
         waits.then_some(Decision::Wait { wake_at: None })
     })
 }
@@ -36,18 +35,17 @@ fn applies(record: &UnitRecord) -> bool {
 
 /// Detaches without a hook: storage that leaves before the charm was told of it (U-42), and all storage of a
 /// unit that never installed (U-40). It also forgets storage that was removed by force.
-fn drop_untold(subject: &Subject<'_>) -> Option<Decision> {
-    let record = subject.record();
+fn drop_untold(input: &ResolveInput<'_>) -> Option<Decision> {
+    let record = input.record();
     let mut progress = Progress::after(record);
-    for (storage, attachment) in subject.storages() {
+    for (storage, attachment) in input.storages() {
         let told = record.storages.contains(&storage.id);
-        if is_going(subject, attachment) && (!told || !record.installed) {
+        if is_going(input, attachment) && (!told || !record.installed) {
             progress.record.storages.remove(&storage.id);
             progress.transitions.detach_storage.insert(storage.id.clone());
         }
     }
-    let gone: Vec<&StorageId> =
-        record.storages.iter().filter(|id| subject.attachment(id).is_none()).collect();
+    let gone: Vec<&StorageId> = record.storages.iter().filter(|id| input.attachment(id).is_none()).collect();
     for id in &gone {
         progress.record.storages.remove(*id);
     }
@@ -55,22 +53,22 @@ fn drop_untold(subject: &Subject<'_>) -> Option<Decision> {
     something.then(|| Decision::Commit(Box::new(progress)))
 }
 
-fn hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
-    let record = subject.record();
-    let event = subject.storages().find_map(|(storage, attachment)| {
+fn hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    let record = input.record();
+    let event = input.storages().find_map(|(storage, attachment)| {
         let told = record.storages.contains(&storage.id);
         let context = || context(storage, attachment);
-        match (told, is_going(subject, attachment)) {
+        match (told, is_going(input, attachment)) {
             (true, true) => Some(Event::StorageDetaching(context())),
             (false, false) if storage.provisioned => Some(Event::StorageAttached(context())),
             _ => None,
         }
     })?;
-    Some(subject.run(event, now))
+    Some(input.run(event, now))
 }
 
-fn is_going(subject: &Subject<'_>, attachment: &StorageAttachment) -> bool {
-    !subject.alive() || attachment.life != Life::Alive
+fn is_going(input: &ResolveInput<'_>, attachment: &StorageAttachment) -> bool {
+    !input.alive() || attachment.life != Life::Alive
 }
 
 fn context(storage: &StorageView, attachment: &StorageAttachment) -> StorageContext {
@@ -78,6 +76,6 @@ fn context(storage: &StorageView, attachment: &StorageAttachment) -> StorageCont
 }
 
 /// Returns true if a storage hook is moot, because the unit does not have the storage any more.
-pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
-    event.storage().is_some_and(|context| subject.attachment(&context.storage).is_none())
+pub(super) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
+    event.storage().is_some_and(|context| input.attachment(&context.storage).is_none())
 }

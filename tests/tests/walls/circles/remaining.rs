@@ -15,7 +15,7 @@ pub(super) const REMAINING: &[Circle] = &[
     Circle { room: "periapt-host-api", modules: &["hooks::action", "protocol::command::answer"] },
     Circle { room: "periapt-host-api", modules: &["protocol::status::full", "protocol::status::storage"] },
     Circle { room: "periapt-archive", modules: &["read::layout", "read::reader"] },
-    Circle { room: "periapt-uniter", modules: &["coalesced", "relation", "subject", "update_status"] },
+    Circle { room: "periapt-uniter", modules: &["coalesced", "relation", "resolve_input", "update_status"] },
     Circle { room: "periapt-lab", modules: &["charm", "trace"] },
     Circle {
         room: "periapt-hook",

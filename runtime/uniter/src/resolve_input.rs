@@ -15,7 +15,7 @@ use periapt_host_api::{
 use crate::{Decision, DeployRun, HookRun, Seen, coalesced};
 
 /// A unit with the entries of its view that concern it.
-pub(crate) struct Subject<'a> {
+pub(crate) struct ResolveInput<'a> {
     pub(crate) view: &'a View,
     pub(crate) model: &'a ModelView,
     pub(crate) unit: &'a UnitView,
@@ -23,7 +23,7 @@ pub(crate) struct Subject<'a> {
     machine: Option<&'a MachineView>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ResolveInput<'a> {
     /// Finds a unit. Without one, the result is a decision: wait for the first frame (U-4), or stop if a
     /// filled view does not contain the unit (U-17).
     pub(crate) fn find(view: &'a View, name: &UnitName) -> Result<Self, Decision> {
