@@ -68,7 +68,7 @@ pub fn evaluate(
 }
 
 fn finish(tx: Transaction<'_>) -> Result<Changes, Refusal> {
-    tx.finish(secret::life::tidy)
+    tx.finish(secret::life::collect_garbage)
 }
 
 fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -> Result<Answer, Refusal> {

@@ -44,7 +44,7 @@ pub(crate) struct Transaction<'a> {
     pub(crate) state: ModelState,
     changes: Changes,
     weights: Weights,
-    untidy: BTreeSet<SecretId>,
+    garbage: BTreeSet<SecretId>,
 }
 
 impl<'a> Transaction<'a> {
@@ -70,17 +70,17 @@ impl<'a> Transaction<'a> {
     ) -> Result<Self, Refusal> {
         let state = state.ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))?;
         let (state, changes, weights) = (ModelState::clone(state), Changes::default(), Weights::default());
-        Ok(Self { root, env, uuid, state, changes, weights, untidy: BTreeSet::new() })
+        Ok(Self { root, env, uuid, state, changes, weights, garbage: BTreeSet::new() })
     }
 
-    /// Ends it: what is to be written, within what a store takes in one commit. `tidy` clears away, with the room that is
-    /// left, what is left of secrets ([`Self::tidy_later`]).
+    /// Ends it: what is to be written, within what a store takes in one commit. `collect` clears away, with the room that is
+    /// left, what is left of secrets ([`Self::note_garbage`]).
     pub(crate) fn finish(
         mut self,
-        tidy: impl FnOnce(&mut Self, &BTreeSet<SecretId>),
+        collect: impl FnOnce(&mut Self, &BTreeSet<SecretId>),
     ) -> Result<Changes, Refusal> {
-        let untidy = std::mem::take(&mut self.untidy);
-        tidy(&mut self, &untidy);
+        let garbage = std::mem::take(&mut self.garbage);
+        collect(&mut self, &garbage);
         check_size(&self.changes)?;
         Ok(self.changes)
     }
@@ -152,8 +152,8 @@ impl<'a> Transaction<'a> {
 
     /// Notes a secret that is gone, or of which a revision lost a reader: what is left of it goes at the end of the
     /// commit, with the room that is left then, so that it never takes the room of what was asked for.
-    pub(crate) fn tidy_later(&mut self, id: SecretId) {
-        self.untidy.insert(id);
+    pub(crate) fn note_garbage(&mut self, id: SecretId) {
+        self.garbage.insert(id);
     }
 
     /// Notes something to be done after this commit.

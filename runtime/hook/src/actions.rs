@@ -45,7 +45,7 @@ pub(crate) struct RunningAction {
 #[derive(Debug, Default)]
 struct Captured {
     bytes: Vec<u8>,
-    cut: bool,
+    truncated: bool,
 }
 
 impl Captured {
@@ -53,12 +53,12 @@ impl Captured {
         let room = limit.saturating_sub(self.bytes.len());
         let taken = bytes.get(..room).unwrap_or(bytes);
         self.bytes.extend_from_slice(taken);
-        self.cut |= taken.len() < bytes.len();
+        self.truncated |= taken.len() < bytes.len();
     }
 
     fn text(self) -> String {
         let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
-        if self.cut {
+        if self.truncated {
             text.push_str(&format!("\n(cut after {} bytes)\n", self.bytes.len()));
         }
         text

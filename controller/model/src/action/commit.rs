@@ -49,7 +49,7 @@ pub(crate) fn end(tx: &mut Transaction<'_>, unit: &UnitName, end: &TaskEnd) -> R
     let results = Box::new(end.results.clone());
     tx.record(Task::records(task.id), now, RecordBody::TaskResults(results));
     let result_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-    let message = crate::commit::text::cut(&end.message, MAX_MESSAGE);
+    let message = crate::commit::text::truncate(&end.message, MAX_MESSAGE);
     command::end(tx, Task { result_bytes, ..task }, end.outcome.into(), message);
     Ok(())
 }
@@ -58,7 +58,7 @@ pub(crate) fn end(tx: &mut Transaction<'_>, unit: &UnitName, end: &TaskEnd) -> R
 pub(crate) fn message(tx: &mut Transaction<'_>, unit: &UnitName, id: TaskId, at: Timestamp, text: &str) {
     let takes_more = |task: &Task| task.status.is_open() && task.messages < MAX_MESSAGES;
     let Some(task) = own_task(tx, unit, id).filter(takes_more) else { return };
-    let message = TaskMessage { at, message: crate::commit::text::cut(text, MAX_MESSAGE).to_owned() };
+    let message = TaskMessage { at, message: crate::commit::text::truncate(text, MAX_MESSAGE).to_owned() };
     let bytes = u64::try_from(message.message.len()).unwrap_or(u64::MAX).saturating_add(MESSAGE_BYTES);
     tx.record(Task::records(id), at, RecordBody::TaskMessage(message));
     let message_bytes = task.message_bytes.saturating_add(bytes);

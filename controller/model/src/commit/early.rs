@@ -8,7 +8,7 @@ use periapt_host_api::{
     status::{AgentStatus, StatusInfo},
 };
 
-use super::text::cut;
+use super::text::truncate;
 use crate::{
     entity::{Application, Unit},
     root::changes::RecordBody,
@@ -44,7 +44,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
     let at = item.at;
     match &item.effect {
         EarlyEffect::UnitStatus { status, message } => {
-            if !tx.set_workload_status(unit, StatusInfo::new(*status, cut(message, MAX_MESSAGE), at)) {
+            if !tx.set_workload_status(unit, StatusInfo::new(*status, truncate(message, MAX_MESSAGE), at)) {
                 unit.refreshed.workload = Some(at);
             }
         }
@@ -53,7 +53,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
             if matches!(status, AgentStatus::Allocating | AgentStatus::Lost) {
                 return;
             }
-            let mut next = StatusInfo::new(*status, cut(message, MAX_MESSAGE), at);
+            let mut next = StatusInfo::new(*status, truncate(message, MAX_MESSAGE), at);
             if size::of_json(data) <= MAX_DATA {
                 next.data = data.clone();
             }
@@ -68,7 +68,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
                 .as_ref()
                 .is_some_and(|leader| leader.unit == unit.name && leader.term == *term);
             if leads {
-                let next = StatusInfo::new(*status, cut(message, MAX_MESSAGE), at);
+                let next = StatusInfo::new(*status, truncate(message, MAX_MESSAGE), at);
                 if !tx.set_application_status(&mut application, next) {
                     application.status_refreshed = Some(at);
                 }
@@ -80,7 +80,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
         }
         EarlyEffect::ApplicationVersion { version } => {
             let Some(mut application) = application(tx, unit) else { return };
-            application.workload_version = cut(version, MAX_VERSION).to_owned();
+            application.workload_version = truncate(version, MAX_VERSION).to_owned();
             tx.put(application);
         }
         EarlyEffect::TaskMessage { task, message } => {
@@ -106,8 +106,8 @@ fn log(
         entity: format!("unit-{}-{}", unit.name.application(), unit.name.number()),
         at: item.at,
         level,
-        module: cut(module, MAX_MODULE).to_owned(),
-        message: cut(message, MAX_LOG_MESSAGE).trim_end_matches('\n').to_owned(),
+        module: truncate(module, MAX_MODULE).to_owned(),
+        message: truncate(message, MAX_LOG_MESSAGE).trim_end_matches('\n').to_owned(),
     };
     tx.record(&unit.name, item.at, RecordBody::Log(line));
 }

@@ -1,7 +1,7 @@
 //! Texts of charms, which are kept up to a length.
 
 /// The beginning of a text, cut between two letters.
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+pub(crate) fn truncate(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -145,7 +145,7 @@ pub(crate) fn update(
         secret.updated_at = tx.now();
         life::put(tx, secret)?;
     }
-    tx.tidy_later(id);
+    tx.note_garbage(id);
     Ok(Answer::Secret { id })
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn revoke(
     }
     let id = secret.id;
     tx.put(secret);
-    tx.tidy_later(id);
+    tx.note_garbage(id);
     Ok(Answer::Done)
 }
 

@@ -225,7 +225,7 @@ fn track(tx: &mut Transaction<'_>, unit: &Unit, id: &SecretId, tracking: &Tracki
         Tracked::Revision(revision) => revision.min(secret.latest),
     };
     tx.put(SecretConsumer { id: *id, unit: unit.name.clone(), tracked, label });
-    tx.tidy_later(*id);
+    tx.note_garbage(*id);
     Ok(())
 }
 

@@ -174,14 +174,14 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, id: &SecretId, removal: &Removal)
 /// The secret itself goes at once, and with it all access; its parts as far as the commit has room in the end.
 fn delete(tx: &mut Transaction<'_>, id: &SecretId) {
     tx.delete(ModelKey::Secret(*id));
-    tx.tidy_later(*id);
+    tx.note_garbage(*id);
 }
 
 /// The end of a commit: takes away what is left of secrets that are gone, and revisions that nobody tracks, as far as
 /// there is room. One item for the worker has all that remains, however many secrets a hook removed.
-pub(crate) fn tidy(tx: &mut Transaction<'_>, untidy: &BTreeSet<SecretId>) {
+pub(crate) fn collect_garbage(tx: &mut Transaction<'_>, garbage: &BTreeSet<SecretId>) {
     let (mut gone, mut kept) = (Vec::new(), Vec::new());
-    for id in untidy {
+    for id in garbage {
         match tx.state.secret(id).cloned() {
             Some(secret) if !prune(tx, &secret) => kept.push(*id),
             None if !sweep(tx, id) => gone.push(*id),
@@ -323,5 +323,5 @@ fn forget(tx: &mut Transaction<'_>, id: &SecretId, reader: &SecretReader) {
 
 fn stop_tracking(tx: &mut Transaction<'_>, id: &SecretId, unit: &UnitName) {
     tx.delete(ModelKey::SecretConsumer(*id, unit.clone()));
-    tx.tidy_later(*id);
+    tx.note_garbage(*id);
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
         }
         Work::PruneSecrets { secrets } => {
             // The end of the commit does it, and notes what is left over.
-            secrets.iter().for_each(|id| tx.tidy_later(*id));
+            secrets.iter().for_each(|id| tx.note_garbage(*id));
             true
         }
         Work::ForgetSecretReader { reader, secrets } => secret::life::forget_step(tx, reader, secrets),

@@ -14,17 +14,17 @@ const MAX_KEY: usize = 50;
 pub(super) fn quote(value: &Value) -> String {
     let mut text = String::new();
     push(&mut text, value);
-    cut(text)
+    truncate(text)
 }
 
 /// Returns a text as JSON, shortened.
 pub(super) fn quote_text(text: &str) -> String {
     let mut quoted = String::new();
     push_text(&mut quoted, text);
-    cut(quoted)
+    truncate(quoted)
 }
 
-fn cut(mut text: String) -> String {
+fn truncate(mut text: String) -> String {
     if text.len() > MAX_QUOTED {
         text.truncate(text.floor_char_boundary(MAX_QUOTED));
         text.push_str("...");
@@ -32,7 +32,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Appends the shown part of a value, and a little more, so that `cut` marks it as shortened.
+/// Appends the shown part of a value, and a little more, so that `truncate` marks it as shortened.
 fn push(text: &mut String, value: &Value) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&value.to_string()),

@@ -65,15 +65,15 @@ impl Frame {
     pub fn into_lines(self, most: usize) -> Vec<FrameLine> {
         let Self { store, from, to, puts, deletes } = self;
         let empty = FrameLine { store, from, to, line: None, puts: Vec::new(), deletes: Vec::new() };
-        let mut cut = Cut { most, bytes: 0, line: empty.clone(), empty, full: Vec::new() };
+        let mut splitter = LineSplitter { most, bytes: 0, line: empty.clone(), empty, full: Vec::new() };
         for key in deletes {
-            cut.line_for(&key).deletes.push(key);
+            splitter.line_for(&key).deletes.push(key);
         }
         for entity in puts {
-            cut.line_for(&entity).puts.push(entity);
+            splitter.line_for(&entity).puts.push(entity);
         }
-        let mut lines = cut.full;
-        lines.push(cut.line);
+        let mut lines = splitter.full;
+        lines.push(splitter.line);
         if lines.len() > 1 {
             let of = u32::try_from(lines.len()).unwrap_or(u32::MAX);
             for (number, line) in (1..).zip(&mut lines) {
@@ -84,8 +84,8 @@ impl Frame {
     }
 }
 
-/// A frame that is being cut into lines.
-struct Cut {
+/// A frame that is being split into lines.
+struct LineSplitter {
     most: usize,
     /// The bytes that the present line's entries take.
     bytes: usize,
@@ -94,7 +94,7 @@ struct Cut {
     full: Vec<FrameLine>,
 }
 
-impl Cut {
+impl LineSplitter {
     /// Returns the line for an entry or a key.
     fn line_for(&mut self, item: &impl Serialize) -> &mut FrameLine {
         // One more for the comma. An entry that cannot be serialized has a line of its own, and fails when the line

@@ -90,7 +90,7 @@ impl Drop for Ends {
 }
 
 /// Yields to other tasks after each [`AT_A_TIME`] units. `count` is the number of units before this one.
-async fn give_way(count: usize) {
+async fn yield_after(count: usize) {
     if count % AT_A_TIME == AT_A_TIME - 1 {
         tokio::task::yield_now().await;
     }
@@ -195,7 +195,7 @@ impl Units {
                 None if self.begun.load(Ordering::SeqCst) => self.look_after(name, &view),
                 None => {}
             }
-            give_way(count).await;
+            yield_after(count).await;
         }
     }
 

@@ -28,7 +28,7 @@ fn juju_log(call: Call<'_>) -> Result<Output, Interruption> {
         _ if call.flags.is_on("--debug") => LogLevel::Debug,
         None => LogLevel::Info,
         Some(given) => given.value.parse().unwrap_or_else(|()| {
-            let warning = format!("unknown log level {:?}: INFO is used", cut(&given.value));
+            let warning = format!("unknown log level {:?}: INFO is used", truncate(&given.value));
             call.run.log(call.now, LogLevel::Warning, &warning);
             LogLevel::Info
         }),
@@ -37,6 +37,6 @@ fn juju_log(call: Call<'_>) -> Result<Output, Interruption> {
     Ok(silent())
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(64).collect()
 }

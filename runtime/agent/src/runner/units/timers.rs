@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{Units, give_way, lock};
+use super::{Units, lock, yield_after};
 use crate::clock;
 
 /// The longest sleep before the next check of the clock: sleeps stop while the host is suspended.
@@ -62,7 +62,7 @@ impl Units {
                 if let Some(unit) = unit {
                     self.feed(&unit, ExecutorInput::Woken);
                 }
-                give_way(count).await;
+                yield_after(count).await;
             }
             let next = self.next_time();
             tokio::select! {
