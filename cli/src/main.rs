@@ -13,7 +13,6 @@ mod input;
 mod local;
 mod logging;
 mod misuse;
-mod not_here;
 mod output;
 mod parse;
 mod print;
@@ -21,6 +20,7 @@ mod process;
 mod program;
 mod prompt;
 mod service;
+mod unsupported;
 mod upload;
 
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let arguments: Vec<String> =
                 words.iter().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-            return match not_here::answer(&error, &arguments) {
+            return match unsupported::answer(&error, &arguments) {
                 Some(failure) => failed(&failure),
                 None => misuse::answer(&error).unwrap_or_else(|failure| failed(&failure)),
             };
