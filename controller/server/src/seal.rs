@@ -135,14 +135,14 @@ impl Sealer for SealKey {
     }
 }
 
-/// The door of the controller: seals what comes in, and opens what its reader may have.
+/// The sealer of confidential values: seals what comes in, and opens what its reader may have.
 #[derive(Clone)]
-pub(crate) struct Door {
+pub(crate) struct SecretSealer {
     pub(crate) key: SealKey,
     pub(crate) chance: Arc<dyn RandomSource>,
 }
 
-impl Door {
+impl SecretSealer {
     /// Seals what is confidential in a request.
     pub(crate) fn seal(&self, root: &Root, input: &mut Input) -> Result<(), Refusal> {
         seal_input(root, input, &self.key, self.chance.seed())

@@ -17,7 +17,7 @@ use crate::{
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
-    seal::Door,
+    seal::SecretSealer,
     show::StatusSource,
     state::{BlobCollector, Charms, Contents, ControllerState, Durable, Intake, Resources, Streams},
     store_slot::StoreSlot,
@@ -117,7 +117,7 @@ impl Options {
         let handle = Handle { address, stop: CancellationToken::new(), serving: serving.subscribe() };
         let (store, growth) = (StoreSlot::new(store), Growth::default());
         let durable = Durable { state: publisher.subscribe(), store: store.clone() };
-        let door = Door { key: self.seal, chance: Arc::clone(&self.chance) };
+        let sealer = SecretSealer { key: self.seal, chance: Arc::clone(&self.chance) };
         let contents = |blobs, bounds| Contents {
             blobs,
             collector: BlobCollector::default(),
@@ -127,7 +127,7 @@ impl Options {
         let resources = contents(self.blobs.namespace("resources"), Bounds::RESOURCES);
         let charms = contents(self.blobs, Bounds::CHARMS);
         let state = ControllerState {
-            intake: Intake::new(Commands::new(Arc::clone(&queue)), door.clone(), durable.clone()),
+            intake: Intake::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
             durable,
             charms: Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) },
             resources: Resources { contents: resources },
@@ -138,7 +138,7 @@ impl Options {
                 stop: handle.stop.child_token(),
             },
             statuses: StatusSource { clock: Arc::clone(&self.clock), engine: self.engine.into() },
-            door,
+            sealer,
             clock: Arc::clone(&self.clock),
         };
         let (opener, clock, chance) = (self.store, self.clock, self.chance);

@@ -17,7 +17,8 @@ pub(crate) use self::{
     intake::Intake,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, presence::Presence, seal::Door, show::StatusSource, watch::Watches,
+    bounds::StreamLimits, clock::Clock, presence::Presence, seal::SecretSealer, show::StatusSource,
+    watch::Watches,
 };
 
 /// Declares the state as a whole, and lets a handler ask for each of its parts by type (`State<Durable>`).
@@ -51,7 +52,7 @@ parts! {
     /// What statuses say beside their model.
     statuses: StatusSource,
     /// What seals and opens what is confidential.
-    door: Door,
+    sealer: SecretSealer,
     /// The time.
     clock: Arc<dyn Clock>,
 }

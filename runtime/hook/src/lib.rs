@@ -9,7 +9,6 @@ mod actions;
 mod bags;
 mod config;
 mod context;
-mod doors;
 mod early;
 mod effects;
 mod environment;
@@ -36,6 +35,7 @@ mod state;
 mod status;
 mod storage;
 mod tools;
+mod typed;
 
 pub use actions::ActionGathered;
 pub use bags::{BagSelector, OwnBag};

@@ -3,10 +3,10 @@
 
 mod actions;
 mod config;
-mod door;
 mod event;
 mod events;
 mod goal_state;
+mod host_call;
 mod identity;
 mod leadership;
 mod log;

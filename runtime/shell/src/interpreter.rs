@@ -17,7 +17,7 @@ use crate::{
     Reply, Request, Script, ScriptLimits, Stopped,
     limits::Meter,
     parser,
-    script::Door,
+    script::RequestChannel,
     syntax::{AndOr, Body, Command, Connector, Ends, List, Pipeline},
 };
 pub(crate) use files::FileFault;
@@ -52,7 +52,7 @@ impl From<Stopped> for Unwind {
 
 /// The state of a running script.
 pub(crate) struct Shell {
-    door: Arc<Door>,
+    channel: Arc<RequestChannel>,
     meter: Meter,
     buffers: Buffers,
     /// The remaining depth for nested commands.
@@ -78,11 +78,11 @@ pub(crate) async fn run(mut shell: Shell, text: String) -> Result<u8, Stopped> {
 }
 
 impl Shell {
-    pub(crate) fn new(script: &Script, door: Arc<Door>) -> Self {
+    pub(crate) fn new(script: &Script, channel: Arc<RequestChannel>) -> Self {
         let Script { environment, hostname, limits, .. } = script;
         let ScriptLimits { depth, .. } = *limits;
         Self {
-            door,
+            channel,
             meter: Meter::new(limits),
             buffers: Buffers::default(),
             left: depth,
@@ -126,7 +126,7 @@ impl Shell {
     }
 
     pub(crate) async fn ask(&self, request: Request) -> Reply {
-        self.door.ask(request).await
+        self.channel.ask(request).await
     }
 
     /// Copies all variables, to restore them at a subshell's end.

@@ -48,7 +48,7 @@ pub enum ScriptProgress {
 /// be dropped at any point.
 pub struct Running {
     future: Pin<Box<dyn Future<Output = Result<u8, Stopped>> + Send>>,
-    door: Arc<Door>,
+    channel: Arc<RequestChannel>,
 }
 
 impl std::fmt::Debug for Running {
@@ -60,10 +60,10 @@ impl std::fmt::Debug for Running {
 impl Script {
     /// Starts the script at its first command. A syntax error ends it with exit code 2.
     pub fn start(self) -> Running {
-        let door = Arc::new(Door::default());
-        let shell = Shell::new(&self, Arc::clone(&door));
+        let channel = Arc::new(RequestChannel::default());
+        let shell = Shell::new(&self, Arc::clone(&channel));
         let future = Box::pin(interpreter::run(shell, self.text));
-        Running { future, door }
+        Running { future, channel }
     }
 }
 
@@ -71,7 +71,7 @@ impl Running {
     /// Runs to the next request, or to the end.
     pub fn advance(&mut self) -> ScriptProgress {
         let polled = self.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        let mut state = self.door.lock();
+        let mut state = self.channel.lock();
         let code = match (polled, state.request.take()) {
             (Poll::Pending, Some(request)) => return ScriptProgress::Needs(request),
             // It waits for answers alone, so the caller did not answer this request.
@@ -84,19 +84,19 @@ impl Running {
 
     /// Ends the script at this point, and returns its standard output and its standard error.
     pub fn give_up(self) -> (Vec<u8>, Vec<u8>) {
-        let mut state = self.door.lock();
+        let mut state = self.channel.lock();
         (std::mem::take(&mut state.stdout), std::mem::take(&mut state.stderr))
     }
 
     /// Answers the last request of [`Self::advance`].
     pub fn answer(&mut self, reply: Reply) {
-        self.door.lock().reply = Some(reply);
+        self.channel.lock().reply = Some(reply);
     }
 }
 
 /// The channel between a script and its caller. Both hold it, never at the same time.
 #[derive(Debug, Default)]
-pub(crate) struct Door {
+pub(crate) struct RequestChannel {
     state: Mutex<State>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) enum Stream {
     Stderr,
 }
 
-impl Door {
+impl RequestChannel {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Each change is one assignment, so the state is whole after a panic, too.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -35,7 +35,7 @@ fn quota(text: String, id: &SecretId) -> Refusal {
     Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("secret {id}"))
 }
 
-/// Content as it may be kept. Open content never comes this far: the controller's door seals it.
+/// Content as it may be kept. Open content never comes this far: the controller's sealer seals it.
 pub(crate) fn sealed(content: &Confidential<SecretData>) -> Result<&Sealed, Refusal> {
     match content {
         Confidential::Sealed(sealed) => Ok(sealed),

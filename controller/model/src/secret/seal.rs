@@ -1,4 +1,4 @@
-//! The controller's door for what is confidential: everything in a request that must not be kept as it is goes
+//! The sealing of what is confidential: everything in a request that must not be kept as it is goes
 //! under the controller's key before the request is evaluated. The key and the cipher are the shell's.
 
 use periapt_host_api::{

@@ -21,10 +21,10 @@ pub(crate) async fn submit<C, T>(
     let mut inputs = Vec::new();
     let mut pending = Vec::with_capacity(bulk.commands.len());
     for command in bulk.commands {
-        // Nothing confidential goes further than this door.
+        // Nothing confidential goes further than this sealer.
         pending.push(command.and_then(|command| {
             let mut input = input(command);
-            intake.door.seal(&root, &mut input)?;
+            intake.sealer.seal(&root, &mut input)?;
             inputs.push(input);
             Ok(())
         }));

@@ -24,7 +24,7 @@ use crate::{
     clock::Clock,
     history,
     records::{JournalReader, LogFilter, LogReader, unreadable},
-    seal::Door,
+    seal::SecretSealer,
     state::{Durable, Streams},
     watch::{LogOf, Subscriber},
 };
@@ -134,7 +134,7 @@ fn journal_query(text: Option<&str>) -> Result<JournalQuery, Refusal> {
 
 pub(crate) async fn journal(
     State(durable): State<Durable>,
-    State(door): State<Door>,
+    State(sealer): State<SecretSealer>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
@@ -149,7 +149,7 @@ pub(crate) async fn journal(
     let mut journal = JournalReader::new(&*store, uuid, &query).page(&state).await?;
     if query.secrets {
         for entry in &mut journal.entries {
-            let opened = door.open_journal(&uuid, entry.record.clone())?;
+            let opened = sealer.open_journal(&uuid, entry.record.clone())?;
             entry.record = if query.calls { opened } else { opened.without_calls() };
         }
     }

@@ -22,13 +22,13 @@ use crate::{
         models::{parsed, readable},
         query::Query,
     },
-    seal::Door,
+    seal::SecretSealer,
     state::Durable,
 };
 
 pub(crate) async fn list(
     State(durable): State<Durable>,
-    State(door): State<Door>,
+    State(sealer): State<SecretSealer>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
@@ -51,13 +51,13 @@ pub(crate) async fn list(
     };
     let mut all = Vec::with_capacity(secrets.len());
     for secret in secrets {
-        all.push(details(&door, &state, secret, &asked)?);
+        all.push(details(&sealer, &state, secret, &asked)?);
     }
     Ok(Json(all))
 }
 
 fn details(
-    door: &Door,
+    sealer: &SecretSealer,
     state: &ModelState,
     secret: &Secret,
     asked: &SecretQuery,
@@ -67,7 +67,7 @@ fn details(
     if asked.revision.is_some() || asked.reveal {
         let sealed = secret_for_admin(state, &key)?;
         if asked.reveal {
-            details.content = Some(door.open(sealed)?);
+            details.content = Some(sealer.open(sealed)?);
         }
     }
     Ok(details)
@@ -75,7 +75,7 @@ fn details(
 
 pub(crate) async fn of_unit(
     State(durable): State<Durable>,
-    State(door): State<Door>,
+    State(sealer): State<SecretSealer>,
     who: Who,
     Path((agent, model, application, number, secret, revision)): Path<(
         String,
@@ -91,5 +91,5 @@ pub(crate) async fn of_unit(
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
     let (id, revision): (SecretId, SecretRevision) = (parsed(&secret)?, parsed(&revision)?);
     let sealed = secret_for_unit(&durable.current().root, &caller, &unit, &SecretKey { id, revision })?;
-    Ok(Json(door.open(sealed)?))
+    Ok(Json(sealer.open(sealed)?))
 }

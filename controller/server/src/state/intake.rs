@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::Durable;
-use crate::{commands::Commands, seal::Door};
+use crate::{commands::Commands, seal::SecretSealer};
 
 /// How many large bodies are read at a time: with the largest that is taken it bounds what clients can make the
 /// controller hold, however many streams they open.
@@ -17,7 +17,7 @@ pub(crate) struct Intake {
     /// The way to the writer.
     pub(crate) commands: Commands,
     /// Seals what is confidential in them.
-    pub(crate) door: Door,
+    pub(crate) sealer: SecretSealer,
     /// Which models and secrets there are to seal for.
     pub(crate) durable: Durable,
     /// Places of large bodies.
@@ -25,7 +25,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(commands: Commands, door: Door, durable: Durable) -> Self {
-        Self { commands, door, durable, bodies: Arc::new(Semaphore::new(BODIES)) }
+    pub(crate) fn new(commands: Commands, sealer: SecretSealer, durable: Durable) -> Self {
+        Self { commands, sealer, durable, bodies: Arc::new(Semaphore::new(BODIES)) }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     raw,
 };
 
-/// The calls of a hook that asked for a secret by either door, and for much else.
+/// The calls of a hook that asked for a secret by either interface, and for much else.
 fn calls(bytes: usize) -> RecordedCalls {
     let call = |function: &str, arguments: &str, answer| RecordedCall {
         function: function.to_owned(),

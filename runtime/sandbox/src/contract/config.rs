@@ -3,12 +3,14 @@
 use periapt_host_api::settings::OptionValue;
 use wasmtime::component::LinkerInstance;
 
-use super::{bindings::periapt::charm::config::Value, door};
+use super::{bindings::periapt::charm::config::Value, host_call};
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link(interface, "get", |context, _, (key,): (String,)| context.config_get(&key).map(Value::from))?;
-    door::link(interface, "get-all", |context, _, (): ()| {
+    host_call::link(interface, "get", |context, _, (key,): (String,)| {
+        context.config_get(&key).map(Value::from)
+    })?;
+    host_call::link(interface, "get-all", |context, _, (): ()| {
         let options = context.config_get_all().into_iter();
         options.map(|(key, value)| (key, value.into())).collect::<Vec<(String, Value)>>()
     })

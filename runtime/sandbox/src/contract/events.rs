@@ -9,20 +9,20 @@ use super::{
         events::{Condition, Later, PendingEvent, RelationKey},
         relations::Bag,
     },
-    door,
+    host_call,
     types::Error,
 };
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link_leader(interface, "emit-later", |context, now, (later,): &(Later,)| {
+    host_call::link_leader(interface, "emit-later", |context, now, (later,): &(Later,)| {
         let answer = context.emit_later(now, &later.clone().into());
         answer.map(|id| id.map(|id| id.0).map_err(Error::from))
     })?;
-    door::link(interface, "cancel", |context, _, (id,): (u64,)| {
+    host_call::link(interface, "cancel", |context, _, (id,): (u64,)| {
         context.cancel_event(EventId(id)).map_err(Error::from)
     })?;
-    door::link(interface, "pending", |context, _, (): ()| {
+    host_call::link(interface, "pending", |context, _, (): ()| {
         context.pending_events().into_iter().map(PendingEvent::from).collect::<Vec<_>>()
     })
 }

@@ -4,12 +4,12 @@ use wasmtime::component::LinkerInstance;
 
 use super::{
     bindings::periapt::charm::goal_state::{GoalRelation, GoalState, GoalStatus},
-    door,
+    host_call,
 };
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link(interface, "get", |context, _, (): ()| GoalState::from(context.goal_state()))
+    host_call::link(interface, "get", |context, _, (): ()| GoalState::from(context.goal_state()))
 }
 
 impl From<periapt_hook::GoalState> for GoalState {

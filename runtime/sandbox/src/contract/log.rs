@@ -3,11 +3,11 @@
 use periapt_host_api::logs::LogLevel;
 use wasmtime::component::LinkerInstance;
 
-use super::{bindings::periapt::charm::log::Level, door};
+use super::{bindings::periapt::charm::log::Level, host_call};
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link_silent(interface, "write", |context, now, (level, message): (Level, String)| {
+    host_call::link_silent(interface, "write", |context, now, (level, message): (Level, String)| {
         context.log(now, level.into(), &message);
     })
 }

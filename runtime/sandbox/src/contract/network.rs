@@ -5,13 +5,13 @@ use wasmtime::component::LinkerInstance;
 
 use super::{
     bindings::periapt::charm::network::{InterfaceAddress, NetworkInfo, NetworkInterface},
-    door,
+    host_call,
     types::Error,
 };
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link(interface, "get", |context, _, (binding, relation): (String, Option<u32>)| {
+    host_call::link(interface, "get", |context, _, (binding, relation): (String, Option<u32>)| {
         let info = context.network_get(&binding, relation.map(RelationId));
         info.map(NetworkInfo::from).map_err(Error::from)
     })

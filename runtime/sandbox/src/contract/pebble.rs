@@ -4,16 +4,16 @@ use wasmtime::component::LinkerInstance;
 
 use super::{
     bindings::periapt::charm::pebble::{Request, Response},
-    door,
+    host_call,
     types::Error,
 };
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link(interface, "connect", |context, _, (container,): (String,)| {
+    host_call::link(interface, "connect", |context, _, (container,): (String,)| {
         context.pebble_connect(&container).map_err(Error::from)
     })?;
-    door::link(interface, "exchange", |context, _, (container, request): (String, Request)| {
+    host_call::link(interface, "exchange", |context, _, (container, request): (String, Request)| {
         Err::<Response, _>(Error::from(context.pebble_exchange(&container, &request.method, &request.target)))
     })
 }

@@ -5,19 +5,19 @@ use wasmtime::component::LinkerInstance;
 
 use super::{
     bindings::periapt::charm::ports::{OpenedPorts, PortRange as WitRange, Ports},
-    door,
+    host_call,
     types::Error,
 };
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link(interface, "open", |context, _, (ports, endpoints): (Ports, Vec<String>)| {
+    host_call::link(interface, "open", |context, _, (ports, endpoints): (Ports, Vec<String>)| {
         context.open_ports(ports.into(), &endpoints).map_err(Error::from)
     })?;
-    door::link(interface, "close", |context, _, (ports, endpoints): (Ports, Vec<String>)| {
+    host_call::link(interface, "close", |context, _, (ports, endpoints): (Ports, Vec<String>)| {
         context.close_ports(ports.into(), &endpoints).map_err(Error::from)
     })?;
-    door::link(interface, "opened", |context, _, (): ()| {
+    host_call::link(interface, "opened", |context, _, (): ()| {
         let opened = context.opened_ports().into_iter();
         opened
             .map(|opened| OpenedPorts {

@@ -3,11 +3,11 @@
 use periapt_hook::ResourceFile as File;
 use wasmtime::component::LinkerInstance;
 
-use super::{bindings::periapt::charm::resources::ResourceFile, door, types::Error};
+use super::{bindings::periapt::charm::resources::ResourceFile, host_call, types::Error};
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link_leader(interface, "get", |context, _, (name,): &(String,)| {
+    host_call::link_leader(interface, "get", |context, _, (name,): &(String,)| {
         context.resource_get(name).map(|result| result.map(ResourceFile::from).map_err(Error::from))
     })
 }

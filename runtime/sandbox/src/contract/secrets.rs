@@ -11,7 +11,7 @@ use super::{
     bindings::periapt::charm::secrets::{
         Access, Details, Metadata, Owner, RevisionMode, RotatePolicy as WitPolicy,
     },
-    door,
+    host_call,
     types::Error,
 };
 use crate::state::HookState;
@@ -20,7 +20,7 @@ use crate::state::HookState;
 type Values = Vec<(String, Vec<u8>)>;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link_leader(
+    host_call::link_leader(
         interface,
         "add",
         |context, now, (owner, content, said): &(Owner, Values, Metadata)| {
@@ -29,7 +29,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
             answer.map(|result| result.map_err(Error::from))
         },
     )?;
-    door::link_leader(
+    host_call::link_leader(
         interface,
         "set",
         |context, now, (uri, content, said): &(String, Option<Values>, Metadata)| {
@@ -38,7 +38,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
             answer.map(|result| result.map_err(Error::from))
         },
     )?;
-    door::link_leader(
+    host_call::link_leader(
         interface,
         "get",
         |context, _, (uri, label, mode): &(Option<String>, Option<String>, RevisionMode)| {
@@ -46,14 +46,18 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
             answer.map(|result| result.map_err(Error::from))
         },
     )?;
-    door::link_leader(interface, "info", |context, now, (uri, label): &(Option<String>, Option<String>)| {
-        let answer = context.secret_info(now, uri.as_deref(), label.as_deref());
-        answer.map(|result| result.map(Details::from).map_err(Error::from))
-    })?;
-    door::link_leader(interface, "ids", |context, now, (): &()| {
+    host_call::link_leader(
+        interface,
+        "info",
+        |context, now, (uri, label): &(Option<String>, Option<String>)| {
+            let answer = context.secret_info(now, uri.as_deref(), label.as_deref());
+            answer.map(|result| result.map(Details::from).map_err(Error::from))
+        },
+    )?;
+    host_call::link_leader(interface, "ids", |context, now, (): &()| {
         context.secret_ids(now).map(|result| result.map_err(Error::from))
     })?;
-    door::link_leader(
+    host_call::link_leader(
         interface,
         "grant",
         |context, now, (uri, relation, unit): &(String, u32, Option<String>)| {
@@ -61,10 +65,10 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
             answer.map(|result| result.map_err(Error::from))
         },
     )?;
-    door::link_leader(interface, "revoke", |context, now, (uri, reader): &(String, String)| {
+    host_call::link_leader(interface, "revoke", |context, now, (uri, reader): &(String, String)| {
         context.secret_revoke(now, uri, reader).map(|result| result.map_err(Error::from))
     })?;
-    door::link_leader(interface, "remove", |context, now, (uri, revision): &(String, Option<u32>)| {
+    host_call::link_leader(interface, "remove", |context, now, (uri, revision): &(String, Option<u32>)| {
         context.secret_remove(now, uri, *revision).map(|result| result.map_err(Error::from))
     })
 }

@@ -6,19 +6,19 @@ use wasmtime::component::LinkerInstance;
 
 use super::{
     bindings::periapt::charm::status::{ApplicationStatus, Status, StatusInfo, WorkloadStatus},
-    door,
+    host_call,
     types::Error,
 };
 use crate::state::HookState;
 
 pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
-    door::link(interface, "set", |context, now, (status, message): (WorkloadStatus, String)| {
+    host_call::link(interface, "set", |context, now, (status, message): (WorkloadStatus, String)| {
         context.status_set(now, status.into(), &message).map_err(Error::from)
     })?;
-    door::link(interface, "get", |context, _, (): ()| {
+    host_call::link(interface, "get", |context, _, (): ()| {
         Ok::<_, Error>(StatusInfo::from(context.status_get()))
     })?;
-    door::link_leader(
+    host_call::link_leader(
         interface,
         "set-application",
         |context, now, (status, message): &(WorkloadStatus, String)| {
@@ -26,7 +26,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
             answer.map(|done| done.map_err(Error::from))
         },
     )?;
-    door::link_leader(interface, "get-application", |context, now, (): &()| {
+    host_call::link_leader(interface, "get-application", |context, now, (): &()| {
         context.status_get_application(now).map(|status| {
             let status = status.map_err(Error::from)?;
             let units = status.units.into_iter();
@@ -36,7 +36,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
             })
         })
     })?;
-    door::link(interface, "set-application-version", |context, now, (version,): (String,)| {
+    host_call::link(interface, "set-application-version", |context, now, (version,): (String,)| {
         context.set_application_version(now, &version).map_err(Error::from)
     })
 }

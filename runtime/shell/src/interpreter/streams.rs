@@ -69,7 +69,7 @@ impl Shell {
         self.pay(bytes.len())?;
         match output {
             Output::Nothing => {}
-            Output::Script(stream) => self.door.write(stream, bytes),
+            Output::Script(stream) => self.channel.write(stream, bytes),
             Output::Buffer(number) => {
                 let Some(buffer) = self.buffers.open.get_mut(&number) else { return Ok(()) };
                 self.meter.check(buffer.bytes.len().saturating_add(bytes.len()))?;
