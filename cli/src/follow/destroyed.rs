@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::removal::{Waiting, WayOn, still_there};
+use super::removal::{NextStep, Waiting, still_there};
 use crate::{
     context::{Context, models_by_name},
     error::{Failure, Result},
@@ -85,7 +85,7 @@ impl Destroyed<'_> {
     async fn tell(&self, context: &Context, model: &ModelSummary, told: &mut Waiting) {
         // The model may be gone meanwhile; the next poll finds any other error.
         let Ok(status) = self.client.status(&ModelSelector::Uuid(model.uuid)).await else { return };
-        let way_on = if self.force.is_some() { WayOn::Forced } else { WayOn::Force(&self.forcing) };
-        told.tell(context, &status, way_on);
+        let next_step = if self.force.is_some() { NextStep::Forced } else { NextStep::Force(&self.forcing) };
+        told.tell(context, &status, next_step);
     }
 }

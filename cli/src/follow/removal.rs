@@ -46,7 +46,7 @@ pub(crate) struct Waiting {
 
 /// The next action of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WayOn<'a> {
+pub(crate) enum NextStep<'a> {
     /// Force the removal by this command.
     Force(&'a str),
     /// The removal is forced already, and ends at its time-out.
@@ -60,13 +60,13 @@ impl Waiting {
     }
 
     /// Prints the news: each newly stuck unit or new reason, and new counts.
-    pub(crate) fn tell(&mut self, context: &Context, status: &FullStatus, way_on: WayOn<'_>) {
-        for line in self.news(status, way_on) {
+    pub(crate) fn tell(&mut self, context: &Context, status: &FullStatus, next_step: NextStep<'_>) {
+        for line in self.news(status, next_step) {
             context.say(line);
         }
     }
 
-    fn news(&mut self, status: &FullStatus, way_on: WayOn<'_>) -> Vec<String> {
+    fn news(&mut self, status: &FullStatus, next_step: NextStep<'_>) -> Vec<String> {
         let mut lines = Vec::new();
         let left = left(status);
         if left != self.left {
@@ -82,7 +82,7 @@ impl Waiting {
             lines.push(format!("Waiting for {} more units that do not go by themselves", news.len() - NAMED));
         }
         if let Some(first) = news.first().filter(|_| !self.hinted) {
-            lines.extend(hint(first, &self.model, way_on).map(|hint| format!("hint: {hint}")));
+            lines.extend(hint(first, &self.model, next_step).map(|hint| format!("hint: {hint}")));
             self.hinted = true;
         }
         self.stuck.extend(news.into_iter().map(|stuck| (stuck.unit, stuck.reason)));
@@ -109,16 +109,16 @@ fn left(status: &FullStatus) -> String {
 }
 
 /// Returns the hint for a stuck unit.
-fn hint(stuck: &Stuck, model: &str, way_on: WayOn<'_>) -> Option<String> {
+fn hint(stuck: &Stuck, model: &str, next_step: NextStep<'_>) -> Option<String> {
     let unit = &stuck.unit;
     let resolved = stuck.failed.then(|| {
         format!(
             "`periapt resolved -m {model} {unit}` runs its hook again, and with --no-retry passes over it"
         )
     });
-    let forced = match way_on {
-        WayOn::Force(command) => Some(format!("`{command}` does not wait for units for ever")),
-        WayOn::Forced => None,
+    let forced = match next_step {
+        NextStep::Force(command) => Some(format!("`{command}` does not wait for units for ever")),
+        NextStep::Forced => None,
     };
     let hints: Vec<_> = resolved.into_iter().chain(forced).collect();
     (!hints.is_empty()).then(|| hints.join("; "))
@@ -160,7 +160,7 @@ pub(crate) fn tell_of_stuck<T: ToString>(
     let model = &status.model.name;
     let removed: Vec<_> = removed.iter().map(ToString::to_string).collect();
     let force = format!("periapt {verb} -m {model} {} --force", removed.join(" "));
-    if let Some(hint) = stuck.first().and_then(|first| hint(first, model, WayOn::Force(&force))) {
+    if let Some(hint) = stuck.first().and_then(|first| hint(first, model, NextStep::Force(&force))) {
         context.say(format_args!("hint: {hint}"));
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::print::status::fixture;
 
-    const FORCE: WayOn<'static> = WayOn::Force("periapt destroy-model shop --force");
+    const FORCE: NextStep<'static> = NextStep::Force("periapt destroy-model shop --force");
 
     /// Returns the fixture with one unit's hook failed.
     fn failing(message: &str) -> FullStatus {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_forced_is_not_told_to_be_forced() {
-        let news = Waiting::new("shop").news(&failing("hook failed"), WayOn::Forced);
+        let news = Waiting::new("shop").news(&failing("hook failed"), NextStep::Forced);
         assert!(news[2].starts_with("hint: `periapt resolved") && !news[2].contains("--force"), "{news:?}");
     }
 

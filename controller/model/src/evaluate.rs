@@ -162,7 +162,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
         | WorkerCommand::CopyFromOthers(model)
-        | WorkerCommand::WindUpModel(model)
+        | WorkerCommand::CleanUpModel(model)
         | WorkerCommand::MarkSecretsDue(model)
         | WorkerCommand::ExpireLease(model, _) => begin(model)?,
     };
@@ -171,7 +171,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::RunWork(_, id) => work::run::run(&mut tx, *id),
         WorkerCommand::PruneTasks(_) => action::due::prune(&mut tx),
         WorkerCommand::CopyFromOthers(_) => offer::copy::run(&mut tx),
-        WorkerCommand::WindUpModel(_) => model::windup::wind_up(&mut tx),
+        WorkerCommand::CleanUpModel(_) => model::cleanup::clean_up(&mut tx),
         WorkerCommand::MarkSecretsDue(_) => secret::due::mark_due(&mut tx),
         WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }

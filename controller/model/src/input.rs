@@ -96,7 +96,7 @@ pub enum WorkerCommand {
     /// Copies what other models did in relations with this one.
     CopyFromOthers(ModelUuid),
     /// Does the next step of a model's destruction.
-    WindUpModel(ModelUuid),
+    CleanUpModel(ModelUuid),
     /// Marks rotations and expiries of secrets whose time has come.
     MarkSecretsDue(ModelUuid),
     /// Takes leadership from a unit whose lease lapsed, so that the others claim it.
@@ -111,7 +111,7 @@ impl WorkerCommand {
             | Self::RunWork(model, _)
             | Self::PruneTasks(model)
             | Self::CopyFromOthers(model)
-            | Self::WindUpModel(model)
+            | Self::CleanUpModel(model)
             | Self::MarkSecretsDue(model)
             | Self::ExpireLease(model, _) => Some(*model),
             Self::Initialize { .. }

@@ -72,7 +72,7 @@ fn model(root: &Root, state: &ModelState) -> ModelStatus {
         version: JUJU_VERSION.to_owned(),
         model_status: StatusText {
             current: current.to_owned(),
-            message: model::windup::waits_for(state).join(", "),
+            message: model::cleanup::waits_for(state).join(", "),
             since: Some(model.life_since),
             version: String::new(),
         },

@@ -149,8 +149,8 @@ impl Due<'_> {
                 _ => self.add(uuid, WorkerCommand::RunWork(*uuid, item.id)),
             }
         }
-        if model::windup::has_step(state) {
-            self.add(uuid, WorkerCommand::WindUpModel(*uuid));
+        if model::cleanup::has_step(state) {
+            self.add(uuid, WorkerCommand::CleanUpModel(*uuid));
         }
     }
 }

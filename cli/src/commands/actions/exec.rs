@@ -9,7 +9,7 @@ use periapt_host_api::{
     exec::{self, ExecError, ExecRequest},
 };
 
-use super::follow::{FollowArgs, Manner};
+use super::follow::{FollowArgs, FollowMode};
 use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
@@ -94,7 +94,7 @@ impl Verb for Exec {
         let execution_group = self.execution_group.filter(|group| !group.is_empty());
         let turns = Turns { parallel: Some(self.parallel), execution_group };
         let request = EnqueueOperation { action, receivers, parameters, turns };
-        self.follow.carry_out(context, &model, request, Manner::Exec).await
+        self.follow.carry_out(context, &model, request, FollowMode::Exec).await
     }
 }
 

@@ -22,12 +22,12 @@ use crate::{
 
 /// The command that follows: Juju shows an action as it goes, and the result of `exec` like a local command's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum FollowMode {
     Run,
     Exec,
 }
 
-impl Manner {
+impl FollowMode {
     /// Returns the default wait.
     fn default_wait(self) -> Duration {
         match self {
@@ -70,7 +70,7 @@ impl FollowArgs {
         context: &Context,
         model: &Model,
         request: EnqueueOperation,
-        manner: Manner,
+        mode: FollowMode,
     ) -> Result<()> {
         let enqueued = match model.command(Command::EnqueueOperation(request)).await? {
             Answer::Operation(enqueued) => enqueued,
@@ -90,11 +90,11 @@ impl FollowArgs {
             scheduled(context, enqueued.id, &waited);
             return Ok(());
         }
-        if manner == Manner::Run {
+        if mode == FollowMode::Run {
             running(context, enqueued.id, &waited);
         }
         let deadline =
-            Instant::now() + self.wait.filter(|wait| !wait.is_zero()).unwrap_or(manner.default_wait());
+            Instant::now() + self.wait.filter(|wait| !wait.is_zero()).unwrap_or(mode.default_wait());
         let mut tasks = follow(model, enqueued.id, &waited, deadline).await?;
         let late: Vec<TaskId> =
             waited.keys().filter(|id| !tasks.iter().any(|task| task.id == **id)).copied().collect();

@@ -6,7 +6,7 @@ use clap::Args;
 use periapt_host_api::action::{ActionReceiver, EnqueueOperation, Turns};
 
 use super::{
-    follow::{FollowArgs, Manner},
+    follow::{FollowArgs, FollowMode},
     parameters::{self, Reading},
 };
 use crate::{
@@ -51,7 +51,7 @@ impl Verb for Run {
         let parameters = parameters::read(self.params.as_deref(), pairs, reading)?;
         let model = context.model(&self.model)?;
         let request = EnqueueOperation { action, receivers, parameters, turns: Turns::default() };
-        self.follow.carry_out(context, &model, request, Manner::Run).await
+        self.follow.carry_out(context, &model, request, FollowMode::Run).await
     }
 }
 

@@ -13,7 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 
-use super::{config, windup};
+use super::{cleanup, config};
 use crate::{
     entity::{EntityKey, Model, ModelKey, Work},
     input::{self, Environment},
@@ -94,7 +94,7 @@ pub(crate) fn destroy(
         let due = tx.force_due(force);
         tx.add_work(Work::ForceModel, Some(due));
     }
-    let waits_for = windup::waits_for(&tx.state);
+    let waits_for = cleanup::waits_for(&tx.state);
     Ok(Answer::Removal { gone: false, waits_for })
 }
 

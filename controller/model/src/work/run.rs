@@ -66,7 +66,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             Some(application) => storage::life::provide_step(tx, &application).unwrap_or(true),
             None => true,
         },
-        Work::ForceModel => model::windup::force_step(tx),
+        Work::ForceModel => model::cleanup::force_step(tx),
         Work::RemoveSecrets { secrets } => {
             secret::life::remove_step(tx, secrets);
             true

@@ -30,7 +30,11 @@ impl Tool {
     }
 
     /// Runs a call of the tool to its end.
-    pub(crate) fn run(self, command: &mut Command, what: impl Into<String>) -> Result<Said, CharmBuildError> {
+    pub(crate) fn run(
+        self,
+        command: &mut Command,
+        what: impl Into<String>,
+    ) -> Result<ProgramOutput, CharmBuildError> {
         run(command, || self.missing(), what)
     }
 
@@ -43,7 +47,7 @@ impl Tool {
 
 /// The output of a program that succeeded.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -53,7 +57,7 @@ pub(crate) fn run(
     command: &mut Command,
     missing: impl FnOnce() -> CharmBuildError,
     what: impl Into<String>,
-) -> Result<Said, CharmBuildError> {
+) -> Result<ProgramOutput, CharmBuildError> {
     let output = command.stdin(Stdio::null()).output().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => missing(),
         _ => CharmBuildError::files(command.get_program())(source),
@@ -61,7 +65,7 @@ pub(crate) fn run(
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     match output.status.success() {
-        true => Ok(Said { stdout, stderr }),
+        true => Ok(ProgramOutput { stdout, stderr }),
         false => {
             Err(CharmBuildError::Failed { what: what.into(), output: shown(&format!("{stdout}{stderr}")) })
         }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     World,
     hook::{self, NotBegun, Services},
-    units::Says,
+    units::EarlySender,
 };
 
 mod files;
@@ -43,7 +43,7 @@ pub(super) async fn execute(
     world: &Arc<World>,
     view: View,
     run: &HookRun,
-    says: &Says,
+    early: &EarlySender,
     interrupt: &CancellationToken,
 ) -> RunReport {
     let started_at = Timestamp::now();
@@ -51,7 +51,7 @@ pub(super) async fn execute(
         Ok(begun) => begun,
         Err(error) => return RunReport::failed(error.to_string(), started_at),
     };
-    let services = Services::new(world, run, says, interrupt);
+    let services = Services::new(world, run, early, interrupt);
     let budgets = hook::budgets(&view, &run.unit, &run.event);
     let files = ExecFiles::new(world, &view, run, &budgets, context.has_resources());
     let mut host = Host { context, services: &services, files };
@@ -83,7 +83,7 @@ pub(super) async fn execute(
     context.capture_output(OutputStream::Stdout, &stdout);
     context.capture_output(OutputStream::Stderr, &stderr);
     let mut gathered = context.finish();
-    says.push(std::mem::take(&mut gathered.early));
+    early.push(std::mem::take(&mut gathered.early));
     let ended = matches!(returned, Returned::Exited { .. });
     let mut report = RunReport::of(returned, started_at);
     hook::gathered_by(&mut report, gathered);

@@ -25,7 +25,7 @@ use periapt_uniter::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{World, charms::Unusable, storage::MountError, units::Says};
+use super::{World, charms::Unusable, storage::MountError, units::EarlySender};
 use crate::clock::BootTime;
 
 /// The wait before a hook that found a full pool tries again.
@@ -52,16 +52,21 @@ pub(super) enum NotBegun {
 pub(super) struct Services {
     world: Arc<World>,
     unit: UnitName,
-    says: Says,
+    early: EarlySender,
     interrupt: CancellationToken,
 }
 
 impl Services {
-    pub(super) fn new(world: &Arc<World>, run: &HookRun, says: &Says, interrupt: &CancellationToken) -> Self {
+    pub(super) fn new(
+        world: &Arc<World>,
+        run: &HookRun,
+        early: &EarlySender,
+        interrupt: &CancellationToken,
+    ) -> Self {
         Self {
             world: Arc::clone(world),
             unit: run.unit.clone(),
-            says: says.clone(),
+            early: early.clone(),
             interrupt: interrupt.clone(),
         }
     }
@@ -85,7 +90,7 @@ impl HookServices for Services {
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        self.says.push(items);
+        self.early.push(items);
     }
 
     fn interrupted(&self) -> BoxFuture<'_, ()> {
@@ -98,11 +103,11 @@ pub(crate) async fn run(
     world: &Arc<World>,
     view: View,
     run: &HookRun,
-    says: &Says,
+    early: &EarlySender,
     interrupt: &CancellationToken,
 ) -> RunReport {
     let mut report = RunReport::of(Returned::Handled, Timestamp::now());
-    let ran = attempt(world, view, run, says, interrupt, &mut report).await;
+    let ran = attempt(world, view, run, early, interrupt, &mut report).await;
     let HookReport { outcome, mut gathered, costs, started_at } = match ran {
         Ok(ran) => ran,
         Err(error) => {
@@ -110,7 +115,7 @@ pub(crate) async fn run(
             return report;
         }
     };
-    says.push(std::mem::take(&mut gathered.early));
+    early.push(std::mem::take(&mut gathered.early));
     report.started_at = started_at;
     report.costs = costs;
     report.returned = returned(outcome, run.event.task().is_some());
@@ -150,7 +155,7 @@ async fn attempt(
     world: &Arc<World>,
     view: View,
     run: &HookRun,
-    says: &Says,
+    early: &EarlySender,
     interrupt: &CancellationToken,
     report: &mut RunReport,
 ) -> Result<HookReport, NotBegun> {
@@ -166,7 +171,7 @@ async fn attempt(
             seed: Seed(seed),
             budgets: budgets.clone(),
             storage: storage.clone(),
-            services: Arc::new(Services::new(world, run, says, interrupt)),
+            services: Arc::new(Services::new(world, run, early, interrupt)),
         };
         match world.sandbox.run_hook(&loaded.prepared, inputs).await {
             Ok(report) => return Ok(report),

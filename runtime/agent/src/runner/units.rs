@@ -28,7 +28,7 @@ mod work;
 
 use announce::Announcements;
 use commands::Busy;
-pub(crate) use commands::Says;
+pub(crate) use commands::EarlySender;
 use timers::Timers;
 use work::Work;
 

@@ -97,7 +97,7 @@ impl Groups {
 
 /// A hook that ran, before its end is reported.
 #[derive(Debug, Clone)]
-struct Flown {
+struct FinishedHook {
     run: Box<Run>,
     report: Box<RunReport>,
 }
@@ -115,7 +115,7 @@ pub(crate) struct Driver {
     executor: Executor,
     begun: bool,
     tasks: VecDeque<Task>,
-    flown: Option<Flown>,
+    finished: Option<FinishedHook>,
     /// The group whose turn the unit waits for.
     awaits: Option<Group>,
     /// The run whose commit is not decided yet.
@@ -143,7 +143,7 @@ impl Driver {
             executor: Executor::new(options),
             begun: false,
             tasks: VecDeque::new(),
-            flown: None,
+            finished: None,
             awaits: None,
             traced: None,
             passed: None,
@@ -159,7 +159,7 @@ impl Driver {
 
     /// Returns true if an operation is in progress.
     pub(crate) fn is_in_flight(&self) -> bool {
-        !self.tasks.is_empty() || self.flown.is_some() || self.executor.is_in_flight()
+        !self.tasks.is_empty() || self.finished.is_some() || self.executor.is_in_flight()
     }
 
     /// Returns whether the executor decides again when a frame touches its dependencies.
@@ -174,7 +174,7 @@ impl Driver {
 
     /// Returns true if a hook ran whose end is not reported.
     pub(crate) fn has_run(&self) -> bool {
-        self.flown.is_some()
+        self.finished.is_some()
     }
 
     /// Returns the uncommitted run that the runner's death loses.
@@ -201,8 +201,8 @@ impl Driver {
     pub(crate) fn standing(&self, seq: Option<u64>, now: Now, view: &View) -> String {
         // The controller drops a commit that starts from another record, whatever its content.
         let fresh = |from: u64, what: String| if seq == Some(from) { what } else { "stale".to_owned() };
-        let flight = match (&self.flown, self.tasks.front()) {
-            (Some(Flown { run, report }), _) => {
+        let flight = match (&self.finished, self.tasks.front()) {
+            (Some(FinishedHook { run, report }), _) => {
                 let (run, report) = (&run.run, &**report);
                 let RunReport { returned, effects, .. } = report;
                 let what = format!("ran {:?} {:?} {returned:?} {effects:?}", run.event, run.seen);
@@ -240,7 +240,7 @@ impl Driver {
     }
 
     fn next(&mut self, world: &mut World<'_>) -> Result<bool, LabError> {
-        if let Some(Flown { report, .. }) = self.flown.take() {
+        if let Some(FinishedHook { report, .. }) = self.finished.take() {
             let jitter = jitter(world.chance);
             let traced = self.traced;
             self.feed(ExecutorInput::Ended { report, jitter }, world)?;

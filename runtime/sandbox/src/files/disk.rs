@@ -20,13 +20,13 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 mod beneath;
 mod directory;
 mod file;
-mod spare;
+mod free_space;
 mod walk;
 
 pub(super) use directory::{Directory, Opened, kind};
 pub(super) use file::StoredFile;
-use spare::Spare;
-pub use spare::spare_bytes;
+use free_space::FreeSpace;
+pub use free_space::spare_bytes;
 
 /// The size of a file or directory beside its content, and the unit of content, in bytes: a page, like in the usual
 /// file systems.
@@ -84,7 +84,7 @@ pub struct StorageMount {
 struct Count {
     bounds: Bounds,
     used: Used,
-    spare: Spare,
+    free_space: FreeSpace,
     /// The open files, by inode. A file without a name counts until its last handle closes.
     open: BTreeMap<u64, Held>,
 }
@@ -111,8 +111,8 @@ impl Filesystem {
             };
             Ok(())
         })?;
-        let spare = Spare::new(Arc::clone(&root));
-        let count = Mutex::new(Count { bounds, used, spare, open: BTreeMap::new() });
+        let free_space = FreeSpace::new(Arc::clone(&root));
+        let count = Mutex::new(Count { bounds, used, free_space, open: BTreeMap::new() });
         Ok(Self { root, count })
     }
 
@@ -172,7 +172,7 @@ impl Count {
         if grows && (after.bytes > self.bounds.bytes || after.files > self.bounds.files) {
             return Err(ErrorCode::InsufficientSpace);
         }
-        self.spare.take(bytes)?;
+        self.free_space.take(bytes)?;
         self.used = after;
         Ok(())
     }

@@ -232,7 +232,7 @@ impl Units {
     fn run(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, run: Run) {
         busy.interrupt = CancellationToken::new();
         let told = busy.announced.take();
-        let says = Says { units: Arc::clone(self), unit: Arc::clone(unit) };
+        let early = EarlySender { units: Arc::clone(self), unit: Arc::clone(unit) };
         let interrupt = busy.interrupt.clone();
         let (units, runner) = (Arc::clone(self), Arc::clone(unit));
         self.spawn(async move {
@@ -244,9 +244,9 @@ impl Units {
             tracing::debug!(unit = %run.unit, hook = %run.event, attempt = run.attempt, "running a hook");
             let report = match kind {
                 RunKind::Hook | RunKind::Action => {
-                    hook::run(&units.world, view, &run, &says, &interrupt).await
+                    hook::run(&units.world, view, &run, &early, &interrupt).await
                 }
-                RunKind::Script => exec::execute(&units.world, view, &run, &says, &interrupt).await,
+                RunKind::Script => exec::execute(&units.world, view, &run, &early, &interrupt).await,
             };
             units.feed(&runner, ExecutorInput::Ended { report: Box::new(report), jitter: jitter() });
         });
@@ -287,12 +287,12 @@ async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> Se
 
 /// The early effects of a running hook.
 #[derive(Clone)]
-pub(crate) struct Says {
+pub(crate) struct EarlySender {
     units: Arc<Units>,
     unit: Arc<Unit>,
 }
 
-impl Says {
+impl EarlySender {
     /// Passes effects on, in order.
     pub(crate) fn push(&self, effects: Vec<(Timestamp, EarlyEffect)>) {
         if !effects.is_empty() {

@@ -7,7 +7,7 @@ use periapt_uniter::{
     executor::{Returned, Run, RunKind, RunReport},
 };
 
-use super::{Driver, Flown, World};
+use super::{Driver, FinishedHook, World};
 use crate::{
     Ending, LabError, Ran,
     chance::hex,
@@ -75,7 +75,7 @@ impl Driver {
             (Ok(_), None) => Err(NotRun::NoArchive),
         };
         let report = self.report(run, ran, started_at, hex(&seed), world);
-        self.flown = Some(Flown { run: what, report: Box::new(report) });
+        self.finished = Some(FinishedHook { run: what, report: Box::new(report) });
         Ok(())
     }
 

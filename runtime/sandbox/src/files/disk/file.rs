@@ -90,7 +90,7 @@ impl StoredFile {
         let wanted = before.max(end);
         if end <= before && has_holes(&stat) {
             // A hole counts since its creation, but takes disk space only when written.
-            count.spare.take(end.saturating_sub(from))?;
+            count.free_space.take(end.saturating_sub(from))?;
         }
         count.take(price(wanted).saturating_sub(price(before)), 0)?;
         let changed = change(&self.file);

@@ -54,7 +54,7 @@ fn leftovers(state: &ModelState) -> impl Iterator<Item = &Arc<Storage>> {
 }
 
 /// Sends applications on their way, then deletes what is left, the model itself last.
-pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
+pub(crate) fn clean_up(tx: &mut Transaction<'_>) {
     if tx.state.model().life == Life::Alive {
         return;
     }

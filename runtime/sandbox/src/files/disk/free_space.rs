@@ -31,13 +31,13 @@ fn spare_of(disk: u64, free: u64) -> u64 {
 
 /// A check of the disk's free space before writes, at intervals.
 #[derive(Debug)]
-pub(super) struct Spare {
+pub(super) struct FreeSpace {
     root: Arc<OwnedFd>,
     /// The bytes that may be taken before the next check.
     seen: u64,
 }
 
-impl Spare {
+impl FreeSpace {
     /// Creates the check for a directory's disk.
     pub(super) fn new(root: Arc<OwnedFd>) -> Self {
         Self { root, seen: 0 }
@@ -73,17 +73,17 @@ mod tests {
 
     #[test]
     fn a_part_of_the_disk_stays_the_hosts() {
-        let mut spare = Spare::new(Arc::new(File::open("/").unwrap().into()));
-        spare.look(MIB, 100 * MIB, 6 * MIB);
-        assert_eq!(spare.seen, MIB);
-        spare.look(MIB, 100 * MIB, 5 * MIB);
-        assert_eq!(spare.seen, 0);
+        let mut free_space = FreeSpace::new(Arc::new(File::open("/").unwrap().into()));
+        free_space.look(MIB, 100 * MIB, 6 * MIB);
+        assert_eq!(free_space.seen, MIB);
+        free_space.look(MIB, 100 * MIB, 5 * MIB);
+        assert_eq!(free_space.seen, 0);
         // On a large disk, one gibibyte stays free, and the next check comes soon.
-        spare.look(MIB, 1 << 50, (1 << 30) + 100 * MIB);
-        assert_eq!(spare.seen, BETWEEN_LOOKS);
-        spare.look(200 * MIB, 1 << 50, (1 << 30) + 100 * MIB);
-        assert_eq!(spare.seen, 100 * MIB);
-        assert_eq!(spare.take(u64::MAX), Err(ErrorCode::InsufficientSpace));
-        spare.take(0).unwrap();
+        free_space.look(MIB, 1 << 50, (1 << 30) + 100 * MIB);
+        assert_eq!(free_space.seen, BETWEEN_LOOKS);
+        free_space.look(200 * MIB, 1 << 50, (1 << 30) + 100 * MIB);
+        assert_eq!(free_space.seen, 100 * MIB);
+        assert_eq!(free_space.take(u64::MAX), Err(ErrorCode::InsufficientSpace));
+        free_space.take(0).unwrap();
     }
 }
