@@ -45,7 +45,7 @@ struct Process {
 
 /// The memory of an installation.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct MemoryUse {
     controller: Process,
     keeper: Process,
     runners: Process,
@@ -53,7 +53,7 @@ pub struct Held {
     sealed: u64,
 }
 
-impl Held {
+impl MemoryUse {
     /// Measures all processes of an installation except helpers.
     pub fn by(periapt: &Installation) -> anyhow::Result<Self> {
         let (mut held, mut seen) = (Self::default(), BTreeSet::new());
@@ -88,7 +88,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for MemoryUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         write!(

@@ -223,9 +223,12 @@ impl Installation {
     }
 
     /// Starts a process of this installation, which is killed when the returned value is dropped.
-    pub fn spawn(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Running> {
+    pub fn spawn(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> anyhow::Result<RunningProcess> {
         let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        Ok(Running(child.context("starting periapt")?))
+        Ok(RunningProcess(child.context("starting periapt")?))
     }
 
     /// Returns the process id of a controller that was bootstrapped here.
@@ -287,9 +290,9 @@ fn done(output: Output) -> anyhow::Result<Done> {
 
 /// A process that is killed when it is dropped.
 #[derive(Debug)]
-pub struct Running(Child);
+pub struct RunningProcess(Child);
 
-impl Running {
+impl RunningProcess {
     /// Returns the first line that the process prints.
     pub fn first_line(&mut self) -> anyhow::Result<String> {
         use std::io::BufRead as _;
@@ -311,7 +314,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -7,6 +7,6 @@ mod installation;
 mod packed;
 
 pub use binary::{binary, check_helper};
-pub use held::{Held, Part, on_disk, parts};
-pub use installation::{Done, Installation, Running, signal};
+pub use held::{MemoryUse, Part, on_disk, parts};
+pub use installation::{Done, Installation, RunningProcess, signal};
 pub use packed::{edition, module, packed, packed_changed, packed_edition};

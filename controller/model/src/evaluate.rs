@@ -98,7 +98,7 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::ResumeRelation { relation } => offer::command::resume(tx, relation),
         Command::Offer { application, endpoints, name, description } => {
             let (name, description) = (name.as_ref(), description.as_deref());
-            offer::command::offer(tx, &offer::command::Wanted { application, endpoints, name, description })
+            offer::command::offer(tx, &offer::command::NewOffer { application, endpoints, name, description })
         }
         Command::RemoveOffer { offer, force } => offer::command::remove_offer(tx, offer, *force),
         Command::Consume { offer, application } => {

@@ -15,7 +15,7 @@ const PAGE: usize = 512;
 const MAX_LINES: usize = 10_000;
 
 /// What is asked for of a history, with whatever it is of found.
-struct Wanted {
+struct HistoryRequest {
     /// The name of its sequence of records.
     entity: String,
     kind: StatusHistoryType,
@@ -38,7 +38,8 @@ pub(crate) async fn history(
     let lines =
         query.tail.map_or(MAX_LINES, |tail| usize::try_from(tail).unwrap_or(MAX_LINES).min(MAX_LINES));
     let since = |created: Timestamp| query.since.map_or(created, |since| since.max(created));
-    let wanted = |entity: String, created| Wanted { entity, kind: query.kind, lines, since: since(created) };
+    let wanted =
+        |entity: String, created| HistoryRequest { entity, kind: query.kind, lines, since: since(created) };
     match query.kind {
         StatusHistoryType::Only(StatusKind::Machine) => {
             let id: MachineId = named(&query.entity)?;
@@ -68,7 +69,7 @@ pub(crate) async fn history(
 async fn read(
     store: &dyn Store,
     state: &ModelState,
-    wanted: Wanted,
+    wanted: HistoryRequest,
     refreshed: &[(StatusKind, Option<Timestamp>)],
 ) -> Result<Vec<StatusHistoryEntry>, Refusal> {
     let prefix = key::record_prefix(&state.model().uuid, RecordKind::Status, &wanted.entity);

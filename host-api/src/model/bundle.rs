@@ -54,7 +54,7 @@ pub struct BundleApplication {
     /// The least number of units. `None` means 1, and 0 for a subordinate.
     pub units: Option<u32>,
     /// The places of the first units. The last place counts for all further units.
-    pub to: Vec<Place>,
+    pub to: Vec<BundlePlacement>,
     /// The settings as text.
     pub options: BTreeMap<String, String>,
     /// True if all networks may reach the application's open ports.
@@ -77,7 +77,7 @@ pub struct BundleApplication {
 
 /// The place of a unit in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum BundlePlacement {
     /// A machine of its own.
     New,
     /// A machine of the bundle, by its key.

@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Held, Installation, on_disk};
+use periapt_tests::{Installation, MemoryUse, on_disk};
 use serde_json::Value;
 
 const CHARMS: usize = 12;
@@ -36,14 +36,14 @@ fn main() -> anyhow::Result<()> {
     deploy(&periapt, &archives.next()?, "first")?;
     settle(&periapt, 1)?;
     let disk = |periapt: &Installation| Disk::of(&periapt.path().join("data"));
-    let (before, disk_before) = (Held::by(&periapt)?, disk(&periapt)?);
+    let (before, disk_before) = (MemoryUse::by(&periapt)?, disk(&periapt)?);
     println!("{before}: one charm, settled");
 
     for charm in 0..charms {
         deploy(&periapt, &archives.next()?, &format!("charm{charm}"))?;
     }
     settle(&periapt, charms + 1)?;
-    let settled = Held::by(&periapt)?;
+    let settled = MemoryUse::by(&periapt)?;
     println!("{settled}: {charms} charms more, settled");
     let rested = rest(&periapt)?;
     println!("{rested}: the same, of which one had a hook every 5 s and the others none for 45 s");
@@ -105,7 +105,7 @@ fn idle(status: &Value) -> usize {
 }
 
 /// Measures memory after all charms except one were idle for a while. The hooks of that one keep the runner alive.
-fn rest(periapt: &Installation) -> anyhow::Result<Held> {
+fn rest(periapt: &Installation) -> anyhow::Result<MemoryUse> {
     let began = Instant::now();
     let mut number = 0;
     while began.elapsed() < RESTED {
@@ -113,7 +113,7 @@ fn rest(periapt: &Installation) -> anyhow::Result<Held> {
         periapt.ok(["config", "first", &format!("title=number {number}")])?;
         sleep(Duration::from_secs(5));
     }
-    Held::by(periapt)
+    MemoryUse::by(periapt)
 }
 
 /// The disk space that agent and controller use, in bytes.

@@ -18,7 +18,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use periapt_tests::{Held, on_disk};
+use periapt_tests::{MemoryUse, on_disk};
 use serde_json::Value;
 
 use cpu::Cpu;
@@ -73,7 +73,7 @@ fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size>
         site.deploy(&model, "hub", 1)?;
         let models = [model.clone()];
         site.settle(&models, |status| is_idle(status, "hub", 1, "says Hello"))?;
-        let before = (round == 0).then(|| Held::by(site.periapt())).transpose()?;
+        let before = (round == 0).then(|| MemoryUse::by(site.periapt())).transpose()?;
         let disk = (round == 0).then(|| Disk::of(&site)).transpose()?;
         let mut phase = |number: usize, taken: Taken| {
             eprintln!("{units} units: {}: {taken:?}", PHASES.get(number).unwrap_or(&""));
@@ -95,7 +95,7 @@ fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size>
                 let began = Cpu::of(site.periapt())?;
                 sleep(AT_REST);
                 let rest = Cpu::of(site.periapt())? - began;
-                let (held, after) = (Held::by(site.periapt())?, Disk::of(&site)?);
+                let (held, after) = (MemoryUse::by(site.periapt())?, Disk::of(&site)?);
                 eprintln!("{held}: {units} units at rest");
                 let each = |after: u64, before: u64| (after as f64 - before as f64) / units as f64;
                 Some(Row {
@@ -121,7 +121,7 @@ fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size>
         phase(3, site.measure(&models, remove, gone)?);
         if let (Some(mut hold), Some(before)) = (hold, before) {
             sleep(GIVEN_BACK);
-            let held = Held::by(site.periapt())?;
+            let held = MemoryUse::by(site.periapt())?;
             eprintln!("{held}: {units} units removed");
             hold.removed = (held.controller() as f64 - before.controller() as f64) / units as f64;
             size.hold = hold;
@@ -141,7 +141,7 @@ impl Disk {
 }
 
 /// Measures the start of some models with some units each.
-fn start_up(parent: &Path, models: usize, units: usize) -> anyhow::Result<(Taken, Held)> {
+fn start_up(parent: &Path, models: usize, units: usize) -> anyhow::Result<(Taken, MemoryUse)> {
     let site = Site::below(parent)?;
     site.ok(&["add-model", "first"])?;
     site.deploy("first", "hub", 1)?;
@@ -153,5 +153,5 @@ fn start_up(parent: &Path, models: usize, units: usize) -> anyhow::Result<(Taken
     let act = |site: &Site| names.iter().try_for_each(|name| site.deploy(name, "app", units));
     let taken = site.measure(&names, act, |status| is_idle(status, "app", units, "says Hello"))?;
     sleep(GIVEN_BACK);
-    Ok((taken, Held::by(site.periapt())?))
+    Ok((taken, MemoryUse::by(site.periapt())?))
 }

@@ -1,6 +1,6 @@
 //! The tables that the benchmark prints.
 
-use periapt_tests::Held;
+use periapt_tests::MemoryUse;
 
 use crate::site::Taken;
 
@@ -73,7 +73,7 @@ fn each(taken: &Taken, seconds: f64) -> f64 {
 }
 
 /// Prints the comparison of one model of many units with many models of one unit.
-pub(crate) fn models(count: usize, one: &(Taken, Held), many: &(Taken, Held)) {
+pub(crate) fn models(count: usize, one: &(Taken, MemoryUse), many: &(Taken, MemoryUse)) {
     println!();
     println!(
         "| start-up | hooks | ms CPU a hook | controller | keeper | runner | MiB: controller | runners | beside |"

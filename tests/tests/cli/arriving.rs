@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, Running, packed};
+use periapt_tests::{Installation, RunningProcess, packed};
 
 use crate::text;
 
@@ -39,7 +39,7 @@ fn without_agent() -> anyhow::Result<(Installation, PathBuf, Vec<u8>)> {
     Ok((periapt, blob, whole))
 }
 
-fn agent(periapt: &Installation) -> anyhow::Result<Running> {
+fn agent(periapt: &Installation) -> anyhow::Result<RunningProcess> {
     let controllers = periapt.json(["controllers"])?;
     let url = text(&controllers, "/controllers/local/url")?;
     let mut agent =

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, Running, signal};
+use periapt_tests::{Installation, RunningProcess, signal};
 use serde_json::Value;
 
 /// The environment variable of the pause, in seconds. After more than a lease (60 s) leadership moves: the test's
@@ -77,7 +77,7 @@ fn an_agent_that_stood_still_goes_on_and_leads_beside_nobody() -> anyhow::Result
     let url = listing.pointer("/controllers/local/url").and_then(Value::as_str);
     let arguments =
         ["agent", "run", "--controller", url.context("no URL")?, "--name", "second", "--data", "second"];
-    let mut second: Running = periapt.spawn(arguments)?;
+    let mut second: RunningProcess = periapt.spawn(arguments)?;
     assert_eq!(second.first_line()?, "ready second");
     let script = "script=config-changed: tool is-leader";
     periapt.deploy("probe", ["-n", "2", "--to", "agent=first,agent=second", "--config", script])?;

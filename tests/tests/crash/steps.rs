@@ -75,7 +75,7 @@ impl Editions {
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     /// The applications, by name.
-    pub(crate) applications: BTreeMap<&'static str, Wanted>,
+    pub(crate) applications: BTreeMap<&'static str, ExpectedApplication>,
     /// Requirer and provider of each relation.
     pub(crate) relations: BTreeSet<(&'static str, &'static str)>,
     notes: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Plan {
 
 /// The expected state of an application.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedApplication {
     /// The number in the script.
     pub(crate) note: u64,
     /// True if the script makes a hook fail.
@@ -100,7 +100,11 @@ pub(crate) struct Wanted {
 impl Default for Plan {
     /// Returns the initial plan.
     fn default() -> Self {
-        let wanted = |units| Wanted { units: (0..units).collect(), added: units, ..Wanted::default() };
+        let wanted = |units| ExpectedApplication {
+            units: (0..units).collect(),
+            added: units,
+            ..ExpectedApplication::default()
+        };
         let applications = LASTING.map(|(name, units)| (name, wanted(units))).into();
         Self { applications, relations: BTreeSet::new(), notes: 0 }
     }
@@ -190,7 +194,8 @@ impl Plan {
             Step::Expose(name, exposed) => self.application(name).exposed = exposed,
             Step::Deploy(note) => {
                 self.notes = note;
-                self.applications.insert(PASSING, Wanted { note, ..Wanted::default() });
+                self.applications
+                    .insert(PASSING, ExpectedApplication { note, ..ExpectedApplication::default() });
             }
             Step::Remove => {
                 self.applications.remove(PASSING);
@@ -199,7 +204,7 @@ impl Plan {
         }
     }
 
-    fn application(&mut self, name: &'static str) -> &mut Wanted {
+    fn application(&mut self, name: &'static str) -> &mut ExpectedApplication {
         self.applications.entry(name).or_default()
     }
 }

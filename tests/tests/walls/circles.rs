@@ -8,18 +8,18 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::modules::{Import, Modules, Place};
+use crate::modules::{Import, ModulePath, Modules};
 use remaining::{Circle, REMAINING};
 
 /// Returns the circles among a crate's imports, each as the names of its modules.
 fn of(imports: &[Import]) -> Vec<BTreeSet<String>> {
-    let mut next: BTreeMap<&Place, BTreeSet<&Place>> = BTreeMap::new();
+    let mut next: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
     for import in imports {
         next.entry(&import.from).or_default().insert(&import.to);
     }
-    let reached: BTreeMap<&Place, BTreeSet<&Place>> =
+    let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
         next.keys().map(|from| (*from, reach(&next, from))).collect();
-    let reaches = |from: &Place, to: &Place| reached.get(from).is_some_and(|all| all.contains(to));
+    let reaches = |from: &ModulePath, to: &ModulePath| reached.get(from).is_some_and(|all| all.contains(to));
     let mut circles: BTreeSet<BTreeSet<String>> = BTreeSet::new();
     for (from, all) in &reached {
         let circle: BTreeSet<String> =
@@ -32,7 +32,10 @@ fn of(imports: &[Import]) -> Vec<BTreeSet<String>> {
 }
 
 /// Returns all modules that a module reaches, including itself if it is in a circle.
-fn reach<'a>(next: &BTreeMap<&'a Place, BTreeSet<&'a Place>>, from: &'a Place) -> BTreeSet<&'a Place> {
+fn reach<'a>(
+    next: &BTreeMap<&'a ModulePath, BTreeSet<&'a ModulePath>>,
+    from: &'a ModulePath,
+) -> BTreeSet<&'a ModulePath> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
     while let Some(module) = open.pop() {

@@ -17,7 +17,7 @@ use scope::Scope;
 use token::Token;
 
 /// The path of a module from the crate's root, whose own path is empty.
-pub(crate) type Place = Vec<String>;
+pub(crate) type ModulePath = Vec<String>;
 
 /// The longest chain of re-exports to follow. Chains may be circular.
 const MAX_DEPTH: usize = 20;
@@ -25,30 +25,30 @@ const MAX_DEPTH: usize = 20;
 /// The modules of one crate.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
-    scopes: BTreeMap<Place, Scope>,
+    scopes: BTreeMap<ModulePath, Scope>,
     /// The module of the file that contains each module.
-    files: BTreeMap<Place, Place>,
+    files: BTreeMap<ModulePath, ModulePath>,
 }
 
 /// An import of one file by another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Import {
     /// The module that imports.
-    pub(crate) from: Place,
+    pub(crate) from: ModulePath,
     /// The module that it imports from.
-    pub(crate) to: Place,
+    pub(crate) to: ModulePath,
     /// One of the paths.
     pub(crate) path: String,
 }
 
 /// A file to read, the folder of its children, and its module.
-type Open = (PathBuf, PathBuf, Place);
+type Open = (PathBuf, PathBuf, ModulePath);
 
 /// The target of a path: a module, or an item in one.
 #[derive(Debug)]
 enum Target {
-    Module(Place),
-    Within(Place),
+    Module(ModulePath),
+    Within(ModulePath),
 }
 
 impl Modules {
@@ -56,7 +56,7 @@ impl Modules {
     pub(crate) fn read(root: &Path, text: impl Fn(&Path) -> anyhow::Result<String>) -> anyhow::Result<Self> {
         let mut modules = Self::default();
         let folder = root.parent().context("a crate's root lies in no folder")?;
-        let mut open: Vec<Open> = vec![(root.to_owned(), folder.to_owned(), Place::new())];
+        let mut open: Vec<Open> = vec![(root.to_owned(), folder.to_owned(), ModulePath::new())];
         while let Some((file, folder, place)) = open.pop() {
             let tokens = token::read(&text(&file)?).with_context(|| format!("reading {}", file.display()))?;
             modules
@@ -69,8 +69,8 @@ impl Modules {
     fn add(
         &mut self,
         tokens: &[Token],
-        file: &Place,
-        (place, folder): (Place, PathBuf),
+        file: &ModulePath,
+        (place, folder): (ModulePath, PathBuf),
         open: &mut Vec<Open>,
     ) -> anyhow::Result<()> {
         let (scope, children) = Scope::read(tokens)?;
@@ -95,7 +95,7 @@ impl Modules {
 
     /// Returns the imports, one for each pair of modules.
     pub(crate) fn imports(&self) -> Vec<Import> {
-        let mut imports: BTreeMap<(&Place, &Place), String> = BTreeMap::new();
+        let mut imports: BTreeMap<(&ModulePath, &ModulePath), String> = BTreeMap::new();
         for (place, scope) in &self.scopes {
             for path in scope.paths() {
                 let Some(Target::Module(target) | Target::Within(target)) = self.target(place, path, 0)
@@ -110,7 +110,7 @@ impl Modules {
                 }
             }
         }
-        let import = |((from, to), path): ((&Place, &Place), String)| Import {
+        let import = |((from, to), path): ((&ModulePath, &ModulePath), String)| Import {
             from: from.clone(),
             to: to.clone(),
             path,
@@ -119,11 +119,11 @@ impl Modules {
     }
 
     /// Returns the target of a path; none outside of the crate.
-    fn target(&self, from: &Place, path: &[String], depth: usize) -> Option<Target> {
+    fn target(&self, from: &ModulePath, path: &[String], depth: usize) -> Option<Target> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
             _ if depth > MAX_DEPTH => None,
-            "crate" => self.descend(Place::new(), rest, depth),
+            "crate" => self.descend(ModulePath::new(), rest, depth),
             "self" => self.descend(from.clone(), rest, depth),
             "super" => {
                 let above = from.split_last()?.1.to_vec();
@@ -147,7 +147,7 @@ impl Modules {
     }
 
     /// Returns the target of the rest of a path, from a module.
-    fn descend(&self, place: Place, rest: &[String], depth: usize) -> Option<Target> {
+    fn descend(&self, place: ModulePath, rest: &[String], depth: usize) -> Option<Target> {
         let Some((name, behind)) = rest.split_first() else { return Some(Target::Module(place)) };
         match self.find(&place, name, depth) {
             Some(found) => self.go_on(found, behind, depth),
@@ -157,7 +157,7 @@ impl Modules {
     }
 
     /// Returns the target of a name in a module; none for names from outside of the crate.
-    fn find(&self, place: &Place, name: &str, depth: usize) -> Option<Target> {
+    fn find(&self, place: &ModulePath, name: &str, depth: usize) -> Option<Target> {
         let scope = self.scopes.get(place).filter(|_| depth <= MAX_DEPTH)?;
         let below = join(place, name);
         if self.scopes.contains_key(&below) {
@@ -181,7 +181,7 @@ impl Modules {
     }
 }
 
-fn join(place: &[String], name: &str) -> Place {
+fn join(place: &[String], name: &str) -> ModulePath {
     [place, &[name.to_owned()]].concat()
 }
 

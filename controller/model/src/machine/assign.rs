@@ -19,7 +19,7 @@ use crate::{
 const UNITS_PER_STEP: usize = 40;
 
 /// Where a unit goes.
-enum Place {
+enum MachineChoice {
     Existing(MachineId),
     NewOn(AgentName),
 }
@@ -84,8 +84,8 @@ pub(crate) fn assign_units(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
         match found {
             Ok(place) => {
                 let machine = match place {
-                    Place::Existing(id) => id,
-                    Place::NewOn(agent) => new_machine(tx, agent)?,
+                    MachineChoice::Existing(id) => id,
+                    MachineChoice::NewOn(agent) => new_machine(tx, agent)?,
                 };
                 unit.machine = Some(machine);
                 if let Some(agent) = tx.state.agent_of(&unit)
@@ -115,18 +115,23 @@ fn new_machine(tx: &mut Transaction<'_>, agent: AgentName) -> Result<MachineId, 
     Ok(id)
 }
 
-fn find_place(root: &Root, state: &ModelState, unit: &Unit, found: Found) -> Result<Place, Unplaceable> {
+fn find_place(
+    root: &Root,
+    state: &ModelState,
+    unit: &Unit,
+    found: Found,
+) -> Result<MachineChoice, Unplaceable> {
     match &unit.placement {
         Some(Placement::Machine(id)) => match state.machine(id) {
-            Some(machine) if machine.life == Life::Alive => Ok(Place::Existing(*id)),
+            Some(machine) if machine.life == Life::Alive => Ok(MachineChoice::Existing(*id)),
             Some(_) => Err(Unplaceable::MachineGoing(*id)),
             None => Err(Unplaceable::MachineGone(*id)),
         },
         Some(Placement::Agent(name)) => match root.agent(name) {
-            Some(_) => Ok(Place::NewOn(name.clone())),
+            Some(_) => Ok(MachineChoice::NewOn(name.clone())),
             None => Err(Unplaceable::UnknownAgent(name.clone())),
         },
-        None => found.map(Place::NewOn),
+        None => found.map(MachineChoice::NewOn),
     }
 }
 

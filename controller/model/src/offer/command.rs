@@ -21,14 +21,14 @@ use crate::{
 const MAX_OFFERS: usize = 16;
 
 /// What is to be offered.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct NewOffer<'a> {
     pub(crate) application: &'a ApplicationName,
     pub(crate) endpoints: &'a BTreeSet<EndpointName>,
     pub(crate) name: Option<&'a ApplicationName>,
     pub(crate) description: Option<&'a str>,
 }
 
-pub(crate) fn offer(tx: &mut Transaction<'_>, wanted: &Wanted<'_>) -> Result<Answer, Refusal> {
+pub(crate) fn offer(tx: &mut Transaction<'_>, wanted: &NewOffer<'_>) -> Result<Answer, Refusal> {
     tx.require_alive()?;
     let application = tx.application(wanted.application)?;
     let name = wanted.name.unwrap_or(wanted.application);

@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 
 use super::{
-    life::{self, Wanted},
+    life::{self, StorageRequest},
     takeover,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(crate) fn add_to(
     let mut added = Vec::new();
     for (name, directive) in counted {
         if let Some(declared) = meta.storage.get(&name) {
-            added.extend(life::make(tx, unit, &Wanted::of(&name, declared, &directive))?);
+            added.extend(life::make(tx, unit, &StorageRequest::of(&name, declared, &directive))?);
         }
     }
     Ok(added)

@@ -19,7 +19,7 @@ use crate::{
 
 /// So many instances of one storage.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct StorageRequest<'a> {
     pub(crate) name: StorageName,
     meta: &'a StorageMeta,
     pool: String,
@@ -34,7 +34,7 @@ pub(crate) fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>,
     })
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> StorageRequest<'a> {
     /// Of which storage.
     pub(crate) fn name(&self) -> &StorageName {
         &self.name
@@ -58,12 +58,15 @@ impl<'a> Wanted<'a> {
 }
 
 /// What each new unit of an application gets.
-pub(crate) fn of_new_unit<'a>(meta: &'a CharmMeta, directives: &StorageDirectives) -> Vec<Wanted<'a>> {
+pub(crate) fn of_new_unit<'a>(
+    meta: &'a CharmMeta,
+    directives: &StorageDirectives,
+) -> Vec<StorageRequest<'a>> {
     let none = StorageDirective::default();
     let wanted = meta
         .storage
         .iter()
-        .map(|(name, storage)| Wanted::of(name, storage, directives.get(name).unwrap_or(&none)));
+        .map(|(name, storage)| StorageRequest::of(name, storage, directives.get(name).unwrap_or(&none)));
     wanted.filter(|wanted| wanted.count > 0).collect()
 }
 
@@ -162,7 +165,7 @@ pub(crate) fn total_of(state: &ModelState, unit: &UnitName) -> u32 {
 pub(crate) fn make(
     tx: &mut Transaction<'_>,
     unit: &UnitName,
-    wanted: &Wanted<'_>,
+    wanted: &StorageRequest<'_>,
 ) -> Result<Vec<StorageId>, Refusal> {
     let first = tx.take_numbers(SequenceKey::Storage, wanted.count)?;
     let ids = (first..first.saturating_add(wanted.count)).map(|number| {
@@ -294,7 +297,8 @@ pub(crate) fn provide_step(
                 return Ok(false);
             }
             let directive = application.storage.get(name).cloned().unwrap_or_default();
-            let wanted = Wanted::of(name, storage, &StorageDirective { count: Some(missing), ..directive });
+            let wanted =
+                StorageRequest::of(name, storage, &StorageDirective { count: Some(missing), ..directive });
             make(tx, &unit, &wanted)?;
         }
     }

@@ -10,7 +10,7 @@ use periapt_host_api::{
     storage::StorageDirectives,
 };
 
-use super::life::{self, Wanted};
+use super::life::{self, StorageRequest};
 use crate::{entity::Storage, transaction::Transaction};
 
 /// What a new unit takes over, checked.
@@ -62,7 +62,7 @@ impl TakenOver {
     }
 
     /// How many instances of what a unit gets are still to be made.
-    fn left_of(&self, wanted: &Wanted<'_>) -> u32 {
+    fn left_of(&self, wanted: &StorageRequest<'_>) -> u32 {
         left_of(&self.storages, wanted)
     }
 
@@ -104,7 +104,7 @@ impl Arrival {
     }
 
     /// How many instances of what a unit gets are still to be made.
-    pub(crate) fn left_of(&self, wanted: &Wanted<'_>) -> u32 {
+    pub(crate) fn left_of(&self, wanted: &StorageRequest<'_>) -> u32 {
         left_of(&self.storages, wanted)
     }
 
@@ -118,7 +118,7 @@ impl Arrival {
     }
 }
 
-fn left_of(taken: &[Arc<Storage>], wanted: &Wanted<'_>) -> u32 {
+fn left_of(taken: &[Arc<Storage>], wanted: &StorageRequest<'_>) -> u32 {
     let taken = taken.iter().filter(|storage| storage.id.name() == wanted.name()).count();
     wanted.count.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
 }

@@ -7,7 +7,7 @@ use periapt_host_api::{Digest, ErrorCode, Refusal, problem::Problem};
 
 use crate::api::{
     failure::{Answer, Failure, problem},
-    range::{Wanted, wanted},
+    range::{RequestedRange, wanted},
 };
 
 /// The content under a digest is the same for ever.
@@ -70,9 +70,9 @@ pub(crate) async fn respond(
     let may_continue = !headers.contains_key(header::IF_RANGE) || names(headers, header::IF_RANGE, &tag);
     let asked = headers.get(header::RANGE).filter(|_| may_continue).and_then(|range| range.to_str().ok());
     let (status, range) = match wanted(asked, size) {
-        Wanted::Whole => (StatusCode::OK, 0..size),
-        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Wanted::Outside => return Ok(outside(kind, size)),
+        RequestedRange::Whole => (StatusCode::OK, 0..size),
+        RequestedRange::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        RequestedRange::Outside => return Ok(outside(kind, size)),
     };
     let mut more = vec![
         (header::CONTENT_LENGTH, (range.end - range.start).to_string()),

@@ -20,7 +20,7 @@ pub(crate) struct Intake {
     pub(crate) sealer: SecretSealer,
     /// Which models and secrets there are to seal for.
     pub(crate) durable: Durable,
-    /// Places of large bodies.
+    /// Permits of large bodies.
     pub(crate) bodies: Arc<Semaphore>,
 }
 

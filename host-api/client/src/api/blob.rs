@@ -17,7 +17,7 @@ use crate::{Client, ClientError, RequestOutcome, Result, error::chain, request::
 const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A blob to fetch, with its expected properties.
-pub(super) struct Wanted<'a> {
+pub(super) struct BlobRequest<'a> {
     /// The path of the request.
     pub(super) path: String,
     /// The kind of blob, for messages: `charm`, `resource`.
@@ -53,10 +53,10 @@ impl Client {
     /// discard what was written.
     pub(super) async fn fetch_blob(
         &self,
-        wanted: Wanted<'_>,
+        wanted: BlobRequest<'_>,
         writer: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<u64> {
-        let Wanted { path, what, digest, limit } = wanted;
+        let BlobRequest { path, what, digest, limit } = wanted;
         let mut body = self.get(path).response().await?.into_body();
         let mut hasher = Sha256::new();
         let mut length = 0;

@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, header};
 use periapt_host_api::{Digest, ErrorCode, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
 use tokio::io::AsyncWrite;
 
-use super::blob::{Wanted, pieces};
+use super::blob::{BlobRequest, pieces};
 use crate::{Client, ClientError, Result, request::Content};
 
 /// The longest time to send an archive, queue for its check and check it, the same as the controller's.
@@ -59,7 +59,8 @@ impl Client {
         digest: &Digest,
         writer: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<u64> {
-        let wanted = Wanted { path: charm_path(digest), what: "charm", digest, limit: MAX_ARCHIVE_BYTES };
+        let wanted =
+            BlobRequest { path: charm_path(digest), what: "charm", digest, limit: MAX_ARCHIVE_BYTES };
         self.fetch_blob(wanted, writer).await
     }
 }

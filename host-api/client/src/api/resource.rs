@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 use tokio::io::AsyncWrite;
 
-use super::blob::{Wanted, pieces};
+use super::blob::{BlobRequest, pieces};
 use crate::{Client, ClientError, Result};
 
 /// The longest time to send content and check it, the same as the controller's.
@@ -65,7 +65,7 @@ impl Client {
     ) -> Result<u64> {
         let ResourceKey { name, digest } = key;
         let path = format!("/v1/agents/{agent}/models/{model}/units/{unit}/resources/{name}/{digest}");
-        let wanted = Wanted { path, what: "resource", digest, limit: MAX_RESOURCE_BYTES };
+        let wanted = BlobRequest { path, what: "resource", digest, limit: MAX_RESOURCE_BYTES };
         self.fetch_blob(wanted, writer).await
     }
 }

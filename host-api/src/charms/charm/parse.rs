@@ -9,7 +9,7 @@ use super::{
     Assumes, CharmFiles, CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
     files::{ACTIONS, CONFIG},
     resource::{self, RawResource},
-    storage::{Place, RawStorage, declared},
+    storage::{RawStorage, ResourcesPath, declared},
 };
 use crate::{
     EndpointName, InterfaceName, NameError, excerpt,
@@ -140,7 +140,7 @@ impl CharmMeta {
         };
         let refused = |broken: BrokenRule| rule(file, broken.to_string());
         let resources = resource::declared(raw.resources.unwrap_or_default()).map_err(refused)?;
-        let place = if resources.is_empty() { Place::Free } else { Place::Taken };
+        let place = if resources.is_empty() { ResourcesPath::Free } else { ResourcesPath::Taken };
         let storage = declared(raw.storage.unwrap_or_default(), place).map_err(refused)?;
         containers::check(raw.containers.as_ref(), &resources, &storage).map_err(refused)?;
         let meta = Self {

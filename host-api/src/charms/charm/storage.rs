@@ -18,7 +18,7 @@ const DEFAULT_LOCATION: &str = "/var/lib/juju/storage";
 
 /// The use of the resources' path in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ResourcesPath {
     /// The charm declares no resources: storage may use the path.
     Free,
     /// The charm declares resources, which use the path.
@@ -135,7 +135,7 @@ struct RawMultiple {
 /// Parses and checks the section `storage`. The error names the storage and the mistake.
 pub(super) fn declared(
     raw: BTreeMap<String, RawStorage>,
-    resources: Place,
+    resources: ResourcesPath,
 ) -> Result<BTreeMap<StorageName, StorageMeta>, BrokenRule> {
     let mut declared = BTreeMap::new();
     for (text, raw) in raw {
@@ -150,7 +150,7 @@ pub(super) fn declared(
         )
         .into());
     }
-    check_places(&declared, resources)?;
+    check_locations(&declared, resources)?;
     Ok(declared)
 }
 
@@ -224,14 +224,14 @@ fn check_location(location: &str) -> Result<(), BrokenRule> {
 
 /// The paths of a storage's instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Places {
+enum MountPaths {
     /// The path of the only instance.
     At(String),
     /// The directory of the instances, each in a directory named after its number.
     Below(String),
 }
 
-impl Places {
+impl MountPaths {
     fn of(name: &StorageName, meta: &StorageMeta) -> Self {
         match &meta.location {
             Some(location) if meta.is_single() => Self::At(location.clone()),
@@ -254,8 +254,11 @@ impl Places {
 
 /// Refuses a location that collides with a path of the sandbox, or equals another location. A location may be below
 /// another, as with mounts: the innermost wins.
-fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), BrokenRule> {
-    let taken = TAKEN.into_iter().chain((resources == Place::Taken).then_some(RESOURCES));
+fn check_locations(
+    declared: &BTreeMap<StorageName, StorageMeta>,
+    resources: ResourcesPath,
+) -> Result<(), BrokenRule> {
+    let taken = TAKEN.into_iter().chain((resources == ResourcesPath::Taken).then_some(RESOURCES));
     let holds = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
@@ -267,13 +270,13 @@ fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place)
         if let Some(other) = taken.clone().find(|other| holds(other, place) || holds(place, other)) {
             return collides(other, "the sandbox");
         }
-        let places = Places::of(name, meta);
+        let paths = MountPaths::of(name, meta);
         for (earlier, other) in declared.range::<StorageName, _>(..name) {
             let whose = format!("storage {earlier:?}");
             if meta.location.is_some() && meta.location == other.location {
                 return collides(place, &whose);
             }
-            if places.meet(&Places::of(earlier, other)) {
+            if paths.meet(&MountPaths::of(earlier, other)) {
                 return collides("an instance", &whose);
             }
         }

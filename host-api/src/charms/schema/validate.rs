@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     Effort, MAX_DEPTH, Mismatch,
     effort::weight,
-    quote::{Place, quote, quote_text},
+    quote::{ValuePath, quote, quote_text},
 };
 
 mod multiple;
@@ -24,7 +24,7 @@ const ERROR_STEPS: u32 = 4;
 /// # Errors
 /// [`Mismatch`]: the first one.
 pub fn validate(schema: &Value, value: &Value, effort: &mut Effort) -> Result<(), Mismatch> {
-    Validation { effort }.value(Place::Root, schema, value, 0)?;
+    Validation { effort }.value(ValuePath::Root, schema, value, 0)?;
     // A check that ran out of effort may have counted as a mismatch within `not` or `oneOf`.
     effort.spend(1)
 }
@@ -40,12 +40,12 @@ impl Validation<'_> {
         self.effort.spend(steps)
     }
 
-    fn wrong(&mut self, at: Place<'_>, reason: impl std::fmt::Display, given: &Value) -> Found {
+    fn wrong(&mut self, at: ValuePath<'_>, reason: impl std::fmt::Display, given: &Value) -> Found {
         self.spend(ERROR_STEPS)?;
         Err(Mismatch::Wrong(format!("{at} : {reason}, given {}", quote(given))))
     }
 
-    fn value(&mut self, at: Place<'_>, schema: &Value, value: &Value, depth: usize) -> Found {
+    fn value(&mut self, at: ValuePath<'_>, schema: &Value, value: &Value, depth: usize) -> Found {
         self.spend(1)?;
         if depth > MAX_DEPTH {
             return Err(Mismatch::Wrong(format!("{at} : is nested more than {MAX_DEPTH} deep")));
@@ -70,7 +70,7 @@ impl Validation<'_> {
     }
 
     /// Checks the keywords that apply to values of every type.
-    fn any(&mut self, at: Place<'_>, name: &str, rule: &Value, value: &Value, depth: usize) -> Found {
+    fn any(&mut self, at: ValuePath<'_>, name: &str, rule: &Value, value: &Value, depth: usize) -> Found {
         let schemas = rule.as_array().map(Vec::as_slice).unwrap_or_default();
         match name {
             "type" => {
@@ -121,7 +121,7 @@ impl Validation<'_> {
         }
     }
 
-    fn text(&mut self, at: Place<'_>, name: &str, rule: &Value, text: &str, value: &Value) -> Found {
+    fn text(&mut self, at: ValuePath<'_>, name: &str, rule: &Value, text: &str, value: &Value) -> Found {
         match (name, rule.as_u64(), rule.as_str()) {
             ("minLength" | "maxLength", Some(bound), _) => {
                 self.effort.spend_bytes(text.len())?;
@@ -145,7 +145,7 @@ impl Validation<'_> {
 
     fn number(
         &mut self,
-        at: Place<'_>,
+        at: ValuePath<'_>,
         name: &str,
         rule: &Value,
         keywords: &Map<String, Value>,
@@ -172,7 +172,7 @@ impl Validation<'_> {
     )]
     fn items(
         &mut self,
-        at: Place<'_>,
+        at: ValuePath<'_>,
         name: &str,
         rule: &Value,
         keywords: &Map<String, Value>,
@@ -186,14 +186,13 @@ impl Validation<'_> {
                 let rest = keywords.get("additionalItems").unwrap_or(&Value::Bool(true));
                 for (index, item) in items.iter().enumerate() {
                     let schema = schemas.get(index).unwrap_or(rest);
-                    self.value(Place::Index(&at, index), schema, item, depth + 1)?;
+                    self.value(ValuePath::Index(&at, index), schema, item, depth + 1)?;
                 }
                 Ok(())
             }
-            ("items", schema) => items
-                .iter()
-                .enumerate()
-                .try_for_each(|(index, item)| self.value(Place::Index(&at, index), schema, item, depth + 1)),
+            ("items", schema) => items.iter().enumerate().try_for_each(|(index, item)| {
+                self.value(ValuePath::Index(&at, index), schema, item, depth + 1)
+            }),
             ("contains", schema) => {
                 for item in items {
                     if self.value(at, schema, item, depth + 1).is_ok() {
@@ -224,7 +223,7 @@ impl Validation<'_> {
     )]
     fn object(
         &mut self,
-        at: Place<'_>,
+        at: ValuePath<'_>,
         name: &str,
         rule: &Value,
         keywords: &Map<String, Value>,
@@ -248,7 +247,7 @@ impl Validation<'_> {
                     if self.has(object, key)?
                         && let Some(value) = object.get(key)
                     {
-                        self.value(Place::Key(&at, key), schema, value, depth + 1)?;
+                        self.value(ValuePath::Key(&at, key), schema, value, depth + 1)?;
                     }
                 }
                 Ok(())
@@ -257,7 +256,7 @@ impl Validation<'_> {
                 for (key, value) in object {
                     for (rule, schema) in schemas {
                         if self.effort.matches(rule, key)? {
-                            self.value(Place::Key(&at, key), schema, value, depth + 1)?;
+                            self.value(ValuePath::Key(&at, key), schema, value, depth + 1)?;
                         }
                     }
                 }
@@ -273,7 +272,7 @@ impl Validation<'_> {
                         let said = format!("{at} : additional property {} is not allowed", quote_text(key));
                         return Err(Mismatch::Wrong(said));
                     }
-                    self.value(Place::Key(&at, key), schema, value, depth + 1)?;
+                    self.value(ValuePath::Key(&at, key), schema, value, depth + 1)?;
                 }
                 Ok(())
             }

@@ -5,7 +5,7 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::step::{BundleStep, UnitPlace};
-use super::{Bundle, BundleApplication, BundleError, Place};
+use super::{Bundle, BundleApplication, BundleError, BundlePlacement};
 use crate::{
     ApplicationName, Digest, EndpointName, MachineId, ResourceName, SpaceName, UnitName,
     charm::CharmMeta,
@@ -292,9 +292,9 @@ impl Units<'_> {
         waiting.push(name.clone());
         for place in &wanted.to {
             match place {
-                Place::Unit(unit) => self.add(unit.application(), waiting, steps)?,
-                Place::Application(beside) => self.add(beside, waiting, steps)?,
-                Place::New | Place::Machine(_) | Place::Agent(_) => {}
+                BundlePlacement::Unit(unit) => self.add(unit.application(), waiting, steps)?,
+                BundlePlacement::Application(beside) => self.add(beside, waiting, steps)?,
+                BundlePlacement::New | BundlePlacement::Machine(_) | BundlePlacement::Agent(_) => {}
             }
         }
         waiting.pop();
@@ -310,7 +310,7 @@ impl Units<'_> {
         let count =
             wanted.units.map_or(usize::from(existing.is_none() && !subordinate), |units| units as usize);
         for index in there..count {
-            let place = wanted.to.get(index).or(wanted.to.last()).unwrap_or(&Place::New);
+            let place = wanted.to.get(index).or(wanted.to.last()).unwrap_or(&BundlePlacement::New);
             let place = self.place(place, name, index);
             match steps.last_mut() {
                 Some(BundleStep::AddUnits { application, count, place: last })
@@ -324,13 +324,15 @@ impl Units<'_> {
         Ok(())
     }
 
-    fn place(&mut self, place: &Place, name: &ApplicationName, index: usize) -> UnitPlace {
+    fn place(&mut self, place: &BundlePlacement, name: &ApplicationName, index: usize) -> UnitPlace {
         match place {
-            Place::New => UnitPlace::New,
-            Place::Agent(agent) => UnitPlace::Agent(agent.clone()),
-            Place::Unit(unit) => UnitPlace::Beside(unit.application().clone(), unit.number() as usize),
-            Place::Application(beside) => UnitPlace::Beside(beside.clone(), index),
-            Place::Machine(key) => match (self.machines.get(key), self.anchors.get(key)) {
+            BundlePlacement::New => UnitPlace::New,
+            BundlePlacement::Agent(agent) => UnitPlace::Agent(agent.clone()),
+            BundlePlacement::Unit(unit) => {
+                UnitPlace::Beside(unit.application().clone(), unit.number() as usize)
+            }
+            BundlePlacement::Application(beside) => UnitPlace::Beside(beside.clone(), index),
+            BundlePlacement::Machine(key) => match (self.machines.get(key), self.anchors.get(key)) {
                 (Some(machine), _) => UnitPlace::Machine(*machine),
                 (None, Some((beside, index))) => UnitPlace::Beside(beside.clone(), *index),
                 (None, None) => {

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    Bundle, BundleApplication, BundleError, MAX_ENTRIES, MAX_UNITS, Place,
+    Bundle, BundleApplication, BundleError, BundlePlacement, MAX_ENTRIES, MAX_UNITS,
     raw::{self, Document},
 };
 use crate::{
@@ -132,9 +132,11 @@ impl Bundle {
         for (name, application) in &self.applications {
             for place in &application.to {
                 let beside = match place {
-                    Place::Unit(unit) => unit.application(),
-                    Place::Application(beside) => beside,
-                    Place::New | Place::Machine(_) | Place::Agent(_) => continue,
+                    BundlePlacement::Unit(unit) => unit.application(),
+                    BundlePlacement::Application(beside) => beside,
+                    BundlePlacement::New | BundlePlacement::Machine(_) | BundlePlacement::Agent(_) => {
+                        continue;
+                    }
                 };
                 if beside == name {
                     return Err(BundleError::rule(format!(
@@ -295,29 +297,32 @@ fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, BrokenRule> {
 }
 
 /// Reads `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.
-fn place(value: &Value, machines: &[String]) -> Result<Place, BrokenRule> {
+fn place(value: &Value, machines: &[String]) -> Result<BundlePlacement, BrokenRule> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
         other => return Err(format!("{other} is no place").into()),
     };
     if text == "new" {
-        return Ok(Place::New);
+        return Ok(BundlePlacement::New);
     }
     if let Some(agent) = text.strip_prefix("agent=") {
-        return agent.parse().map(Place::Agent).map_err(|error: crate::NameError| BrokenRule::of(error));
+        return agent
+            .parse()
+            .map(BundlePlacement::Agent)
+            .map_err(|error: crate::NameError| BrokenRule::of(error));
     }
     if machines.contains(&text) {
-        return Ok(Place::Machine(text));
+        return Ok(BundlePlacement::Machine(text));
     }
     if text.contains(':') {
         return Err(format!("place {text:?}: there are no containers inside machines").into());
     }
     if let Ok(unit) = text.parse::<UnitName>() {
-        return Ok(Place::Unit(unit));
+        return Ok(BundlePlacement::Unit(unit));
     }
     match ApplicationName::new(text.as_str()) {
-        Ok(beside) => Ok(Place::Application(beside)),
+        Ok(beside) => Ok(BundlePlacement::Application(beside)),
         Err(_) => {
             Err(format!("place {text:?}: the bundle's machines do not have it, and it is no application")
                 .into())

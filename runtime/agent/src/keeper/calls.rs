@@ -35,7 +35,7 @@ const BYTES: usize = 32 << 20;
 const ASSIGNED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The charms that the model's units need.
-pub(crate) type Wanted = watch::Receiver<BTreeSet<Digest>>;
+pub(crate) type WantedCharms = watch::Receiver<BTreeSet<Digest>>;
 
 /// An answered call.
 pub(crate) struct Settled {
@@ -95,7 +95,7 @@ pub(crate) struct Calls<C> {
     model: ModelUuid,
     charms: Arc<Charms<C>>,
     resources: Arc<Resources<C>>,
-    wanted: Wanted,
+    wanted: WantedCharms,
     waiting: VecDeque<Waiting>,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
     bulks: usize,
@@ -110,7 +110,7 @@ impl<C: Controller> Calls<C> {
         model: ModelUuid,
         charms: Arc<Charms<C>>,
         resources: Arc<Resources<C>>,
-        wanted: Wanted,
+        wanted: WantedCharms,
     ) -> Self {
         Self {
             controller,
@@ -294,7 +294,7 @@ async fn resource<C: Controller>(
 }
 
 /// Obtains a charm for a runner, which may only get the charms of its own model.
-async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: Digest) -> CallOutcome {
+async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: WantedCharms, digest: Digest) -> CallOutcome {
     let assigned =
         timeout(ASSIGNED_WITHIN, async { wanted.wait_for(|wanted| wanted.contains(&digest)).await.is_ok() });
     if assigned.await != Ok(true) {

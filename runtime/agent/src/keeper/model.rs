@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    calls::Wanted,
+    calls::WantedCharms,
     charms::Charms,
     controller::{Controller, ControllerError},
     directories::Directories,
@@ -65,7 +65,7 @@ enum Ending {
 pub(crate) struct ModelKeeper<C: Controller> {
     shared: Arc<Shared<C>>,
     model: ModelUuid,
-    wanted: Wanted,
+    wanted: WantedCharms,
     ended: CancellationToken,
     leases: Leases,
     suspects: Suspects,
@@ -80,7 +80,7 @@ impl<C: Controller> ModelKeeper<C> {
     pub(crate) fn new(
         shared: Arc<Shared<C>>,
         model: ModelUuid,
-        wanted: Wanted,
+        wanted: WantedCharms,
         ended: CancellationToken,
     ) -> Self {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
@@ -123,7 +123,7 @@ impl<C: Controller> ModelKeeper<C> {
                     self.pause(restarts.failed()).await;
                 }
                 Ending::Died { how } => {
-                    self.mourn(&how).await;
+                    self.handle_runner_death(&how).await;
                     self.pause(restarts.failed()).await;
                 }
             }
@@ -184,7 +184,7 @@ impl<C: Controller> ModelKeeper<C> {
 
     /// Handles the death of a runner: its hooks become suspects, and the keeper sends its remaining early
     /// effects.
-    async fn mourn(&mut self, how: &str) {
+    async fn handle_runner_death(&mut self, how: &str) {
         let in_flight = self.suspects.in_flight();
         tracing::warn!(model = %self.model, how, in_flight, "a runner died");
         self.suspects.died();

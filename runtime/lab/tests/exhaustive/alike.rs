@@ -33,12 +33,12 @@ pub(super) struct Twins {
 }
 
 /// Computes digests of states, equal for a state and its image.
-pub(super) struct Places {
+pub(super) struct StateDigests {
     twins: Option<Twins>,
     known: Standings<(u128, u128)>,
 }
 
-impl Places {
+impl StateDigests {
     pub(super) fn new(twins: Option<Twins>) -> Self {
         Self { twins, known: Standings::default() }
     }

@@ -29,7 +29,7 @@ mod plants;
 mod scenes;
 mod states;
 
-use alike::Places;
+use alike::StateDigests;
 use moves::Move;
 use plants::Plant;
 use scenes::{Concurrency, Scene};
@@ -87,7 +87,7 @@ const PROGRESS: usize = 20_000;
 /// # Errors
 /// The fault of a state, and the path to it.
 fn search(scene: &Scene, bound: usize) -> Result<Found, String> {
-    let mut places = Places::new(scene.twins());
+    let mut places = StateDigests::new(scene.twins());
     search_by(scene, bound, |lab| places.of(lab))
 }
 
@@ -265,7 +265,7 @@ fn units_that_are_alike_are_told_apart_by_nothing() {
     let reduced = assert_always_ends(&scene);
     assert_met(&reduced, &["claim", "kill", "revive"]);
     let mut images = HashSet::new();
-    let (mut alike, mut apart) = (Places::new(scene.twins()), Places::new(None));
+    let (mut alike, mut apart) = (StateDigests::new(scene.twins()), StateDigests::new(None));
     let whole = search_by(&scene, MOST_STATES, |lab| {
         images.insert(alike.of(lab));
         apart.of(lab)

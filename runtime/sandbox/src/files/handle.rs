@@ -10,7 +10,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use super::{
     CharmFiles, StorageMount, disk,
     listing::{Gathering, Listing},
-    path::{self, Place},
+    path::{self, TreeTarget},
     stored,
     stream::{OpenFile, Source},
     tree::{DirectoryId, Entry, MemoryFile, Quota, ROOT, Tree},
@@ -275,7 +275,8 @@ impl Files {
     }
 
     fn create(&mut self, base: DirectoryId, path: &str) -> Result<Entry, ErrorCode> {
-        let Place::Name { parent, name, must_be_directory: false } = path::resolve(&self.tmp, base, path)?
+        let TreeTarget::Name { parent, name, must_be_directory: false } =
+            path::resolve(&self.tmp, base, path)?
         else {
             return Err(ErrorCode::IsDirectory);
         };
@@ -293,7 +294,7 @@ impl Files {
             return directory.create_directory(path, self.now());
         }
         let base = self.own_directory(number)?;
-        let Place::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
+        let TreeTarget::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
             return Err(ErrorCode::Exist);
         };
         self.quota.take_file()?;
@@ -310,7 +311,7 @@ impl Files {
             return directory.remove_directory(path, self.now());
         }
         let base = self.own_directory(number)?;
-        let Place::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
+        let TreeTarget::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
             return Err(ErrorCode::Invalid);
         };
         match self.tmp.directory(parent)?.entries.get(name) {
@@ -329,7 +330,8 @@ impl Files {
             return directory.unlink(path, self.now());
         }
         let base = self.own_directory(number)?;
-        let Place::Name { parent, name, must_be_directory } = path::resolve(&self.tmp, base, path)? else {
+        let TreeTarget::Name { parent, name, must_be_directory } = path::resolve(&self.tmp, base, path)?
+        else {
             return Err(ErrorCode::IsDirectory);
         };
         match self.tmp.directory(parent)?.entries.get(name) {
@@ -353,8 +355,8 @@ impl Files {
         let place = |files: &Self, (number, path): (u32, &str)| {
             let base = files.own_directory(number)?;
             match path::resolve(&files.tmp, base, path)? {
-                Place::Name { parent, name, .. } => Ok((parent, name.to_owned())),
-                Place::Directory(_) => Err(ErrorCode::Invalid),
+                TreeTarget::Name { parent, name, .. } => Ok((parent, name.to_owned())),
+                TreeTarget::Directory(_) => Err(ErrorCode::Invalid),
             }
         };
         let (from, old) = place(self, from)?;

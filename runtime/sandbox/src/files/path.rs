@@ -10,7 +10,7 @@ pub(super) const MAX_NAME: usize = 255;
 
 /// The target of a path.
 #[derive(Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum TreeTarget<'a> {
     /// The start of the look-up, or a directory above the path's end (`a/..`).
     Directory(DirectoryId),
     /// A name in a directory. It may be free or taken.
@@ -19,7 +19,11 @@ pub(super) enum Place<'a> {
 
 /// Resolves a path from a directory, but not to a place above that directory, since the guest's handle gives
 /// access only to what is below it. There are no symbolic links.
-pub(super) fn resolve<'a>(tree: &Tree, base: DirectoryId, path: &'a str) -> Result<Place<'a>, ErrorCode> {
+pub(super) fn resolve<'a>(
+    tree: &Tree,
+    base: DirectoryId,
+    path: &'a str,
+) -> Result<TreeTarget<'a>, ErrorCode> {
     if path.is_empty() {
         return Err(ErrorCode::NoEntry);
     }
@@ -48,7 +52,7 @@ pub(super) fn resolve<'a>(tree: &Tree, base: DirectoryId, path: &'a str) -> Resu
         }
         if names.peek().is_none() {
             let must_be_directory = path.ends_with('/') || path.ends_with("/.");
-            return Ok(Place::Name { parent: here, name, must_be_directory });
+            return Ok(TreeTarget::Name { parent: here, name, must_be_directory });
         }
         match tree.directory(here)?.entries.get(name) {
             Some(Entry::Directory(id)) => stack.push(*id),
@@ -56,19 +60,21 @@ pub(super) fn resolve<'a>(tree: &Tree, base: DirectoryId, path: &'a str) -> Resu
             None => return Err(ErrorCode::NoEntry),
         }
     }
-    stack.last().map(|id| Place::Directory(*id)).ok_or(ErrorCode::NotPermitted)
+    stack.last().map(|id| TreeTarget::Directory(*id)).ok_or(ErrorCode::NotPermitted)
 }
 
 /// Returns the entry of a path.
 pub(super) fn find(tree: &Tree, base: DirectoryId, path: &str) -> Result<Entry, ErrorCode> {
     match resolve(tree, base, path)? {
-        Place::Directory(id) => Ok(Entry::Directory(id)),
-        Place::Name { parent, name, must_be_directory } => match tree.directory(parent)?.entries.get(name) {
-            Some(Entry::Directory(id)) => Ok(Entry::Directory(*id)),
-            Some(_) if must_be_directory => Err(ErrorCode::NotDirectory),
-            Some(file) => Ok(file.clone()),
-            None => Err(ErrorCode::NoEntry),
-        },
+        TreeTarget::Directory(id) => Ok(Entry::Directory(id)),
+        TreeTarget::Name { parent, name, must_be_directory } => {
+            match tree.directory(parent)?.entries.get(name) {
+                Some(Entry::Directory(id)) => Ok(Entry::Directory(*id)),
+                Some(_) if must_be_directory => Err(ErrorCode::NotDirectory),
+                Some(file) => Ok(file.clone()),
+                None => Err(ErrorCode::NoEntry),
+            }
+        }
     }
 }
 
@@ -93,8 +99,8 @@ mod tests {
         };
         let base = [ROOT, a, b].into_iter().find(|id| name(*id) == base).unwrap();
         resolve(&tree, base, path).map(|place| match place {
-            Place::Directory(id) => name(id).to_owned(),
-            Place::Name { parent, name: last, .. } => format!("{}:{last}", name(parent)),
+            TreeTarget::Directory(id) => name(id).to_owned(),
+            TreeTarget::Name { parent, name: last, .. } => format!("{}:{last}", name(parent)),
         })
     }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 /// The context of an escape. Octal numbers differ in each, and `\c` does not end a format of `printf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EscapeContext {
     /// A word of `echo -e`: `\0NNN`.
     Echo,
     /// The format of `printf`: `\NNN`.
@@ -14,11 +14,11 @@ pub(super) enum Place {
 }
 
 /// Writes a text with its escapes replaced. A `\c` breaks off.
-pub(super) fn unescape(text: &str, place: Place, bytes: &mut Vec<u8>) -> ControlFlow<()> {
+pub(super) fn unescape(text: &str, context: EscapeContext, bytes: &mut Vec<u8>) -> ControlFlow<()> {
     let mut rest = text;
     while let Some((plain, behind)) = rest.split_once('\\') {
         bytes.extend_from_slice(plain.as_bytes());
-        match escape(behind, place, bytes) {
+        match escape(behind, context, bytes) {
             Some(behind) => rest = behind,
             None => return ControlFlow::Break(()),
         }
@@ -28,7 +28,7 @@ pub(super) fn unescape(text: &str, place: Place, bytes: &mut Vec<u8>) -> Control
 }
 
 /// Writes the escape after a backslash, and returns the rest of the text. None after a `\c`.
-pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Option<&'t str> {
+pub(super) fn escape<'t>(text: &'t str, context: EscapeContext, bytes: &mut Vec<u8>) -> Option<&'t str> {
     let mut characters = text.chars();
     let Some(kind) = characters.next() else {
         bytes.push(b'\\');
@@ -36,15 +36,15 @@ pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Op
     };
     let behind = characters.as_str();
     let numbered = match kind {
-        'c' if place != Place::Format => return None,
-        '0' if place != Place::Format => Some(number(behind, 8, 3).unwrap_or((0, behind))),
-        '0'..='7' if place != Place::Echo => number(text, 8, 3),
+        'c' if context != EscapeContext::Format => return None,
+        '0' if context != EscapeContext::Format => Some(number(behind, 8, 3).unwrap_or((0, behind))),
+        '0'..='7' if context != EscapeContext::Echo => number(text, 8, 3),
         'x' => number(behind, 16, 2),
         'u' => number(behind, 16, 4),
         'U' => number(behind, 16, 8),
         _ => None,
     };
-    match (numbered, simple(kind, place)) {
+    match (numbered, simple(kind, context)) {
         (Some((number, behind)), _) => {
             match kind {
                 'u' | 'U' => {
@@ -69,7 +69,7 @@ pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Op
 }
 
 /// Returns the byte of a one-character escape.
-fn simple(kind: char, place: Place) -> Option<u8> {
+fn simple(kind: char, context: EscapeContext) -> Option<u8> {
     Some(match kind {
         'n' => b'\n',
         't' => b'\t',
@@ -80,9 +80,9 @@ fn simple(kind: char, place: Place) -> Option<u8> {
         'f' => 0xc,
         'v' => 0xb,
         '\\' => b'\\',
-        '"' if place == Place::Format => b'"',
-        '\'' if place == Place::Format => b'\'',
-        '?' if place == Place::Format => b'?',
+        '"' if context == EscapeContext::Format => b'"',
+        '\'' if context == EscapeContext::Format => b'\'',
+        '?' if context == EscapeContext::Format => b'?',
         _ => return None,
     })
 }
@@ -101,24 +101,24 @@ mod tests {
 
     #[test]
     fn each_place_reads_numbers_in_its_own_way() {
-        for (place, text, expected) in [
-            (Place::Echo, r"\101|\0101|\x41|\0377|\xe9|\c|no", b"\\101|A|A|\xff|\xe9|".as_slice()),
-            (Place::Echo, r#"\u00e9\U1F600|\q|\"|\?|\8|\0"#, "é😀|\\q|\\\"|\\?|\\8|\0".as_bytes()),
-            (Place::Format, r"\0101|\101|\1011|\400\x1234", b"\x081|A|A1|\0\x1234"),
+        for (context, text, expected) in [
+            (EscapeContext::Echo, r"\101|\0101|\x41|\0377|\xe9|\c|no", b"\\101|A|A|\xff|\xe9|".as_slice()),
+            (EscapeContext::Echo, r#"\u00e9\U1F600|\q|\"|\?|\8|\0"#, "é😀|\\q|\\\"|\\?|\\8|\0".as_bytes()),
+            (EscapeContext::Format, r"\0101|\101|\1011|\400\x1234", b"\x081|A|A1|\0\x1234"),
             (
-                Place::Format,
+                EscapeContext::Format,
                 r#"\e\a\b\f\n\r\t\v\\\"\?\'\q\8\xzz\u\0\c"#,
                 b"\x1b\x07\x08\x0c\n\r\t\x0b\\\"?'\\q\\8\\xzz\\u\0\\c",
             ),
-            (Place::Argument, r"\0101|\101|\1011|\x41|\u00e9", "A|A|A1|A|é".as_bytes()),
-            (Place::Argument, r#"\e\\\"\?\'\q\0400\04001\"#, b"\x1b\\\\\"\\?\\'\\q\0\x001\\"),
-            (Place::Argument, r"a\cb", b"a"),
-            (Place::Format, r"\ud800\U00110000", "\u{fffd}\u{fffd}".as_bytes()),
+            (EscapeContext::Argument, r"\0101|\101|\1011|\x41|\u00e9", "A|A|A1|A|é".as_bytes()),
+            (EscapeContext::Argument, r#"\e\\\"\?\'\q\0400\04001\"#, b"\x1b\\\\\"\\?\\'\\q\0\x001\\"),
+            (EscapeContext::Argument, r"a\cb", b"a"),
+            (EscapeContext::Format, r"\ud800\U00110000", "\u{fffd}\u{fffd}".as_bytes()),
         ] {
             let mut bytes = Vec::new();
-            let ended = unescape(text, place, &mut bytes);
-            assert_eq!(bytes, expected, "{place:?}: {text}");
-            assert_eq!(ended.is_break(), place != Place::Format && text.contains(r"\c"), "{text}");
+            let ended = unescape(text, context, &mut bytes);
+            assert_eq!(bytes, expected, "{context:?}: {text}");
+            assert_eq!(ended.is_break(), context != EscapeContext::Format && text.contains(r"\c"), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     call::Call,
-    escapes::{Place, unescape},
+    escapes::{EscapeContext, unescape},
 };
 use crate::interpreter::Unwind;
 
@@ -25,7 +25,7 @@ pub(super) fn echo(call: &mut Call<'_>) -> Result<u8, Unwind> {
     let text = words.join(" ");
     let mut bytes = if escapes { Vec::new() } else { text.clone().into_bytes() };
     if escapes {
-        ends &= unescape(&text, Place::Echo, &mut bytes).is_continue();
+        ends &= unescape(&text, EscapeContext::Echo, &mut bytes).is_continue();
     }
     if ends {
         bytes.push(b'\n');

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::{
     call::Call,
     environment::is_name,
-    escapes::{Place, escape, unescape},
+    escapes::{EscapeContext, escape, unescape},
 };
 use crate::interpreter::Unwind;
 
@@ -76,7 +76,7 @@ impl<'a> Printing<'_, 'a> {
             let is_escape = characters.next() == Some('\\');
             let behind = characters.as_str();
             let behind = match is_escape {
-                true => escape(behind, Place::Format, &mut self.made),
+                true => escape(behind, EscapeContext::Format, &mut self.made),
                 false => self.conversion(behind)?,
             };
             match behind {
@@ -135,7 +135,7 @@ impl<'a> Printing<'_, 'a> {
             }
             Some('b') => {
                 let mut bytes = Vec::new();
-                let went = unescape(self.next()?, Place::Argument, &mut bytes);
+                let went = unescape(self.next()?, EscapeContext::Argument, &mut bytes);
                 column.text(&bytes, &mut self.made);
                 if went.is_break() {
                     return Ok(None);

@@ -16,7 +16,7 @@ const TRIES: usize = 8;
 
 /// The target of a path.
 #[derive(Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum DiskTarget<'a> {
     /// An existing directory: the start of the look-up, or one that the path names by a final `.` or `..`.
     Directory(OwnedFd),
     /// A name in a directory. It may be free or taken.
@@ -24,15 +24,15 @@ pub(super) enum Place<'a> {
 }
 
 /// Resolves a path up to the directory of its last name.
-pub(super) fn resolve(base: impl AsFd, path: &str) -> Result<Place<'_>, ErrorCode> {
+pub(super) fn resolve(base: impl AsFd, path: &str) -> Result<DiskTarget<'_>, ErrorCode> {
     check(path)?;
     let trimmed = path.trim_end_matches('/');
     let (before, name) = trimmed.rsplit_once('/').unwrap_or(("", trimmed));
     if matches!(name, "" | "." | "..") {
-        return Ok(Place::Directory(directory(base, path)?));
+        return Ok(DiskTarget::Directory(directory(base, path)?));
     }
     let parent = directory(base, if before.is_empty() { "." } else { before })?;
-    Ok(Place::Name { parent, name, must_be_directory: trimmed.len() < path.len() })
+    Ok(DiskTarget::Name { parent, name, must_be_directory: trimmed.len() < path.len() })
 }
 
 /// Opens a directory beneath another.

@@ -11,7 +11,7 @@ use super::{
         nested::joined,
     },
     BLOCK, StorageMount, StoredFile,
-    beneath::{self, Place, code},
+    beneath::{self, DiskTarget, code},
     file::identity,
     price, size_of,
 };
@@ -70,10 +70,10 @@ impl Directory {
         }
         let changes = write || how.contains(OpenFlags::TRUNCATE);
         let (parent, name) = match beneath::resolve(&self.fd, path)? {
-            Place::Directory(_) if how.contains(OpenFlags::EXCLUSIVE) => return Err(ErrorCode::Exist),
-            Place::Directory(_) if changes => return Err(ErrorCode::IsDirectory),
-            Place::Directory(fd) => return Ok(self.beneath(path, fd)),
-            Place::Name { parent, name, must_be_directory } => {
+            DiskTarget::Directory(_) if how.contains(OpenFlags::EXCLUSIVE) => return Err(ErrorCode::Exist),
+            DiskTarget::Directory(_) if changes => return Err(ErrorCode::IsDirectory),
+            DiskTarget::Directory(fd) => return Ok(self.beneath(path, fd)),
+            DiskTarget::Name { parent, name, must_be_directory } => {
                 if how.contains(OpenFlags::DIRECTORY) || must_be_directory {
                     return self.open_directory(path, &parent, name, changes);
                 }
@@ -138,7 +138,7 @@ impl Directory {
 
     pub(in crate::files) fn create_directory(&self, path: &str, now: Duration) -> Result<(), ErrorCode> {
         self.check_writable()?;
-        let Place::Name { parent, name, .. } = beneath::resolve(&self.fd, path)? else {
+        let DiskTarget::Name { parent, name, .. } = beneath::resolve(&self.fd, path)? else {
             return Err(ErrorCode::Exist);
         };
         let mut count = self.mount.filesystem.count();
@@ -155,7 +155,7 @@ impl Directory {
 
     pub(in crate::files) fn remove_directory(&self, path: &str, now: Duration) -> Result<(), ErrorCode> {
         self.check_writable()?;
-        let Place::Name { parent, name, .. } = beneath::resolve(&self.fd, path)? else {
+        let DiskTarget::Name { parent, name, .. } = beneath::resolve(&self.fd, path)? else {
             return Err(ErrorCode::Invalid);
         };
         let mut count = self.mount.filesystem.count();
@@ -167,7 +167,7 @@ impl Directory {
 
     pub(in crate::files) fn unlink(&self, path: &str, now: Duration) -> Result<(), ErrorCode> {
         self.check_writable()?;
-        let Place::Name { parent, name, must_be_directory } = beneath::resolve(&self.fd, path)? else {
+        let DiskTarget::Name { parent, name, must_be_directory } = beneath::resolve(&self.fd, path)? else {
             return Err(ErrorCode::IsDirectory);
         };
         let mut count = self.mount.filesystem.count();
@@ -197,8 +197,8 @@ impl Directory {
             return Err(ErrorCode::CrossDevice);
         }
         let name = |place| match place {
-            Place::Name { parent, name, .. } => Ok((parent, name)),
-            Place::Directory(_) => Err(ErrorCode::Invalid),
+            DiskTarget::Name { parent, name, .. } => Ok((parent, name)),
+            DiskTarget::Directory(_) => Err(ErrorCode::Invalid),
         };
         let (from, old) = name(beneath::resolve(&self.fd, old)?)?;
         let (to, new) = name(beneath::resolve(&other.fd, new)?)?;
@@ -247,8 +247,8 @@ impl Directory {
     /// Returns the metadata of a path's target. Links and special files are refused.
     pub(in crate::files) fn stat_at(&self, path: &str) -> Result<Stat, ErrorCode> {
         let stat = match beneath::resolve(&self.fd, path)? {
-            Place::Directory(fd) => fstat(fd).map_err(code)?,
-            Place::Name { parent, name, must_be_directory } => {
+            DiskTarget::Directory(fd) => fstat(fd).map_err(code)?,
+            DiskTarget::Name { parent, name, must_be_directory } => {
                 let stat = stat_name(&parent, name)?;
                 if must_be_directory && kind(&stat) != Some(DescriptorType::Directory) {
                     return Err(ErrorCode::NotDirectory);
