@@ -6,6 +6,7 @@
 mod circles;
 mod graph;
 mod modules;
+mod names;
 mod prose;
 mod rooms;
 mod sources;
