@@ -35,7 +35,7 @@ pub enum Ending {
 
 /// The outcome of a hook.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ran {
+pub struct LabHookReport {
     /// The end of its handler.
     pub ending: Ending,
     /// Its gathered effects.
@@ -71,7 +71,7 @@ pub trait HookHost {
 /// A stand-in for a charm's component.
 pub trait CharmCode: fmt::Debug {
     /// Runs one hook to its end.
-    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> Ran;
+    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> LabHookReport;
 }
 
 /// A charm: its metadata and its code. Charms with equal texts are the same archive.
@@ -161,7 +161,7 @@ impl LabCharm {
 struct Quiet(Ending);
 
 impl CharmCode for Quiet {
-    fn run(&self, context: HookContext, _host: &mut dyn HookHost) -> Ran {
-        Ran { ending: self.0.clone(), gathered: context.finish(), tools: Vec::new() }
+    fn run(&self, context: HookContext, _host: &mut dyn HookHost) -> LabHookReport {
+        LabHookReport { ending: self.0.clone(), gathered: context.finish(), tools: Vec::new() }
     }
 }

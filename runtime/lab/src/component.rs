@@ -20,7 +20,7 @@ use periapt_host_api::{
 use periapt_sandbox::{BoxFuture, Budgets, HandlerOutcome, HookServices, Prepared, RunInputs, Sandbox, Seed};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{CharmCode, Ending, HookHost, Ran};
+use crate::{CharmCode, Ending, HookHost, LabHookReport};
 
 /// A component as the code of a charm.
 pub struct Component {
@@ -73,7 +73,7 @@ impl fmt::Debug for Component {
 }
 
 impl CharmCode for Component {
-    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> Ran {
+    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> LabHookReport {
         let desk = Desk::new(host.now());
         let inputs = RunInputs {
             context,
@@ -98,7 +98,7 @@ impl CharmCode for Component {
             // all.
             Err(busy) => (Ending::Failed(busy.to_string()), nothing()),
         };
-        Ran { ending, gathered, tools: Vec::new() }
+        LabHookReport { ending, gathered, tools: Vec::new() }
     }
 }
 

@@ -28,7 +28,7 @@ mod travel;
 
 pub use agent::Claims;
 pub use chance::Chance;
-pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, Ran};
+pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, LabHookReport};
 #[cfg(feature = "components")]
 pub use component::{Component, ComponentError};
 pub use defect::Defect;

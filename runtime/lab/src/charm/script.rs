@@ -8,7 +8,7 @@ use periapt_hook::{
 use periapt_host_api::{UnitName, event::Event};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptLimits, ScriptProgress};
 
-use super::{CharmCode, Ending, HookHost, Ran};
+use super::{CharmCode, Ending, HookHost, LabHookReport};
 use crate::trace::ToolCall;
 
 /// A handler fails with words of its own, as a charm does: they become the unit's status, and nothing takes them apart. So
@@ -145,9 +145,9 @@ impl<'a> Hook<'a> {
         }
     }
 
-    fn end(self, ending: Ending) -> Ran {
+    fn end(self, ending: Ending) -> LabHookReport {
         let gathered: Gathered = self.context.finish();
-        Ran { ending, gathered, tools: self.tools }
+        LabHookReport { ending, gathered, tools: self.tools }
     }
 }
 
@@ -167,7 +167,7 @@ impl fmt::Debug for Handler {
 }
 
 impl CharmCode for Handler {
-    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> Ran {
+    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> LabHookReport {
         let mut hook = Hook::new(context, host);
         let ending = match (self.0)(&mut hook) {
             Ok(()) => Ending::Handled,
@@ -230,7 +230,7 @@ impl Action {
 }
 
 /// Runs the script of the context's task, as an agent does. A laboratory has no files.
-pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> Ran {
+pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> LabHookReport {
     let request = context.begin_exec();
     let (environment, hostname) = (context.environment(), context.unit().to_string().replace('/', "-"));
     let mut hook = Hook::new(context, host);
@@ -245,7 +245,7 @@ pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> Ran {
 }
 
 /// Runs a hook from a list of actions.
-pub(crate) fn play(actions: &[Action], context: HookContext, host: &mut dyn HookHost) -> Ran {
+pub(crate) fn play(actions: &[Action], context: HookContext, host: &mut dyn HookHost) -> LabHookReport {
     let mut hook = Hook::new(context, host);
     for action in actions {
         if let Err(ending) = act(&mut hook, action) {

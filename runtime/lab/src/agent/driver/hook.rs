@@ -9,7 +9,7 @@ use periapt_uniter::{
 
 use super::{Driver, FinishedHook, World};
 use crate::{
-    Ending, LabError, Ran,
+    Ending, LabError, LabHookReport,
     chance::hex,
     charm::{HookHost, exec, play},
     host::Host,
@@ -96,13 +96,15 @@ impl Driver {
     fn report(
         &mut self,
         run: &HookRun,
-        ran: Result<Ran, NotRun>,
+        ran: Result<LabHookReport, NotRun>,
         started_at: Timestamp,
         seed: String,
         world: &mut World<'_>,
     ) -> RunReport {
         let (returned, ending, gathered, tools) = match ran {
-            Ok(Ran { ending, gathered, tools }) => (returned(&ending), ending, Some(gathered), tools),
+            Ok(LabHookReport { ending, gathered, tools }) => {
+                (returned(&ending), ending, Some(gathered), tools)
+            }
             Err(error) => {
                 let ending = Ending::Failed(error.to_string());
                 let returned = match error {
