@@ -33,7 +33,7 @@ pub struct Options {
     pub storage_limit: Option<u64>,
 }
 
-/// The limits on concurrent hooks of one model. A waiting hook keeps its memory and therefore its place, so memory is
+/// The limits on concurrent hooks of one model. A waiting hook keeps its memory and therefore its permit, so memory is
 /// the limit. Computing hooks share the cores by turns, whatever their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookCapacity {

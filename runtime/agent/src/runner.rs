@@ -88,7 +88,7 @@ struct World {
     groups: Groups,
 }
 
-/// Runs a runner in this process, with the keeper's socket as its standard input. `places` is the last argument of the
+/// Runs a runner in this process, with the keeper's socket as its standard input. `paths` is the last argument of the
 /// command line. The process must have no other threads yet.
 pub fn run_runner(paths: &str) -> ExitCode {
     match run(paths) {

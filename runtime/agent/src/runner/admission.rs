@@ -1,6 +1,6 @@
 //! The limit on concurrent hooks, by their memory budgets.
 //!
-//! A waiting hook (for a lease, in a sleep) keeps its place, because it keeps its memory. So the number of places
+//! A waiting hook (for a lease, in a sleep) keeps its permit, because it keeps its memory. So the number of permits
 //! depends on the machine's memory, and not on its cores: computing hooks yield to each other at each tick of the
 //! epoch.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places of one runner, given out in the order of requests, whatever their size.
+/// The permits of one runner, given out in the order of requests, whatever their size.
 #[derive(Debug, Clone)]
 pub(super) struct Admission {
     /// The instances in the engine's pool.
@@ -18,7 +18,7 @@ pub(super) struct Admission {
     total: u32,
 }
 
-/// A place for a running hook, released on drop.
+/// A permit for a running hook, released on drop.
 #[derive(Debug)]
 pub(super) struct HookPermit {
     _instance: OwnedSemaphorePermit,
@@ -26,7 +26,7 @@ pub(super) struct HookPermit {
 }
 
 impl Admission {
-    /// Creates the places for some hooks, whose memory budgets add up to at most `memory_mib`.
+    /// Creates the permits for some hooks, whose memory budgets add up to at most `memory_mib`.
     pub(super) fn new(hooks: usize, memory_mib: u32) -> Self {
         let total = memory_mib.max(1);
         let permits = usize::try_from(total).unwrap_or(Semaphore::MAX_PERMITS);
@@ -37,7 +37,7 @@ impl Admission {
         }
     }
 
-    /// Waits for a place for a hook with a budget of `bytes`. A hook with a larger budget than the whole memory runs
+    /// Waits for a permit for a hook with a budget of `bytes`. A hook with a larger budget than the whole memory runs
     /// alone. Returns none only when the runner ends.
     pub(super) async fn admit(&self, bytes: u64) -> Option<HookPermit> {
         let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.total);
