@@ -21,7 +21,7 @@ pub use model::{
     bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
 pub use protocol::{agent, api, command, logs, problem, status, timing, view};
-pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, version, yaml};
+pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, unit_map, version, yaml};
 
 pub use id::{
     ActionOperationId, Digest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,
@@ -34,4 +34,5 @@ pub use name::{
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;
+pub use unit_map::UnitMap;
 pub use version::JUJU_VERSION;

@@ -10,5 +10,6 @@ pub mod name;
 pub mod rule;
 pub mod size;
 pub mod truth;
+pub mod unit_map;
 pub mod version;
 pub mod yaml;

@@ -29,6 +29,10 @@ const MAX_COMMIT_BYTES: usize = 4 << 20;
 /// The most that a unit's record may take as JSON: it is written with each commit.
 const MAX_RECORD_BYTES: usize = 512 << 10;
 
+/// The most members that a unit's record may name, of all its relations: a few bytes of a record may name any number of
+/// them, and some are listed.
+const MAX_TOLD_MEMBERS: usize = 200_000;
+
 /// The most scopes that one commit enters: each takes up to four entities, and may make a subordinate.
 const MAX_ENTERED_SCOPES: usize = 20;
 
@@ -173,6 +177,12 @@ fn check_shape(commit: &UnitCommit) -> Result<(), Refusal> {
             let text = format!("the {what} takes {size} bytes, at most {bound} are allowed");
             return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(about));
         }
+    }
+    let told = commit.record.relations.values().map(|relation| relation.members.len());
+    let told = told.fold(0, usize::saturating_add);
+    if told > MAX_TOLD_MEMBERS {
+        let text = format!("the record names {told} members, at most {MAX_TOLD_MEMBERS} are allowed");
+        return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(about));
     }
     let entered = commit.transitions.enter_scope.len();
     if entered > MAX_ENTERED_SCOPES {

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, Digest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp, UnitName,
+    ApplicationName, Digest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp, UnitMap,
+    UnitName,
     event::Event,
     secret::{SecretId, SecretRevision},
 };
@@ -169,7 +170,7 @@ pub struct RelationRecord {
     /// True if relation-created has been committed.
     pub created: bool,
     /// Members whose joined hook was committed, with the version of their bag last seen.
-    pub members: BTreeMap<UnitName, u64>,
+    pub members: UnitMap<u64>,
     /// Versions of application bags last seen; 0 means never written.
     pub applications: BTreeMap<ApplicationName, u64>,
     /// The member whose changed hook must be the next of this relation.

@@ -12,10 +12,12 @@ use crate::{
     budget::BudgetSettings, relation::BagKey, secret::SecretId, state::StateKey,
 };
 
+mod bags;
 mod entity;
 mod line;
 mod secret;
 
+pub use bags::Bags;
 pub use entity::*;
 pub use line::*;
 pub use secret::*;
@@ -38,7 +40,7 @@ pub struct View {
     /// The relations of these applications.
     pub relations: OrdMap<RelationId, RelationView>,
     /// The bags that at least one of the runner's units may read.
-    pub bags: OrdMap<BagKey, BagView>,
+    pub bags: Bags,
     /// The state that the charms of the runner's units stored.
     pub states: OrdMap<StateKey, StateView>,
     /// The pending events of the runner's units.

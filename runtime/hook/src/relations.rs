@@ -69,7 +69,7 @@ impl HookRun {
     /// Returns the members that the unit was told of, with those joining now and without those departing now.
     pub(crate) fn members(&self, relation: OwnRelation<'_>) -> BTreeSet<UnitName> {
         let recorded = relation.record.map(|record| &record.members);
-        let mut members: BTreeSet<_> = recorded.into_iter().flatten().map(|(unit, _)| unit.clone()).collect();
+        let mut members: BTreeSet<_> = recorded.into_iter().flat_map(|members| members.keys()).collect();
         match &self.event {
             Event::RelationJoined { relation: context, remote_unit } if context.relation == relation.id => {
                 members.insert(remote_unit.clone());

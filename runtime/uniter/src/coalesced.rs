@@ -65,7 +65,10 @@ fn changes(input: &ResolveInput<'_>, event: &Event) -> Option<String> {
 /// Returns the members of a batch, and the number of changes of their settings.
 fn members(input: &ResolveInput<'_>, relation: &RelationContext, batch: &RelationBatch) -> Vec<String> {
     let told = [(&batch.joined, "joined"), (&batch.changed, "changed"), (&batch.departed, "departed")];
-    let lines = told.into_iter().filter_map(|(units, what)| listed(units.iter(), what));
+    let lines = told.into_iter().filter_map(|(units, what)| {
+        let count = u64::try_from(units.len()).unwrap_or(u64::MAX);
+        listed(units.iter(), count, what)
+    });
     let merged: u64 = batch
         .changed
         .iter()
@@ -78,13 +81,13 @@ fn members(input: &ResolveInput<'_>, relation: &RelationContext, batch: &Relatio
     lines.chain(merged).chain(application).collect()
 }
 
-fn came_and_went(input: &ResolveInput<'_>, relation: &RelationContext) -> Option<String> {
-    let (names, count) = relation::came_and_went(input, relation.relation);
+fn came_and_went(subject: &Subject<'_>, relation: &RelationContext) -> Option<String> {
+    let (names, count) = relation::came_and_went(subject, relation.relation, MAX_NAMED);
     match (count, names.is_empty()) {
         (0, _) => None,
         (1, true) => Some("1 unit came and went".to_owned()),
         (count, true) => Some(format!("{count} units came and went")),
-        (_, false) => listed(names.iter(), "came and went"),
+        (count, false) => listed(names.iter(), count, "came and went"),
     }
 }
 
@@ -102,11 +105,10 @@ fn versions(input: &ResolveInput<'_>, relation: &RelationContext, unit: &UnitNam
     (known.and_then(|known| known.members.get(unit)).copied(), now)
 }
 
-/// Formats `2 units joined: b/0, b/1`. Returns none for no units.
-fn listed<'a>(units: impl ExactSizeIterator<Item = &'a UnitName>, what: &str) -> Option<String> {
-    let count = units.len();
+/// Formats `2 units joined: b/0, b/1` from the count and the first names. Returns none for no units.
+fn listed<'a>(units: impl Iterator<Item = &'a UnitName>, count: u64, what: &str) -> Option<String> {
     let names: Vec<String> = units.take(MAX_NAMED).map(ToString::to_string).collect();
-    let rest = match count.saturating_sub(MAX_NAMED) {
+    let rest = match count.saturating_sub(u64::try_from(names.len()).unwrap_or(u64::MAX)) {
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };

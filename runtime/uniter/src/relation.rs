@@ -79,15 +79,18 @@ pub(crate) fn by_now(input: &ResolveInput<'_>, event: &Event) -> Option<Event> {
 pub(crate) fn gone(input: &ResolveInput<'_>, relation: RelationId) -> u64 {
     let sights = Sight::of_all(input);
     let sight = sights.iter().find(|sight| sight.id == relation);
-    sight.map_or(0, |sight| u64::try_from(sight.gone_members().len()).unwrap_or(u64::MAX))
+    sight.map_or(0, Sight::gone_members)
 }
 
 /// Returns the units that came and went since the relation's last hook; see [`Sight::came_and_went`].
-pub(crate) fn came_and_went(input: &ResolveInput<'_>, relation: RelationId) -> (Vec<UnitName>, u64) {
+pub(crate) fn came_and_went(
+    input: &ResolveInput<'_>,
+    relation: RelationId,
+    most_named: usize,
+) -> (Vec<UnitName>, u64) {
     let sights = Sight::of_all(input);
-    let Some(sight) = sights.iter().find(|sight| sight.id == relation) else { return (Vec::new(), 0) };
-    let (names, count) = sight.came_and_went();
-    (names.into_iter().cloned().collect(), count)
+    let sight = sights.iter().find(|sight| sight.id == relation);
+    sight.map_or_else(Default::default, |sight| sight.came_and_went(most_named))
 }
 
 /// Returns true if this unit or its whole application is being removed, so that this unit is the departing one.

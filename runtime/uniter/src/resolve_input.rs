@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
+    EndpointName, OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
     event::Event,
     record::{HookStep, Operation, SecretRecord, SeenHashes, UnitRecord},
     relation::{BagKey, BagOwner},
@@ -90,24 +90,6 @@ impl<'a> ResolveInput<'a> {
     /// Returns the version of a bag; 0 if it was never written.
     pub(crate) fn bag_version(&self, relation: RelationId, owner: BagOwner) -> u64 {
         self.view.bags.get(&BagKey { relation, owner }).map_or(0, |bag| bag.version)
-    }
-
-    /// Returns the units of an application with a bag in a relation, including former members.
-    pub(crate) fn bag_owners(
-        &self,
-        relation: RelationId,
-        application: &ApplicationName,
-    ) -> impl Iterator<Item = &'a UnitName> {
-        let first = BagOwner::Unit(UnitName::new(application.clone(), 0));
-        let bags = self.view.bags.range(BagKey { relation, owner: first }..);
-        bags.map_while(move |(key, _)| match &key.owner {
-            BagOwner::Unit(unit) if key.relation == relation => Some(unit),
-            _ => None,
-        })
-        .take_while({
-            let application = application.clone();
-            move |unit| *unit.application() == application
-        })
     }
 
     /// Returns the unit's storage, by id.

@@ -44,9 +44,8 @@ impl Storm {
             record.seq += 1;
             // Whom a unit was told of is written with each of its commits; that of a pair is enough here, too.
             record.relations.values_mut().for_each(|relation| {
-                while relation.members.len() > 1 {
-                    relation.members.pop_last();
-                }
+                let members = relation.members.iter().take(1);
+                relation.members = members.map(|(unit, version)| (unit, *version)).collect();
             });
             let next = UnitCommit {
                 unit: unit.clone(),

@@ -160,7 +160,8 @@ fn pending_of(unit: &UnitDetails, plan: &Plan) -> Vec<String> {
     }
     for relation in &unit.relations {
         let record = unit.record.relations.get(&relation.relation_id);
-        let scope = relation.related_units.iter().filter(|(_, bag)| bag.in_scope).map(|(unit, _)| unit);
+        let scope =
+            relation.related_units.iter().filter(|(_, bag)| bag.in_scope).map(|(unit, _)| unit.clone());
         let joined = record.is_some_and(|record| {
             record.created && record.changed_pending.is_none() && scope.eq(record.members.keys())
         });

@@ -1,8 +1,7 @@
 //! From what is kept to what is seen.
 
-use imbl::OrdMap;
 use periapt_host_api::{
-    AgentName, Digest, UnitName,
+    AgentName, Digest, UnitMap,
     agent::Register,
     hash,
     resource::ResourceRevision,
@@ -110,7 +109,7 @@ pub(super) fn outline(unit: &Unit) -> UnitOutline {
     }
 }
 
-pub(super) fn relation(relation: &Relation, members: OrdMap<UnitName, Membership>) -> RelationView {
+pub(super) fn relation(relation: &Relation, members: UnitMap<Membership>) -> RelationView {
     RelationView {
         id: relation.id,
         endpoints: relation.endpoints.clone(),

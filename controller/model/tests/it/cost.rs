@@ -50,6 +50,8 @@ struct Cost {
     command: u64,
     /// To find the next view and its frame.
     frame: u64,
+    /// The bytes of that frame, as JSON.
+    bytes: u64,
     /// To find what is due, and what the keeper is to know.
     derived: u64,
 }
@@ -90,8 +92,10 @@ impl Large {
             let due = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
             (due, assignment(world.state(), &agent))
         });
-        assert_eq!(follow(&before, &seen, &world.root, caller), view(&world.root, caller));
-        Cost { command, frame, derived }
+        let next = follow(&before, &seen, &world.root, caller);
+        assert_eq!(next, view(&world.root, caller));
+        let bytes = serde_json::to_vec(&seen.frame_to(&next, StoreId(Default::default()))).unwrap().len();
+        Cost { command, frame, bytes: u64::try_from(bytes).unwrap(), derived }
     }
 }
 
@@ -115,6 +119,7 @@ fn is_flat(what: &str, prepare: impl Fn(&mut World), step: impl Fn(&mut World)) 
     for (part, small, large) in [
         ("its command", small.command, large.command),
         ("its frame", small.frame, large.frame),
+        ("what is sent", small.bytes, large.bytes),
         ("what is derived", small.derived, large.derived),
     ] {
         let most = (small.max(20) as f64 * GROWTH) as u64;
@@ -217,6 +222,24 @@ fn a_unit_that_enters_a_scope_costs_the_same_in_a_large_relation() {
     is_flat("an entered scope", entered, |world| {
         let id = related(world);
         world.enter(&last(world), id).unwrap();
+    });
+}
+
+#[test]
+fn a_hook_of_a_unit_with_many_counterparts_costs_the_same() {
+    let told = |world: &mut World| {
+        entered(world);
+        let id = related(world);
+        let units: Vec<String> = world.state().members(&id).map(|(unit, _)| unit.to_string()).collect();
+        for unit in units.iter().filter(|unit| unit.starts_with("app/")) {
+            world.tell("db/0", id, unit, true);
+        }
+        let unit = last(world);
+        world.enter(&unit, id).unwrap();
+    };
+    is_flat("a unit that was told of one more", told, |world| {
+        let (id, unit) = (related(world), last(world));
+        world.tell("db/0", id, &unit, true);
     });
 }
 

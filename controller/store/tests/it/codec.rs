@@ -56,6 +56,20 @@ fn a_value_of_a_newer_form_is_refused_by_name() {
 }
 
 #[test]
+fn what_a_unit_was_told_of_members_is_read_as_it_was_written_before_there_were_runs() {
+    let sample = sample("unit", "continue");
+    let (key, value) = bytes_of(&sample);
+    let mut json: serde_json::Value = serde_json::from_slice(&value[1..]).unwrap();
+    let members = json.pointer_mut("/unit/record/relations/2/members").unwrap();
+    assert_eq!(*members, serde_json::json!({"mysql": [[0, 0, 12], [11, 11, 0]]}));
+    *members = serde_json::json!({"mysql/0": 12, "mysql/11": 0});
+    let mut earlier = vec![codec::FORM];
+    serde_json::to_writer(&mut earlier, &json).unwrap();
+    let Content::Entity(_, entity) = sample.content else { panic!("a unit is an entity") };
+    assert_eq!(load(&key, &earlier).unwrap().pop().unwrap().1, entity);
+}
+
+#[test]
 fn an_empty_value_and_a_form_that_never_was_are_refused() {
     let (key, mut value) = bytes_of(&sample("unit", "new"));
     value[0] = 0;

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use imbl::OrdMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, Digest, EventId, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
-    RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitName,
+    RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitMap, UnitName,
     action::{Parameters, TaskStatus},
     budget::BudgetSettings,
     charm::CharmMeta,
@@ -186,10 +185,8 @@ pub struct RelationView {
     /// The time since which the state holds.
     #[serde(default)]
     pub state_since: Timestamp,
-    // A persistent map: adding or removing one member copies no others.
     /// The members in scope that this runner may see.
-    #[schemars(with = "BTreeMap<UnitName, Membership>")]
-    pub members: OrdMap<UnitName, Membership>,
+    pub members: UnitMap<Membership>,
     /// The model at the other end; none means this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteEnd>,

@@ -12,7 +12,9 @@ fn h06_a_bag_is_the_same_throughout_the_hook() {
     let mut hook = world.start();
     let before = hook.tool("relation-get host");
     let key = BagKey { relation: DB, owner: BagOwner::Unit(unit("b/0")) };
-    mirror.bags.get_mut(&key).unwrap().settings.insert("host".into(), "moved".into());
+    let mut bag = mirror.bags[&key].clone();
+    bag.settings.insert("host".into(), "moved".into());
+    mirror.bags.insert(key, bag);
     assert_eq!(hook.tool("relation-get host"), before);
     let mut next = World::new().event(changed("b/0"));
     next.inputs.view = mirror;

@@ -12,7 +12,7 @@ use periapt_host_api::{
     secret::{SecretContext, SecretData, SecretKey, SecretRevision},
     settings::OptionValue,
     status::{Life, RelationState, StatusInfo, WorkloadStatus},
-    view::TaskView,
+    view::{BagView, TaskView},
 };
 use serde_json::json;
 
@@ -61,7 +61,9 @@ fn arrange(world: &mut World, given: &str) {
             world.relation(DB).scope = Scope::Container;
             for name in units {
                 let key = BagKey { relation: DB, owner: BagOwner::Unit(unit(name)) };
-                world.inputs.view.bags.get_mut(&key).unwrap().container = Some(unit(principal));
+                let bags = &mut world.inputs.view.bags;
+                let bag = BagView { container: Some(unit(principal)), ..bags[&key].clone() };
+                bags.insert(key, bag);
             }
         }
         // `opened z/3 80/tcp web`: opened for these endpoints, or for all.

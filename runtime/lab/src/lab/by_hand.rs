@@ -67,7 +67,7 @@ impl ByHand<'_> {
             endpoint: own,
             remote_application: other,
             created: true,
-            members: BTreeMap::new(),
+            members: Default::default(),
             applications: BTreeMap::new(),
             changed_pending: None,
             gone: 0,

@@ -94,7 +94,7 @@ fn relation_at_rest(
     };
     let container = relation.scope == Scope::Container;
     let company = counterparts(state, unit, relation);
-    let present: Vec<(&UnitName, u64)> = state
+    let present: Vec<(UnitName, u64)> = state
         .members(&relation.id)
         .filter(|(name, membership)| {
             **name != unit.name
@@ -102,9 +102,9 @@ fn relation_at_rest(
                 && **membership == Membership::Joined
                 && (!container || company.contains(name))
         })
-        .map(|(name, _)| (name, version(BagOwner::Unit(name.clone()))))
+        .map(|(name, _)| (name.clone(), version(BagOwner::Unit(name.clone()))))
         .collect();
-    let known: Vec<(&UnitName, u64)> = told.members.iter().map(|(name, version)| (name, *version)).collect();
+    let known: Vec<(UnitName, u64)> = told.members.iter().map(|(name, version)| (name, *version)).collect();
     if present != known {
         breaches.push(Breach::new("2.5", format!("{about} was told of {known:?}, and there is {present:?}")));
     }

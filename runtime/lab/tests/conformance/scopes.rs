@@ -88,7 +88,7 @@ fn g10_with_nobody_in_scope_the_first_news_is_that_there_is_nobody() {
     lab.crash_runner("host").unwrap();
     lab.run_until_idle().unwrap();
     let members = lab.mirror("host").unwrap().relations[&relation].members.clone();
-    assert_eq!(members.keys().map(ToString::to_string).collect::<Vec<_>>(), ["a/0"]);
+    assert_eq!(members.keys().map(|unit| unit.to_string()).collect::<Vec<_>>(), ["a/0"]);
     assert_eq!(lab.hooks_of("a/0").len(), before + 1);
 }
 

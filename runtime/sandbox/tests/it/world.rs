@@ -350,7 +350,7 @@ fn own_unit(charm: CharmRef, peers: &str) -> UnitView {
         endpoint: endpoint.parse().unwrap(),
         remote_application: remote.parse().unwrap(),
         created: true,
-        members: BTreeMap::from([(unit(member), 1)]),
+        members: [(unit(member), 1)].into(),
         applications: BTreeMap::new(),
         changed_pending: None,
         gone: 0,

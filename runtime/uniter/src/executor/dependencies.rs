@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use imbl::ordmap::DiffItem;
 use periapt_host_api::{
     ApplicationName, Digest, MachineId, RelationId, UnitName,
     event::Event,
@@ -244,12 +243,13 @@ fn relation(before: Option<&RelationView>, after: Option<&RelationView>, touched
         touched.extend(ends.map(|end| Dependency::RelationsOf(end.application.clone())));
     }
     let Some(id) = before.or(after).map(|view| view.id) else { return };
-    let members = |view: Option<&'_ RelationView>| view.map(|view| view.members.clone()).unwrap_or_default();
-    // The cost is proportional to the difference, and not to the number of members.
-    for differing in members(before).diff(&members(after)) {
-        let (DiffItem::Add(unit, _) | DiffItem::Remove(unit, _) | DiffItem::Update { new: (unit, _), .. }) =
-            differing;
-        touched.insert(Dependency::Members(id, unit.application().clone()));
+    let members = |application| [before, after].map(|view| view.map(|view| view.members.runs(application)));
+    let applications = [before, after].into_iter().flatten().flat_map(|view| view.members.applications());
+    for application in applications {
+        let [before, after] = members(application);
+        if before.unwrap_or_default() != after.unwrap_or_default() {
+            touched.insert(Dependency::Members(id, application.clone()));
+        }
     }
 }
 

@@ -155,8 +155,8 @@ fn joined(relation: &mut RelationRecord, unit: &UnitName, version: u64) {
 }
 
 fn unit_changed(relation: &mut RelationRecord, unit: &UnitName, version: u64) {
-    if let Some(known) = relation.members.get_mut(unit) {
-        *known = version;
+    if relation.members.contains_key(unit) {
+        relation.members.insert(unit.clone(), version);
     }
     no_longer_pending(relation, unit);
 }

@@ -2,7 +2,10 @@
 
 use periapt_host_api::{UnitName, event::Event};
 
-use super::{batch, sight::Sight};
+use super::{
+    batch,
+    sight::{Others, Sight},
+};
 
 /// Returns the next hook of a relation; none if the unit was told everything. Versions are compared for
 /// difference. A member's first change always follows its joining.
@@ -26,11 +29,11 @@ fn pending_change(sight: &Sight<'_>) -> Option<Event> {
 }
 
 fn departed(sight: &Sight<'_>) -> Option<Event> {
-    let gone = sight.told.members.keys().find(|unit| !sight.sees(unit))?;
+    let gone = first(sight, Others::departed)?;
     Some(Event::RelationDeparted {
         relation: sight.context(),
-        remote_unit: gone.clone(),
-        departing_unit: sight.departing(gone),
+        departing_unit: sight.departing(&gone),
+        remote_unit: gone,
     })
 }
 
@@ -43,14 +46,19 @@ fn application_changed(sight: &Sight<'_>) -> Option<Event> {
 }
 
 fn joined(sight: &Sight<'_>) -> Option<Event> {
-    let new = sight.members().find(|unit| !sight.told.members.contains_key(*unit))?;
-    Some(Event::RelationJoined { relation: sight.context(), remote_unit: new.clone() })
+    let new = first(sight, Others::joined)?;
+    Some(Event::RelationJoined { relation: sight.context(), remote_unit: new })
 }
 
 fn unit_changed(sight: &Sight<'_>) -> Option<Event> {
-    let differs = |(unit, version): &(&UnitName, &u64)| sight.unit_version(unit) != **version;
-    let (unit, _) = sight.told.members.iter().find(differs)?;
-    Some(changed(sight, Some(unit)))
+    let unit = first(sight, Others::changed)?;
+    Some(changed(sight, Some(&unit)))
+}
+
+/// The first unit at the other end of which something holds.
+fn first(sight: &Sight<'_>, holds: impl Fn(&Others) -> bool) -> Option<UnitName> {
+    let number = sight.others().find(holds)?.numbers().next()?;
+    Some(sight.other(number))
 }
 
 fn changed(sight: &Sight<'_>, unit: Option<&UnitName>) -> Event {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
+    UnitMap,
     record::RelationRecord,
     relation::{Endpoint, Role, Scope},
     status::Life,
@@ -73,7 +74,7 @@ fn fresh(own: &Endpoint, other: &Endpoint) -> RelationRecord {
         endpoint: own.name.clone(),
         remote_application: other.application.clone(),
         created: false,
-        members: BTreeMap::new(),
+        members: UnitMap::new(),
         applications: BTreeMap::new(),
         changed_pending: None,
         gone: 0,

@@ -8,6 +8,7 @@ use periapt_host_api::{
     record::RelationRecord,
     relation::{BagOwner, Scope},
     status::Life,
+    unit_map::stretches,
     view::{Membership, RelationView},
 };
 
@@ -78,23 +79,54 @@ impl<'a> Sight<'a> {
     /// Returns true if this unit sees a unit as a member.
     pub(super) fn sees(&self, unit: &UnitName) -> bool {
         let membership = self.view.and_then(|view| view.members.get(unit));
-        !self.ending() && membership.is_some_and(|membership| self.is_visible(unit, *membership))
-    }
-
-    /// Returns the visible members, sorted.
-    pub(super) fn members(&self) -> impl Iterator<Item = &'a UnitName> {
-        let view = self.view.filter(|_| !self.ending());
-        view.into_iter()
-            .flat_map(|view| &view.members)
-            .filter(|(unit, membership)| self.is_visible(unit, **membership))
-            .map(|(unit, _)| unit)
-    }
-
-    fn is_visible(&self, unit: &UnitName, membership: Membership) -> bool {
-        membership == Membership::Joined
+        !self.ending()
+            && membership == Some(&Membership::Joined)
             && *unit != self.input.unit.name
             && *unit.application() == self.told.remote_application
             && self.company.as_ref().is_none_or(|company| company.contains(unit))
+    }
+
+    /// Returns the units at the other end, by number, from the record and the view. Container scope has few; otherwise
+    /// the cost is proportional to the runs of the record and the view.
+    pub(super) fn others(&self) -> Box<dyn Iterator<Item = Others> + '_> {
+        match &self.company {
+            Some(company) => Box::new(self.others_in(company)),
+            None => Box::new(self.others_in_runs()),
+        }
+    }
+
+    fn others_in(&self, company: &BTreeSet<&UnitName>) -> impl Iterator<Item = Others> {
+        let told = self.told.members.keys();
+        let units: BTreeSet<UnitName> = told.chain(company.iter().map(|unit| (*unit).clone())).collect();
+        units.into_iter().map(|unit| Others {
+            first: unit.number(),
+            last: unit.number(),
+            told: self.told.members.get(&unit).copied(),
+            seen: self.sees(&unit),
+            bag: self.bag(&unit),
+        })
+    }
+
+    fn others_in_runs(&self) -> impl Iterator<Item = Others> {
+        let remote = &self.told.remote_application;
+        let view = self.view.filter(|_| !self.ending());
+        let members = view.map_or(&[][..], |view| view.members.runs(remote));
+        let bags = self.input.view.bags.versions(self.id).map_or(&[][..], |bags| bags.runs(remote));
+        let all = stretches(self.told.members.runs(remote), members, bags).map(|stretch| Others {
+            first: stretch.first,
+            last: stretch.last,
+            told: stretch.one.copied(),
+            seen: stretch.two == Some(&Membership::Joined),
+            bag: stretch.three.copied(),
+        });
+        // Among peers the unit itself is a member, too.
+        let own = self.is_peer().then(|| self.input.unit.name.number());
+        all.flat_map(move |others| others.without(own)).flatten()
+    }
+
+    /// Returns the unit at the other end with a number.
+    pub(super) fn other(&self, number: u32) -> UnitName {
+        UnitName::new(self.told.remote_application.clone(), number)
     }
 
     /// Returns true if the application bag differs from the version that the unit saw last. A bag that was never
@@ -120,33 +152,32 @@ impl<'a> Sight<'a> {
         leaving(self.input)
     }
 
-    /// Returns the former members whose bags still exist, without those whose departure the unit has yet to be
-    /// told. Returns none for container scope: its one counterpart always has its own hooks.
-    pub(super) fn gone_members(&self) -> Vec<&'a UnitName> {
-        if self.company.is_some() || self.gone() {
-            return Vec::new();
-        }
-        let owners = self.input.bag_owners(self.id, &self.told.remote_application);
-        let over = owners.filter(|unit| {
-            !self.told.members.contains_key(*unit) && !self.sees(unit) && **unit != self.input.unit.name
-        });
-        over.collect()
+    /// Returns the number of former members whose bags still exist, without those whose departure the unit has yet
+    /// to be told. Returns 0 for container scope: its one counterpart always has its own hooks.
+    pub(super) fn gone_members(&self) -> u64 {
+        self.former().map(|former| former.count()).sum()
+    }
+
+    fn former(&self) -> impl Iterator<Item = Others> {
+        let counts = self.company.is_none() && !self.gone();
+        let others = counts.then(|| self.others()).into_iter().flatten();
+        others.filter(|others| others.bag.is_some() && others.told.is_none() && !others.seen)
     }
 
     /// Returns the former members that the unit was never told of, because they came and went since the relation's last
-    /// hook. The result is their names if they are the first former members, and their number.
-    pub(super) fn came_and_went(&self) -> (Vec<&'a UnitName>, u64) {
+    /// hook. The result is at most `most_named` of their names if they are the first former members, and their number.
+    pub(super) fn came_and_went(&self, most_named: usize) -> (Vec<UnitName>, u64) {
         if self.ending() || !self.told.created {
             return (Vec::new(), 0);
         }
-        let gone = self.gone_members();
-        let count = u64::try_from(gone.len()).unwrap_or(u64::MAX).saturating_sub(self.told.gone);
-        (if self.told.gone == 0 { gone } else { Vec::new() }, count)
+        let count = self.gone_members().saturating_sub(self.told.gone);
+        let names = self.former().filter(|_| self.told.gone == 0).flat_map(|former| former.numbers());
+        (names.take(most_named).map(|number| self.other(number)).collect(), count)
     }
 
     /// Returns the version of a member's bag; 0 if it was never written.
-    pub(super) fn unit_version(&self, unit: &UnitName) -> u64 {
-        self.input.bag_version(self.id, BagOwner::Unit(unit.clone()))
+    fn bag(&self, unit: &UnitName) -> Option<u64> {
+        self.input.view.bags.versions(self.id)?.get(unit).copied()
     }
 
     /// Returns the version of the visible application bag: the other application's, or in a peer relation the own one
@@ -154,6 +185,58 @@ impl<'a> Sight<'a> {
     pub(super) fn application_version(&self) -> u64 {
         let owner = BagOwner::Application(self.told.remote_application.clone());
         self.input.bag_version(self.id, owner)
+    }
+}
+
+/// Consecutive units at the other end of a relation with equal states.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Others {
+    first: u32,
+    last: u32,
+    /// The version of their bags that the unit was told; none if it was not told that they joined.
+    pub(super) told: Option<u64>,
+    /// True if they are visible members.
+    pub(super) seen: bool,
+    /// The version of their bags; none without bags.
+    bag: Option<u64>,
+}
+
+impl Others {
+    /// Returns their numbers.
+    pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
+        self.first..=self.last
+    }
+
+    fn count(self) -> u64 {
+        u64::from(self.last.abs_diff(self.first)).saturating_add(1)
+    }
+
+    /// Returns true if the unit was told of them and does not see them any more.
+    pub(super) fn departed(&self) -> bool {
+        self.told.is_some() && !self.seen
+    }
+
+    /// Returns true if the unit sees them and was not told of them.
+    pub(super) fn joined(&self) -> bool {
+        self.told.is_none() && self.seen
+    }
+
+    /// Returns true if their bags differ from the version that the unit was told last.
+    pub(super) fn changed(&self) -> bool {
+        self.told.is_some_and(|told| told != self.bag.unwrap_or(0))
+    }
+
+    /// Returns true if one of them has this number.
+    pub(super) fn has(&self, number: u32) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+
+    /// Returns the units before and the units behind a number.
+    fn without(self, number: Option<u32>) -> [Option<Self>; 2] {
+        let Some(number) = number.filter(|number| self.has(*number)) else { return [Some(self), None] };
+        let before = number.checked_sub(1).filter(|last| self.first <= *last);
+        let behind = number.checked_add(1).filter(|first| *first <= self.last);
+        [before.map(|last| Self { last, ..self }), behind.map(|first| Self { first, ..self })]
     }
 }
 

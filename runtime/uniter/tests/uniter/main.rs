@@ -12,6 +12,7 @@
 mod batches;
 mod coalesced;
 mod config;
+mod cost;
 mod executor;
 mod failure;
 mod later;

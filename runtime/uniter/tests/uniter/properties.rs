@@ -107,7 +107,7 @@ fn change() -> impl Strategy<Value = Change> {
 /// Returns the other units in a relation's scope, as the unit's agent sees them.
 fn members(world: &World, endpoint: &str) -> Vec<String> {
     let members = world.relation(endpoint).into_iter().flat_map(|relation| relation.members.keys());
-    members.filter(|unit| **unit != world.unit).map(ToString::to_string).collect()
+    members.filter(|unit| *unit != world.unit).map(|unit| unit.to_string()).collect()
 }
 
 /// Makes a change if it is possible now.
@@ -359,7 +359,7 @@ proptest! {
                 let open = relation.life == Life::Alive && !relation.suspended;
                 prop_assert_eq!(open, told.is_some_and(|told| told.created), "relation {}", id);
                 let joined = relation.members.iter().filter(|(_, membership)| **membership == Membership::Joined);
-                let seen: Vec<_> = joined.map(|(unit, _)| unit).filter(|unit| **unit != world.unit).collect();
+                let seen: Vec<_> = joined.map(|(unit, _)| unit).filter(|unit| *unit != world.unit).collect();
                 let known: Vec<_> = told.into_iter().flat_map(|told| told.members.keys()).collect();
                 prop_assert!(!open || seen == known, "relation {}: {:?} and {:?}", id, seen, known);
             }

@@ -74,7 +74,7 @@ impl Follow<'_> {
         let in_container =
             |id: &&RelationId| self.own.state.relation(id).is_some_and(|it| it.scope == Scope::Container);
         let told = |record: Option<&RelationRecord>| -> BTreeSet<UnitName> {
-            record.into_iter().flat_map(|record| record.members.keys().cloned()).collect()
+            record.into_iter().flat_map(|record| record.members.keys()).collect()
         };
         for id in was.keys().chain(is.keys()).filter(in_container) {
             let (was, is) = (told(was.get(id)), told(is.get(id)));
@@ -89,8 +89,12 @@ impl Follow<'_> {
                 continue;
             }
             doubtful.unit(relation.id, &unit.name);
+            if relation.scope != Scope::Container {
+                continue;
+            }
             let told = unit.record.relations.get(&relation.id).into_iter();
-            told.flat_map(|record| record.members.keys()).for_each(|other| doubtful.unit(relation.id, other));
+            told.flat_map(|record| record.members.keys())
+                .for_each(|other| doubtful.unit(relation.id, &other));
         }
         doubtful.bags.extend(self.own.state.bags_contained_by(&unit.name).cloned());
     }

@@ -84,7 +84,7 @@ impl World {
             endpoint: relation.end_of(&own).unwrap().name.clone(),
             remote_application: relation.other_end(&own).unwrap().application.clone(),
             created: false,
-            members: BTreeMap::new(),
+            members: Default::default(),
             applications: BTreeMap::new(),
             changed_pending: None,
             gone: 0,

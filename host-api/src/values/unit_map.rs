@@ -1,0 +1,330 @@
+//! A value for each of many units, kept as runs: units of one application that follow each other by number and have the
+//! same value take one entry. What a unit was told of ten thousand members is one run in most cases, so that it costs the
+//! same to copy, to send and to store as what it was told of ten.
+//!
+//! As JSON, a map is `{"mysql": [[0, 9999, 1], [10000, 10000, 3]]}`: by application the first unit of each run, its last,
+//! and their value. The earlier spelling `{"mysql/0": 1}` is read, too.
+
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, MapAccess, Visitor},
+};
+
+use crate::{ApplicationName, UnitName};
+
+mod stretch;
+
+pub use stretch::{Stretch, stretches};
+
+/// The most units that a map is read with. A run of a few bytes may stand for any number of them, and whoever reads a map
+/// may list them all.
+pub const MAX_UNITS: usize = 1 << 20;
+
+/// A value for each of some units. Cloning costs as much as there are applications.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UnitMap<V> {
+    // No list is empty. The runs of a list are in order, and none can be joined to its neighbour: equal maps have equal runs.
+    applications: BTreeMap<ApplicationName, Arc<Vec<Run<V>>>>,
+    len: usize,
+}
+
+/// Units of one application that follow each other by number and have the same value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u32, V)", into = "(u32, u32, V)")]
+#[serde(bound(serialize = "V: Clone + Serialize"))]
+pub struct Run<V> {
+    /// The number of the first.
+    pub first: u32,
+    /// The number of the last.
+    pub last: u32,
+    /// Their value.
+    pub value: V,
+}
+
+impl<V> From<(u32, u32, V)> for Run<V> {
+    fn from((first, last, value): (u32, u32, V)) -> Self {
+        Self { first, last, value }
+    }
+}
+
+impl<V> From<Run<V>> for (u32, u32, V) {
+    fn from(Run { first, last, value }: Run<V>) -> Self {
+        (first, last, value)
+    }
+}
+
+impl<V> Run<V> {
+    /// How many units it has.
+    pub fn len(&self) -> usize {
+        usize::try_from(self.last.abs_diff(self.first)).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// A run has at least one unit.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+impl<V> Default for UnitMap<V> {
+    fn default() -> Self {
+        Self { applications: BTreeMap::new(), len: 0 }
+    }
+}
+
+impl<V> UnitMap<V> {
+    /// A map without units.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many units it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no unit.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A unit's value.
+    pub fn get(&self, unit: &UnitName) -> Option<&V> {
+        let runs = self.runs(unit.application());
+        let run = runs.get(position(runs, unit.number()).ok()?)?;
+        Some(&run.value)
+    }
+
+    /// Whether it has a unit.
+    pub fn contains_key(&self, unit: &UnitName) -> bool {
+        self.get(unit).is_some()
+    }
+
+    /// The runs of an application's units, by number.
+    pub fn runs(&self, application: &ApplicationName) -> &[Run<V>] {
+        self.applications.get(application).map_or(&[], |runs| runs.as_slice())
+    }
+
+    /// The applications of its units.
+    pub fn applications(&self) -> impl Iterator<Item = &ApplicationName> {
+        self.applications.keys()
+    }
+
+    /// The units with their values, sorted.
+    pub fn iter(&self) -> Iter<'_, V> {
+        Box::new(self.applications.iter().flat_map(|(application, runs)| {
+            runs.iter().flat_map(move |run| {
+                let unit = |number| UnitName::new(application.clone(), number);
+                (run.first..=run.last).map(move |number| (unit(number), &run.value))
+            })
+        }))
+    }
+
+    /// The units, sorted.
+    pub fn keys(&self) -> impl Iterator<Item = UnitName> {
+        self.iter().map(|(unit, _)| unit)
+    }
+
+    /// Takes all units out.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl<V: Clone + PartialEq> UnitMap<V> {
+    /// Gives a unit a value; answers the one that it had.
+    pub fn insert(&mut self, unit: UnitName, value: V) -> Option<V> {
+        let runs = self.applications.entry(unit.application().clone()).or_default();
+        let before = put(Arc::make_mut(runs), unit.number(), Some(value));
+        self.len = self.len.saturating_add(usize::from(before.is_none()));
+        before
+    }
+
+    /// Takes a unit out; answers the value that it had.
+    pub fn remove(&mut self, unit: &UnitName) -> Option<V> {
+        let runs = self.applications.get_mut(unit.application())?;
+        position(runs, unit.number()).ok()?;
+        let before = put(Arc::make_mut(runs), unit.number(), None);
+        if runs.is_empty() {
+            self.applications.remove(unit.application());
+        }
+        self.len = self.len.saturating_sub(usize::from(before.is_some()));
+        before
+    }
+}
+
+/// The run that a number is in, or before which one for it would stand.
+fn position<V>(runs: &[Run<V>], number: u32) -> Result<usize, usize> {
+    let behind = runs.partition_point(|run| run.last < number);
+    match runs.get(behind) {
+        Some(run) if run.first <= number => Ok(behind),
+        _ => Err(behind),
+    }
+}
+
+/// Gives a number a value or takes it out, and joins the runs that can be joined; answers the value that it had.
+fn put<V: Clone + PartialEq>(runs: &mut Vec<Run<V>>, number: u32, value: Option<V>) -> Option<V> {
+    let (at, old) = match position(runs, number) {
+        Ok(at) => (at, runs.get(at).cloned()),
+        Err(at) => (at, None),
+    };
+    if let (Some(old), Some(value)) = (&old, &value)
+        && old.value == *value
+    {
+        return Some(old.value.clone());
+    }
+    // What is left of the old run on both sides, with the new one between.
+    let mut parts: Vec<Run<V>> = Vec::with_capacity(3);
+    let (mut from, mut to) = (at, at);
+    if let Some(old) = &old {
+        to = at.saturating_add(1);
+        if let Some(last) = number.checked_sub(1).filter(|last| old.first <= *last) {
+            parts.push(Run { last, ..old.clone() });
+        }
+    }
+    if let Some(value) = value {
+        let mut new = Run { first: number, last: number, value };
+        let before = from.checked_sub(1).filter(|_| parts.is_empty());
+        if let Some((index, run)) = before.and_then(|index| Some((index, runs.get(index)?)))
+            && run.last.checked_add(1) == Some(number)
+            && run.value == new.value
+        {
+            (from, new.first) = (index, run.first);
+        }
+        let is_last = old.as_ref().is_none_or(|old| old.last == number);
+        if let Some(run) = runs.get(to).filter(|_| is_last)
+            && number.checked_add(1) == Some(run.first)
+            && run.value == new.value
+        {
+            (to, new.last) = (to.saturating_add(1), run.last);
+        }
+        parts.push(new);
+    }
+    if let Some(old) = &old
+        && let Some(first) = number.checked_add(1).filter(|first| *first <= old.last)
+    {
+        parts.push(Run { first, ..old.clone() });
+    }
+    runs.splice(from..to, parts);
+    old.map(|old| old.value)
+}
+
+/// The units of a map with their values.
+pub type Iter<'a, V> = Box<dyn Iterator<Item = (UnitName, &'a V)> + 'a>;
+
+impl<'a, V> IntoIterator for &'a UnitMap<V> {
+    type Item = (UnitName, &'a V);
+    type IntoIter = Iter<'a, V>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<V: Clone + PartialEq> FromIterator<(UnitName, V)> for UnitMap<V> {
+    fn from_iter<I: IntoIterator<Item = (UnitName, V)>>(units: I) -> Self {
+        let mut map = Self::default();
+        for (unit, value) in units {
+            map.insert(unit, value);
+        }
+        map
+    }
+}
+
+impl<V: Clone + PartialEq, const N: usize> From<[(UnitName, V); N]> for UnitMap<V> {
+    fn from(units: [(UnitName, V); N]) -> Self {
+        units.into_iter().collect()
+    }
+}
+
+/// As a map of units.
+impl<V: fmt::Debug> fmt::Debug for UnitMap<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<V: Clone + Serialize> Serialize for UnitMap<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.applications.iter().map(|(name, runs)| (name, runs.as_slice())))
+    }
+}
+
+impl<'de, V: Clone + PartialEq + Deserialize<'de>> Deserialize<'de> for UnitMap<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reader(PhantomData))
+    }
+}
+
+struct Reader<V>(PhantomData<V>);
+
+impl<'de, V: Clone + PartialEq + Deserialize<'de>> Visitor<'de> for Reader<V> {
+    type Value = UnitMap<V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("runs of units by application, or values by unit")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<UnitMap<V>, A::Error> {
+        let mut map = UnitMap::default();
+        while let Some(key) = entries.next_key::<String>()? {
+            if key.contains('/') {
+                let unit: UnitName = key.parse().map_err(A::Error::custom)?;
+                map.insert(unit, entries.next_value()?);
+            } else {
+                let application: ApplicationName = key.parse().map_err(A::Error::custom)?;
+                let runs: Vec<Run<V>> = entries.next_value()?;
+                map.read_runs(application, runs).map_err(A::Error::custom)?;
+            }
+            if map.len > MAX_UNITS {
+                return Err(A::Error::custom(format_args!(
+                    "a map has {} units, at most {MAX_UNITS} are allowed",
+                    map.len
+                )));
+            }
+        }
+        Ok(map)
+    }
+}
+
+impl<V: PartialEq> UnitMap<V> {
+    /// Takes in all runs of an application as they were written.
+    fn read_runs(&mut self, application: ApplicationName, runs: Vec<Run<V>>) -> Result<(), String> {
+        if let Some(run) = runs.iter().find(|run| run.last < run.first) {
+            return Err(format!("a run of {application:?} goes from {} back to {}", run.first, run.last));
+        }
+        let joins = |(run, next): &(&Run<V>, &Run<V>)| {
+            next.first <= run.last || (next.first.checked_sub(1) == Some(run.last) && next.value == run.value)
+        };
+        if let Some((run, next)) = runs.iter().zip(runs.iter().skip(1)).find(joins) {
+            return Err(format!(
+                "the run of {application:?} from {} must come behind that to {}, with a gap or another value",
+                next.first, run.last
+            ));
+        }
+        let len = runs.iter().map(Run::len).fold(0, usize::saturating_add);
+        if runs.is_empty() || self.applications.insert(application.clone(), Arc::new(runs)).is_some() {
+            return Err(format!("application {application:?} must stand there once, and with units"));
+        }
+        self.len = self.len.saturating_add(len);
+        Ok(())
+    }
+}
+
+impl<V: JsonSchema> JsonSchema for UnitMap<V> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("UnitMap_of_{}", V::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        BTreeMap::<ApplicationName, Vec<(u32, u32, V)>>::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Several lists of runs side by side.
+
+use super::Run;
+
+/// Numbers that follow each other, and of which each list says the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch<'a, A, B, C> {
+    /// The first number.
+    pub first: u32,
+    /// The last number.
+    pub last: u32,
+    /// What the first list says of them.
+    pub one: Option<&'a A>,
+    /// What the second list says of them.
+    pub two: Option<&'a B>,
+    /// What the third list says of them.
+    pub three: Option<&'a C>,
+}
+
+/// The numbers of which three lists of runs say anything, in order. Costs as much as there are runs.
+pub fn stretches<'a, A, B, C>(
+    one: &'a [Run<A>],
+    two: &'a [Run<B>],
+    three: &'a [Run<C>],
+) -> impl Iterator<Item = Stretch<'a, A, B, C>> {
+    let (mut one, mut two, mut three) = (List(one), List(two), List(three));
+    let mut next = Some(0_u32);
+    std::iter::from_fn(move || {
+        let from = next?;
+        let starts = [one.from(from), two.from(from), three.from(from)];
+        let first = starts.into_iter().flatten().min()?;
+        let ends = [one.until(first), two.until(first), three.until(first)];
+        let last = ends.into_iter().min()?;
+        next = last.checked_add(1);
+        Some(Stretch { first, last, one: one.at(first), two: two.at(first), three: three.at(first) })
+    })
+}
+
+/// What is left of a list of runs.
+struct List<'a, V>(&'a [Run<V>]);
+
+impl<'a, V> List<'a, V> {
+    /// The first number not before this one of which the list says anything. Forgets the runs before it.
+    fn from(&mut self, number: u32) -> Option<u32> {
+        while let [run, rest @ ..] = self.0 {
+            if run.last >= number {
+                return Some(run.first.max(number));
+            }
+            self.0 = rest;
+        }
+        None
+    }
+
+    /// Up to where it says the same as of this number.
+    fn until(&self, number: u32) -> u32 {
+        match self.0.first() {
+            Some(run) if run.first <= number => run.last,
+            Some(run) => run.first.saturating_sub(1),
+            None => u32::MAX,
+        }
+    }
+
+    /// What it says of this number.
+    fn at(&self, number: u32) -> Option<&'a V> {
+        self.0.first().filter(|run| run.first <= number).map(|run| &run.value)
+    }
+}

@@ -1,0 +1,140 @@
+//! What a hook of a relation costs does not grow with the relation: counted in allocations, of which every copy and every
+//! list is at least one, and in the bytes that are committed.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+use periapt_host_api::{
+    UnitName,
+    relation::{BagKey, BagOwner},
+    view::{BagView, Membership},
+};
+use periapt_uniter::{Decision, HookEnd, Jitter, hook_ended, resolve};
+
+use crate::World;
+
+/// How many members a small relation has, and a large one.
+const SIZES: [u32; 2] = [100, 2_000];
+
+thread_local! {
+    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[expect(unsafe_code, reason = "what is asked of it goes to the system's allocator as it is")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.set(ALLOCATED.get() + 1);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// What one hook costs.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Allocations to find the hook, and what follows it.
+    allocations: u64,
+    /// The record that is committed, as JSON.
+    record: usize,
+}
+
+fn member(number: u32) -> UnitName {
+    UnitName::new("b".parse().unwrap(), number)
+}
+
+/// A started unit that was told of the first so many units of `b`, while all of them are members.
+fn related(count: u32, told: u32) -> World {
+    let mut world = World::started();
+    world.update_status_every("0");
+    world.relate("db", "b");
+    world.join("db", "b/0");
+    world.settle();
+    let id = world.id("db");
+    let first = world.view.bags[&bag(id, 0)].clone();
+    for number in 1..count {
+        let key = bag(id, number);
+        world.view.bags.insert(key.clone(), BagView { key, ..first.clone() });
+        world.view.relations.get_mut(&id).unwrap().members.insert(member(number), Membership::Joined);
+    }
+    let me = world.view.units.get_mut(&world.unit).unwrap();
+    let members = &mut me.record.relations.get_mut(&id).unwrap().members;
+    for number in 1..told {
+        members.insert(member(number), first.version);
+    }
+    world
+}
+
+fn bag(relation: periapt_host_api::RelationId, number: u32) -> BagKey {
+    BagKey { relation, owner: BagOwner::Unit(member(number)) }
+}
+
+/// What the next hook costs, which is the expected one.
+#[track_caller]
+fn cost(world: &World, expected: &str) -> Cost {
+    let before = ALLOCATED.get();
+    let decision = resolve(&world.view, &world.unit, world.now);
+    let Decision::RunHook(run) = decision else { panic!("no hook is due: {decision:?}") };
+    let progress = hook_ended(&run, HookEnd::Handled { status_set: false }, world.now, Jitter::NONE);
+    let allocations = ALLOCATED.get() - before;
+    let event = format!("{} {}", run.event.hook_name(), run.event.remote_unit().unwrap());
+    assert_eq!(event, expected);
+    Cost { allocations, record: serde_json::to_vec(&progress.record).unwrap().len() }
+}
+
+/// Holds that a hook costs the same in both relations. A larger number takes a digit more.
+#[track_caller]
+fn is_flat(what: &str, cost: impl Fn(u32) -> Cost) {
+    let [small, large] = SIZES.map(cost);
+    assert!(large.allocations * 10 <= small.allocations * 13, "{what}: {small:?} {large:?}");
+    assert!(large.record <= small.record + 20, "{what}: {small:?} {large:?}");
+}
+
+#[test]
+fn a_member_that_joins_costs_the_same_in_a_large_relation() {
+    is_flat("a unit that joins", |count| {
+        cost(&related(count, count - 1), &format!("db-relation-joined b/{}", count - 1))
+    });
+}
+
+#[test]
+fn a_member_that_changes_costs_the_same_in_a_large_relation() {
+    is_flat("a unit that changes", |count| {
+        let mut world = related(count, count);
+        let key = bag(world.id("db"), count / 2);
+        let bag = world.view.bags[&key].clone();
+        world.view.bags.insert(key, BagView { version: bag.version + 1, ..bag });
+        cost(&world, &format!("db-relation-changed b/{}", count / 2))
+    });
+}
+
+#[test]
+fn a_member_that_departs_costs_the_same_in_a_large_relation() {
+    is_flat("a unit that departs", |count| {
+        let mut world = related(count, count);
+        let id = world.id("db");
+        world.view.relations.get_mut(&id).unwrap().members.remove(&member(count - 1));
+        cost(&world, &format!("db-relation-departed b/{}", count - 1))
+    });
+}
+
+#[test]
+fn a_member_that_went_unseen_costs_the_same_in_a_large_relation() {
+    is_flat("one that joins where all others came and went", |count| {
+        let mut world = related(count, 1);
+        let id = world.id("db");
+        for number in 1..count - 1 {
+            world.view.relations.get_mut(&id).unwrap().members.remove(&member(number));
+        }
+        cost(&world, &format!("db-relation-joined b/{}", count - 1))
+    });
+}
