@@ -108,7 +108,7 @@ pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
     let _ends = Ends(Arc::clone(&units));
     let life = async {
         units.try_suspects().await;
-        units.begin();
+        units.begin().await;
         units.offer_to_exit_when_idle().await;
     };
     tokio::select! {
@@ -141,13 +141,16 @@ impl Units {
     }
 
     /// Starts the units in the view, and from now on those that appear in it.
-    pub(super) fn begin(self: &Arc<Self>) {
+    pub(super) async fn begin(self: &Arc<Self>) {
         self.begun.store(true, Ordering::SeqCst);
-        let view = self.world.mirror.view();
-        for unit in self.all() {
-            self.feed(&unit, ExecutorInput::Begin);
+        for (count, unit) in self.all().iter().enumerate() {
+            self.feed(unit, ExecutorInput::Begin);
+            yield_after(count).await;
         }
-        view.units.keys().for_each(|name| self.look_after(name, &view));
+        for (count, name) in self.world.mirror.view().units.keys().enumerate() {
+            self.look_after(name, &self.world.mirror.view());
+            yield_after(count).await;
+        }
     }
 
     /// Passes on the changes of frames, for ever.
