@@ -81,8 +81,8 @@ fn members(input: &ResolveInput<'_>, relation: &RelationContext, batch: &Relatio
     lines.chain(merged).chain(application).collect()
 }
 
-fn came_and_went(subject: &Subject<'_>, relation: &RelationContext) -> Option<String> {
-    let (names, count) = relation::came_and_went(subject, relation.relation, MAX_NAMED);
+fn came_and_went(input: &ResolveInput<'_>, relation: &RelationContext) -> Option<String> {
+    let (names, count) = relation::came_and_went(input, relation.relation, MAX_NAMED);
     match (count, names.is_empty()) {
         (0, _) => None,
         (1, true) => Some("1 unit came and went".to_owned()),
