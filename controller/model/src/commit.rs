@@ -1,4 +1,4 @@
-//! What runners ask: attachment, commits, early effects, leases.
+//! The calls of runners: attachment, commits, early effects, leases, reports about storage.
 
 use periapt_host_api::{
     AgentName, ErrorCode, Incarnation, Refusal, UnitName,
@@ -23,10 +23,10 @@ use crate::{
 mod early;
 pub(crate) mod text;
 
-/// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
+/// The most bytes of a commit as JSON: 1 MiB of effects, as much of journal and log, and the record.
 const MAX_COMMIT_BYTES: usize = 4 << 20;
 
-/// The most that a unit's record may take as JSON: it is written with each commit.
+/// The most bytes of a unit's record as JSON. The bound is low because the record is written with each commit.
 const MAX_RECORD_BYTES: usize = 512 << 10;
 
 /// The most members that a unit's record may name, of all its relations: a few bytes of a record may name any number of
@@ -62,7 +62,7 @@ pub(crate) fn runner_call(
     }
 }
 
-/// The runner starts: commits of the one before it are no longer taken.
+/// Attaches a new runner. Commits of the runner before it are refused from now on.
 fn attach(tx: &mut Transaction<'_>, agent: &AgentName) -> Result<RunnerAnswer, Refusal> {
     if tx.root.agent(agent).is_none() {
         return Err(denied());
@@ -73,7 +73,7 @@ fn attach(tx: &mut Transaction<'_>, agent: &AgentName) -> Result<RunnerAnswer, R
     Ok(RunnerAnswer::Attached { incarnation })
 }
 
-/// A unit that lives on this agent. Of others the caller learns nothing.
+/// Returns a unit that this agent hosts. About other units the caller learns nothing.
 fn own_unit(tx: &Transaction<'_>, agent: &AgentName, name: &UnitName) -> Result<Unit, Refusal> {
     let unit = tx.state.unit(name).ok_or_else(denied)?;
     if tx.state.agent_of(unit) == Some(agent) { Ok(Unit::clone(unit)) } else { Err(denied()) }
@@ -90,10 +90,10 @@ fn require_incarnation(
     }
 }
 
-/// One commit of one unit (`docs/design/commit.md`).
+/// Applies one commit of one unit (`docs/design/commit.md`).
 fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> Result<RunnerAnswer, Refusal> {
-    // A last commit that is sent again is refused, as a commit of another agent's unit is: the first one removed
-    // the unit. Its runner finds it gone from the view.
+    // The last commit of a removed unit, sent again, is refused as if the unit belonged to another agent. The
+    // runner sees in its view that the unit is gone.
     let mut unit = own_unit(tx, agent, &commit.unit)?;
     let mark = CommitMark { seq: commit.seq, digest: hash::of_value(commit) };
     if unit.last_commit.as_ref() == Some(&mark) {
@@ -155,7 +155,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     Ok(RunnerAnswer::Done)
 }
 
-/// What the unit has used by now.
+/// Adds the commit's resource usage to the unit's.
 fn count(unit: &mut Unit, commit: &UnitCommit) {
     unit.usage.add(&commit.uncommitted_usage);
     if let Some(journal) = &commit.journal {
@@ -192,8 +192,8 @@ fn check_shape(commit: &UnitCommit) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// D-4: leader-only writes rest on a term that must be this unit's now.
-/// Answers whether the commit rests on the present leadership.
+/// Returns true if this unit leads the application in the commit's leader term. Refuses leader-only writes otherwise
+/// (D-4).
 fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<bool, Refusal> {
     let writes_bag = commit.effects.bags.values().any(|changes| !changes.application.is_empty());
     let writes_settings = !commit.effects.leader_settings.is_empty();
@@ -211,8 +211,8 @@ fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) ->
     Err(Refusal::new(ErrorCode::NotLeader, text).about(format!("unit {}", unit.name)))
 }
 
-/// A unit runs a charm that the model uses; one that was replaced before the unit came to it is gone. The unit stands
-/// where it stood, so that this is not staleness: its runner has only to hear of the other charm.
+/// Refuses a record whose charm the model no longer uses, because a refresh replaced it first. The refusal is not
+/// "stale": the unit's own position is right, and its runner only has to learn of the new charm.
 fn require_known_charm(tx: &Transaction<'_>, unit: &UnitName, record: &UnitRecord) -> Result<(), Refusal> {
     match record.charm {
         Some(charm) if tx.state.charm(&charm.digest).is_none() => {
@@ -223,7 +223,7 @@ fn require_known_charm(tx: &Transaction<'_>, unit: &UnitName, record: &UnitRecor
     }
 }
 
-/// All is wound up (U-39).
+/// Removes a dying unit at the end of its life (U-39). Refuses while it has subordinates or storage.
 fn terminate(tx: &mut Transaction<'_>, name: &UnitName) -> Result<(), Refusal> {
     let unit = tx.unit(name)?;
     let cannot = |code, reason: String| {

@@ -1,10 +1,10 @@
-//! The kinds of entities that the controller keeps, each declared once, in `kinds.rs`, with its key, its place in a
-//! model's state, and what is derived from it. From the declaration follow
+//! The kinds of entities that the controller keeps. Each kind is declared once, in `kinds.rs`, with its key, its
+//! table in a model's state, and its derived indexes. Macros generate from the declaration
 //!
-//! - here: [`Entity`], [`EntityKey`] and [`ModelKey`] with their stored forms (the names of kinds and keys in kebab-case),
-//!   and which entity may stand under which key;
-//! - in `root/state/kinds.rs`: the tables, `get`, `put` and `delete`, the indexes, the differences of two states, and the
-//!   list of all that a model has.
+//! - here: [`Entity`], [`EntityKey`] and [`ModelKey`] with their stored forms (the names of kinds and keys in
+//!   kebab-case), and the check that an entity matches its key;
+//! - in `root/state/kinds.rs`: the tables, `get`, `put` and `delete`, the indexes, the differences of two states, and
+//!   the list of all entities of a model.
 
 use std::{fmt, sync::Arc};
 
@@ -40,16 +40,16 @@ pub use crate::work::entity::{Work, WorkId, WorkItem};
 pub(crate) use kinds::kinds;
 pub use sequence::{Sequence, SequenceKey};
 
-/// A kind of entity that stands in a model.
+/// A kind of entity that belongs to a model.
 pub(crate) trait Kind: PartialEq {
-    /// What tells entities of this kind apart in their model.
+    /// The key that identifies an entity of this kind within its model.
     type Key: Clone + fmt::Debug + Ord;
 
-    /// Its key.
+    /// Returns the entity's key.
     fn key(&self) -> Self::Key;
 }
 
-/// The type of a key: that of its one part, or a tuple.
+/// Expands to the type of a key: the type of its only part, or a tuple.
 macro_rules! key_type {
     ($only:ty) => { $only };
     ($($part:ty),+) => { ($($part),+) };
@@ -60,18 +60,18 @@ macro_rules! entities {
         controller { $($(#[$top_doc:meta])* $top:ident: $top_key:ident($top_field:ident: $top_type:ty) $top_rest:tt)* }
         model { $($(#[$doc:meta])* $kind:ident: $key:ident($($field:ident: $type:ty),+) $rest:tt)* }
     ) => {
-        /// Where an entity stands. All entities of one model are neighbours.
+        /// The key of an entity. The entities of one model are adjacent in key order.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum EntityKey {
             /// The controller itself.
             Controller,
             $($(#[$top_doc])* $top_key($top_type),)*
-            /// Something in a model.
+            /// An entity of a model.
             InModel(ModelUuid, ModelKey),
         }
 
-        /// Where an entity stands in its model.
+        /// The key of an entity within its model.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum ModelKey {
@@ -93,7 +93,8 @@ macro_rules! entities {
         }
 
         impl Entity {
-            /// Where it lies in memory: as long as both are held, two that lie at one place are one.
+            /// Returns the entity's address in memory. While both `Arc`s are held, equal addresses mean the same
+            /// entity.
             pub fn address(&self) -> *const () {
                 match self {
                     Self::Controller(entity) => Arc::as_ptr(entity).cast(),
@@ -103,7 +104,7 @@ macro_rules! entities {
                 }
             }
 
-            /// Whether the entity may stand under a key: of its kind, and named as it says itself.
+            /// Returns true if the entity is of the key's kind and its own key fields equal the key.
             pub fn stands_under(&self, key: &EntityKey) -> bool {
                 match (self, key) {
                     (Self::Controller(_), EntityKey::Controller) => true,
@@ -114,7 +115,7 @@ macro_rules! entities {
                 }
             }
 
-            /// The key in its model; none for what is in no model.
+            /// Returns the entity's key in its model, or none for an entity that belongs to no model.
             pub fn model_key(&self) -> Option<ModelKey> {
                 match self {
                     Self::Controller(_) $(| Self::$top(_))* => None,

@@ -1,4 +1,4 @@
-//! The one door for changes: a request reads a state and answers with writes, or with a refusal.
+//! The entry point of all changes: a request reads a state and returns the writes, or a refusal.
 
 use periapt_host_api::{
     ModelUuid, Refusal,
@@ -15,10 +15,10 @@ use crate::{
     unit, work,
 };
 
-/// Evaluates one request against a state. Nothing happens but what [`Root::apply`] does with the changes.
+/// Evaluates one request against a state. The state does not change until [`Root::apply`] takes the returned changes.
 ///
 /// # Errors
-/// A refusal: nothing of the request happens.
+/// The refusal of the request; then no part of the request takes effect.
 pub fn evaluate(
     root: &Root,
     caller: &Caller,

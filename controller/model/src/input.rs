@@ -1,4 +1,4 @@
-//! What can be asked of the model, and what it answers.
+//! The requests to the model, and their results.
 
 pub(crate) mod access;
 
@@ -12,19 +12,19 @@ use uuid::Uuid;
 
 use crate::entity::WorkId;
 
-/// What a command may know of the world: all of it drawn by the caller's shell.
+/// The inputs from outside that a command may use. The caller draws all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Environment {
-    /// The time, for people and for due dates.
+    /// The wall-clock time, for people and for due dates.
     pub now: Timestamp,
-    /// The controller's monotonic clock, by which leases lapse, in milliseconds.
+    /// The controller's monotonic clock in milliseconds. Leases expire by this clock.
     pub lease_now_ms: u64,
-    /// Fresh randomness, for ids.
+    /// Random bytes, for new ids.
     pub seed: [u8; 16],
 }
 
 impl Environment {
-    /// A random id (version 4) from the seed.
+    /// Returns a random id (version 4) made from the seed.
     pub(crate) fn uuid(&self) -> Uuid {
         uuid::Builder::from_random_bytes(self.seed).into_uuid()
     }
@@ -33,19 +33,19 @@ impl Environment {
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// A command about no existing model, or about a whole one.
+    /// A command about the controller, about a model to be made, or about a whole model.
     Controller(ControllerCommand),
     /// A command of an operator to a model.
     Model(ModelUuid, Command),
-    /// A charm was uploaded and checked; its blob is in place.
+    /// The upload of a charm, after its check; its blob is already stored.
     UploadCharm(UploadedCharm),
-    /// Content for resources was uploaded; its blob is in place.
+    /// The upload of content for resources; its blob is already stored.
     UploadResource(UploadedResource),
-    /// An agent's keeper started.
+    /// The registration of an agent, sent when its keeper starts.
     Register(AgentName, Register),
-    /// A runner's call.
+    /// A call of a runner.
     Runner(ModelUuid, RunnerCommand),
-    /// A step of the controller's own workers.
+    /// A command of the controller's own workers.
     Worker(WorkerCommand),
 }
 
@@ -56,55 +56,55 @@ pub struct UploadedCharm {
     pub digest: Digest,
     /// The component's digest.
     pub component: Digest,
-    /// What it declares.
+    /// The metadata that the charm declares.
     pub meta: CharmMeta,
-    /// Bytes of the archive.
+    /// The size of the archive, in bytes.
     pub size: u64,
 }
 
 /// Content that was uploaded for resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UploadedResource {
-    /// Its digest.
+    /// The content's digest.
     pub digest: Digest,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
-/// What the controller asks of itself.
+/// A command that the controller sends to itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkerCommand {
-    /// The controller's first start: gives it its name and id. Changes nothing afterwards.
+    /// Gives the controller its name and id at its first start. Changes nothing afterwards.
     Initialize {
-        /// Its name.
+        /// The controller's name.
         name: String,
     },
-    /// An agent's stream was opened, or a call of it came.
+    /// Marks an agent present: it opened a stream or made a call.
     AgentConnected(AgentName),
-    /// An agent's last stream ended.
+    /// Marks an agent absent: its last stream ended.
     AgentDisconnected(AgentName),
-    /// Forgets a charm that no model uses. Changes nothing if one does.
+    /// Forgets a charm that no model uses. Changes nothing if a model uses it.
     ForgetCharm(Digest),
-    /// Forgets content that no resource has. Changes nothing if one does.
+    /// Forgets content that no resource has. Changes nothing if a resource has it.
     ForgetResource(Digest),
-    /// Finds machines for units that have none.
+    /// Assigns machines to units that have none.
     AssignUnits(ModelUuid),
     /// Does the next step of a work item.
     RunWork(ModelUuid, WorkId),
-    /// Forgets ended tasks that are kept no longer.
+    /// Forgets completed tasks whose retention is over.
     PruneTasks(ModelUuid),
-    /// Copies what other models did in relations with this one.
+    /// Copies the changes that other models made in relations with this model.
     CopyFromOthers(ModelUuid),
     /// Does the next step of a model's destruction.
     CleanUpModel(ModelUuid),
-    /// Marks rotations and expiries of secrets whose time has come.
+    /// Marks secrets whose rotation or expiry is due.
     MarkSecretsDue(ModelUuid),
-    /// Takes leadership from a unit whose lease lapsed, so that the others claim it.
+    /// Takes leadership from a unit whose lease expired, so that other units can claim it.
     ExpireLease(ModelUuid, ApplicationName),
 }
 
 impl WorkerCommand {
-    /// The model that it is about.
+    /// Returns the model that the command is about, if it is about one.
     pub fn model(&self) -> Option<ModelUuid> {
         match self {
             Self::AssignUnits(model)
@@ -123,13 +123,13 @@ impl WorkerCommand {
     }
 }
 
-/// What a request did.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// A command's answer.
     Answer(Answer),
     /// The answer to a runner.
     Runner(RunnerAnswer),
-    /// There is nothing to tell.
+    /// No answer.
     Done,
 }

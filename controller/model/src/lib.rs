@@ -1,6 +1,6 @@
-//! The controller's model: what it keeps ([`entity`]), how commands change it ([`evaluate`]), what each caller
-//! may see of it, and how statuses are derived. Pure: time and seeds are arguments, and the same input gives
-//! the same output.
+//! The controller's model: the state that the controller keeps ([`entity`]), the commands that change it
+//! ([`evaluate`]), the views of each caller, and the derived statuses. Pure: time and seeds are arguments, and the
+//! same input gives the same output.
 
 mod action;
 mod agent;

@@ -1,4 +1,4 @@
-//! One command's work on one model: it reads its own writes, and gathers them.
+//! The transaction of one command on one model: it reads its own writes and collects them.
 
 mod weight;
 
@@ -28,15 +28,14 @@ use crate::{
 pub(crate) use periapt_host_api::size::of_json as json_size;
 use weight::Weights;
 
-/// What a step of the worker writes before it leaves the rest to the next one, in bytes. What comes on top is one
-/// more entity, and the largest of those that steps write again, a unit with its record, takes little more than half
-/// of a commit.
+/// The bytes after which a worker's step leaves the rest to the next step. A step may add one more entity on top; the
+/// largest of those, a unit with its record, takes little more than half of a commit.
 const STEP_BYTES: usize = MAX_BYTES / 4;
 
-/// What an entity takes beside its value, at most: its key with two names.
+/// The most bytes that an entity takes besides its value: its key with two names.
 const ENTITY_BYTES: usize = 4 << 10;
 
-/// A command at work. `state` is a private copy that sees all writes so far.
+/// A running command. `state` is a private copy that has all its writes so far.
 pub(crate) struct Transaction<'a> {
     pub(crate) root: &'a Root,
     pub(crate) env: &'a Environment,
@@ -48,12 +47,12 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// Begins a command on a model.
+    /// Begins a transaction on a model.
     pub(crate) fn begin(root: &'a Root, env: &'a Environment, uuid: ModelUuid) -> Result<Self, Refusal> {
         Self::on(root, env, uuid, root.model(&uuid))
     }
 
-    /// The same, or clears away what remains of a model that is gone.
+    /// Begins a transaction on a model, or on the remains of a removed model, to clear them away.
     pub(crate) fn begin_or_clear(
         root: &'a Root,
         env: &'a Environment,
@@ -73,8 +72,8 @@ impl<'a> Transaction<'a> {
         Ok(Self { root, env, uuid, state, changes, weights, garbage: BTreeSet::new() })
     }
 
-    /// Ends it: what is to be written, within what a store takes in one commit. `collect` clears away, with the room that is
-    /// left, what is left of secrets ([`Self::note_garbage`]).
+    /// Ends the transaction and returns its writes, which fit into one commit of the store. `collect` uses the room
+    /// that is left to delete leftovers of secrets ([`Self::note_garbage`]).
     pub(crate) fn finish(
         mut self,
         collect: impl FnOnce(&mut Self, &BTreeSet<SecretId>),
@@ -89,25 +88,25 @@ impl<'a> Transaction<'a> {
         self.env.now
     }
 
-    /// Whether so many more entities can be written in this commit, of which one may be large.
+    /// Returns true if this commit has room for so many more entities, of which one may be large.
     pub(crate) fn has_room(&self, keys: usize) -> bool {
         self.changes.puts.len().saturating_add(keys) <= MAX_KEYS
             && self.weights.of(&self.changes) <= STEP_BYTES
     }
 
-    /// The same for one entity of a size that a stranger chose, in stored form without its key. Where nothing is written
-    /// yet, there is room for all that another commit took.
+    /// Returns true if this commit has room for one entity whose size a charm or user chose. `bytes` is its stored
+    /// form without its key. An empty transaction has room for every entity that an earlier commit could write.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         let whole = self.weights.of(&self.changes).saturating_add(bytes).saturating_add(ENTITY_BYTES);
         self.has_room(1) && whole <= MAX_BYTES
     }
 
-    /// How many more entities can be written in this commit.
+    /// Returns the number of entities that this commit has room for.
     pub(crate) fn room(&self) -> usize {
         MAX_KEYS.saturating_sub(self.changes.puts.len())
     }
 
-    /// Refuses to add anything to a model that is on its way out (L-6).
+    /// Refuses to add anything to a model that is being destroyed (L-6).
     pub(crate) fn require_alive(&self) -> Result<(), Refusal> {
         let model = self.state.model();
         if model.life == Life::Alive {
@@ -117,7 +116,7 @@ impl<'a> Transaction<'a> {
             .about(format!("model {}", model.name)))
     }
 
-    /// Writes an entity, unless it is written so already.
+    /// Writes an entity, unless the state already has it.
     pub(crate) fn put(&mut self, entity: impl Into<Entity>) {
         let entity = entity.into();
         let Some(key) = entity.model_key() else { return };
@@ -128,7 +127,7 @@ impl<'a> Transaction<'a> {
         self.write(key, Some(entity));
     }
 
-    /// Takes an entity away.
+    /// Deletes an entity.
     pub(crate) fn delete(&mut self, key: ModelKey) {
         self.state.put(&key, None);
         self.write(key, None);
@@ -140,7 +139,7 @@ impl<'a> Transaction<'a> {
         self.changes.puts.insert(key, entity);
     }
 
-    /// Hands out `count` numbers, and answers the first.
+    /// Hands out `count` numbers, and returns the first.
     pub(crate) fn take_numbers(&mut self, key: SequenceKey, count: u32) -> Result<u32, Refusal> {
         let first = self.state.next(&key);
         let next = first.saturating_add(u64::from(count));
@@ -150,20 +149,20 @@ impl<'a> Transaction<'a> {
         u32::try_from(first).map_err(|_| full())
     }
 
-    /// Notes a secret that is gone, or of which a revision lost a reader: what is left of it goes at the end of the
-    /// commit, with the room that is left then, so that it never takes the room of what was asked for.
+    /// Notes a removed secret, or one of which a revision lost a reader. Its leftovers are deleted at the end of the
+    /// commit, in the room that is left, so that they never take the command's own room.
     pub(crate) fn note_garbage(&mut self, id: SecretId) {
         self.garbage.insert(id);
     }
 
-    /// Notes something to be done after this commit.
+    /// Adds a work item, to be done after this commit.
     pub(crate) fn add_work(&mut self, work: Work, due: Option<Timestamp>) {
         let id = self.state.next(&SequenceKey::Work);
         self.put(Sequence { key: SequenceKey::Work, next: id.saturating_add(1) });
         self.put(WorkItem { id: WorkId(id), due, work });
     }
 
-    /// When a forced removal no longer waits for the agent.
+    /// Returns the time at which a forced removal no longer waits for the agent.
     pub(crate) fn force_due(&self, force: Force) -> Timestamp {
         let wait = jiff::SignedDuration::from_secs(i64::from(force.max_wait));
         self.now().checked_add(wait).unwrap_or(Timestamp::MAX)
@@ -182,14 +181,14 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// A relation that exists for operators and for those who are to enter.
+    /// Returns a relation that is not dead: operators can name it and units can enter it.
     pub(crate) fn relation(&self, id: &RelationId) -> Result<Arc<Relation>, Refusal> {
         self.state.relation(id).filter(|relation| relation.life != Life::Dead).cloned().ok_or_else(|| {
             Refusal::not_found(format!("relation {id} not found")).about(format!("relation {id}"))
         })
     }
 
-    /// What an application's charm declares.
+    /// Returns the metadata of an application's charm.
     pub(crate) fn charm_meta(&self, application: &Application) -> Result<&'a CharmMeta, Refusal> {
         match self.root.charm(&application.charm.digest) {
             Some(charm) => Ok(&charm.meta),
@@ -200,23 +199,23 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Appends a row.
+    /// Appends a record (log line, status or journal).
     pub(crate) fn record(&mut self, entity: impl ToString, at: Timestamp, body: RecordBody) {
         self.changes.records.push(RecordAppend { model: self.uuid, entity: entity.to_string(), at, body });
     }
 
-    /// Changes something that is kept in memory alone.
+    /// Sets or clears the expiry of an application's leadership lease. Leases are kept in memory only.
     pub(crate) fn set_lease(&mut self, application: &ApplicationName, expires_ms: Option<u64>) {
         let application = application.clone();
         self.changes.volatile.push(VolatileChange::Lease { model: self.uuid, application, expires_ms });
     }
 
-    /// A model is to look at a relation across models again, or has looked.
+    /// Notes that a model must look at a cross-model relation again, or has looked at it.
     pub(crate) fn crossing_news(&mut self, model: ModelUuid, relation: CrossId, news: CrossNews) {
         self.changes.volatile.push(VolatileChange::Crossing { model, relation, news });
     }
 
-    /// Sets a unit's workload status; the same again changes nothing, and is answered with false (ST-3).
+    /// Sets a unit's workload status. Returns false, and changes nothing, if the status is the same (ST-3).
     pub(crate) fn set_workload_status(&mut self, unit: &mut Unit, next: StatusInfo<WorkloadStatus>) -> bool {
         let changed = replace_status(&mut unit.workload_status, next);
         if changed {
@@ -227,7 +226,7 @@ impl<'a> Transaction<'a> {
         changed
     }
 
-    /// Sets a unit's agent status; the same again changes nothing, and is answered with false (ST-3).
+    /// Sets a unit's agent status. Returns false, and changes nothing, if the status is the same (ST-3).
     pub(crate) fn set_agent_status(&mut self, unit: &mut Unit, next: StatusInfo<AgentStatus>) -> bool {
         let changed = replace_status(&mut unit.agent_status, next);
         if changed {
@@ -238,7 +237,7 @@ impl<'a> Transaction<'a> {
         changed
     }
 
-    /// Sets an application's status; the same again changes nothing, and is answered with false (ST-3).
+    /// Sets an application's status. Returns false, and changes nothing, if the status is the same (ST-3).
     pub(crate) fn set_application_status(
         &mut self,
         application: &mut Application,
@@ -271,8 +270,7 @@ fn replace_status<S: PartialEq>(present: &mut StatusInfo<S>, next: StatusInfo<S>
     !same
 }
 
-/// Refuses more entities than a store takes in one commit. Their bytes count in stored form, which is made once: where
-/// it is, it is refused if it is too large.
+/// Refuses more entities than a store takes in one commit. The bytes are checked later, when the stored form is made.
 pub(crate) fn check_size(changes: &Changes) -> Result<(), Refusal> {
     match changes.puts.len() {
         keys if keys > MAX_KEYS => {

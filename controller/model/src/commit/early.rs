@@ -1,4 +1,4 @@
-//! The early effects of hooks: statuses, versions, log lines (`docs/design/commit.md`).
+//! The early effects of hooks: statuses, versions, messages of tasks, log lines (`docs/design/commit.md`).
 
 use periapt_host_api::{
     ErrorCode, Refusal,
@@ -15,17 +15,17 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most items in one call; the runner sends more in several.
+/// The most items in one call. The runner splits more into several calls.
 const MAX_ITEMS: usize = 10_000;
 
-/// The longest texts that are kept. These items cannot be refused, or a unit could never go on: they are cut.
+/// The most bytes of each text. Longer texts are cut, not refused: a refusal would block the unit forever.
 const MAX_MESSAGE: usize = 4 << 10;
 const MAX_LOG_MESSAGE: usize = 64 << 10;
 const MAX_MODULE: usize = 256;
 const MAX_VERSION: usize = 256;
 const MAX_DATA: usize = 16 << 10;
 
-/// Takes the items that are newer than what the unit has (numbers rise); drops the others.
+/// Applies the items with numbers above the unit's last one, and drops the others as already applied.
 pub(super) fn take(tx: &mut Transaction<'_>, unit: &mut Unit, items: &[EarlyItem]) -> Result<(), Refusal> {
     if items.len() > MAX_ITEMS {
         let text = format!("{} early items at once, at most {MAX_ITEMS} are allowed", items.len());
@@ -49,7 +49,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
             }
         }
         EarlyEffect::AgentStatus { status, message, data } => {
-            // ST-5: an assigned unit is not allocating, and lost is only ever derived.
+            // ST-5: an assigned unit is never allocating, and lost is always derived.
             if matches!(status, AgentStatus::Allocating | AgentStatus::Lost) {
                 return;
             }

@@ -1,6 +1,6 @@
-//! Texts of charms, which are kept up to a length.
+//! Bounds for texts of charms.
 
-/// The beginning of a text, cut between two letters.
+/// Returns at most `bytes` bytes of the text's beginning, cut at a character boundary.
 pub(crate) fn truncate(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {

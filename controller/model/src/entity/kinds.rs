@@ -1,9 +1,9 @@
-//! The table of all kinds of entities: the one place where a kind is declared.
+//! The table of all kinds of entities: the only place where a kind is declared.
 
 /// Hands the table of kinds to another macro. A kind is declared as
 ///
 /// ```text
-/// /// What it is.
+/// /// SUMMARY.
 /// TYPE: KEY(FIELD: TYPE OF THE FIELD, ...) {
 ///     table TABLE: SHAPE;
 ///     seen TABLE as VIEW;
@@ -13,19 +13,22 @@
 /// ```
 ///
 /// - `TYPE` is the entity's struct, and the name of its variant in [`Entity`](super::Entity).
-/// - `KEY` is its variant in [`ModelKey`](super::ModelKey), of the struct's fields that are named. Both names are stored: what a
-///   release wrote keeps its name. New kinds go to the end, for the order of the keys is that of the writes.
-/// - `TABLE` is where entities of this kind stand in a model's state. `SHAPE` is `Flat` (a map by the key), or `Nested` (a map
-///   of maps, for keys of two parts of which the first is asked for alone).
-/// - `seen` stands where runners see entities of this kind: what differs of them between two states is listed for views.
-///   With `as VIEW`, the rest follows, too: the entity shows itself ([`Seen`](crate::view::Seen)) as the kind `VIEW` of
-///   `periapt_host_api::view`. Kinds that are seen through others, such as a relation's members, are shown by hand
-///   (`view.rs`, `view/follow.rs`).
-/// - `DERIVED` is a field of [`Derived`](crate::root::state::derived::Derived): an index, a set or a sum. `PARTS` are what one entity
-///   adds to it; whatever is put, changed or deleted, the parts of the old entity go and those of the new one come.
-/// - `FUNCTION` is called with the state, the old entity and the new one, for what follows from several kinds together.
+/// - `KEY` is its variant in [`ModelKey`](super::ModelKey), made of the named fields of the struct. Both names are
+///   stored, so a released name never changes. New kinds go to the end: keys are written in the order of their
+///   variants.
+/// - `TABLE` is the table of this kind in a model's state. `SHAPE` is `Flat` (a map by the key), or `Nested` (a map
+///   of maps, for keys of two parts that are also looked up by the first part alone).
+/// - `seen` marks a kind that runners see: the differences of its entities between two states are listed for views.
+///   With `as VIEW`, the entity shows itself ([`Seen`](crate::view::Seen)) as the kind `VIEW` of
+///   `periapt_host_api::view`. Kinds that are seen through others, such as a relation's members, are shown by
+///   handwritten code (`view.rs`, `view/follow.rs`).
+/// - `DERIVED` is a field of [`Derived`](crate::root::state::derived::Derived): an index, a set or a sum. `PARTS` are
+///   the parts that one entity adds to it. Each put or delete removes the parts of the old entity and adds those of
+///   the new one.
+/// - `FUNCTION` is called with the state, the old entity and the new one, to update data that depends on several
+///   kinds.
 ///
-/// Kinds that stand in no model only have a map of the root, by name.
+/// A kind that belongs to no model has only a map of the root, by its key.
 macro_rules! kinds {
     ($generate:ident) => {
         $generate! {
@@ -46,9 +49,9 @@ macro_rules! kinds {
                 Runner: Runner(agent: AgentName) { table runners: Flat; }
                 /// An application.
                 Application: Application(name: ApplicationName) { table applications: Flat; seen applications; }
-                /// What is offered to other models, by the offer's name.
+                /// An application that is offered to other models, by the offer's name.
                 Offer: Offer(name: ApplicationName) { table offers: Flat; }
-                /// An application of another model, by its name here.
+                /// An application of another model, by its name in this model.
                 RemoteApplication: RemoteApplication(name: ApplicationName) { table remotes: Flat; }
                 /// A machine.
                 Machine: Machine(id: MachineId) {
@@ -66,7 +69,7 @@ macro_rules! kinds {
                     derive subordinates_of by |unit| unit.principal.clone().map(|of| (of, unit.name.clone()));
                     then hosted::unit_changed;
                 }
-                /// A relation. Its ends never change.
+                /// A relation. Its endpoints never change.
                 Relation: Relation(id: RelationId) {
                     table relations: Flat;
                     seen relations;
@@ -81,7 +84,7 @@ macro_rules! kinds {
                     seen members;
                     derive scopes_of by |member| [(member.unit.clone(), member.relation)];
                 }
-                /// A bag.
+                /// A bag: the settings of a unit or an application in a relation.
                 Bag: Bag(key: BagKey) {
                     table bags: Nested;
                     seen bags;
@@ -91,7 +94,7 @@ macro_rules! kinds {
                 StateEntry: State(key: StateKey) { table states: Nested; seen states as State; }
                 /// The events that a unit waits for.
                 PendingEvents: Events(unit: UnitName) { table events: Flat; seen events as Events; }
-                /// A request to run an action.
+                /// A request to run an action, on one or more units.
                 ActionOperation: ActionOperation(id: ActionOperationId) { table operations: Flat; }
                 /// A run of an action on a unit.
                 Task: Task(id: TaskId) {
@@ -102,7 +105,7 @@ macro_rules! kinds {
                     derive ended_memory by |task| task.completed.map(|_| task.memory());
                     derive ended_records by |task| task.completed.map(|_| task.record_bytes());
                 }
-                /// Storage.
+                /// A storage instance.
                 Storage: Storage(id: StorageId) {
                     table storages: Flat;
                     seen storages as Storage;
@@ -127,20 +130,20 @@ macro_rules! kinds {
                     derive secret_bytes by |content| [size(content.weight())];
                     then secrets::content_changed;
                 }
-                /// What became of one revision's expiry.
+                /// The state of one revision's expiry.
                 SecretExpiry: SecretExpiry(id: SecretId, revision: SecretRevision) {
                     table expiries: Nested;
                     seen expiries;
                     then secrets::expiry_changed;
                 }
-                /// What a unit tracks of a secret.
+                /// The revision of a secret that a unit tracks.
                 SecretConsumer: SecretConsumer(id: SecretId, unit: UnitName) {
                     table consumers: Nested;
                     seen consumers;
                     derive secret_bytes by |_| [size(PART_BYTES)];
                     derive consumed_by by |consumer| [(consumer.unit.clone(), consumer.id)];
                 }
-                /// Something that the controller has still to do.
+                /// A step that the controller has still to do.
                 WorkItem: Work(id: WorkId) {
                     table work: Flat;
                     derive work_due by |item| [(item.due, item.id)];

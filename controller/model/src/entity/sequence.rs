@@ -1,9 +1,9 @@
-//! Counters: numbers that are handed out once.
+//! Counters: numbers that are handed out once each.
 
 use periapt_host_api::ApplicationName;
 use serde::{Deserialize, Serialize};
 
-/// What is counted. A sequence stays while its model lives, so that no number comes twice.
+/// The subject of a counter. A sequence stays while its model lives, so that no number is used twice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SequenceKey {
@@ -13,13 +13,13 @@ pub enum SequenceKey {
     Relation,
     /// Operations and tasks, from 1.
     Task,
-    /// Storage of all names.
+    /// Storage instances, whatever their name.
     Storage,
     /// Work items.
     Work,
-    /// Units of applications of one name, even when the application was removed in between.
+    /// Units of applications with this name; counting goes on if such an application is removed and deployed again.
     Unit(ApplicationName),
-    /// Revisions of charms of one name (M-13).
+    /// Revisions of charms with this name (M-13).
     CharmRevision(String),
 }
 
@@ -27,7 +27,7 @@ pub enum SequenceKey {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Sequence {
-    /// Of what.
+    /// The subject of the counter.
     pub key: SequenceKey,
     /// The next number to hand out.
     pub next: u64,

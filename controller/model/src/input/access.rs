@@ -1,23 +1,23 @@
-//! Who may ask what: the one access table, consulted before anything else.
+//! The access table: who may send which request. It is checked before anything else.
 
 use periapt_host_api::{Refusal, command::Caller, offer::OfferAccess};
 
 use super::Input;
 use crate::{entity::Offer, root::ModelState};
 
-/// What a user may do in a model; each includes those before it.
+/// The access of a user to a model. Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModelAccess {
-    /// See it.
+    /// The user may read the model.
     Read,
-    /// Change it.
+    /// The user may change the model.
     Write,
-    /// All, what is secret included.
+    /// The user may do everything, including reading secrets.
     Admin,
 }
 
-/// What a caller may do in a model as a user; none: nothing. There are no grants yet, so every user administers every
-/// model.
+/// Returns a caller's access to a model as a user, if it has any. There are no grants yet, so every user administers
+/// every model.
 pub fn model_access(_: &ModelState, caller: &Caller) -> Option<ModelAccess> {
     match caller {
         Caller::User(_) => Some(ModelAccess::Admin),
@@ -25,7 +25,7 @@ pub fn model_access(_: &ModelState, caller: &Caller) -> Option<ModelAccess> {
     }
 }
 
-/// Refuses what a user would need more access to a model for.
+/// Refuses a caller whose access to the model is less than needed.
 ///
 /// # Errors
 /// Permission denied.
@@ -36,8 +36,8 @@ pub fn check_access(state: &ModelState, caller: &Caller, needed: ModelAccess) ->
     }
 }
 
-/// Returns the access of a caller to an offer (`docs/hook-model.md` 7.8). An administrator of its model has all; there are no
-/// grants of less yet.
+/// Returns a caller's access to an offer (`docs/hook-model.md` 7.8). An administrator of the offer's model has full
+/// access; grants of less do not exist yet.
 pub fn offer_access(state: &ModelState, _: &Offer, caller: &Caller) -> Option<OfferAccess> {
     match model_access(state, caller)? {
         ModelAccess::Admin => Some(OfferAccess::Admin),
@@ -45,12 +45,13 @@ pub fn offer_access(state: &ModelState, _: &Offer, caller: &Caller) -> Option<Of
     }
 }
 
-/// The answer to whoever may not, and to whoever asks for what it may not know of.
+/// Returns the refusal for a caller without the permission. A caller that may not know of a thing gets the same
+///
 pub(crate) fn denied() -> Refusal {
     Refusal::permission_denied("permission denied")
 }
 
-/// Refuses what a caller may not ask.
+/// Refuses a request that the caller's role may not send.
 pub(crate) fn check(caller: &Caller, input: &Input) -> Result<(), Refusal> {
     let allowed = match (caller, input) {
         (

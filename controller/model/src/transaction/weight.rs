@@ -1,5 +1,5 @@
-//! What a command's writes take in stored form. Only steps of the worker ask: each write is weighed once, when
-//! somebody does.
+//! The sizes of a transaction's writes in stored form. Only steps of workers ask for them, so each write is measured
+//! once, on the first request.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -7,20 +7,20 @@ use periapt_host_api::size;
 
 use crate::{entity::EntityKey, root::changes::Changes};
 
-/// What a key and a value take beside their JSON: `model/UUID/` and the byte that names the form.
+/// The bytes of a key and a value besides their JSON: `model/UUID/` and the byte that names the form.
 const FRAME_BYTES: usize = 50;
 
-/// The weights of writes so far.
+/// The sizes of the writes so far, in bytes.
 #[derive(Debug, Default)]
 pub(super) struct Weights(RefCell<BTreeMap<EntityKey, usize>>);
 
 impl Weights {
-    /// A key is written again.
+    /// Forgets the size of a key that is written again.
     pub(super) fn forget(&mut self, key: &EntityKey) {
         self.0.get_mut().remove(key);
     }
 
-    /// Bytes of all keys and values.
+    /// Returns the bytes of all keys and values.
     pub(super) fn of(&self, changes: &Changes) -> usize {
         let mut weights = self.0.borrow_mut();
         if weights.len() < changes.puts.len() {
