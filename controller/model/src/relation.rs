@@ -1,4 +1,4 @@
-//! Relations: made, entered, left, ended (`docs/hook-model.md` section 2).
+//! Relations: their creation, scopes, settings and removal (`docs/hook-model.md` section 2).
 
 pub(crate) mod command;
 pub(crate) mod commit;

@@ -1,5 +1,5 @@
-//! The whole state of a controller at one revision, as persistent maps: a clone costs nothing, and what did not
-//! change is shared.
+//! The whole state of a controller at one revision, as persistent maps: clones are cheap and share what did not
+//! change.
 
 use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
@@ -23,7 +23,7 @@ pub(crate) mod state;
 pub use state::ModelState;
 pub(crate) use state::{SecretDue, Touched};
 
-/// All that the controller knows, at one revision.
+/// The whole state of a controller, at one revision.
 #[derive(Debug, Clone, Default)]
 pub struct Root {
     revision: Revision,
@@ -32,37 +32,37 @@ pub struct Root {
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
-    /// Models in which the controller has something to do.
+    /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
-    /// Relations across models of which the model named first may not have copied all that the other one did.
+    /// The cross-model relations of which the first model may not have copied all changes of the other model.
     behind: OrdSet<(ModelUuid, CrossId)>,
     leases: OrdMap<(ModelUuid, ApplicationName), u64>,
     lapses: OrdSet<(u64, ModelUuid, ApplicationName)>,
     presence: OrdMap<AgentName, Presence>,
 }
 
-/// What is known of an agent's connection. Not stored.
+/// The connection state of an agent. It is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Presence {
-    /// Whether it is connected.
+    /// True if the agent is connected.
     pub connected: bool,
-    /// When it was last heard of.
+    /// The time at which the controller last heard from the agent.
     pub last_seen: Timestamp,
 }
 
-/// Why stored entities make no state.
+/// An error of stored entities that make no valid state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// The entity under a key is of another kind, or names itself otherwise.
+    /// The entity under a key is of another kind, or has another key.
     #[error("the entity under {0:?} is another one")]
     Misplaced(Box<EntityKey>),
-    /// Something of a model whose own entity is missing.
+    /// An entity belongs to a model whose own entity is missing.
     #[error("{0:?} belongs to a model that is not there")]
     Orphan(Box<EntityKey>),
 }
 
 impl Root {
-    /// The state that stored entities make, in any order.
+    /// Builds the state from stored entities, given in any order.
     pub fn from_entities(
         entities: impl IntoIterator<Item = (EntityKey, Entity)>,
         revision: Revision,
@@ -70,7 +70,7 @@ impl Root {
         let mut root = Self { revision, ..Self::default() };
         let is_model = |key: &EntityKey| matches!(key, EntityKey::InModel(_, ModelKey::Model));
         let (models, mut rest): (Vec<_>, Vec<_>) = entities.into_iter().partition(|(key, _)| is_model(key));
-        // Sorted, a relation comes before its members and bags.
+        // After sorting, a relation comes before its members and bags.
         rest.sort_by(|(left, _), (right, _)| left.cmp(right));
         for (key, entity) in models.into_iter().chain(rest) {
             if !entity.stands_under(&key) {
@@ -88,7 +88,7 @@ impl Root {
         Ok(root)
     }
 
-    /// The state after some changes, which a command made from this state.
+    /// Returns the state after the changes that a command made from this state.
     pub fn apply(&self, changes: &Changes, revision: Revision) -> Self {
         let mut next = self.clone();
         next.revision = revision;
@@ -101,9 +101,9 @@ impl Root {
         next
     }
 
-    /// After a start of the controller: nobody knows when the stored holders' leases lapse, so each gets a full
-    /// new one before anybody else may claim (`docs/design/leases.md`); and each agent gets the time that a
-    /// reconnect takes.
+    /// Returns the state after a restart of the controller. The remaining times of the leases are lost, so each
+    /// leader gets a full new lease before another unit may claim (`docs/design/leases.md`). Each agent gets the
+    /// grace period for its reconnect.
     pub fn restart(&self, now: Timestamp, lease_now_ms: u64) -> Self {
         let mut next = self.clone();
         for name in self.agents.keys() {
@@ -118,99 +118,100 @@ impl Root {
         next
     }
 
-    /// Where it stands.
+    /// Returns the state's revision.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The controller; none before it was initialised.
+    /// Returns the controller, or none before its initialization.
     pub fn controller(&self) -> Option<&Controller> {
         self.controller.as_deref()
     }
 
-    /// A registered agent.
+    /// Returns a registered agent.
     pub fn agent(&self, name: &AgentName) -> Option<&Agent> {
         self.agents.get(name).map(Arc::as_ref)
     }
 
-    /// All registered agents, by name.
+    /// Returns all registered agents, by name.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values().map(Arc::as_ref)
     }
 
-    /// What is known of an agent's connection.
+    /// Returns the connection state of an agent, if the agent is known.
     pub fn presence(&self, name: &AgentName) -> Option<Presence> {
         self.presence.get(name).copied()
     }
 
-    /// Whether an agent is there: connected, or gone for no longer than a reconnect takes. One that was seen last in
-    /// what is the future, since the clock was set back, is gone: else it would be there until that has come.
+    /// Returns true if an agent is connected, or disconnected for less than the grace period. An agent last seen
+    /// further than that in the future, because the clock was set back, counts as gone, too; otherwise it would count
+    /// as alive until that time.
     pub fn is_alive(&self, name: &AgentName, now: Timestamp) -> bool {
         self.presence(name).is_some_and(|presence| {
             presence.connected || now.duration_since(presence.last_seen).unsigned_abs() < AGENT_GRACE
         })
     }
 
-    /// Whether the same is known of agents and their connections. Cheap: pointers are compared. A `false` may be wrong, a
-    /// `true` never is.
+    /// Returns true if both states have the same agents and connections. Cheap: it compares pointers. A `false` may
+    /// be wrong, a `true` never is.
     pub fn knows_the_same_agents(&self, other: &Self) -> bool {
         self.agents.ptr_eq(&other.agents) && self.presence.ptr_eq(&other.presence)
     }
 
-    /// An uploaded charm.
+    /// Returns an uploaded charm.
     pub fn charm(&self, digest: &Digest) -> Option<&Charm> {
         self.charms.get(digest).map(Arc::as_ref)
     }
 
-    /// All uploaded charms.
+    /// Returns all uploaded charms.
     pub fn charms(&self) -> impl Iterator<Item = &Charm> {
         self.charms.values().map(Arc::as_ref)
     }
 
-    /// Whether some model uses a charm: an application wants it, or a unit still runs it.
+    /// Returns true if a model uses a charm: for an application, or for a unit that still runs it.
     pub fn uses_charm(&self, digest: &Digest) -> bool {
         self.models.values().any(|state| state.charm(digest).is_some())
     }
 
-    /// Content that was uploaded for resources.
+    /// Returns the uploaded content of this digest, which resources may have.
     pub fn resource_content(&self, digest: &Digest) -> Option<&ResourceContent> {
         self.contents.get(digest).map(Arc::as_ref)
     }
 
-    /// All content that was uploaded for resources.
+    /// Returns all content that was uploaded for resources.
     pub fn resource_contents(&self) -> impl Iterator<Item = &ResourceContent> {
         self.contents.values().map(Arc::as_ref)
     }
 
-    /// The content that some application's resource has now.
+    /// Returns the digests of all content that is currently attached to a resource.
     pub fn attached_contents(&self) -> BTreeSet<Digest> {
         let applications = self.models.values().flat_map(|state| state.applications());
         let attached = applications.flat_map(|application| application.resources.values());
         attached.map(|resource| resource.current.digest).collect()
     }
 
-    /// A model's state.
+    /// Returns a model's state. The remains of a destroyed model do not count.
     pub fn model(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
         self.models.get(uuid).filter(|state| !state.is_remains())
     }
 
-    /// All models.
+    /// Returns all models, without the remains of destroyed ones.
     pub fn models(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
         self.models.iter().filter(|(_, state)| !state.is_remains())
     }
 
-    /// The same, or what remains of a model that was destroyed by force: files on the disks of agents, which are to
-    /// delete them when they are back. Nobody else knows of it, and its name is free.
+    /// Returns a model's state, or its remains after a forced destruction: storage on agents' disks that the agents
+    /// delete when they reconnect. Only agents see remains, and the model's name is free.
     pub fn model_or_remains(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
         self.models.get(uuid)
     }
 
-    /// All models, and what remains of others.
+    /// Returns all models, and the remains of destroyed ones.
     pub fn models_and_remains(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
         self.models.iter()
     }
 
-    /// A model by its owner and name.
+    /// Returns the model with this owner and name.
     pub fn model_named(&self, owner: &UserName, name: &ModelName) -> Option<&Arc<ModelState>> {
         let named = |state: &&Arc<ModelState>| {
             state.model().owner == *owner && state.model().name == *name && !state.is_remains()
@@ -218,18 +219,19 @@ impl Root {
         self.models.values().find(named)
     }
 
-    /// When an application's lease lapses, on the controller's monotonic clock.
+    /// Returns the time at which an application's leadership lease expires, in milliseconds of the controller's
+    /// monotonic clock.
     pub fn lease(&self, model: &ModelUuid, application: &ApplicationName) -> Option<u64> {
         self.leases.get(&(*model, application.clone())).copied()
     }
 
-    /// Whether an application's leadership is held by somebody whose lease has not lapsed.
+    /// Returns true if an application has a leader whose lease has not expired.
     pub fn lease_holds(&self, model: &ModelUuid, application: &ApplicationName, lease_now_ms: u64) -> bool {
         self.lease(model, application).is_some_and(|expires| expires > lease_now_ms)
     }
 
-    /// Whether a runner or an operator sees in `newer` what it sees here: nothing that its view is made of was
-    /// touched. Cheap: pointers are compared. A `false` may be wrong, a `true` never is.
+    /// Returns true if a runner's or operator's view is the same in `newer`: nothing that the view is made of has
+    /// changed. Cheap: it compares pointers. A `false` may be wrong, a `true` never is.
     pub fn looks_the_same(&self, newer: &Self, caller: &Caller, model: &ModelUuid) -> bool {
         let same_model = match (self.models.get(model), newer.models.get(model)) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),
@@ -247,7 +249,7 @@ impl Root {
             }
     }
 
-    /// Models in which the controller has something to do, those behind `last` first.
+    /// Returns the models in which the controller has something to do, beginning with those after `last`.
     pub(crate) fn busy_models_after(
         &self,
         last: Option<&ModelUuid>,
@@ -258,19 +260,19 @@ impl Root {
         behind.chain(self.busy.range(..=last)).filter_map(|uuid| self.models.get_key_value(uuid))
     }
 
-    /// The relations across models of which a model may not have copied all.
+    /// Returns the cross-model relations of which a model may not have copied all changes.
     pub(crate) fn behind(&self, model: ModelUuid) -> impl Iterator<Item = CrossId> {
         let first = CrossId { consumer: ModelUuid(uuid::Uuid::nil()), relation: RelationId(0) };
         let all = self.behind.range((model, first)..).take_while(move |(of, _)| *of == model);
         all.map(|(_, id)| *id)
     }
 
-    /// Leases in the order in which they lapse.
+    /// Returns the leases in the order in which they expire.
     pub(crate) fn lapses(&self) -> impl Iterator<Item = &(u64, ModelUuid, ApplicationName)> {
         self.lapses.iter()
     }
 
-    /// The term of whoever leads an application.
+    /// Returns the current leader term of an application, if it has a leader.
     pub fn leader_term(&self, model: &ModelUuid, application: &ApplicationName) -> Option<LeaderTerm> {
         Some(self.model(model)?.application(application)?.leader.as_ref()?.term)
     }
@@ -287,14 +289,15 @@ impl Root {
         }
     }
 
-    /// What the controller sets for all models.
+    /// Returns the controller's settings for all models.
     fn model_defaults(&self) -> Arc<ModelSettings> {
         Arc::new(
             self.controller.as_ref().map(|controller| controller.model_defaults.clone()).unwrap_or_default(),
         )
     }
 
-    /// Each model derives its configuration anew, in memory alone: however many there are, one entity is written.
+    /// Updates the configuration of every model in memory. Only the controller's entity is written, however many
+    /// models there are.
     fn hand_down_defaults(&mut self) {
         let defaults = self.model_defaults();
         let behind = |(_, state): &(&ModelUuid, &Arc<ModelState>)| *state.defaults() != *defaults;
@@ -362,7 +365,8 @@ impl Root {
         }
     }
 
-    /// Nobody remembers what was copied before a start: both sides look at all that they share.
+    /// Marks every cross-model relation for both sides to look at: the progress of copies from before a start is
+    /// lost.
     fn note_all_crossings(&mut self) {
         let models = self.models.iter();
         let shared = models.flat_map(|(uuid, state)| {
@@ -374,7 +378,8 @@ impl Root {
         }
     }
 
-    /// A model is to look at a relation across models. If it is gone, the consumer is, which finds nothing there.
+    /// Marks a cross-model relation for a model to look at. If that model is gone, the consumer looks, and finds it
+    /// gone.
     fn note_behind(&mut self, (model, id): (ModelUuid, CrossId)) {
         let looks = [model, id.consumer].into_iter().find(|model| self.models.contains_key(model));
         if let Some(looks) = looks {
@@ -401,7 +406,7 @@ macro_rules! tables {
         model $model:tt
     ) => {
         impl Root {
-            /// Puts an entity of no model in its place or takes it away.
+            /// Puts or deletes an entity that belongs to no model.
             fn put_in_table(&mut self, key: &EntityKey, entity: Option<&Entity>) {
                 match (key, entity) {
                     $((EntityKey::$key(key), Some(Entity::$kind(entity))) => {
@@ -410,7 +415,7 @@ macro_rules! tables {
                     (EntityKey::$key(key), _) => {
                         self.$table.remove(key);
                     })*
-                    // Neither stands in a table.
+                    // Neither is in a table.
                     (EntityKey::Controller | EntityKey::InModel(..), _) => {}
                 }
             }
@@ -420,8 +425,8 @@ macro_rules! tables {
 
 kinds!(tables);
 
-/// Who is to look at what because of a write in a relation across models: the other model. What is copied from there
-/// is no news to it.
+/// Returns the model that must look at a cross-model relation after a write in it: the other model. Writes that were
+/// copied from the other model are excluded.
 fn news_for(state: &ModelState, key: &ModelKey, entity: Option<&Entity>) -> Option<(ModelUuid, CrossId)> {
     let (id, of) = match key {
         ModelKey::Relation(id) => (id, None),

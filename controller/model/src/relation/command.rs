@@ -1,4 +1,4 @@
-//! Relations: made and removed (`docs/hook-model.md` 2.1, 2.2).
+//! The commands `integrate` and `remove-relation` (`docs/hook-model.md` 2.1, 2.2).
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ fn check_ends(tx: &Transaction<'_>, pair: &Pair) -> Result<(), (ErrorCode, Strin
     Ok(())
 }
 
-/// What a relation of a pair has to do with the model that offers one of its ends; none if both stand in this one.
+/// Returns the cross-model part of a new relation, or none if both ends are in this model.
 fn crossing(
     tx: &Transaction<'_>,
     pair: &Pair,
@@ -192,7 +192,7 @@ fn select(tx: &Transaction<'_>, selector: &RelationSelector) -> Result<Arc<Relat
         .state
         .relations_of(&first.application)
         .filter(|relation| {
-            // A peer relation is meant by naming its one end twice, or not at all.
+            // A selector means a peer relation only if it names the same application twice.
             relation.life != Life::Dead
                 && (first.application == second.application) == relation.is_peer()
                 && names(relation, first)

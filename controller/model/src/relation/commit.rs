@@ -15,7 +15,7 @@ use crate::{
     transaction::Transaction,
 };
 
-/// Applies writes. `before` is the record that the hook ran with.
+/// Applies a hook's writes. `before` is the unit's record from before the hook.
 pub(crate) fn apply(
     tx: &mut Transaction<'_>,
     unit: &Unit,
@@ -27,10 +27,11 @@ pub(crate) fn apply(
             let dead = tx.state.relation(relation).filter(|relation| relation.life == Life::Dead);
             let own = dead.is_some_and(|dead| dead.end_of(unit.name.application()).is_some());
             if own && before.relations.contains_key(relation) {
-                // Removed by force while the unit still runs its last hooks of it: nobody will read this.
+                // The relation was removed by force, and the unit still runs its last hooks. Nothing reads this
+                // write.
                 continue;
             }
-            // What is not the unit's own is not told from what does not exist, whatever its record says.
+            // The refusal is the same for another unit's relation and for one that does not exist.
             return Err(denied());
         }
         write(tx, BagKey { relation: *relation, owner: BagOwner::Unit(unit.name.clone()) }, &changes.unit)?;
@@ -66,7 +67,7 @@ fn write_leader_settings(tx: &mut Transaction<'_>, unit: &Unit, changes: &Settin
     Ok(())
 }
 
-/// Settings after some were written; an empty value deletes.
+/// Returns the settings after the changes. An empty value deletes its key.
 fn merged(mut settings: Settings, changes: &Settings) -> Result<Settings, Refusal> {
     let quota = |text: String| Err(Refusal::new(ErrorCode::QuotaExceeded, text));
     for (key, value) in changes {

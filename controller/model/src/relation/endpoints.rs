@@ -1,4 +1,4 @@
-//! Which endpoints of two applications fit together.
+//! The inference of the two endpoints of a relation.
 
 use periapt_host_api::{
     ApplicationName, EndpointName, ErrorCode, InterfaceName, Refusal,
@@ -12,28 +12,28 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The endpoint, and its interface, that each application has without declaring it.
+/// The name of the implicit endpoint that each application has, and of its interface.
 pub(crate) const JUJU_INFO: &str = "juju-info";
 
-/// One way to relate two applications.
+/// A pair of endpoints that can be related.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// The provider first.
+    /// The two endpoints, the provider first.
     pub(crate) ends: Vec<Endpoint>,
     pub(crate) scope: Scope,
-    /// One end is the implicit one.
+    /// True if one end is the implicit endpoint.
     implicit: bool,
 }
 
 impl Pair {
-    /// As messages name it, the requirer first.
+    /// Returns the pair's name for messages, the requirer first.
     pub(crate) fn describe(&self) -> String {
         let ends: Vec<String> = self.ends.iter().rev().map(ToString::to_string).collect();
         ends.join(" ")
     }
 }
 
-/// The one pair of endpoints that two selectors mean.
+/// Returns the only pair of endpoints that two selectors match. Refuses none and several.
 pub(crate) fn infer(
     tx: &Transaction<'_>,
     first: &EndpointSelector,
@@ -80,7 +80,7 @@ pub(crate) fn infer(
     }
 }
 
-/// A selector as it was written.
+/// Returns a selector as the operator wrote it.
 pub(crate) fn describe(selector: &EndpointSelector) -> String {
     match &selector.endpoint {
         Some(endpoint) => format!("{}:{endpoint}", selector.application),
@@ -88,10 +88,10 @@ pub(crate) fn describe(selector: &EndpointSelector) -> String {
     }
 }
 
-/// How many endpoints of an application a message names.
+/// The most endpoints of an application that a message names.
 const NAMED: usize = 20;
 
-/// What an application could be related by: `wordpress has db (requires mysql), website (provides http)`.
+/// Returns a message with an application's endpoints: `wordpress has db (requires mysql), website (provides http)`.
 fn offers(selector: &EndpointSelector, candidates: &[Candidate]) -> String {
     let explicit: Vec<String> = candidates
         .iter()
@@ -158,7 +158,7 @@ fn candidates(tx: &Transaction<'_>, selector: &EndpointSelector) -> Result<Vec<C
     }
 }
 
-/// An offer that this model consumes under a name.
+/// Returns the offer that this model consumes under this name.
 pub(crate) fn consumed<'a>(
     tx: &'a Transaction<'_>,
     application: &ApplicationName,
@@ -192,7 +192,7 @@ fn of_consumed(remote: &RemoteApplication, selector: &EndpointSelector) -> Resul
     }
 }
 
-/// All endpoints of an application with their scopes, the implicit one included.
+/// Returns all endpoints of an application with their scopes, the implicit one included.
 pub(crate) fn all(application: &Application, meta: &CharmMeta) -> Vec<(Endpoint, Scope)> {
     let declared = meta.endpoints.iter();
     let mut all: Vec<(Endpoint, Scope)> =
@@ -238,7 +238,7 @@ fn pair(a: &Candidate, b: &Candidate) -> Option<Pair> {
     Some(Pair { ends, scope, implicit: a.implicit || b.implicit })
 }
 
-/// The limit of an endpoint; the implicit one has none.
+/// Returns the limit of an endpoint. The implicit endpoint has none.
 pub(crate) fn limit(meta: &CharmMeta, endpoint: &EndpointName) -> Option<u32> {
     meta.endpoints.get(endpoint)?.limit
 }

@@ -16,51 +16,52 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Relation {
-    /// Its number.
+    /// The relation's number.
     pub id: RelationId,
-    /// One end for peers, else two, the provider first.
+    /// One endpoint for a peer relation, otherwise two, the provider first.
     pub endpoints: Vec<Endpoint>,
-    /// Who sees whom.
+    /// The scope: it bounds which units see each other.
     pub scope: Scope,
-    /// Alive; dying: its units leave; dead: removed by force, and kept for the units that have yet to run
-    /// their departed and broken hooks on its bags. A dead one exists for nobody else.
+    /// The relation's life. Dying: its units leave. Dead: it is removed, and kept only for units that have yet to run
+    /// their departed and broken hooks with its bags.
     pub life: Life,
-    /// Suspended by an operator.
+    /// True if an operator suspended the relation.
     pub suspended: bool,
-    /// Why, for people.
+    /// The operator's reason for the suspension.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suspended_reason: String,
-    /// Whether a leader of either side has entered.
+    /// The progress: joined once a leader of either side has entered.
     pub progress: RelationProgress,
-    /// What it has to do with another model; none: both ends stand in this one.
+    /// The cross-model part; none if both ends are in this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross: Option<Cross>,
-    /// Where the traffic of this model's units comes from, if not from where the model says; only of a consumer.
+    /// The subnets that traffic from this model's units comes from, if they differ from the model's. Set on consumers
+    /// only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub egress: Vec<Subnet>,
-    /// Since when its state is what it is; none: since it was made.
+    /// The time of the last change of state; none if there was no change since the creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_since: Option<Timestamp>,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: Timestamp,
 }
 
-/// A relation across models stands in both, in each under a number of its own; each model has a copy of what the
-/// other's units do in it.
+/// The cross-model part of a relation. Both models have the relation, each under its own number, and each model
+/// copies what the other model's units do in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Cross {
-    /// Which relation it is, in both models.
+    /// The id of the relation, the same in both models.
     pub id: CrossId,
-    /// The offer that is consumed.
+    /// The consumed offer.
     pub offer: OfferUuid,
-    /// The name here of the application at the other end.
+    /// The name of the other model's application in this model.
     pub remote: ApplicationName,
-    /// Which side this model is.
+    /// The side of this model.
     pub side: CrossSide,
 }
 
-/// What names a relation across models: the consuming model, in which it was made, and its number there.
+/// The id of a cross-model relation: the consuming model, which created it, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CrossId {
@@ -70,30 +71,30 @@ pub struct CrossId {
     pub relation: RelationId,
 }
 
-/// The two sides of a relation across models.
+/// The side of a model in a cross-model relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrossSide {
-    /// This model consumes.
+    /// This model consumes the offer.
     Consumer {
         /// The offering model.
         model: ModelUuid,
-        /// The offer, as it was consumed.
+        /// The offer's URL, as the operator consumed it.
         url: OfferUrl,
-        /// Whether the relation was seen in the offering model. One that was, and is no longer there, was removed there;
-        /// one that was not has yet to be made there.
+        /// True once the relation was seen in the offering model. If it is gone after that, the offering model
+        /// removed it; before that, the offering model has yet to create it.
         met: bool,
     },
-    /// This model offers.
+    /// This model has the offer.
     Offerer {
-        /// Where the consuming units come from.
+        /// The subnets that traffic from the consuming units comes from.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         ingress: BTreeSet<Subnet>,
     },
 }
 
 impl Cross {
-    /// The model at the other end.
+    /// Returns the model at the other end.
     pub fn other_model(&self) -> ModelUuid {
         match &self.side {
             CrossSide::Consumer { model, .. } => *model,
@@ -106,15 +107,15 @@ impl Cross {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationProgress {
-    /// No leader has entered its scope yet, or since all have left one that was suspended.
+    /// No leader has entered the scope yet, or all units have left a suspended relation.
     #[default]
     Joining,
-    /// The leader of either side has.
+    /// The leader of either side has entered.
     Joined,
 }
 
 impl Relation {
-    /// How it is, as all are shown it.
+    /// Returns the state that status and views show.
     pub fn state(&self) -> RelationState {
         match (self.life, self.suspended, self.progress) {
             (Life::Dying | Life::Dead, ..) => RelationState::Dying,
@@ -125,12 +126,12 @@ impl Relation {
         }
     }
 
-    /// The end of an application; a peer relation's only end.
+    /// Returns the endpoint of an application; a peer relation has only one.
     pub fn end_of(&self, application: &ApplicationName) -> Option<&Endpoint> {
         self.endpoints.iter().find(|end| end.application == *application)
     }
 
-    /// The end that an application looks at: its own, in a peer relation.
+    /// Returns the endpoint opposite to an application; in a peer relation, the application's own.
     pub fn other_end(&self, application: &ApplicationName) -> Option<&Endpoint> {
         match self.endpoints.as_slice() {
             [only] => Some(only),
@@ -138,29 +139,29 @@ impl Relation {
         }
     }
 
-    /// Whether a unit of this name belongs to the application of another model.
+    /// Returns true if the application belongs to another model.
     pub fn is_remote(&self, application: &ApplicationName) -> bool {
         self.cross.as_ref().is_some_and(|cross| cross.remote == *application)
     }
 
-    /// Its end in this model, of a relation across models.
+    /// Returns the endpoint in this model of a cross-model relation.
     pub fn own_end(&self) -> Option<&Endpoint> {
         self.endpoints.iter().find(|end| !self.is_remote(&end.application))
     }
 
-    /// Whether it joins the units of one application.
+    /// Returns true if this is a peer relation.
     pub fn is_peer(&self) -> bool {
         self.endpoints.len() == 1
     }
 
-    /// Its key from its endpoints, the requirer first, as messages name it: `wordpress:db mysql:server`.
+    /// Returns the relation's name for messages, the requirer first: `wordpress:db mysql:server`.
     pub fn describe(&self) -> String {
         let ends: Vec<String> = self.endpoints.iter().rev().map(ToString::to_string).collect();
         ends.join(" ")
     }
 }
 
-/// A unit in a relation's scope. It is there exactly while the unit is in scope.
+/// The membership of a unit in a relation's scope. It exists only while the unit is in scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Member {
@@ -168,7 +169,7 @@ pub struct Member {
     pub relation: RelationId,
     /// The unit.
     pub unit: UnitName,
-    /// Whether the others are still to see it.
+    /// The state of the membership: the other units treat a departing unit as gone.
     pub membership: Membership,
 }
 
@@ -176,15 +177,15 @@ pub struct Member {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Bag {
-    /// Whose, in which relation.
+    /// The relation and the owner of the bag.
     pub key: BagKey,
-    /// Content.
+    /// The settings.
     pub settings: Settings,
-    /// Rises with each change of content; 0: never written.
+    /// The version. It rises with each change of the settings; 0 means never written.
     pub version: u64,
-    /// In a relation of container scope, the principal whose container the bag's unit lives in: the unit itself, or the
-    /// one that it is a subordinate of. It tells who may read the bag of a unit that is gone. None for any
-    /// other bag, and for one that an earlier release wrote.
+    /// In a relation of container scope, the principal of the bag's unit, or the unit itself if it is the principal.
+    /// It decides which units may read the bag after its unit is gone. None for other bags, and for bags
+    /// that an earlier release wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<UnitName>,
 }

@@ -17,16 +17,16 @@ use crate::{
     transaction::Transaction,
 };
 
-/// How many bags are removed at once.
+/// The most bags that one step removes.
 const BAGS_PER_STEP: usize = 50;
 
-/// How many units of another model go in the commit that ends their relation.
+/// The most copied units of another model that the commit that ends their relation removes.
 const REMOTE_MEMBERS_AT_ONCE: usize = 10;
 
-/// How many units a forced removal takes out of a scope in one commit.
+/// The most units that one step of a forced removal takes out of a scope.
 const MEMBERS_PER_STEP: usize = 50;
 
-/// Makes a relation dying; with nobody in scope it goes at once.
+/// Sets a relation dying. It is removed at once if no unit of this model is in scope.
 pub(crate) fn destroy(tx: &mut Transaction<'_>, relation: &Arc<Relation>, force: Option<Force>) {
     if relation.life == Life::Alive {
         let state_since = Some(tx.now());
@@ -43,7 +43,7 @@ pub(crate) fn destroy(tx: &mut Transaction<'_>, relation: &Arc<Relation>, force:
     }
 }
 
-/// the worker looks for subordinate units that nothing ties to their principal any more.
+/// the worker finds subordinate units that no relation ties to their principal any more.
 fn orphan_subordinates(tx: &mut Transaction<'_>, relation: &Relation) {
     for end in &relation.endpoints {
         let subordinate = tx.state.application(&end.application).is_some_and(|found| found.subordinate);
@@ -53,8 +53,9 @@ fn orphan_subordinates(tx: &mut Transaction<'_>, relation: &Relation) {
     }
 }
 
-/// After somebody left its scope: a dying relation goes with the last unit of this model, and one that is suspended
-/// is so from then on. Units of another model hold nothing up: they have a copy of their own to leave.
+/// Acts after a unit left the scope. A dying relation is removed with the last unit of this model, and a suspended
+/// one becomes fully suspended. Units of another model do not delay this: that model has its own copy for them to
+/// leave.
 pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
     let Some(relation) = tx.state.relation(id).cloned() else { return };
     if tx.state.own_member_count(&relation) > 0 {
@@ -71,8 +72,8 @@ pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
     }
 }
 
-/// Whether the consumer has yet to learn of a relation with an offer: it is not forgotten before, for it would be made
-/// again.
+/// Returns true if this model offers, and the consumer has not yet seen the relation. It must stay until then, or the
+/// consumer would create it again.
 fn is_unmet(tx: &Transaction<'_>, relation: &Relation) -> bool {
     let Some(cross) = relation.cross.as_ref().filter(|cross| matches!(cross.side, CrossSide::Offerer { .. }))
     else {
@@ -86,8 +87,8 @@ fn is_unmet(tx: &Transaction<'_>, relation: &Relation) -> bool {
     })
 }
 
-/// Takes a relation away. Units that were in it and have not run their last hooks of it keep it, dead, for
-/// themselves (`docs/hook-model.md` section 0).
+/// Removes a relation. While a unit has yet to run its last hooks for it, the relation stays dead
+/// (`docs/hook-model.md` section 0).
 fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
     let Some(relation) = tx.state.relation(id).cloned() else { return };
     if is_unmet(tx, &relation) || !forget_remote_members(tx, &relation) {
@@ -104,7 +105,8 @@ fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
     }
 }
 
-/// Takes the copies of another model's units out of a scope: true if none is left. Many are left to the worker.
+/// Removes the copies of another model's units from a scope. Returns true if none is left; otherwise the worker goes
+/// on.
 fn forget_remote_members(tx: &mut Transaction<'_>, relation: &Relation) -> bool {
     let members: Vec<UnitName> =
         tx.state.members(&relation.id).take(REMOTE_MEMBERS_AT_ONCE).map(|(unit, _)| unit.clone()).collect();
@@ -120,7 +122,7 @@ fn forget_remote_members(tx: &mut Transaction<'_>, relation: &Relation) -> bool 
     none_left
 }
 
-/// After a unit forgot relations or went: a dead relation goes with the last unit that remembers it.
+/// Deletes a dead relation after the last unit whose record had it has forgotten it or is gone.
 pub(crate) fn forget_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
     let Some(relation) = tx.state.relation(id).cloned() else { return };
     if relation.life == Life::Dead && !tx.state.is_remembered(&relation.id) {
@@ -141,11 +143,11 @@ fn applications(relation: &Relation) -> Vec<ApplicationName> {
     names
 }
 
-/// Removes bags as far as the commit has room: true if none is left.
+/// Removes bags while the commit has room. Returns true if none is left.
 pub(crate) fn remove_bags(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
     let keys: Vec<BagKey> = tx.state.bags(id).take(BAGS_PER_STEP).map(|bag| bag.key.clone()).collect();
     for key in keys {
-        // What else the commit writes needs some room, too.
+        // The rest of the commit needs some room, too.
         if !tx.has_room(30) {
             return false;
         }
@@ -154,7 +156,7 @@ pub(crate) fn remove_bags(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
     tx.state.bag_count(id) == 0
 }
 
-/// One step of a forced removal: takes units out of scope; true when the relation is gone (G19).
+/// Does one step of a forced removal: takes units out of scope. Returns true once the relation is removed (G19).
 pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
     if tx.state.relation(id).is_none_or(|relation| relation.life != Life::Dying) {
         return true;
@@ -171,7 +173,7 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
     true
 }
 
-/// What a dying relation waits for before it can go.
+/// Returns the reasons that delay the removal of a dying relation.
 pub(crate) fn waits_for(state: &ModelState, relation: &Relation) -> Vec<String> {
     if relation.life == Life::Alive {
         return Vec::new();

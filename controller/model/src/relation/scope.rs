@@ -18,12 +18,12 @@ use crate::{
     unit::new::new_unit,
 };
 
-/// Keys that the controller writes into a unit's bag.
+/// The keys that the controller writes into a unit's bag.
 const INGRESS_ADDRESS: &str = "ingress-address";
 const PRIVATE_ADDRESS: &str = "private-address";
 const EGRESS_SUBNETS: &str = "egress-subnets";
 
-/// A unit enters a scope: nothing changes for one that is in.
+/// Enters a unit into a scope. Changes nothing for a unit that is in scope already.
 pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> Result<(), Refusal> {
     let cannot = |code, reason: &str| {
         let text = format!("cannot enter scope of relation {id} for unit {}: {reason}", unit.name);
@@ -32,10 +32,10 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     if tx.state.membership(id, &unit.name).is_some() {
         return Ok(());
     }
-    // Whether there is a relation that is not its own, the caller does not learn.
+    // A caller may not learn if a relation of other applications exists.
     let Some(relation) = tx.state.relation(id).cloned() else { return Err(input::access::denied()) };
     let Some(own) = relation.end_of(unit.name.application()) else { return Err(input::access::denied()) };
-    // The unit looked at an older state: it is to look again.
+    // the unit decided on an older state, and decides again.
     if relation.life != Life::Alive || relation.suspended {
         return Err(cannot(ErrorCode::NotAlive, "relation is not alive"));
     }
@@ -50,7 +50,7 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     }
     let membership = Membership::Joined;
     tx.put(Member { relation: *id, unit: unit.name.clone(), membership });
-    // what an earlier membership left is replaced, and the others see that it differs.
+    // new settings replace those of an earlier membership, under a new version that the other units see.
     let key = BagKey { relation: *id, owner: BagOwner::Unit(unit.name.clone()) };
     let version = tx.state.bag(&key).map_or(0, |bag| bag.version).saturating_add(1);
     let mut settings = Settings::new();
@@ -62,7 +62,7 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     Ok(())
 }
 
-/// A relation is joined once the leader of either side has entered.
+/// Sets a relation joined if the unit leads its application.
 pub(crate) fn note_leader(tx: &mut Transaction<'_>, unit: &Unit, relation: &Arc<Relation>) {
     let leads = tx
         .state
@@ -75,7 +75,7 @@ pub(crate) fn note_leader(tx: &mut Transaction<'_>, unit: &Unit, relation: &Arc<
     }
 }
 
-/// a principal that enters a container scope gets its subordinate, one per application.
+/// creates the subordinate of a principal that enters a container scope, one for each application.
 fn ensure_subordinate(
     tx: &mut Transaction<'_>,
     principal: &Unit,
@@ -127,7 +127,7 @@ pub(crate) fn refresh_addresses(tx: &mut Transaction<'_>, unit: &Unit) {
     }
 }
 
-/// Writes a bag's content; equal content makes no new version.
+/// Writes a bag's settings. Equal settings make no new version.
 pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Settings) {
     let (same, version, container) = match tx.state.bag(&key) {
         Some(bag) => (bag.settings == settings, bag.version, bag.container.clone()),
@@ -138,7 +138,7 @@ pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Sett
     }
 }
 
-/// The three addresses of a unit's bag, as its binding has them; nothing where none is known.
+/// Sets the three addresses of a unit's bag from the space of its binding. Unknown addresses stay unset.
 fn set_addresses(tx: &Transaction<'_>, unit: &Unit, relation: &Relation, settings: &mut Settings) {
     let application = unit.name.application();
     let host = tx.state.agent_of(unit).and_then(|name| tx.root.agent(name)).map(|agent| &agent.host);
@@ -157,7 +157,7 @@ fn set_addresses(tx: &Transaction<'_>, unit: &Unit, relation: &Relation, setting
     }
 }
 
-/// A unit leaves a scope. Its bag stays until the relation goes.
+/// Takes a unit out of a scope. Its bag stays until the relation is removed.
 pub(crate) fn leave(tx: &mut Transaction<'_>, unit: &UnitName, id: &RelationId) {
     if tx.state.membership(id, unit).is_some() {
         tx.delete(ModelKey::Member(*id, unit.clone()));
@@ -165,7 +165,7 @@ pub(crate) fn leave(tx: &mut Transaction<'_>, unit: &UnitName, id: &RelationId) 
     }
 }
 
-/// the others see at once that a dying unit leaves.
+/// marks a dying unit's membership, so that the other units see at once that it leaves.
 pub(crate) fn mark_departing(tx: &mut Transaction<'_>, unit: &UnitName, id: &RelationId) {
     if tx.state.membership(id, unit).is_some() {
         let membership = Membership::Departing;

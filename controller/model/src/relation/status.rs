@@ -1,4 +1,4 @@
-//! Relations in status.
+//! The status of relations.
 
 use periapt_host_api::{relation::Scope, status::RelationStatus};
 

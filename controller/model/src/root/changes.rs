@@ -1,4 +1,4 @@
-//! What a command writes.
+//! The writes of a command.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub const MAX_KEYS: usize = 100;
 /// The most bytes of keys and values that one command writes, in stored form; the store refuses what is more.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// All writes of one command: wholly or not at all.
+/// All writes of one command. They are applied atomically.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
-    /// Entities that are new or differ; none: deleted.
+    /// Entities to write, or none to delete.
     pub puts: BTreeMap<EntityKey, Option<Entity>>,
     /// Rows to append, in order.
     pub records: Vec<RecordAppend>,
-    /// What changes in memory alone.
+    /// Changes of state that is kept in memory only.
     pub volatile: Vec<VolatileChange>,
 }
 
 impl Changes {
-    /// Whether nothing is to be stored.
+    /// Returns true if there is nothing to store.
     pub fn stores_nothing(&self) -> bool {
         self.puts.is_empty() && self.records.is_empty()
     }
@@ -42,11 +42,11 @@ impl Changes {
 pub struct RecordAppend {
     /// The model.
     pub model: ModelUuid,
-    /// Whose: `mysql/0` (a unit), `mysql` (an application), ...
+    /// The entity that the row is about: `mysql/0` (a unit), `mysql` (an application), ...
     pub entity: String,
-    /// Its own time, by which it is pruned.
+    /// The time of the row, by which it is pruned.
     pub at: Timestamp,
-    /// Content.
+    /// The row's content.
     pub body: RecordBody,
 }
 
@@ -76,12 +76,12 @@ pub enum RecordBody {
     Journal(Box<JournalRecord>),
     /// A message of a running action.
     TaskMessage(TaskMessage),
-    /// What an action left.
+    /// The results of an action.
     TaskResults(Box<TaskResults>),
 }
 
 impl RecordBody {
-    /// Its kind.
+    /// Returns the kind of the row.
     pub fn kind(&self) -> RecordKind {
         match self {
             Self::Log(_) => RecordKind::Log,
@@ -100,47 +100,48 @@ pub enum StatusRecord {
     Workload(StatusInfo<WorkloadStatus>),
     /// A unit's agent status.
     Agent(StatusInfo<AgentStatus>),
-    /// What a leader said of its application.
+    /// A status that the leader set for its application.
     Application(StatusInfo<WorkloadStatus>),
 }
 
-/// What is kept in memory alone, and lost with the process.
+/// A change of state that is kept in memory only, and lost when the process ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VolatileChange {
-    /// A lease was granted, renewed, or is gone.
+    /// A lease was granted, renewed or released.
     Lease {
         /// The application's model.
         model: ModelUuid,
-        /// Which application's leadership.
+        /// The application whose leadership the lease is for.
         application: ApplicationName,
-        /// When it lapses, on the controller's monotonic clock; none: nobody holds it.
+        /// The time at which the lease expires, in milliseconds of the controller's monotonic clock; none if it was
+        /// released.
         expires_ms: Option<u64>,
     },
-    /// A model is to look again at a relation that another model has a part in, or has looked.
+    /// A model must look at a cross-model relation again, or has looked at it.
     Crossing {
         /// The model that looks.
         model: ModelUuid,
-        /// Which relation.
+        /// The relation.
         relation: CrossId,
-        /// What is known of it.
+        /// The state of the model's copy.
         news: CrossNews,
     },
-    /// An agent was heard of.
+    /// An agent connected, made a call, or disconnected.
     Presence {
-        /// Which.
+        /// The agent.
         agent: AgentName,
-        /// Whether it is connected.
+        /// True if the agent is connected.
         connected: bool,
-        /// When.
+        /// The time of the change.
         at: Timestamp,
     },
 }
 
-/// Whether a model knows what the other one did in their relation.
+/// The state of a model's copy of a cross-model relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrossNews {
-    /// There may be something.
+    /// The other model may have made changes that are not copied yet.
     Some,
-    /// It has copied all.
+    /// All changes are copied.
     None,
 }

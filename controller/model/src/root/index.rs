@@ -1,8 +1,8 @@
-//! Sets by key, kept beside the entities that they are derived from.
+//! Indexes: sets by key, derived from entities.
 
 use imbl::{OrdMap, OrdSet};
 
-/// A set for each key; an empty one is not kept.
+/// A set for each key. Keys with an empty set are removed.
 #[derive(Debug, Clone)]
 pub(super) struct Index<K: Ord, V: Ord>(OrdMap<K, OrdSet<V>>);
 

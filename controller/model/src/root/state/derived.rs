@@ -1,4 +1,4 @@
-//! What is derived from the entities of a model, to find them quickly. What each kind adds is part of its declaration
+//! Indexes and sums that are derived from the entities of a model. The declaration of each kind says what it adds
 //! ([`kinds`](crate::entity::kinds)).
 
 use imbl::OrdSet;
@@ -14,16 +14,16 @@ use crate::{
     root::index::Index,
 };
 
-/// What a time that a secret waits for is about.
+/// The event at a time that a secret waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SecretDue {
-    /// It is to be rotated.
+    /// The rotation of the secret.
     Rotate,
-    /// A revision expires.
+    /// The expiry of a revision.
     Expire(SecretRevision),
 }
 
-/// All that is derived.
+/// All derived data of a model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Derived {
     pub(super) machines_of: Index<AgentName, MachineId>,
@@ -31,14 +31,14 @@ pub(super) struct Derived {
     pub(super) unplaced: OrdSet<UnitName>,
     pub(super) subordinates_of: Index<UnitName, UnitName>,
     pub(super) relations_of: Index<ApplicationName, RelationId>,
-    /// The relations that other models have a part in.
+    /// The cross-model relations, by their common id.
     pub(super) crossings: Index<CrossId, RelationId>,
-    /// What each agent hosts, by the machines of its units.
+    /// The counts of what each agent hosts, by the machines of the units.
     pub(super) hosted: Hosted,
     pub(super) scopes_of: Index<UnitName, RelationId>,
-    /// The bags of units that share a container with a unit.
+    /// The bags of the units in each principal's container.
     pub(super) contained_bags: Index<UnitName, BagKey>,
-    /// Work by the time from which it is due; none: at once.
+    /// Work items by due time. Those without one are due at once.
     pub(super) work_due: OrdSet<(Option<Timestamp>, WorkId)>,
     pub(super) open_tasks: Index<UnitName, TaskId>,
     pub(super) ended_tasks: OrdSet<(Timestamp, TaskId)>,
@@ -53,24 +53,24 @@ pub(super) struct Derived {
     pub(super) secret_bytes: Sum,
 }
 
-/// A number that entities add up to.
+/// A sum over entities.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sum(pub(super) u64);
 
-/// A size in memory, to be added up.
+/// Converts a size to the type of sums.
 pub(super) fn size(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Something that is made of parts, each of one entity.
+/// Derived data that is made of parts, each from one entity.
 pub(super) trait Parted {
-    /// What one entity adds.
+    /// The part that one entity adds.
     type Part: PartialEq;
 
     /// Adds a part.
     fn add(&mut self, part: Self::Part);
 
-    /// Takes a part away again.
+    /// Removes a part.
     fn take(&mut self, part: &Self::Part);
 }
 
@@ -104,8 +104,7 @@ impl Parted for Sum {
     }
 }
 
-/// Puts the parts of an entity as it is in the place of those that it had. An entity whose parts stay as they are costs
-/// no write.
+/// Replaces the parts of an entity's old state by those of its new state. Writes nothing if the parts are equal.
 pub(super) fn derive<'a, D: Parted, V, Parts: IntoIterator<Item = D::Part>>(
     derived: &mut D,
     old: Option<&'a V>,

@@ -1,4 +1,4 @@
-//! What differs between two states of one model, as far as anybody sees it.
+//! The differences between two states of one model, for views.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -7,42 +7,43 @@ use periapt_host_api::{MachineId, RelationId, UnitName, relation::BagKey, secret
 use super::{ModelState, kinds::Changes, table::Change};
 use crate::entity::{Application, Kind, Relation, Unit};
 
-/// An entity as it was, and as it is.
+/// The old and the new state of an entity.
 pub(crate) type Pair<'a, T> = (&'a Arc<T>, &'a Arc<T>);
 
-/// What differs between two states.
+/// The differences between two states.
 #[derive(Debug, Default)]
 pub(crate) struct Touched<'a> {
-    /// Something came or went that others are seen through: an application, a relation, a charm.
+    /// True if an application or relation was added or removed, or a charm changed. Views of other entities depend on
+    /// those.
     pub(crate) structure: bool,
     /// Applications that changed.
     pub(crate) applications: Vec<Pair<'a, Application>>,
-    /// Machines that came, changed or went.
+    /// Machines that were added, changed or removed.
     pub(crate) machines: Vec<MachineId>,
     /// Units that changed.
     pub(crate) units: Vec<Pair<'a, Unit>>,
-    /// Units that came.
+    /// Units that were added.
     pub(crate) new_units: Vec<&'a Arc<Unit>>,
-    /// Units that went, as they were.
+    /// Units that were removed, in their old state.
     pub(crate) gone_units: Vec<&'a Arc<Unit>>,
-    /// Relations that changed themselves.
+    /// Relations whose own entity changed.
     pub(crate) relations: Vec<RelationId>,
-    /// Who entered a scope, was marked in it, or left it.
+    /// Units whose membership in a scope was added, changed or removed.
     pub(crate) members: Vec<(RelationId, UnitName)>,
-    /// Bags that came, changed or went.
+    /// Bags that were added, changed or removed.
     pub(crate) bags: Vec<BagKey>,
-    /// Secrets that changed themselves, in their content, or in who tracks them.
+    /// Secrets that changed: themselves, their content, their expiry, or the units that track them.
     pub(crate) secrets: BTreeSet<SecretId>,
-    /// All that differs, kind by kind.
+    /// All differences, kind by kind.
     pub(crate) all: Changes<'a>,
 }
 
 impl ModelState {
-    /// What differs in `newer`, a later state of the same model. Shared parts are passed over unseen, so the cost is that
-    /// of the difference.
+    /// Returns the differences to `newer`, a later state of the same model. Shared parts of the maps are skipped, so
+    /// the cost depends on the size of the difference.
     pub(crate) fn touched<'a>(&'a self, newer: &'a Self) -> Touched<'a> {
         let all = self.tables.changes(&newer.tables);
-        // A relation that comes to be dead is gone for all but a few.
+        // A relation that becomes dead is gone, except for the units that remember it.
         let stays = |change: &Change<'_, Relation>| {
             change.both().is_some_and(|(old, new)| old.life == new.life || new.life != Life::Dead)
         };
@@ -71,7 +72,7 @@ impl ModelState {
     }
 }
 
-/// What changed, as it is or else was: for its key.
+/// Returns the changed entities in their new state, or else their old one, to take keys from.
 fn keys<'a, V: Kind>(changes: &[Change<'a, V>]) -> impl Iterator<Item = &'a Arc<V>> {
     changes.iter().filter_map(Change::either)
 }

@@ -1,4 +1,4 @@
-//! What each agent hosts of a model, counted, so that nobody who asks has to look at all units.
+//! Counts of what each agent hosts of a model, so that no query iterates over all units.
 
 use imbl::OrdMap;
 use periapt_host_api::{AgentName, ApplicationName, Digest, RelationId};
@@ -6,11 +6,11 @@ use periapt_host_api::{AgentName, ApplicationName, Digest, RelationId};
 use super::ModelState;
 use crate::entity::{Machine, Unit};
 
-/// The agents that have units.
+/// The agents that host units.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hosted(OrdMap<AgentName, Host>);
 
-/// What one agent has.
+/// The counts of one agent.
 #[derive(Debug, Clone, Default)]
 struct Host {
     units: usize,
@@ -19,7 +19,7 @@ struct Host {
     relations: Counts<RelationId>,
 }
 
-/// How many units have something; none has what is not there.
+/// The number of units for each key. Keys with a count of zero are removed.
 #[derive(Debug, Clone)]
 struct Counts<K: Ord>(OrdMap<K, usize>);
 
@@ -70,14 +70,14 @@ impl Hosted {
     }
 }
 
-/// Whether two states of a unit count alike.
+/// Returns true if two states of a unit add the same to the counts.
 fn counts_alike(one: &Unit, other: &Unit) -> bool {
     let digest = |unit: &Unit| unit.record.charm.map(|charm| charm.digest);
     let (before, after) = (&one.record.relations, &other.record.relations);
     one.machine == other.machine && digest(one) == digest(other) && before.keys().eq(after.keys())
 }
 
-/// Counts a unit as it is, for the agent of its machine, and no longer as it was.
+/// Replaces a unit's old state by its new one in the counts of its machine's agent.
 pub(super) fn unit_changed(state: &mut ModelState, old: Option<&Unit>, new: Option<&Unit>) {
     if old.zip(new).is_some_and(|(old, new)| counts_alike(old, new)) {
         return;
@@ -91,7 +91,7 @@ pub(super) fn unit_changed(state: &mut ModelState, old: Option<&Unit>, new: Opti
     }
 }
 
-/// Counts the units on a machine for its agent. Units may still be on one that is gone: they count for nobody then.
+/// Moves the units on a machine to the counts of its new agent. Units on a removed machine count for no agent.
 pub(super) fn machine_changed(state: &mut ModelState, old: Option<&Machine>, new: Option<&Machine>) {
     if old.map(|machine| &machine.agent) == new.map(|machine| &machine.agent) {
         return;
@@ -108,37 +108,37 @@ pub(super) fn machine_changed(state: &mut ModelState, old: Option<&Machine>, new
 }
 
 impl ModelState {
-    /// How many units are on an agent's machines.
+    /// Returns the number of units on an agent's machines.
     pub fn unit_count_of(&self, agent: &AgentName) -> usize {
         self.derived.hosted.0.get(agent).map_or(0, |host| host.units)
     }
 
-    /// The applications with units on an agent's machines, by name.
+    /// Returns the applications with units on an agent's machines, by name.
     pub(crate) fn applications_on(&self, agent: &AgentName) -> impl Iterator<Item = &ApplicationName> {
         self.derived.hosted.0.get(agent).into_iter().flat_map(|host| host.applications.0.keys())
     }
 
-    /// Whether an application has a unit on an agent's machines.
+    /// Returns true if an application has a unit on an agent's machines.
     pub(crate) fn has_units_on(&self, agent: &AgentName, application: &ApplicationName) -> bool {
         self.derived.hosted.0.get(agent).is_some_and(|host| host.applications.0.contains_key(application))
     }
 
-    /// The charms that units on an agent's machines run.
+    /// Returns the charms that units on an agent's machines run.
     pub(crate) fn charms_run_on(&self, agent: &AgentName) -> impl Iterator<Item = &Digest> {
         self.derived.hosted.0.get(agent).into_iter().flat_map(|host| host.charms.0.keys())
     }
 
-    /// Whether a unit on an agent's machines has hooks to run for a relation.
+    /// Returns true if the record of a unit on an agent's machines still has a relation.
     pub(crate) fn is_remembered_on(&self, agent: &AgentName, relation: &RelationId) -> bool {
         self.derived.hosted.0.get(agent).is_some_and(|host| host.relations.0.contains_key(relation))
     }
 
-    /// Whether any unit has hooks to run for a relation.
+    /// Returns true if any unit's record still has a relation.
     pub(crate) fn is_remembered(&self, relation: &RelationId) -> bool {
         self.derived.hosted.0.values().any(|host| host.relations.0.contains_key(relation))
     }
 
-    /// Whether any unit runs a charm.
+    /// Returns true if any unit runs a charm.
     pub(crate) fn runs_charm(&self, digest: &Digest) -> bool {
         self.derived.hosted.0.values().any(|host| host.charms.0.contains_key(digest))
     }

@@ -1,5 +1,5 @@
-//! What follows from the declaration of kinds ([`kinds`]): their tables, how entities are found, put and deleted, what
-//! differs between two states, and all that a model has.
+//! The code that is generated from the declaration of kinds ([`kinds`]): the tables, lookup, put and delete, the
+//! differences of two states, and the list of a model's keys.
 
 use std::sync::Arc;
 
@@ -23,28 +23,28 @@ macro_rules! tables {
             })*
         }
     ) => {
-        /// All entities of a model but the model itself, a table a kind.
+        /// All entities of a model except the model itself, one table for each kind.
         #[derive(Debug, Clone, Default)]
         pub(super) struct Tables {
             $($(#[$doc])* pub(super) $table: $shape<entity::$kind>,)*
         }
 
-        /// What differs between two states of a model, kind by kind, as far as anybody sees it.
+        /// The differences between two states of a model, for each kind that views show.
         #[derive(Debug, Default)]
         pub(crate) struct Changes<'a> {
             $($(pub(crate) $seen: Vec<Change<'a, entity::$kind>>,)?)*
         }
 
         impl Tables {
-            /// What differs in later tables of the same model. Shared parts are passed over unseen, so the cost is that of the
-            /// difference.
+            /// Returns the differences to later tables of the same model. Shared parts of the maps are skipped, so
+            /// the cost depends on the size of the difference.
             pub(super) fn changes<'a>(&'a self, newer: &'a Self) -> Changes<'a> {
                 Changes { $($($seen: self.$seen.changes(&newer.$seen),)?)* }
             }
         }
 
         impl ModelState {
-            /// The entity under a key.
+            /// Returns the entity under a key.
             pub(crate) fn get(&self, key: &ModelKey) -> Option<Entity> {
                 match key {
                     ModelKey::Model => Some(Entity::Model(Arc::clone(&self.model))),
@@ -55,8 +55,8 @@ macro_rules! tables {
                 }
             }
 
-            /// Puts an entity in its place or takes it away, and keeps what is derived from it in step. A model goes with
-            /// all its state: see the root.
+            /// Puts or deletes an entity, and updates the derived data. The model's own entity is only replaced here;
+            /// the root deletes it with all its state.
             pub(crate) fn put(&mut self, key: &ModelKey, entity: Option<&Entity>) {
                 match key {
                     ModelKey::Model => {
@@ -78,7 +78,7 @@ macro_rules! tables {
                 }
             }
 
-            /// The keys of all that the model has, but for the model itself.
+            /// Returns the keys of all entities of the model, except the model's own.
             pub(crate) fn keys(&self) -> impl Iterator<Item = ModelKey> {
                 std::iter::empty()
                     $(.chain(self.tables.$table.all().map(|found| {

@@ -1,4 +1,4 @@
-//! What has to do with other models.
+//! Offers, remote applications and cross-model relations.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use super::ModelState;
 use crate::entity::{CrossId, Offer, Relation, RemoteApplication};
 
 impl ModelState {
-    /// An offer.
+    /// Returns an offer by its name.
     pub fn offer(&self, name: &ApplicationName) -> Option<&Arc<Offer>> {
         self.tables.offers.get(name)
     }
 
-    /// An offer, whatever its name.
+    /// Returns an offer by its id.
     pub fn offer_with(&self, uuid: &OfferUuid) -> Option<&Arc<Offer>> {
         self.offers().find(|offer| offer.uuid == *uuid)
     }
 
-    /// The offers, by name.
+    /// Returns the offers, by name.
     pub fn offers(&self) -> impl Iterator<Item = &Arc<Offer>> {
         self.tables.offers.values()
     }
 
-    /// The offers of an application.
+    /// Returns the offers of an application.
     pub fn offers_of<'a>(&'a self, application: &'a ApplicationName) -> impl Iterator<Item = &'a Arc<Offer>> {
         self.offers().filter(move |offer| offer.application == *application)
     }
 
-    /// The relations with an offer of this model, by number.
+    /// Returns the relations to an offer of this model, by number.
     pub fn connections<'a>(&'a self, offer: &'a Offer) -> impl Iterator<Item = &'a Arc<Relation>> {
         self.relations_of(&offer.application).filter(move |relation| {
             relation.life != Life::Dead
@@ -36,24 +36,24 @@ impl ModelState {
         })
     }
 
-    /// An application of another model.
+    /// Returns an application of another model.
     pub fn remote_application(&self, name: &ApplicationName) -> Option<&Arc<RemoteApplication>> {
         self.tables.remotes.get(name)
     }
 
-    /// The applications of other models that are known here, by name.
+    /// Returns the applications of other models that this model knows, by name.
     pub fn remote_applications(&self) -> impl Iterator<Item = &Arc<RemoteApplication>> {
         self.tables.remotes.values()
     }
 
-    /// The relation that is the one across models here; none if it is gone, but for units that have yet to run its
-    /// last hooks.
+    /// Returns this model's copy of a cross-model relation. A dead relation, kept only for units that have yet to run
+    /// its last hooks, does not count.
     pub(crate) fn crossing(&self, id: &CrossId) -> Option<&Arc<Relation>> {
         let relation = self.relation(self.derived.crossings.get(id).next()?)?;
         (relation.life != Life::Dead).then_some(relation)
     }
 
-    /// How many units of this model are in a relation's scope.
+    /// Returns the number of this model's own units in a relation's scope.
     pub fn own_member_count(&self, relation: &Relation) -> usize {
         match &relation.cross {
             None => self.member_count(&relation.id),

@@ -1,4 +1,4 @@
-//! The maps in which entities of one kind stand.
+//! The tables of entities: maps by key.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -11,22 +11,22 @@ use periapt_host_api::{
 
 use crate::entity::Kind;
 
-/// What became of one entity between two states; at least one of both is there.
+/// The change of one entity between two states. At least one of both states has it.
 #[derive(Debug)]
 pub(crate) struct Change<'a, V> {
-    /// What it was.
+    /// The old entity, if there was one.
     pub(crate) old: Option<&'a Arc<V>>,
-    /// What it is.
+    /// The new entity, if there is one.
     pub(crate) new: Option<&'a Arc<V>>,
 }
 
 impl<'a, V: Kind> Change<'a, V> {
-    /// The entity, as it is or else was.
+    /// Returns the new entity, or else the old one.
     pub(crate) fn either(&self) -> Option<&'a Arc<V>> {
         self.new.or(self.old)
     }
 
-    /// Both, if it neither came nor went.
+    /// Returns both, if the entity was neither added nor removed.
     pub(crate) fn both(&self) -> Option<(&'a Arc<V>, &'a Arc<V>)> {
         self.old.zip(self.new)
     }
@@ -50,12 +50,12 @@ impl<V: Kind> Deref for Flat<V> {
 }
 
 impl<V: Kind> Flat<V> {
-    /// The entity under a key.
+    /// Returns the entity under a key.
     pub(super) fn find(&self, key: &V::Key) -> Option<&Arc<V>> {
         self.0.get(key)
     }
 
-    /// Puts an entity in its place or takes it away; answers what stood there.
+    /// Puts or deletes an entity, and returns the old one.
     pub(super) fn put(&mut self, key: &V::Key, entity: Option<&Arc<V>>) -> Option<Arc<V>> {
         match entity {
             Some(entity) => self.0.insert(key.clone(), Arc::clone(entity)),
@@ -63,12 +63,12 @@ impl<V: Kind> Flat<V> {
         }
     }
 
-    /// All entities, by key.
+    /// Returns all entities, by key.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<V>> {
         self.0.values()
     }
 
-    /// What differs in a later state. Shared parts are passed over unseen.
+    /// Returns the differences to a later table. Shared parts of the maps are skipped.
     pub(super) fn changes<'a>(&'a self, newer: &'a Self) -> Vec<Change<'a, V>> {
         changes(&self.0, &newer.0).map(|(_, old, new)| Change { old, new }).collect()
     }
@@ -76,12 +76,12 @@ impl<V: Kind> Flat<V> {
 
 /// A key of two parts.
 pub(super) trait Parts {
-    /// What entities are grouped by.
+    /// The part by which entities are grouped.
     type First: Clone + fmt::Debug + Ord;
-    /// What tells those of a group apart.
+    /// The part that identifies an entity in its group.
     type Second: Clone + fmt::Debug + Ord;
 
-    /// Both.
+    /// Returns both parts.
     fn parts(&self) -> (&Self::First, &Self::Second);
 }
 
@@ -129,13 +129,13 @@ impl<V: Kind<Key: Parts>> Deref for Nested<V> {
 }
 
 impl<V: Kind<Key: Parts>> Nested<V> {
-    /// The entity under a key.
+    /// Returns the entity under a key.
     pub(super) fn find(&self, key: &V::Key) -> Option<&Arc<V>> {
         let (first, second) = key.parts();
         self.0.get(first)?.get(second)
     }
 
-    /// Puts an entity in its place or takes it away; answers what stood there.
+    /// Puts or deletes an entity, and returns the old one.
     pub(super) fn put(&mut self, key: &V::Key, entity: Option<&Arc<V>>) -> Option<Arc<V>> {
         let (first, second) = key.parts();
         if let Some(entity) = entity {
@@ -149,22 +149,22 @@ impl<V: Kind<Key: Parts>> Nested<V> {
         old
     }
 
-    /// The entities of one group, by the second part of their key.
+    /// Returns the entities of one group, by the second part of their key.
     pub(super) fn of(&self, first: &<V::Key as Parts>::First) -> impl DoubleEndedIterator<Item = &Arc<V>> {
         self.0.get(first).into_iter().flat_map(OrdMap::values)
     }
 
-    /// How many entities a group has.
+    /// Returns the number of entities in a group.
     pub(super) fn count(&self, first: &<V::Key as Parts>::First) -> usize {
         self.0.get(first).map_or(0, OrdMap::len)
     }
 
-    /// All entities, by key.
+    /// Returns all entities, by key.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<V>> {
         self.0.values().flat_map(OrdMap::values)
     }
 
-    /// What differs in a later state. Shared parts are passed over unseen.
+    /// Returns the differences to a later table. Shared parts of the maps are skipped.
     pub(super) fn changes<'a>(&'a self, newer: &'a Self) -> Vec<Change<'a, V>> {
         let mut all = Vec::new();
         for (_, old, new) in changes(&self.0, &newer.0) {
@@ -184,7 +184,7 @@ impl<V: Kind<Key: Parts>> Nested<V> {
     }
 }
 
-/// The differences of two maps: each key with what was there, and what is.
+/// Returns the differences of two maps: each differing key with its old and new value.
 fn changes<'a, K: Ord, V: PartialEq>(
     old: &'a OrdMap<K, V>,
     new: &'a OrdMap<K, V>,
