@@ -1,4 +1,4 @@
-//! Actions: asked for, begun, ended, and kept for a while (`docs/hook-model.md` 1.13, 6.3).
+//! Actions: their requests, tasks, results and retention (`docs/hook-model.md` 1.13, 6.3).
 
 pub(crate) mod command;
 pub(crate) mod commit;

@@ -1,4 +1,4 @@
-//! Agents, and what each must know.
+//! Agents, their registration and their assignments.
 
 pub(crate) mod assignments;
 pub(crate) mod entity;

@@ -1,4 +1,4 @@
-//! Applications: deployed, configured, refreshed, destroyed.
+//! Applications: their deployment, configuration, refresh and removal.
 
 pub(crate) mod command;
 pub(crate) mod config;

@@ -1,4 +1,4 @@
-//! Charms: uploaded, used by models, forgotten.
+//! Charms: their upload, their use by models, and their removal.
 
 pub(crate) mod entity;
 pub(crate) mod life;

@@ -1,4 +1,4 @@
-//! The controller itself, and what clients give it to keep.
+//! The controller itself, and the data that Juju's clients store in it.
 
 pub(crate) mod entity;
 pub(crate) mod kept;

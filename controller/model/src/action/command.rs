@@ -1,4 +1,4 @@
-//! Actions: asked for, cancelled (`docs/hook-model.md` 1.13, 6.3).
+//! Requests to run and to cancel actions (`docs/hook-model.md` 1.13, 6.3).
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -23,14 +23,14 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most tasks that wait for one unit: its agent has all of them in memory.
+/// The most open tasks of one unit. The agent holds all of them in memory.
 const MAX_OPEN_TASKS: usize = 1_000;
 
-/// What the operator reads of a task that was cancelled.
+/// The message of a cancelled task.
 const CANCELLED: &str = "cancelled by an operator";
 
-/// Enqueues one task for each receiver that can take it. A receiver that cannot has an error of its own and does not
-/// stop the others; parameters are completed and checked first (M-12).
+/// Enqueues one task for each receiver that can run the action. Any other receiver gets an error of its own and does
+/// not stop the rest. Parameters are completed and checked first (M-12).
 pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> Result<Answer, Refusal> {
     tx.require_alive()?;
     check_request(request)?;
@@ -112,7 +112,7 @@ fn check_request(request: &EnqueueOperation) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Operations and tasks are numbered together, from 1.
+/// Returns the next number. Operations and tasks are numbered together, from 1.
 fn next_number(tx: &mut Transaction<'_>) -> u64 {
     let number = tx.state.next(&SequenceKey::Task).max(1);
     tx.put(crate::entity::Sequence { key: SequenceKey::Task, next: number.saturating_add(1) });
@@ -171,8 +171,8 @@ fn receiving_unit(tx: &Transaction<'_>, receiver: &ActionReceiver) -> Result<Uni
     }
 }
 
-/// What the charm that a unit runs, or is to run first, declares of an action, and which charm that is. All units run
-/// hook tools, whatever their charm.
+/// Returns the declaration of an action by the charm that a unit runs or will run first, and that charm's digest. All
+/// units can run `exec`, whatever their charm.
 fn action_of<'a>(
     tx: &Transaction<'a>,
     unit: &UnitName,

@@ -1,4 +1,4 @@
-//! Actions that a unit began and ended, and what they say meanwhile.
+//! Tasks that a unit began and completed, and their messages.
 
 use periapt_host_api::{
     ErrorCode, Refusal, TaskId, Timestamp, UnitName,
@@ -15,16 +15,16 @@ use crate::{
 /// The most bytes of one task's results, as JSON.
 const MAX_RESULT_BYTES: usize = 1 << 20;
 
-/// The longest message of a task, in bytes; of an action, or of how it ended.
+/// The most bytes of one message: of a running action, or of its end.
 const MAX_MESSAGE: usize = 16 << 10;
 
-/// The most messages of one task that are kept, whatever its agent sends; the host lets a charm send no more.
+/// The most messages of one task that the controller keeps. The host lets a charm send no more.
 const MAX_MESSAGES: u32 = 1_000;
 
-/// What a message takes beside its text, in bytes.
+/// The bytes that a message takes besides its text.
 const MESSAGE_BYTES: u64 = 64;
 
-/// A task begins. One that was cancelled at this moment does not.
+/// Begins a task. Refuses a task that is no longer pending, for example cancelled.
 pub(crate) fn begin(tx: &mut Transaction<'_>, unit: &UnitName, id: TaskId) -> Result<(), Refusal> {
     let task = own_task(tx, unit, id).filter(|task| task.status == TaskStatus::Pending);
     let Some(task) = task else {
@@ -35,7 +35,7 @@ pub(crate) fn begin(tx: &mut Transaction<'_>, unit: &UnitName, id: TaskId) -> Re
     Ok(())
 }
 
-/// A task ended.
+/// Completes a task.
 pub(crate) fn end(tx: &mut Transaction<'_>, unit: &UnitName, end: &TaskEnd) -> Result<(), Refusal> {
     let Some(task) = own_task(tx, unit, end.task).filter(|task| task.status.is_open()) else {
         return Ok(());
@@ -54,7 +54,7 @@ pub(crate) fn end(tx: &mut Transaction<'_>, unit: &UnitName, end: &TaskEnd) -> R
     Ok(())
 }
 
-/// A running action says something. What comes too late, or is about another's task, is dropped.
+/// Records a message of a running action. Drops a message that comes after the end, or for another unit's task.
 pub(crate) fn message(tx: &mut Transaction<'_>, unit: &UnitName, id: TaskId, at: Timestamp, text: &str) {
     let takes_more = |task: &Task| task.status.is_open() && task.messages < MAX_MESSAGES;
     let Some(task) = own_task(tx, unit, id).filter(takes_more) else { return };

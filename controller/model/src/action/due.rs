@@ -1,4 +1,4 @@
-//! Tasks of units that are gone, and ended tasks that are kept no longer.
+//! The end of the tasks of removed units, and the pruning of completed tasks.
 
 use jiff::SignedDuration;
 use periapt_host_api::{TaskId, Timestamp, UnitName, action::TaskStatus};
@@ -10,18 +10,18 @@ use crate::{
     transaction::Transaction,
 };
 
-/// What the operator reads of such a task (L-8).
+/// The message of a task whose unit was removed (L-8).
 const UNIT_REMOVED: &str = "unit removed";
 
-/// The most that ended tasks of one model take in memory, in bytes, with their parameters; their messages and results
-/// lie in the store alone. The oldest go first.
+/// The most bytes of memory that the completed tasks of one model take, with their parameters. Their messages and
+/// results are only in the store. The oldest tasks are pruned first.
 const MAX_ENDED_MEMORY: u64 = 64 << 20;
 
-/// How many entities one step leaves for what else is in its commit.
+/// The number of entities that one step leaves to the rest of its commit.
 const RESERVE: usize = 5;
 
-/// Ends what waits for a unit that is gone, as far as the commit has room: true when nothing is left (Q06). What ran
-/// when the unit was removed by force is aborted: nobody will tell how it ends.
+/// Ends the open tasks of a removed unit while the commit has room, and returns true if none is left (Q06). Pending
+/// tasks are cancelled; running ones are aborted, because no agent will report their end.
 pub(crate) fn cancel_all(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
     while tx.has_room(RESERVE) {
         let id = tx.state.open_tasks(unit).next().map(|task| task.id);
@@ -35,7 +35,7 @@ pub(crate) fn cancel_all(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
     false
 }
 
-/// When the oldest of the ended tasks is to go; none if there is none.
+/// Returns the time at which the oldest completed task is to be pruned, or none if there is no such task.
 pub(crate) fn prune_at(state: &ModelState) -> Option<Timestamp> {
     let config = state.config();
     let kept = u64::from(config.max_action_results_size) << 20;
@@ -47,8 +47,8 @@ pub(crate) fn prune_at(state: &ModelState) -> Option<Timestamp> {
     Some(completed.checked_add(age).unwrap_or(Timestamp::MAX))
 }
 
-/// Forgets ended tasks that are too old or too many, the oldest first, as far as the commit has room. An operation
-/// goes with the last of its tasks.
+/// Prunes completed tasks that are too old or too many, the oldest first, while the commit has room. An operation is
+/// deleted with the last of its tasks.
 pub(crate) fn prune(tx: &mut Transaction<'_>) {
     while tx.has_room(RESERVE) && prune_at(&tx.state).is_some_and(|at| at <= tx.now()) {
         let Some((_, id)) = tx.state.ended_tasks().next().copied() else { return };

@@ -1,4 +1,4 @@
-//! Actions that operators asked for: operations and their tasks.
+//! Operations, which are requests to run actions, and their tasks.
 
 use periapt_host_api::{
     ActionOperationId, TaskId, Timestamp, UnitName,
@@ -7,54 +7,54 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-/// One request to run an action. It goes with the last of its tasks.
+/// One request to run an action. It is deleted with the last of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ActionOperation {
-    /// Its number.
+    /// The operation's number.
     pub id: ActionOperationId,
     /// `ACTION run on unit-...`
     pub summary: String,
-    /// Why some receivers have no task; empty if all have one.
+    /// The reasons why some receivers have no task; empty if all have one.
     pub fail: String,
-    /// When it was asked for.
+    /// The time of the request.
     pub enqueued: Timestamp,
-    /// Its tasks; those that were pruned already included.
+    /// The tasks, pruned ones included.
     pub tasks: Vec<TaskId>,
 }
 
-/// One run of an action on one unit. Its messages and results are records, and lie in the store alone.
+/// One run of an action on one unit. Its messages and results are records, and only in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Task {
-    /// Its number.
+    /// The task's number.
     pub id: TaskId,
-    /// The operation that it is part of.
+    /// The task's operation.
     pub operation: ActionOperationId,
-    /// Where it runs.
+    /// The unit that runs the task.
     pub unit: UnitName,
     /// The action.
     pub action: String,
-    /// Its parameters, defaults inserted.
+    /// The parameters, with defaults filled in.
     pub parameters: Parameters,
-    /// The actions of its machine that it must not run beside; none: it runs beside all.
+    /// The execution group: tasks of one group never run at the same time on a machine. None means no restriction.
     pub group: Option<String>,
-    /// How far it is.
+    /// The progress of the task.
     pub status: TaskStatus,
-    /// For people; empty if there is nothing to say.
+    /// The message for people; may be empty.
     pub message: String,
-    /// When it was asked for.
+    /// The time of the request.
     pub enqueued: Timestamp,
-    /// When it began.
+    /// The time of the start.
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// The time of the completion.
     pub completed: Option<Timestamp>,
-    /// How many messages it has sent: who follows it sees by this that there are more.
+    /// The number of messages sent. Followers see by this number that there are more.
     pub messages: u32,
-    /// Bytes of these messages.
+    /// The bytes of these messages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub message_bytes: u64,
-    /// Bytes of its results, as JSON.
+    /// The bytes of the results, as JSON.
     pub result_bytes: u64,
 }
 
@@ -62,22 +62,22 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a task takes beside its parameters and message, in bytes.
+/// The bytes that a task takes besides its parameters and message.
 const TASK_BYTES: u64 = 512;
 
 impl Task {
-    /// Bytes that it takes in the controller's memory.
+    /// Returns the bytes that the task takes in the controller's memory.
     pub(crate) fn memory(&self) -> u64 {
         let texts = json_size(&self.parameters).saturating_add(self.message.len());
         u64::try_from(texts).unwrap_or(u64::MAX).saturating_add(TASK_BYTES)
     }
 
-    /// Bytes of its records.
+    /// Returns the bytes of the task's records.
     pub(crate) fn record_bytes(&self) -> u64 {
         self.result_bytes.saturating_add(self.message_bytes)
     }
 
-    /// The name of the sequence of its records.
+    /// Returns the name of the sequence of a task's records.
     pub fn records(id: TaskId) -> String {
         id.to_string()
     }

@@ -1,4 +1,4 @@
-//! Tasks in a view: with their unit, until they end.
+//! The view of tasks: a runner sees the open tasks of its units.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an agent's keeper must know.
+//! The assignments of agents, which their keepers follow.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,21 @@ use periapt_host_api::{
 
 use crate::root::{ModelState, Root};
 
-/// The models with units on an agent, or with storage that it has to delete, also of those that are gone, and the charms
-/// that these run or are to run.
+/// Returns an agent's models, with their units and charms. They include models and remains of which the agent only
+/// has storage to delete.
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
     let models = root.models_and_remains();
     let models = models.filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
     AgentAssignments { revision: root.revision(), models }
 }
 
-/// The same of one model; none: the agent has nothing to do with it.
+/// Returns an agent's assignment for one model, or none if the agent has neither units nor storage to delete there.
 pub fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignment> {
     let wanted = state.applications_on(agent).filter_map(|name| state.application(name));
     let mut charms: BTreeSet<Digest> = wanted.map(|application| application.charm.digest).collect();
     charms.extend(state.charms_run_on(agent));
     let units = u32::try_from(state.unit_count_of(agent)).unwrap_or(u32::MAX);
-    // Storage is deleted by a runner, also when it was the last that the agent had of the model.
+    // A runner deletes storage, even if the agent has no units of the model any more.
     let to_delete = state.storages_at(agent).any(|storage| storage.is_to_be_deleted());
     (units > 0 || to_delete).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })
 }

@@ -1,17 +1,17 @@
-//! Agents, and their runners.
+//! Agents and runners.
 
 use periapt_host_api::{AgentName, Incarnation, Timestamp, agent::Register};
 use serde::{Deserialize, Serialize};
 
-/// An agent, as it registered. Whether it is connected now is not stored.
+/// A registered agent. Its connection state is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Agent {
-    /// Its name, unique in the controller.
+    /// The agent's name, unique in the controller.
     pub name: AgentName,
-    /// What it said of its host at its last start.
+    /// The description of its host that it sent at its last start.
     pub host: Register,
-    /// When it registered first.
+    /// The time of its first registration.
     pub created_at: Timestamp,
 }
 
@@ -21,6 +21,6 @@ pub struct Agent {
 pub struct Runner {
     /// The agent.
     pub agent: AgentName,
-    /// The attachment whose commits are taken; every attach raises it.
+    /// The current attachment, whose commits are accepted. Every attach raises the number.
     pub incarnation: Incarnation,
 }

@@ -1,4 +1,4 @@
-//! Agents: they register, come and go.
+//! The registration and connection state of agents.
 
 use periapt_host_api::{AgentName, Refusal, agent::Register, constraints::MAX_TAGS, network::HostInterface};
 
@@ -11,11 +11,11 @@ use crate::{
     },
 };
 
-/// The most addresses that an agent may report, and the longest text: they go into every unit's bags.
+/// The most addresses that an agent may report, and the most bytes of each text. Addresses go into every unit's bags.
 const MAX_ADDRESSES: usize = 32;
 const MAX_TEXT: usize = 256;
 
-/// The most interfaces that an agent may report: they are part of the view of each of its machines.
+/// The most interfaces that an agent may report. They are part of the view of each of its machines.
 const MAX_INTERFACES: usize = 32;
 
 pub(crate) fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {

@@ -1,4 +1,4 @@
-//! Applications: configured, trusted, removed.
+//! The commands that configure, trust and remove applications.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Settings of applications: reading values by their types, hashes (`docs/hook-model.md` 6.2).
+//! The settings of applications: values by type, and hashes (`docs/hook-model.md` 6.2).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use periapt_host_api::{
 
 use crate::{entity::Application, model::config::change_key};
 
-/// The most that an application's settings may take: they are part of every view of it.
+/// The most bytes of an application's settings. They are part of every view of it.
 const MAX_CONFIG_BYTES: usize = 256 << 10;
 
-/// Settings after some were set, given as text, and others went back to their defaults: all or none.
+/// Returns the settings after changes, given as text, and resets to defaults. One wrong value refuses all of them.
 pub(crate) fn change(
     meta: &CharmMeta,
     present: &OptionValues,
@@ -49,8 +49,8 @@ pub(crate) fn change(
     Ok(next)
 }
 
-/// Application-level keys, which are no options of the charm (M-9): changes them, and answers what is left for the
-/// charm's own options. An option of the same name hides the key.
+/// Applies changes of application-level keys, which are no options of the charm (M-9), and returns the other changes.
+/// A charm's option hides the key of the same name.
 pub(crate) fn change_application(
     application: &mut Application,
     meta: &CharmMeta,
@@ -86,14 +86,14 @@ fn read_truth(key: &str, text: &str) -> Result<bool, Refusal> {
     truth::parse(text).ok_or_else(wrong)
 }
 
-/// Differs when a hook would see other settings, or another charm (M-8, U-35).
+/// Returns a hash that changes when a hook would see other settings or another charm (M-8, U-35).
 pub(crate) fn config_hash(meta: &CharmMeta, settings: &OptionValues, charm: CharmRef) -> String {
     let effective: BTreeMap<&str, Option<&OptionValue>> =
         meta.options.keys().map(|name| (name.as_str(), meta.effective(settings, name))).collect();
     hash::of_value(&(effective, charm))
 }
 
-/// Differs when an application-level key does (M-9).
+/// Returns a hash that changes with the application-level keys (M-9).
 pub(crate) fn trust_hash(trust: bool) -> String {
     hash::of_value(&BTreeMap::from([("trust", trust)]))
 }
@@ -105,8 +105,8 @@ fn set_budget(budgets: &mut BudgetSettings, key: BudgetKey, text: &str) -> Resul
     budgets.set(key, text).map_err(|error| Refusal::bad_request(error.to_string()))
 }
 
-/// Takes out of changes to an application's settings those that are about its budgets, and makes them. A charm's own
-/// option of such a name is the charm's.
+/// Applies changes of budgets, and removes them from `set` and `reset`. A charm's option hides the budget of the same
+/// name.
 pub(crate) fn change_budgets(
     meta: &CharmMeta,
     present: &BudgetSettings,
@@ -133,7 +133,7 @@ pub(crate) fn change_budgets(
     Ok(next)
 }
 
-/// An interval as a model's setting gives it.
+/// Parses an interval in the same way as the model's setting.
 fn interval(text: Option<&str>) -> Result<Option<u32>, Refusal> {
     let mut read = ModelSettings::default();
     change_key(&mut read, SettingKey::UpdateStatusHookInterval, text)?;

@@ -1,4 +1,4 @@
-//! Constraints: which agents new units are placed on, and the memory of hooks.
+//! Constraints: they choose the agents for new units, and bound the memory of hooks.
 
 use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
@@ -38,7 +38,8 @@ pub(crate) fn set_model(tx: &mut Transaction<'_>, constraints: &Constraints) -> 
     Ok(Answer::Done)
 }
 
-/// Refuses what cannot be asked, and what says nothing of units that go where their principals are.
+/// Refuses invalid constraints, and any constraints on a subordinate application, whose units are placed with their
+/// principals.
 pub(crate) fn check(constraints: &Constraints, subordinate: bool) -> Result<(), Refusal> {
     constraints.check().map_err(|error| Refusal::bad_request(error.to_string()))?;
     match subordinate && !constraints.is_empty() {
@@ -49,7 +50,7 @@ pub(crate) fn check(constraints: &Constraints, subordinate: bool) -> Result<(), 
     }
 }
 
-/// Juju's `mem` and the setting `hook-memory-limit` are one thing under two names.
+/// Sets the memory limit of hooks: Juju's `mem` and the setting `hook-memory-limit` are the same.
 pub(crate) fn set_memory(budgets: &mut BudgetSettings, bytes: Option<u64>) {
     match bytes {
         Some(bytes) => drop(budgets.0.insert(BudgetKey::HookMemoryLimit, bytes)),
@@ -57,7 +58,7 @@ pub(crate) fn set_memory(budgets: &mut BudgetSettings, bytes: Option<u64>) {
     }
 }
 
-/// Has the assigner try again, though nothing has changed that it would look at (P-2).
+/// Asks the placement worker to try a unit again, though nothing else has changed (P-2).
 pub(crate) fn retry(tx: &mut Transaction<'_>, name: &UnitName) -> Result<Answer, Refusal> {
     let mut unit = Unit::clone(&*tx.unit(name)?);
     if let Some(machine) = unit.machine {

@@ -1,4 +1,4 @@
-//! Deploying: an application, its peer relations and its first units (`docs/hook-model.md` 7.2).
+//! The deployment of an application with its peer relations and first units (`docs/hook-model.md` 7.2).
 
 use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
@@ -113,7 +113,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     Ok(Answer::Application { name, units })
 }
 
-/// The model must have what the charm assumes, unless that is passed over.
+/// Checks that the controller has the features that the charm assumes. `force` skips the check.
 pub(crate) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), UnmetAssumptions> {
     match meta.assumes.check() {
         Err(unmet) if !force => Err(unmet),
@@ -121,7 +121,7 @@ pub(crate) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), UnmetAs
     }
 }
 
-/// The storage that each unit would get must be what the charm takes.
+/// Checks that the charm accepts the storage that each unit would get.
 fn check_storage(
     model: &ModelConfig,
     meta: &CharmMeta,
@@ -135,7 +135,7 @@ fn check_storage(
     storage::life::check_total(each.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.count)))
 }
 
-/// What an uploaded charm declares.
+/// Returns the metadata of an uploaded charm.
 pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &Digest) -> Result<&'a CharmMeta, Refusal> {
     match tx.root.charm(digest) {
         Some(charm) => Ok(&charm.meta),
@@ -144,7 +144,8 @@ pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &Digest) -> Result<&'a 
     }
 }
 
-/// Notes that the model uses a charm, under the next free revision of its name if it is new here (M-13).
+/// Notes that the model uses a charm, under the next free revision of its name if the charm is new in the model
+/// (M-13).
 pub(crate) fn use_charm(tx: &mut Transaction<'_>, digest: &Digest, meta: &CharmMeta) -> Result<(), Refusal> {
     if tx.state.charm(digest).is_none() {
         let revision = tx.take_numbers(SequenceKey::CharmRevision(meta.name.clone()), 1)?;
@@ -153,7 +154,7 @@ pub(crate) fn use_charm(tx: &mut Transaction<'_>, digest: &Digest, meta: &CharmM
     Ok(())
 }
 
-/// Makes the peer relations that an application's charm declares and that are not there yet.
+/// Creates the peer relations that the charm declares and the application does not have yet.
 pub(crate) fn add_peers(
     tx: &mut Transaction<'_>,
     application: &ApplicationName,

@@ -1,4 +1,4 @@
-//! How an application ends: with the last that it waits for.
+//! The last step of an application's removal.
 
 use periapt_host_api::{
     ApplicationName,
@@ -13,7 +13,8 @@ use crate::{
     transaction::Transaction,
 };
 
-/// What a unit used stays with its application when it goes, and with the model when that goes.
+/// Adds a removed unit's usage to its application's total; the model's total takes it over when the application is
+/// removed.
 pub(crate) fn keep_usage(tx: &mut Transaction<'_>, unit: &Unit) {
     if unit.usage.is_empty() {
         return;
@@ -25,7 +26,7 @@ pub(crate) fn keep_usage(tx: &mut Transaction<'_>, unit: &Unit) {
     }
 }
 
-/// A dying application goes with its last unit or relation; true if it is gone.
+/// Removes a dying application without units and relations. Returns true if the application is gone.
 pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) -> bool {
     let Some(application) = tx.state.application(name).cloned() else { return true };
     let empty = tx.state.units_of(name).next().is_none()

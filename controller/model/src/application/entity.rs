@@ -1,4 +1,4 @@
-//! Applications.
+//! The application entity.
 
 use std::collections::BTreeMap;
 
@@ -24,72 +24,73 @@ use crate::entity::AttachedResource;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Application {
-    /// Its name, unique in the model.
+    /// The application's name, unique in the model.
     pub name: ApplicationName,
     /// Alive or dying.
     pub life: Life,
-    /// The charm that its units should run.
+    /// The charm that the units should run.
     pub charm: CharmRef,
-    /// A hook error does not hold the last refresh up (U-35).
+    /// True if the last refresh was forced: units upgrade even in an error state (U-35).
     pub force_charm: bool,
-    /// Its units live beside principals. The charm says so; a refresh cannot change it.
+    /// True if the units are subordinates. The charm declares it; a refresh cannot change it.
     pub subordinate: bool,
-    /// What was set.
+    /// The settings that were set explicitly.
     pub config: OptionValues,
-    /// What its hooks may use; for the rest the model's configuration says it.
+    /// The resource limits of the application's hooks. Unset limits come from the model's configuration.
     #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
-    /// What units used that are gone.
+    /// The total usage of removed units.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub removed_usage: Usage,
-    /// Over the effective settings and the charm.
+    /// A hash over the effective settings and the charm.
     pub config_hash: String,
-    /// Rises with each change of the settings.
+    /// The version of the settings. It rises with each change.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settings_version: u64,
-    /// On which agents its new units are placed; for the rest the model's constraints say it.
+    /// The constraints that choose the agents for new units. Unset ones come from the model's constraints.
     #[serde(default, skip_serializing_if = "AgentConstraints::is_empty")]
     pub constraints: AgentConstraints,
-    /// Constraints that no sandbox can meet: shown, and of no effect.
+    /// Constraints that have no meaning for sandboxes. They are shown, and have no effect.
     #[serde(default, skip_serializing_if = "KeptConstraints::is_empty")]
     pub kept_constraints: KeptConstraints,
-    /// What storage its units get, where it is other than the charm declares.
+    /// The storage directives of new units. Unset ones come from the charm.
     #[serde(default)]
     pub storage: StorageDirectives,
-    /// The content of its resources; those that are not named have none.
+    /// The content of the resources. Resources without content are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, AttachedResource>,
-    /// Whether the operator trusts it.
+    /// True if the operator trusts the application.
     pub trust: bool,
-    /// Over application-level keys.
+    /// A hash over the application-level keys.
     pub trust_hash: String,
-    /// Seconds between its units' update-status hooks, in place of the model's.
+    /// The seconds between update-status hooks, if they differ from the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_status_interval: Option<u32>,
-    /// Whether its ports are reachable from outside.
+    /// True if the ports are reachable from outside.
     pub exposed: bool,
-    /// Whom the ports of which endpoints are for, the empty name being all endpoints; none: all ports are for everybody.
+    /// The exposure of each endpoint; the empty name stands for all endpoints. If the application is exposed and the
+    /// map is empty, all ports are open to everyone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exposures: BTreeMap<String, Exposure>,
     /// The spaces that its endpoints are bound to.
     #[serde(default, skip_serializing_if = "Bindings::is_empty")]
     pub bindings: Bindings,
-    /// Who leads. Changes when the leadership changes hands, never by a renewal.
+    /// The leader. It changes when another unit becomes leader, not by a renewal.
     pub leader: Option<Leader>,
-    /// The last term that was given to anybody; kept while nobody leads.
+    /// The last leader term. It is kept while there is no leader.
     pub last_term: LeaderTerm,
-    /// Leader settings.
+    /// The leader settings.
     pub leader_settings: Settings,
-    /// Rises with each change of the leader settings.
+    /// The version of the leader settings. It rises with each change.
     pub leader_settings_version: u64,
-    /// What its leader said; none: derived from the units (ST-2).
+    /// The status that the leader set; none if it is derived from the units (ST-2).
     pub status: Option<StatusInfo<WorkloadStatus>>,
-    /// When its leader said the same again (ST-3).
+    /// The time at which the leader set the same status again (ST-3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_refreshed: Option<Timestamp>,
-    /// The workload's version, as the charm says it.
+    /// The workload's version, as the charm reports it.
     pub workload_version: String,
-    /// When it was deployed.
+    /// The time of the deployment.
     pub created_at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! How applications go (L-2, R-10).
+//! The removal of applications (L-2, R-10).
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{
     unit,
 };
 
-/// How many entities the end of one relation, or the first step of a unit's end, takes in a commit, at most.
+/// The most entities that the end of one relation, or the first step of a unit's end, writes in a commit.
 const STEP: usize = 35;
 
-/// Makes an application dying, and its relations; its units follow by the worker.
+/// Sets an application and its relations dying. The worker destroys the units.
 pub(crate) fn destroy(
     tx: &mut Transaction<'_>,
     application: &Arc<Application>,
@@ -32,10 +32,10 @@ pub(crate) fn destroy(
     if remove_if_done(tx, name) {
         return;
     }
-    // The end of its last relation may be its own.
+    // The application may be removed with its last relation.
     destroy_relations(tx, name);
     let first = application.life == Life::Alive;
-    // Asked again without force, there is nothing to add to what is under way.
+    // A repeated request without force adds nothing to the removal under way.
     let more = force.is_some() || storage == UnitStorage::Destroy;
     if tx.state.application(name).is_some() && (first || more) {
         let application = name.clone();
@@ -43,8 +43,8 @@ pub(crate) fn destroy(
     }
 }
 
-/// One step of the worker: true when relations and units, those behind `after`, are all on their way, or the rest is
-/// noted as an item of its own.
+/// Does one step of the removal: destroys relations, then the units after `after`. Returns true if all are destroyed,
+/// or a new work item has the rest.
 pub(crate) fn destroy_step(
     tx: &mut Transaction<'_>,
     name: &ApplicationName,
@@ -69,12 +69,12 @@ pub(crate) fn destroy_step(
         let application = name.clone();
         tx.add_work(Work::DestroyApplication { application, force, storage, after }, None);
     }
-    // Without units it goes with its last relation.
+    // Without units, the application is removed with its last relation.
     remove_if_done(tx, name);
     true
 }
 
-/// Destroys an application's relations as far as the commit has room: true if all are on their way.
+/// Destroys an application's relations while the commit has room. Returns true if none is left alive.
 fn destroy_relations(tx: &mut Transaction<'_>, name: &ApplicationName) -> bool {
     let alive: Vec<Arc<Relation>> =
         tx.state.relations_of(name).filter(|relation| relation.life == Life::Alive).cloned().collect();
@@ -87,7 +87,7 @@ fn destroy_relations(tx: &mut Transaction<'_>, name: &ApplicationName) -> bool {
     true
 }
 
-/// Units whose numbers were handed out, but that were not made yet, will not be made.
+/// Drops the work items for units that have numbers and are not created yet.
 fn drop_planned_units(tx: &mut Transaction<'_>, name: &ApplicationName) {
     let planned: Vec<WorkId> = tx
         .state
@@ -100,7 +100,7 @@ fn drop_planned_units(tx: &mut Transaction<'_>, name: &ApplicationName) {
     }
 }
 
-/// What a dying application waits for before it can go.
+/// Returns the reasons that delay the removal of a dying application.
 pub(crate) fn waits_for(state: &ModelState, application: &Application) -> Vec<String> {
     if application.life == Life::Alive {
         return Vec::new();

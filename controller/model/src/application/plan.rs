@@ -1,4 +1,4 @@
-//! What a refresh would do.
+//! The plan of a refresh.
 
 use periapt_host_api::{
     ApplicationName, Digest, ModelUuid, Refusal,
@@ -14,10 +14,10 @@ use crate::{
     transaction::Transaction,
 };
 
-/// What a refresh would change and what is in its way, found out without changing anything.
+/// Returns the changes of a refresh and the reasons against it, without changing anything.
 ///
 /// # Errors
-/// There is no such model, application or charm.
+/// The model, application or charm does not exist.
 pub fn plan_refresh(
     root: &Root,
     caller: &Caller,
@@ -46,13 +46,13 @@ pub fn plan_refresh(
     })
 }
 
-/// Which refresh is asked about.
+/// The refresh to plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefreshRequest {
     /// The application.
     pub application: ApplicationName,
-    /// An uploaded charm.
+    /// The digest of an uploaded charm.
     pub charm: Digest,
-    /// As in [`Command::Refresh`].
+    /// The same as in [`Command::Refresh`].
     pub force: bool,
 }

@@ -1,4 +1,4 @@
-//! Refreshing: another charm for an application (`docs/hook-model.md` 1.10).
+//! The refresh of an application to another charm (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, Refusal, ResourceName,
@@ -39,7 +39,7 @@ pub(crate) fn refresh(
     }
     let meta = uploaded(tx, digest)?;
     if application.charm.digest == *digest {
-        // The same charm, but now past a hook error (1.9, rule 1).
+        // The charm is the same, but force now takes it past a hook error (1.9, rule 1).
         let forced = force && !application.force_charm;
         if forced || !with.is_empty() {
             application.force_charm |= force;
@@ -64,7 +64,7 @@ pub(crate) fn refresh(
     check_assumed(meta, force).map_err(|unmet| cannot(ErrorCode::NotSupported, unmet.to_string()))?;
     fit::check(tx, &application, old, meta, force)
         .map_err(|unfit| cannot(unfit.code(), unfit.to_string()))?;
-    // What the charm took before, it may go on taking.
+    // The new charm may go on using the storage sizes of the old one.
     let before = |name| old.storage.get(name).map_or(0, StorageMeta::default_size);
     let mut directives = application.storage.clone();
     directives.extend(with.storage.clone());
@@ -83,7 +83,7 @@ pub(crate) fn refresh(
         .map_err(|refusal| cannot(refusal.code, refusal.message))?;
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     application.storage.retain(|name, _| meta.storage.contains_key(name));
-    // What only the old charm declares is still read by units that run it.
+    // Units that still run the old charm read resources that only the old charm declares.
     let declared =
         |name: &ResourceName| meta.resources.contains_key(name) || old.resources.contains_key(name);
     application.resources.retain(|name, _| declared(name));
@@ -96,7 +96,8 @@ pub(crate) fn refresh(
     Ok(Answer::Done)
 }
 
-/// Settings, storage, resources and trust that come with a charm; the caller notes what units see of it.
+/// Changes the settings, storage, resources and trust given with a refresh. The caller updates the hash that units
+/// see.
 fn change_with(
     tx: &Transaction<'_>,
     caller: &Caller,

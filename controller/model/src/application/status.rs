@@ -1,4 +1,4 @@
-//! Applications and units in status.
+//! The status of applications and units.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn shown_relations<'a>(
     relations.filter(|relation: &&Relation| relation.life != Life::Dead)
 }
 
-/// Each endpoint's other ends, those of the implicit `juju-info` too.
+/// Returns the related applications of each endpoint, those of the implicit `juju-info` included.
 fn relations<'a>(
     state: &'a ModelState,
     application: &'a Application,
@@ -109,7 +109,7 @@ fn unit(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> UnitSta
         workload_status: text(workload),
         juju_status,
         leader: leader.is_some_and(|leader| leader.unit == unit.name),
-        // A subordinate's machine is its principal's.
+        // A subordinate has no machine of its own in Juju's status.
         machine: unit
             .machine
             .filter(|_| unit.principal.is_none())

@@ -1,9 +1,9 @@
-//! Charms.
+//! The charm entities.
 
 use periapt_host_api::{Digest, Timestamp, charm::CharmMeta};
 use serde::{Deserialize, Serialize};
 
-/// An uploaded charm: checked, and kept as a blob.
+/// An uploaded charm. It was checked, and its archive is stored as a blob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Charm {
@@ -11,11 +11,11 @@ pub struct Charm {
     pub digest: Digest,
     /// The component's digest, inside the archive.
     pub component: Digest,
-    /// What it declares.
+    /// The metadata that the charm declares.
     pub meta: CharmMeta,
-    /// Bytes of the archive.
+    /// The size of the archive, in bytes.
     pub size: u64,
-    /// When it was uploaded first.
+    /// The time of its first upload.
     pub uploaded_at: Timestamp,
 }
 
@@ -25,6 +25,6 @@ pub struct Charm {
 pub struct ModelCharm {
     /// The archive's digest.
     pub digest: Digest,
-    /// Its revision among the model's charms of this name; never reused.
+    /// The charm's revision among the model's charms of this name. It is never reused.
     pub revision: u64,
 }

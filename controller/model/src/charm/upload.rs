@@ -1,4 +1,4 @@
-//! Charms: known once they were uploaded, forgotten when no model uses them.
+//! The registration of uploaded charms, and the removal of charms that no model uses.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) fn upload_charm(
     let UploadedCharm { digest, component, meta, size } = charm;
     let mut changes = Changes::default();
     match root.charm(digest) {
-        // The digest is over all of the archive.
+        // The digest covers the whole archive, so equal archives must have equal metadata.
         Some(known) if known.component == *component && known.meta == *meta => {}
         Some(_) => return Err(Refusal::new(ErrorCode::Internal, "one archive was read in two ways")),
         None => {

@@ -1,4 +1,4 @@
-//! The controller itself.
+//! The controller's own entity.
 
 use periapt_host_api::{Timestamp, cloud::Kept, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Controller {
-    /// For ever.
+    /// The controller's id. It never changes.
     pub uuid: Uuid,
-    /// As its makers call it.
+    /// The controller's name, given at its first start.
     pub name: String,
-    /// What holds in all models that do not set it themselves.
+    /// The settings of all models that do not set them themselves.
     #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
     pub model_defaults: ModelSettings,
-    /// What Juju's clients gave it to keep.
+    /// The data that Juju's clients store in the controller.
     #[serde(default, skip_serializing_if = "Kept::is_empty")]
     pub kept: Kept,
-    /// When it was made.
+    /// The time of the first start.
     pub created_at: Timestamp,
 }

@@ -1,4 +1,5 @@
-//! What Juju's clients give to keep, and what has no effect: clouds, credentials for them, and public keys of people.
+//! Data that Juju's clients store and that has no effect: clouds, their credentials, and the public SSH keys of
+//! people.
 
 use periapt_host_api::{
     CloudName, CredentialName, ErrorCode, Refusal,
@@ -14,13 +15,14 @@ use crate::{
     transaction::Transaction,
 };
 
-/// All that is kept of clouds, as JSON: it is part of the controller's own entity, which must fit into a commit.
+/// The most bytes of all clouds and credentials as JSON. They are part of the controller's own entity, which must fit
+/// into a commit.
 const MAX_BYTES: usize = 256 << 10;
 
-/// The longest authentication type; Juju's longest has 28.
+/// The most bytes of an authentication type. Juju's longest has 28.
 const MAX_AUTH_TYPE: usize = 64;
 
-/// The most keys of a model: they are part of its entity, with 4 KiB each at most.
+/// The most SSH keys of a model. They are part of its entity, with at most 4 KiB each.
 const MAX_KEYS: usize = 50;
 
 pub(crate) fn keep(root: &Root, keep: &Keep) -> Result<(Changes, Answer), Refusal> {

@@ -34,7 +34,7 @@ pub(crate) fn claim(
     }
     let application = tx.application(name)?;
     if let Some(leader) = application.leader.as_ref().filter(|leader| leader.unit == unit.name) {
-        // A dying holder may renew: it leads until it is done (L-4).
+        // A dying leader may renew: it leads until it is removed (L-4).
         renew(tx, &application, claim.seconds);
         return Ok(RunnerAnswer::Granted { term: leader.term, seconds: claim.seconds });
     }
@@ -56,16 +56,16 @@ pub(crate) fn claim(
     Ok(RunnerAnswer::Granted { term, seconds: claim.seconds })
 }
 
-/// A renewal is neither stored nor watched; a shorter one takes nothing away.
+/// Extends a lease, and never shortens it. A renewal is neither stored nor shown to watchers.
 fn renew(tx: &mut Transaction<'_>, application: &Application, seconds: u32) {
     let asked = tx.env.lease_now_ms.saturating_add(u64::from(seconds).saturating_mul(1000));
     let present = application.leader.as_ref().and_then(|_| tx.root.lease(&tx.uuid, &application.name));
-    // A lapsed lease of another holder lies in the past, so the later of both is always this claim's.
+    // The expired lease of another holder ends in the past, so the later of both is always this claim's.
     let expires = present.map_or(asked, |present| present.max(asked));
     tx.set_lease(&application.name, Some(expires));
 }
 
-/// Relations that the new leader is in are joined now, as far as the commit has room.
+/// Sets the relations that the new leader is in to joined, while the commit has room.
 fn note_scopes(tx: &mut Transaction<'_>, unit: &Unit) {
     let scopes: Vec<RelationId> = tx.state.scopes_of(&unit.name).take(60).copied().collect();
     for id in scopes {

@@ -1,4 +1,4 @@
-//! Lapsed leases: leadership is taken from a unit that did not renew, once somebody else could take it.
+//! Expired leases: a unit that did not renew loses leadership once another unit could take it.
 
 use periapt_host_api::{ApplicationName, Timestamp, status::Life};
 
@@ -8,8 +8,8 @@ use crate::{
     transaction::Transaction,
 };
 
-/// Whether a unit other than the holder could claim. While nobody can, a holder that was away for a while keeps
-/// its leadership: taking it would only make the charm hear of it twice.
+/// Returns true if a unit other than the leader could claim. Otherwise a leader that was away for a while keeps its
+/// leadership: its charm would only lose it and get it back.
 pub(crate) fn somebody_else_could_lead(
     root: &Root,
     state: &ModelState,
@@ -25,7 +25,7 @@ pub(crate) fn somebody_else_could_lead(
     })
 }
 
-/// Takes the leadership of a holder whose lease lapsed (D-3); the watching units claim it.
+/// Takes leadership from a unit whose lease expired (D-3). The other units see it and claim.
 pub(crate) fn expire(tx: &mut Transaction<'_>, name: &ApplicationName) {
     if tx.root.lease_holds(&tx.uuid, name, tx.env.lease_now_ms) {
         return;

@@ -19,7 +19,7 @@ use crate::{
 /// The reason why a charm does not fit an application.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
-    /// A relation needs an endpoint as it is.
+    /// An endpoint would no longer fit its relation.
     #[error("would break relation {relation:?}: {reason}")]
     Relation { relation: String, reason: EndpointMisfit },
     /// An endpoint has more relations than the charm allows.
@@ -28,16 +28,16 @@ pub(super) enum Unfit {
          which cannot be satisfied by the number of already established relations ({count})"
     )]
     RelationLimit { limit: u32, application: ApplicationName, endpoint: EndpointName, count: u32 },
-    /// Consumers count on an offered endpoint.
+    /// The charm lacks an endpoint that is offered.
     #[error("would take endpoint {endpoint} from offer {:?}", .offer.as_str())]
     Offer { endpoint: EndpointName, offer: ApplicationName },
     /// Units have storage that the charm does not declare.
     #[error("in use storage {:?} removed", .0.as_str())]
     StorageRemoved(StorageName),
-    /// Units can write storage, or cannot, and could not any more, or could.
+    /// Storage that units use would change between read-only and writable.
     #[error("existing storage {:?} read-only changed from {before} to {after}", .storage.as_str())]
     StorageReadOnly { storage: StorageName, before: bool, after: bool },
-    /// Storage of units would be somewhere else.
+    /// Storage that units use would change its location.
     #[error("existing storage {:?} location changed from {before:?} to {after:?}", .storage.as_str())]
     StorageLocation { storage: StorageName, before: String, after: String },
     /// A unit has more of a storage than the charm allows.
@@ -68,7 +68,7 @@ pub(super) enum EndpointMisfit {
     Scope(EndpointName),
 }
 
-/// Checks that an application can go from one charm to another; force passes over limits of relations.
+/// Checks that an application can be refreshed from one charm to another. `force` skips the limits of relations.
 pub(super) fn check(
     tx: &Transaction<'_>,
     application: &Application,
@@ -81,7 +81,7 @@ pub(super) fn check(
     check_storage(tx, &application.name, old, new)
 }
 
-/// Checks that the endpoints that are offered remain.
+/// Refuses a charm without an endpoint that is offered. Consumers depend on it.
 fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta) -> Result<(), Unfit> {
     let there = relation::endpoints::all(application, new);
     for offer in tx.state.offers_of(&application.name) {
@@ -93,7 +93,7 @@ fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta
     Ok(())
 }
 
-/// Checks that storage in use remains what it is to its units.
+/// Refuses changes of storage that units use (U-37). The reason names the storage.
 fn check_storage(
     tx: &Transaction<'_>,
     name: &ApplicationName,
@@ -128,7 +128,7 @@ fn check_storage(
     Ok(())
 }
 
-/// Checks that endpoints in use remain, and that their limits hold.
+/// Refuses changes of endpoints that relations use, and limits below their number (U-37).
 fn check_relations(
     tx: &Transaction<'_>,
     name: &ApplicationName,
@@ -152,7 +152,7 @@ fn check_relations(
     Ok(())
 }
 
-/// Checks that an endpoint in use is what its relation needs.
+/// Refuses a declared endpoint that does not fit the relation of an endpoint in use.
 fn check_endpoint(
     relation: &Relation,
     end: &Endpoint,
@@ -168,7 +168,7 @@ fn check_endpoint(
             let (new, interface) = (new.interface.clone(), end.interface.clone());
             Err(EndpointMisfit::Interface { name, new, interface })
         }
-        // The other way round nothing changes: who is in a container sees its own principal as before.
+        // The reverse changes nothing: units in a container see their own principal as before.
         Some(new) if new.scope == Scope::Container && relation.scope == Scope::Global => {
             Err(EndpointMisfit::Scope(name))
         }
