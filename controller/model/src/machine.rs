@@ -1,4 +1,4 @@
-//! Machines: made for units, removed, shown.
+//! Machines: their assignment to units, removal and status.
 
 pub(crate) mod assign;
 pub(crate) mod command;

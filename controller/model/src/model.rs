@@ -1,4 +1,4 @@
-//! Models: made, configured, wound up.
+//! Models: their creation, configuration and destruction.
 
 pub(crate) mod cleanup;
 pub(crate) mod command;

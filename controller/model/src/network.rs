@@ -1,4 +1,4 @@
-//! Spaces, open ports, and the firewalls that follow from them.
+//! Spaces, open ports, and the firewall rules that follow from them.
 
 pub(crate) mod command;
 pub(crate) mod commit;

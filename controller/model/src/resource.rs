@@ -1,4 +1,4 @@
-//! Resources: uploaded, given to applications, read by units.
+//! Resources: their upload, attachment and download by units.
 
 pub(crate) mod command;
 pub(crate) mod content;

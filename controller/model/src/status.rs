@@ -1,4 +1,4 @@
-//! What `status` shows: Juju's derivations (`docs/hook-model.md` 7.5).
+//! The output of `status`, with Juju's derivations (`docs/hook-model.md` 7.5).
 
 use periapt_host_api::{
     JUJU_VERSION, ModelUuid, Timestamp,
@@ -14,20 +14,20 @@ use crate::{
 pub(crate) mod shown;
 pub(crate) mod summary;
 
-/// What status shows beside the model.
+/// The data that status shows besides the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusContext {
-    /// The controller's clock.
+    /// The controller's current time.
     pub now: Timestamp,
     /// Periapt's version.
     pub version: String,
-    /// The engine and its version.
+    /// The WebAssembly engine and its version.
     pub engine: String,
-    /// What is wrong with the controller itself.
+    /// The problems of the controller itself.
     pub problems: Vec<String>,
 }
 
-/// What `status` shows of a model; none if there is no such model.
+/// Returns the status of a model, if the model exists.
 pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> Option<FullStatus> {
     let state = root.model(model)?;
     let machines = state

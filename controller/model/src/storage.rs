@@ -1,4 +1,4 @@
-//! Storage: made, attached, detached, removed (`docs/hook-model.md` 5.8).
+//! Storage: its creation, attachment, detachment and removal (`docs/hook-model.md` 5.8).
 
 pub(crate) mod command;
 pub(crate) mod commit;

@@ -1,4 +1,4 @@
-//! Units: added, resolved, removed; what they store, and the events that they wait for.
+//! Units: their creation, errors, removal, stored state and pending events.
 
 pub(crate) mod command;
 pub(crate) mod entity;

@@ -1,4 +1,4 @@
-//! The unit assigner: a machine for each principal unit (`docs/hook-model.md` 7.2).
+//! The unit assigner: it finds a machine for each principal unit (`docs/hook-model.md` 7.2).
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::{
     transaction::Transaction,
 };
 
-/// How many units are placed in one commit: each takes a machine.
+/// The most units that one commit places. Each takes a machine.
 const UNITS_PER_STEP: usize = 40;
 
-/// Where a unit goes.
+/// The machine for a unit.
 enum MachineChoice {
     Existing(MachineId),
     NewOn(AgentName),
@@ -39,14 +39,14 @@ enum Unplaceable {
     NoneFits(AgentConstraints),
 }
 
-/// Whether a try to place units would change something: one can be placed, was never tried, or cannot be placed
-/// for another reason than the one that its status tells.
+/// Returns true if a try to place units would change something: a unit can be placed, was never tried, or has another
+/// reason in its status.
 pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool {
     if state.unplaced().next().is_none() {
         return false;
     }
     let loads = loads(root, now);
-    // Units of one application have the same constraints, and are neighbours.
+    // Units of one application have the same constraints, and are adjacent.
     let mut last: Option<(&ApplicationName, Found)> = None;
     state.unplaced().any(|unit| {
         let application = unit.name.application();
@@ -68,7 +68,7 @@ pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool 
     })
 }
 
-/// Places units, or says in their status why that is impossible now (Q08).
+/// Places units, or sets their status to the reason that prevents it (Q08).
 pub(crate) fn assign_units(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
     let mut loads = loads(tx.root, tx.now());
     let mut changed = 0;
@@ -135,16 +135,16 @@ fn find_place(
     }
 }
 
-/// The agents that are alive, with how many units each runs over all models.
+/// Returns the agents that are alive, with the number of units of each over all models.
 fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
     let alive = root.agents().filter(|agent| root.is_alive(&agent.name, now));
     alive.map(|agent| (agent.name.clone(), units_of_agent(root, &agent.name))).collect()
 }
 
-/// The agent for a unit that nobody placed, or why there is none.
+/// The agent for a unit without a placement directive, or the reason why there is none.
 type Found = Result<AgentName, Unplaceable>;
 
-/// Of the agents that are alive and meet an application's constraints, the one with the fewest units.
+/// Returns the agent with the fewest units, among those that are alive and meet an application's constraints.
 fn fewest_units(
     root: &Root,
     state: &ModelState,
@@ -170,7 +170,7 @@ fn fewest_units(
     })
 }
 
-/// How many units an agent runs, over all models.
+/// Returns the number of units on an agent, over all models.
 pub(crate) fn units_of_agent(root: &Root, agent: &AgentName) -> usize {
     root.models().map(|(_, state)| state.unit_count_of(agent)).sum()
 }

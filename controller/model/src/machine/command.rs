@@ -1,4 +1,4 @@
-//! Machines: removed. They are made by the unit assigner.
+//! The removal of machines. The unit assigner makes them.
 
 use periapt_host_api::{
     MachineId, Refusal, UnitName,

@@ -1,11 +1,10 @@
-//! How the units of a machine go that is removed by force (L-5).
+//! The removal of the units on a machine that an operator removes by force (L-5).
 
 use periapt_host_api::{MachineId, UnitName, command::Force, storage::UnitStorage};
 
 use crate::{entity::Work, root::ModelState, transaction::Transaction, unit};
 
-/// Destroys the units on a machine that are behind one of them, as far as the commit has room; the worker goes on with
-/// the rest.
+/// Destroys the units on a machine after one of them, while the commit has room. The worker goes on with the rest.
 pub(crate) fn destroy_units_on(
     tx: &mut Transaction<'_>,
     machine: MachineId,

@@ -1,4 +1,4 @@
-//! Machines in status.
+//! The status of machines.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, now: Ti
     }
 }
 
-/// The interfaces of a host, each with the space that its first address is in.
+/// Returns the interfaces of a host, each with the space of its first address.
 fn network_interfaces(state: &ModelState, host: &Register) -> BTreeMap<String, NetworkInterface> {
     let spaces = &state.model().spaces;
     let shown = host.interfaces.iter().map(|interface| {
@@ -69,15 +69,15 @@ fn network_interfaces(state: &ModelState, host: &Register) -> BTreeMap<String, N
     shown.collect()
 }
 
-/// `cores=4 availability-zone=z1`, as far as the agent knows.
+/// Returns the hardware as in `cores=4 availability-zone=z1`, without the parts that the agent did not report.
 fn hardware(host: &Register) -> String {
     let cores = (host.cores > 0).then(|| format!("cores={}", host.cores));
     let zone = Some(&host.availability_zone).filter(|zone| !zone.is_empty());
     let zone = zone.map(|zone| format!("availability-zone={zone}"));
     cores.into_iter().chain(zone).collect::<Vec<_>>().join(" ")
 }
-/// What is known of a machine's past, the oldest first: it is there from when it was made, for an agent hosts it, and
-/// down while that is away.
+/// Returns a machine's status history, the oldest entry first: started at its creation, and down while its agent is
+/// away.
 pub fn machine_history(root: &Root, machine: &Machine, now: Timestamp) -> Vec<StatusHistoryEntry> {
     let entry = |status: &str, message: &str, since| StatusHistoryEntry {
         status: status.to_owned(),

@@ -1,4 +1,4 @@
-//! Destroyed models: all in them goes, then they.
+//! The destruction of models: applications, units and storage first, then the model itself.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::{
     unit,
 };
 
-/// How many entities are left for what the commit writes beside the deletions.
+/// The number of entities that deletions leave to the rest of the commit.
 const RESERVE: usize = 20;
 
-/// Whether the next step would change something.
+/// Returns true if the next step would change something.
 pub(crate) fn has_step(state: &ModelState) -> bool {
     let model = state.model();
     if model.life == Life::Dead {
@@ -33,7 +33,7 @@ pub(crate) fn has_step(state: &ModelState) -> bool {
             || leftovers(state).next().is_some())
 }
 
-/// Whether nothing is left that has a life of its own.
+/// Returns true if no entity with a life of its own is left.
 fn is_empty(state: &ModelState) -> bool {
     state.applications().next().is_none()
         && state.unit_count() == 0
@@ -43,17 +43,18 @@ fn is_empty(state: &ModelState) -> bool {
         && state.remote_applications().next().is_none()
 }
 
-/// An alive one; consumers of this model's offers go with their relations.
+/// Returns true for an alive consumed offer. The consumers of this model's own offers are removed with their
+/// relations.
 fn is_consumed(remote: &RemoteApplication) -> bool {
     remote.life == Life::Alive && matches!(remote.source, RemoteSource::Offer { .. })
 }
 
-/// Storage that no unit has, and that nobody has sent on its way yet.
+/// Returns storage that no unit has and that is not being removed yet.
 fn leftovers(state: &ModelState) -> impl Iterator<Item = &Arc<Storage>> {
     state.storages().filter(|storage| storage.end.is_none() && storage.attachment.is_none())
 }
 
-/// Sends applications on their way, then deletes what is left, the model itself last.
+/// Destroys the applications, then deletes the rest, and the model itself last.
 pub(crate) fn clean_up(tx: &mut Transaction<'_>) {
     if tx.state.model().life == Life::Alive {
         return;
@@ -64,7 +65,7 @@ pub(crate) fn clean_up(tx: &mut Transaction<'_>) {
         if !tx.has_room(50) {
             return;
         }
-        // The end of another may have been the end of this one.
+        // The destruction of another application may have removed this one.
         if let Some(application) = tx.state.application(&application.name).cloned() {
             application::life::destroy(tx, &application, None, UnitStorage::Detach);
         }
@@ -90,7 +91,8 @@ pub(crate) fn clean_up(tx: &mut Transaction<'_>) {
     }
 }
 
-/// One step of a forced destruction: removes units and storage as far as the commit has room; true when none is left.
+/// Does one step of a forced destruction: removes units and storage while the commit has room. Returns true if none
+/// is left.
 pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
     while tx.state.model().life != Life::Alive && tx.has_room(unit::life::REMOVE_ROOM) {
         let unit = tx.state.units().next().map(|unit| unit.name.clone());
@@ -110,8 +112,8 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
     tx.state.model().life == Life::Alive || nothing
 }
 
-/// Deletes as much of what is left as the commit has room for, and the model itself with the last of it. Where agents
-/// have files to delete, the model is dead until they have: then it goes.
+/// Deletes the rest while the commit has room, and the model itself with the last of it. If agents still have storage
+/// to delete, the model stays dead until they have done so.
 fn delete_rest(tx: &mut Transaction<'_>) {
     let room = tx.room().saturating_sub(RESERVE);
     let keys: Vec<ModelKey> = rest(&tx.state).take(room).collect();
@@ -127,11 +129,11 @@ fn delete_rest(tx: &mut Transaction<'_>) {
     }
 }
 
-/// What has no life of its own, counters last: as long as there is work, its numbers are handed out. A step looks at no
-/// more of it than it takes: there may be a great deal.
+/// Returns the keys of entities without a life of their own. Counters come last, because pending work still takes
+/// numbers. The iterator is lazy: a step reads only as many as it deletes.
 fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
     let goes = |key: &ModelKey| match key {
-        // It goes when its agent has deleted the files.
+        // Storage is deleted when its agent has deleted the directory.
         ModelKey::Storage(_) => false,
         ModelKey::Runner(agent) => state.storages_at(agent).next().is_none(),
         ModelKey::Sequence(_) => false,
@@ -141,7 +143,7 @@ fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
     state.keys().filter(goes).chain(counters)
 }
 
-/// What a dying model waits for before it can go.
+/// Returns the reasons that delay the removal of a dying model.
 pub(crate) fn waits_for(state: &ModelState) -> Vec<String> {
     if state.model().life == Life::Alive {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Models: made, configured, destroyed.
+//! The commands that create, configure and destroy models.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub(crate) fn destroy(
     }
     tx.put(model);
     if let Some(force) = force {
-        // Force may come later than the first request.
+        // An operator may add force in a later request.
         let due = tx.force_due(force);
         tx.add_work(Work::ForceModel, Some(due));
     }
@@ -109,7 +109,7 @@ pub(crate) fn set_config(
     Ok(Answer::Done)
 }
 
-/// Changes what holds in all models that do not set it themselves; they see it at once, and nothing is written in them.
+/// Changes the settings of all models that do not set them themselves. They apply at once, and no model is written.
 pub(crate) fn set_defaults(
     root: &Root,
     set: &BTreeMap<String, String>,

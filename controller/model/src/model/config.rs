@@ -7,7 +7,7 @@ use periapt_host_api::{
     settings::{ModelSettings, SettingKey},
 };
 
-/// Settings of models after some keys were set, given as text, and others are no longer set: all or none.
+/// Returns the settings after changes, given as text, and resets. One wrong value refuses all of them.
 pub(crate) fn change_model(
     present: &ModelSettings,
     set: &BTreeMap<String, String>,
@@ -28,7 +28,7 @@ pub(crate) fn change_model(
     Ok(next)
 }
 
-/// Sets one key, given as text, or has it set no longer.
+/// Sets one key, given as text, or resets it.
 pub(crate) fn change_key(
     settings: &mut ModelSettings,
     key: SettingKey,

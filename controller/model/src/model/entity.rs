@@ -1,4 +1,4 @@
-//! Models.
+//! The model entity.
 
 use periapt_host_api::{
     ModelName, ModelUuid, Timestamp, UserName,
@@ -16,38 +16,38 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Model {
-    /// For ever.
+    /// The model's id. It never changes.
     pub uuid: ModelUuid,
-    /// Unique among its owner's models.
+    /// The name, unique among the owner's models.
     pub name: ModelName,
-    /// Who made it.
+    /// The user who created the model.
     pub owner: UserName,
     /// Alive or dying.
     pub life: Life,
-    /// What of its configuration is set; the rest is its controller's. Stored under the name that it had when all of it
-    /// was stored.
+    /// The settings that the model sets itself; the rest come from the controller. The stored name is older: it once
+    /// held the whole configuration.
     #[serde(rename = "config", default, skip_serializing_if = "ModelSettings::is_empty")]
     pub settings: ModelSettings,
-    /// On which agents units are placed of applications that do not say it themselves.
+    /// The constraints that choose agents for the units of applications without their own.
     #[serde(default, skip_serializing_if = "AgentConstraints::is_empty")]
     pub constraints: AgentConstraints,
-    /// Constraints that no sandbox can meet: shown, and of no effect.
+    /// Constraints that have no meaning for sandboxes. They are shown, and have no effect.
     #[serde(default, skip_serializing_if = "KeptConstraints::is_empty")]
     pub kept_constraints: KeptConstraints,
-    /// What becomes of its storage when it is destroyed.
+    /// The treatment of storage when the model is destroyed: destroy or release.
     #[serde(default)]
     pub storage_end: Option<StorageEnd>,
-    /// What applications used that are gone.
+    /// The total usage of removed applications.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub removed_usage: Usage,
-    /// Which subnets are in which space.
+    /// The spaces, with their subnets.
     #[serde(default, skip_serializing_if = "Spaces::is_empty")]
     pub spaces: Spaces,
-    /// Public keys of people, which have no effect.
+    /// The public SSH keys of people. They have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ssh_keys: Vec<SshKey>,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: Timestamp,
-    /// Since when it is as alive as it is.
+    /// The time of the last change of life.
     pub life_since: Timestamp,
 }

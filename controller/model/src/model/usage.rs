@@ -1,10 +1,10 @@
-//! What a model's units have used, added up.
+//! The resource usage of a model's units, as totals.
 
 use periapt_host_api::usage::{ApplicationUsage, ModelUsage};
 
 use crate::root::ModelState;
 
-/// Of a model, its applications and their units, those that are gone included.
+/// Returns the usage of a model, its applications and its units, with totals of removed ones.
 pub fn model_usage(state: &ModelState) -> ModelUsage {
     let mut model = ModelUsage { removed: state.model().removed_usage, ..ModelUsage::default() };
     model.total = model.removed;

@@ -1,4 +1,4 @@
-//! Spaces, bindings to them, and whom an application's ports are for.
+//! The commands for spaces, bindings and exposure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use periapt_host_api::{
 
 use crate::{entity::Application, transaction::Transaction};
 
-/// The most spaces of a model, and subnets of a space: they are part of every view of the model.
+/// The most spaces of a model, and the most subnets of a space. They are part of every view of the model.
 const MAX_SPACES: usize = 100;
 const MAX_SUBNETS: usize = 100;
 
-/// The most sources of one exposure.
+/// The most CIDRs and spaces of one exposure.
 const MAX_SOURCES: usize = 100;
 
 pub(crate) fn add_space(
@@ -129,7 +129,7 @@ pub(crate) fn bind(
     Ok(Answer::Done)
 }
 
-/// Refuses to bind what the charm does not have, or to what there is not.
+/// Refuses a binding of an endpoint that the charm does not have, or to a space that does not exist.
 pub(crate) fn check_bindings(
     tx: &Transaction<'_>,
     meta: &CharmMeta,

@@ -1,4 +1,4 @@
-//! Opening and closing ports (`docs/hook-model.md` 5.5). Conflicts are between all units of a machine.
+//! The opening and closing of ports (`docs/hook-model.md` 5.5). All units of a machine share its ports.
 
 use periapt_host_api::{
     ErrorCode, Refusal, UnitName,
@@ -8,11 +8,11 @@ use periapt_host_api::{
 
 use crate::{entity::Unit, transaction::Transaction};
 
-/// The most pairs of a range and an endpoint that a unit may have open: they are part of the views of all units
-/// of the machine.
+/// The most pairs of a port range and an endpoint that a unit may open. They are part of the views of all units on
+/// the machine.
 const MAX_OPEN: usize = 1000;
 
-/// Applies a hook's changes to what its unit has open: first what is closed, then what is opened.
+/// Applies a hook's changes to the open ports of its unit: first the closed ones, then the opened ones.
 pub(crate) fn apply(tx: &Transaction<'_>, unit: &mut Unit, changes: &PortChanges) -> Result<(), Refusal> {
     if changes.open.is_empty() && changes.close.is_empty() {
         return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn apply(tx: &Transaction<'_>, unit: &mut Unit, changes: &PortChanges
     Ok(())
 }
 
-/// The same range of the same unit is no conflict; any overlap with another unit's is.
+/// Refuses a range that overlaps another open range. The same range of the same unit is no conflict.
 fn check_conflicts(
     tx: &Transaction<'_>,
     unit: &Unit,

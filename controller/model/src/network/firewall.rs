@@ -1,4 +1,4 @@
-//! The firewall of each machine as it is wanted (`docs/hook-model.md` 7.3): what its units have open, as far as their
+//! The intended firewall rules of each machine (`docs/hook-model.md` 7.3): the open ports of its units, if their
 //! applications are exposed or consumed by other models.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -18,17 +18,17 @@ use crate::{
     root::ModelState,
 };
 
-/// What a machine's firewall is to let in.
+/// Returns the ingress rules of a machine's firewall.
 pub fn ingress_rules(state: &ModelState, machine: &MachineId) -> IngressRules {
     match state.config().firewall_mode {
         FirewallMode::Instance => rules_for(state, state.units_on(machine)),
-        // F-2: a rule is there as long as any unit needs it.
+        // F-2: a rule stays while any unit needs it.
         FirewallMode::Global => rules_for(state, state.units().filter(|unit| unit.machine.is_some())),
         FirewallMode::None => IngressRules::new(),
     }
 }
 
-/// What some units let in.
+/// Returns the ingress rules of some units.
 fn rules_for<'a>(state: &ModelState, units: impl Iterator<Item = &'a Arc<Unit>>) -> IngressRules {
     let mut rules = IngressRules::new();
     for unit in units {
@@ -46,8 +46,8 @@ fn rules_for<'a>(state: &ModelState, units: impl Iterator<Item = &'a Arc<Unit>>)
     rules
 }
 
-/// Where the units of other models come from that are related to the endpoints which a range is open for, exposed or
-/// not.
+/// Returns the subnets of the other models' units that are related to the endpoints of an open range. They have
+/// access even if the application is not exposed.
 fn consumers(state: &ModelState, application: &Application, opened: &OpenedPorts) -> BTreeSet<Subnet> {
     let mut subnets = BTreeSet::new();
     for relation in state.relations_of(&application.name) {
@@ -63,8 +63,8 @@ fn consumers(state: &ModelState, application: &Application, opened: &OpenedPorts
     subnets
 }
 
-/// From where one range may be reached. Opened for all endpoints, it is for whomever any of them is exposed to; opened
-/// for some, an entry for such an endpoint replaces the one for all.
+/// Returns the subnets that may reach one open range. A range opened for all endpoints is reachable from the sources
+/// of every exposure. For named endpoints, an endpoint's own exposure replaces the general one.
 fn sources(application: &Application, spaces: &Spaces, opened: &OpenedPorts) -> BTreeSet<Subnet> {
     if application.exposures.is_empty() {
         return Subnet::EVERYWHERE.into();
@@ -81,7 +81,7 @@ fn subnets(exposure: &Exposure, spaces: &Spaces) -> BTreeSet<Subnet> {
     if exposure.cidrs.is_empty() && exposure.spaces.is_empty() {
         return Subnet::EVERYWHERE.into();
     }
-    // A space that is gone, or has no subnet, gives no rule.
+    // A removed space, or one without subnets, gives no rule.
     let of_spaces = exposure.spaces.iter().filter_map(|space| spaces.0.get(space)).flatten();
     exposure.cidrs.iter().chain(of_spaces).copied().collect()
 }

@@ -1,4 +1,4 @@
-//! The spaces of a model, with those subnets of its hosts that are in none.
+//! The spaces of a model, with `alpha` for the subnets of its hosts that are in no space.
 
 use periapt_host_api::{
     SpaceName,
@@ -8,7 +8,7 @@ use periapt_host_api::{
 
 use crate::root::{ModelState, Root};
 
-/// All spaces with their subnets.
+/// Returns all spaces with their subnets.
 pub fn spaces(root: &Root, state: &ModelState) -> SpaceList {
     let named = &state.model().spaces;
     let mut list = SpaceList { spaces: named.0.clone() };

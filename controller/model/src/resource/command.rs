@@ -1,4 +1,4 @@
-//! Resources: an application's files, given with its deployment or attached later (`docs/hook-model.md` 1.10).
+//! The files of an application's resources, given at deploy or attached later (`docs/hook-model.md` 1.10).
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::{
     transaction::Transaction,
 };
 
-/// How many former contents of a resource are remembered: a hook that is under way while more than these come finds
-/// its own no more, fails, and runs again on a newer snapshot.
+/// The number of former contents of a resource that stay readable. A running hook whose content is older fails, and
+/// runs again on a newer snapshot.
 const FORMER: usize = 4;
 
-/// Gives a resource new content. The same again changes nothing; other content is a new version of the charm for the
-/// application's units.
+/// Attaches new content to a resource. Equal content changes nothing. Other content raises the charm's modified
+/// version for the application's units.
 pub(crate) fn attach(
     tx: &mut Transaction<'_>,
     caller: &Caller,
@@ -47,8 +47,8 @@ pub(crate) fn attach(
     Ok(Answer::Resource { revision, fresh })
 }
 
-/// Gives a resource of an application content, and answers its revision and whether that is a new one. The caller
-/// stores the application, with the hash of what its units see.
+/// Attaches content to a resource, and returns its revision and true if the revision is new. The caller stores the
+/// application, with the hash that its units see.
 pub(crate) fn give(
     tx: &Transaction<'_>,
     caller: &Caller,
@@ -79,7 +79,7 @@ pub(crate) fn give(
     Ok((next, true))
 }
 
-/// What an application begins with.
+/// Returns the first resources of a new application.
 pub(crate) fn first(
     tx: &Transaction<'_>,
     caller: &Caller,
@@ -92,7 +92,7 @@ pub(crate) fn first(
     attached.collect()
 }
 
-/// Content that was uploaded, as a revision of a resource that the charm declares.
+/// Returns uploaded content as a revision of a resource that the charm declares.
 fn content(
     tx: &Transaction<'_>,
     caller: &Caller,

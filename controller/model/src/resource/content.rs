@@ -1,4 +1,4 @@
-//! Content of resources: known once it was uploaded, handed out to units that have it, forgotten when nobody does.
+//! The content of resources: its upload, its download by units, and its removal when no application has it.
 
 use periapt_host_api::{
     Digest, Refusal, UnitName, api::ResourceDetails, command::Caller, resource::ResourceKey,
@@ -10,7 +10,7 @@ use crate::{
     root::{ModelState, Root, changes::Changes},
 };
 
-/// Makes uploaded content known, which applications may then have.
+/// Registers uploaded content, so that applications can attach it.
 pub(crate) fn upload(root: &Root, uploaded: &UploadedResource, env: &Environment) -> Changes {
     let UploadedResource { digest, size } = *uploaded;
     let mut changes = Changes::default();
@@ -29,11 +29,12 @@ pub(crate) fn forget(root: &Root, digest: &Digest) -> Changes {
     changes
 }
 
-/// Whether a runner may have content for one of its units. Decided here and now, whatever the runner's snapshot said:
-/// the resource of the unit's application has it, or had it when a hook began that is still under way.
+/// Checks that a runner may read content for one of its units. The current state decides, not the runner's snapshot:
+/// the resource of the unit's application must have the content, or must have had it recently, for a hook that is
+/// still running.
 ///
 /// # Errors
-/// `permission denied` for whatever the unit does not have, whether it exists or not.
+/// `permission denied` for content that the unit does not have, even if it exists.
 pub fn resource_for_unit(
     root: &Root,
     caller: &Caller,
@@ -48,7 +49,7 @@ pub fn resource_for_unit(
     attached.map(drop).ok_or_else(denied)
 }
 
-/// An application's resources, as its charm declares them, with what its units were told of each.
+/// Returns the resources that an application's charm declares, with the revision that each unit was told.
 pub fn resource_details(root: &Root, state: &ModelState, application: &Application) -> Vec<ResourceDetails> {
     let Some(charm) = root.charm(&application.charm.digest) else { return Vec::new() };
     let declared = charm.meta.resources.iter();

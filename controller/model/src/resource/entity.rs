@@ -1,17 +1,17 @@
-//! Resources of applications, and their content.
+//! The resource entities: attachments and content.
 
 use periapt_host_api::{Digest, Timestamp, resource::ResourceRevision};
 use serde::{Deserialize, Serialize};
 
-/// Content that was uploaded for resources, and is kept as a blob. Which resources have it, their applications say.
+/// Uploaded content of resources, stored as a blob. The applications refer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceContent {
-    /// Its digest.
+    /// The content's digest.
     pub digest: Digest,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// When it was uploaded first.
+    /// The time of its first upload.
     pub uploaded_at: Timestamp,
 }
 
@@ -21,36 +21,36 @@ pub struct ResourceContent {
 pub struct AttachedResource {
     /// The content.
     pub current: ResourceRevision,
-    /// The charm's modified version that the content came with: a unit that runs this version was told of it.
+    /// The charm's modified version that came with the content. A unit at this version or a later one knows of it.
     pub version: u64,
-    /// What it had before, the newest last: hooks that are under way have one of them in their snapshots. Only the
-    /// last few.
+    /// The former contents, the newest last. Hooks that are running may have one of them in their snapshots. Only the
+    /// last few stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<FormerContent>,
 }
 
-/// What a resource had before.
+/// A former content of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FormerContent {
     /// The content.
     pub content: ResourceRevision,
-    /// The charm's modified version that it came with.
+    /// The charm's modified version that came with the content.
     pub version: u64,
 }
 
 impl AttachedResource {
-    /// A resource's first content.
+    /// Returns a resource with its first content.
     pub fn first(current: ResourceRevision, version: u64) -> Self {
         Self { current, version, former: Vec::new() }
     }
 
-    /// Whether it has a content now, or had it not long ago.
+    /// Returns true if the resource has this content, or had it recently.
     pub fn knows(&self, digest: &Digest) -> bool {
         self.current.digest == *digest || self.former.iter().any(|former| former.content.digest == *digest)
     }
 
-    /// The newest revision that a charm's modified version came with or after.
+    /// Returns the newest content at a charm's modified version.
     pub fn as_of(&self, version: u64) -> Option<&ResourceRevision> {
         if self.version <= version {
             return Some(&self.current);

@@ -1,4 +1,4 @@
-//! Statuses as they are shown, which are not always those that were set.
+//! Shown statuses, which can differ from those that were set.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::{
     root::{ModelState, Root},
 };
 
-/// What is said of an agent that is away.
+/// The message for an agent that is not connected.
 pub(crate) const NOT_COMMUNICATING: &str = "agent is not communicating with the server";
 
-/// A unit's workload and agent status as they are shown (ST-1).
+/// Returns a unit's workload and agent status for display (ST-1).
 pub fn shown_statuses(
     root: &Root,
     state: &ModelState,
@@ -33,7 +33,7 @@ pub fn shown_statuses(
         WorkloadStatus::Error | WorkloadStatus::Terminated => (workload, lost),
         _ => {
             let message = match state.storages_of(&unit.name).find_map(|storage| storage.agent.as_ref()) {
-                // It runs nowhere else.
+                // The unit cannot run on any other agent.
                 Some(agent) => format!("waits for agent {agent}, where its storage lies"),
                 None => format!("agent lost, see 'periapt show-status-log {}'", unit.name),
             };
@@ -42,8 +42,8 @@ pub fn shown_statuses(
     }
 }
 
-/// Since when a unit's agent is away; none if it is there, or if the unit cannot be lost: dead, not yet looked
-/// after, or in its install hook.
+/// Returns the time since when a unit's agent is gone. Returns none if the agent is alive, or if the unit cannot be
+/// lost: it is dead, not yet allocated, or in its install hook.
 fn lost_since(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> Option<Timestamp> {
     let agent = state.agent_of(unit)?;
     let installing = !unit.record.installed && unit.agent_status.status == AgentStatus::Executing;
@@ -54,7 +54,7 @@ fn lost_since(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> O
     Some(root.presence(agent).map_or(unit.agent_status.since, |presence| presence.last_seen))
 }
 
-/// The workload status, overlaid by a hook error, which is kept on the agent's side (ST-1).
+/// Returns the workload status, or the hook error, which is stored in the agent status (ST-1).
 pub(crate) fn with_hook_error(unit: &Unit) -> StatusInfo<WorkloadStatus> {
     if !is_hook_error(unit) {
         return unit.workload_status.clone();
@@ -68,12 +68,13 @@ pub(crate) fn with_hook_error(unit: &Unit) -> StatusInfo<WorkloadStatus> {
     }
 }
 
-/// A unit without a machine has run no hook: its error is that it could not be placed (Q08).
+/// Returns true if the agent status has a hook error. A unit without a machine has run no hook: its error says why it
+/// could not be placed (Q08).
 fn is_hook_error(unit: &Unit) -> bool {
     unit.agent_status.status == AgentStatus::Error && unit.machine.is_some()
 }
 
-/// An application's status as it is shown: what its leader set, or the worst of its units' (ST-2).
+/// Returns an application's status for display: the one that its leader set, or the worst of its units' (ST-2).
 pub fn shown_application_status(
     root: &Root,
     state: &ModelState,
@@ -88,13 +89,13 @@ pub fn shown_application_status(
     derive_application_status(&shown, application.created_at)
 }
 
-/// A charm as lists name it: `local:NAME-REV`.
+/// Returns a charm's name for lists: `local:NAME-REV`.
 pub(crate) fn charm_url(root: &Root, state: &ModelState, digest: &Digest) -> String {
     let name = root.charm(digest).map(|charm| charm.meta.name.as_str()).unwrap_or_default();
     format!("local:{name}-{}", state.charm(digest).map_or(0, |charm| charm.revision))
 }
 
-/// A status as text.
+/// Returns a status as text.
 pub(crate) fn text<S: ToString>(status: StatusInfo<S>) -> StatusText {
     StatusText {
         current: status.status.to_string(),
@@ -104,7 +105,7 @@ pub(crate) fn text<S: ToString>(status: StatusInfo<S>) -> StatusText {
     }
 }
 
-/// A life as text: nothing for what is alive.
+/// Returns a life as text; empty for alive.
 pub(crate) fn life_text(life: Life) -> String {
     match life {
         Life::Alive => String::new(),

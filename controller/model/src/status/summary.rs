@@ -1,4 +1,4 @@
-//! Short forms for lists.
+//! Summaries for lists.
 
 use periapt_host_api::{
     Timestamp,
@@ -10,7 +10,7 @@ use crate::{
     root::{ModelState, Root},
 };
 
-/// A model in a list.
+/// Returns the summary of a model.
 pub fn model_summary(state: &ModelState) -> ModelSummary {
     let model = state.model();
     ModelSummary {
@@ -26,7 +26,7 @@ pub fn model_summary(state: &ModelState) -> ModelSummary {
     }
 }
 
-/// All agents, by name.
+/// Returns the summaries of all agents, by name.
 pub fn agent_summaries(root: &Root, now: Timestamp) -> Vec<AgentSummary> {
     let summary = |agent: &crate::entity::Agent| AgentSummary {
         name: agent.name.clone(),
@@ -37,7 +37,7 @@ pub fn agent_summaries(root: &Root, now: Timestamp) -> Vec<AgentSummary> {
         version: agent.host.version.clone(),
         machines: count(root.models().map(|(_, state)| state.machines_of(&agent.name).count()).sum()),
         units: count(units_of_agent(root, &agent.name)),
-        // One whose connection is open is heard of all the time: connections that went silent are cut.
+        // An agent with an open connection was heard from just now: the server closes silent connections.
         last_seen: root
             .presence(&agent.name)
             .map(|presence| if presence.connected { now } else { presence.last_seen }),

@@ -1,4 +1,4 @@
-//! Storage: added, attached, detached, removed.
+//! The commands that add, attach, detach and remove storage.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn add(
     Ok(Answer::Storage { storage: add_to(tx, &unit.name, directives)? })
 }
 
-/// Adds instances to a unit that is alive: of each one, unless a count is given.
+/// Adds instances to an alive unit, one for each name without a count.
 pub(crate) fn add_to(
     tx: &mut Transaction<'_>,
     unit: &UnitName,
@@ -44,7 +44,7 @@ pub(crate) fn add_to(
     let more = counted.values().filter_map(|directive| directive.count).fold(0_u32, u32::saturating_add);
     life::check_total(life::total_of(&tx.state, unit).saturating_add(more))?;
     for (name, directive) in &mut counted {
-        // The operator's word at deploy holds for what is added later, too.
+        // The directives given at deploy also hold for storage that is added later.
         let before = application.storage.get(name).cloned().unwrap_or_default();
         *directive = StorageDirective {
             pool: directive.pool.take().or(before.pool),
@@ -125,7 +125,7 @@ pub(crate) fn remove(
     Ok(answer(tx, id))
 }
 
-/// With force, what is still to come is not waited for longer than `max-wait`.
+/// Adds the work item that ends the wait after `max-wait`, if the operator used force.
 fn schedule(tx: &mut Transaction<'_>, id: &StorageId, force: Option<Force>, detachment: Option<u32>) {
     if let Some(force) = force.filter(|_| tx.state.storage(id).is_some()) {
         let due = tx.force_due(force);
@@ -140,7 +140,7 @@ fn answer(tx: &Transaction<'_>, id: &StorageId) -> Answer {
     }
 }
 
-/// L-6
+/// Refuses a unit that is not alive (L-6).
 fn alive(tx: &Transaction<'_>, name: &UnitName, what: &str) -> Result<Arc<Unit>, Refusal> {
     let unit = tx.unit(name)?;
     match unit.life {

@@ -1,4 +1,4 @@
-//! Storage in commits, and what agents say of it.
+//! Storage in commits, and the reports of agents about it.
 
 use periapt_host_api::{
     AgentName, Refusal, StorageId,
@@ -15,10 +15,10 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The longest reason that is kept of an agent's failure, in bytes.
+/// The most bytes of the reason for an agent's failure.
 const MAX_REASON: usize = 1_024;
 
-/// What a unit lets go, then what its hook asked for (5.8).
+/// Applies a commit to storage: the unit's detachments first, then the instances that its hook adds (5.8).
 pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<(), Refusal> {
     for id in &commit.transitions.detach_storage {
         let own = tx.state.storage(id).filter(|storage| storage.unit() == Some(&unit.name)).cloned();
@@ -44,11 +44,11 @@ pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) 
         .map_err(|refusal| Refusal::new(refusal.code, format!("cannot add storage: {}", refusal.message)))
 }
 
-/// Why an agent cannot have one more instance: all that lies on its disk, of all models, and what it has still to delete,
-/// would be larger together than it lets it be. It asks again.
+/// Returns the reason why an agent has no room for one more instance: all storage on its disk, of all models and with
+/// instances that it has yet to delete, would exceed its limit. The agent asks again.
 fn no_room(tx: &Transaction<'_>, agent: &AgentName, wanted: &Storage) -> Option<String> {
     let most = tx.root.agent(agent)?.host.storage_limit?;
-    // What it has is not taken from it when its bound is made smaller.
+    // An instance that is provisioned stays, even if the agent's limit is lowered.
     if wanted.agent.is_some() {
         return None;
     }
@@ -65,7 +65,7 @@ fn no_room(tx: &Transaction<'_>, agent: &AgentName, wanted: &Storage) -> Option<
     })
 }
 
-/// What became of storage on an agent's disk. Of what is not its own it learns nothing.
+/// Applies an agent's report about storage on its disk. About other agents' storage the caller learns nothing.
 pub(crate) fn report(
     tx: &mut Transaction<'_>,
     agent: &AgentName,

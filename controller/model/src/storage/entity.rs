@@ -1,39 +1,39 @@
-//! Storage.
+//! The storage entity.
 
 use periapt_host_api::{
     AgentName, StorageId, Timestamp, UnitName, status::Life, storage::StorageEnd, view::StorageAttachment,
 };
 use serde::{Deserialize, Serialize};
 
-/// An instance of storage: a bounded directory on an agent's disk.
+/// A storage instance: a directory of bounded size on an agent's disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Storage {
-    /// Its id; never reused.
+    /// The instance's id. It is never reused.
     pub id: StorageId,
-    /// From where it comes.
+    /// The storage pool of the instance.
     pub pool: String,
-    /// Its bound, in mebibytes.
+    /// The size limit, in mebibytes.
     pub size: u64,
-    /// The agent on whose disk it lies; none until it is provisioned there.
+    /// The agent that has it on its disk; none until it is provisioned.
     pub agent: Option<AgentName>,
-    /// The unit that has it.
+    /// The attachment to a unit, if it is attached.
     pub attachment: Option<StorageAttachment>,
-    /// What is to become of it; none: it is wanted.
+    /// The kind of its removal (destroy or release), once it is being removed.
     pub end: Option<StorageEnd>,
-    /// How often units have let it go.
+    /// The number of times that a unit has detached it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub detachments: u32,
-    /// Removed by force before its agent said that its files are deleted: nobody sees it any more but the agent, which
-    /// deletes them when it is back.
+    /// True if it was removed by force before its agent deleted the directory. Only the agent still sees it, to
+    /// delete the directory when it reconnects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forgotten: bool,
-    /// Why the agent cannot make or delete it.
+    /// The reason why the agent cannot provision or delete it.
     pub failure: Option<String>,
-    /// Why it is not provisioned yet, though nothing has failed: its agent has no room for it.
+    /// The reason why it is not provisioned yet, if its agent has no room for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_room: Option<String>,
-    /// Since when it is as it is.
+    /// The time of the last change.
     pub since: Timestamp,
 }
 
@@ -43,7 +43,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Storage {
-    /// Alive, or dying once somebody wants it gone.
+    /// Returns the life: dying once it is being removed.
     pub fn life(&self) -> Life {
         match self.end {
             None => Life::Alive,
@@ -51,12 +51,12 @@ impl Storage {
         }
     }
 
-    /// The unit that has it.
+    /// Returns the unit that it is attached to.
     pub fn unit(&self) -> Option<&UnitName> {
         self.attachment.as_ref().map(|attachment| &attachment.unit)
     }
 
-    /// Whether the agent has still to delete its files, and nobody uses them any more.
+    /// Returns true if the agent has yet to delete the directory, and no unit uses it.
     pub fn is_to_be_deleted(&self) -> bool {
         self.end == Some(StorageEnd::Destroy) && self.attachment.is_none() && self.agent.is_some()
     }

@@ -1,4 +1,4 @@
-//! How storage comes and goes (`docs/hook-model.md` 5.8, U-42, L-6).
+//! The life of storage instances (`docs/hook-model.md` 5.8, U-42, L-6).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     transaction::Transaction,
 };
 
-/// So many instances of one storage.
+/// A number of instances of one storage, to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct StorageRequest<'a> {
     pub(crate) name: StorageName,
@@ -27,7 +27,7 @@ pub(crate) struct StorageRequest<'a> {
     pub(crate) count: u32,
 }
 
-/// An instance that is there.
+/// Returns an instance that is not forgotten.
 pub(crate) fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>, Refusal> {
     tx.state.storage(id).filter(|storage| !storage.forgotten).cloned().ok_or_else(|| {
         Refusal::not_found(format!("storage {:?} not found", id.to_string())).about(format!("storage {id}"))
@@ -35,17 +35,17 @@ pub(crate) fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>,
 }
 
 impl<'a> StorageRequest<'a> {
-    /// Of which storage.
+    /// Returns the name of the storage.
     pub(crate) fn name(&self) -> &StorageName {
         &self.name
     }
 
-    /// Another number of the same.
+    /// Returns the same with another count.
     pub(crate) fn counting(&self, count: u32) -> Self {
         Self { count, ..self.clone() }
     }
 
-    /// What a directive asks of what a charm declares.
+    /// Combines a charm's declaration with a directive.
     pub(crate) fn of(name: &StorageName, meta: &'a StorageMeta, directive: &StorageDirective) -> Self {
         Self {
             name: name.clone(),
@@ -57,7 +57,7 @@ impl<'a> StorageRequest<'a> {
     }
 }
 
-/// What each new unit of an application gets.
+/// Returns the storage that each new unit of an application gets.
 pub(crate) fn of_new_unit<'a>(
     meta: &'a CharmMeta,
     directives: &StorageDirectives,
@@ -70,7 +70,8 @@ pub(crate) fn of_new_unit<'a>(
     wanted.filter(|wanted| wanted.count > 0).collect()
 }
 
-/// Refuses directives that the charm's storage cannot meet. `present`: how many a unit has already.
+/// Refuses directives that the charm's storage cannot meet. `present` returns the number of a unit's present
+/// instances.
 pub(crate) fn check(
     meta: &CharmMeta,
     directives: &StorageDirectives,
@@ -109,8 +110,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Refuses storage that is larger than a charm may make it by itself: each is a promise of its agent's disk, and the
-/// operator's to give. `own`: what is left to the charm.
+/// Refuses storage whose size comes from the charm alone and exceeds the model's limit for charms. Only an operator's
+/// directive may take more of an agent's disk. `own` has the storage without a size directive.
 pub(crate) fn check_sizes<'a>(
     model: &ModelConfig,
     meta: &CharmMeta,
@@ -130,7 +131,7 @@ pub(crate) fn check_sizes<'a>(
     ))
 }
 
-/// The storages of a charm whose size no directive gives.
+/// Returns the storage of a charm that no directive gives a size.
 pub(crate) fn unsized_by<'a>(
     meta: &'a CharmMeta,
     directives: &'a StorageDirectives,
@@ -150,18 +151,18 @@ pub(crate) fn check_total(count: u32) -> Result<(), Refusal> {
     }
 }
 
-/// How many instances of a storage a unit has.
+/// Returns the number of a unit's instances of one storage.
 pub(crate) fn count_of(state: &ModelState, unit: &UnitName, name: &StorageName) -> u32 {
     let count = state.storages_of(unit).filter(|storage| storage.id.name() == name).count();
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// How many instances of all storages a unit has.
+/// Returns the number of a unit's instances of all storage.
 pub(crate) fn total_of(state: &ModelState, unit: &UnitName) -> u32 {
     u32::try_from(state.storages_of(unit).count()).unwrap_or(u32::MAX)
 }
 
-/// Makes instances for a unit; its agent provisions them.
+/// Creates instances for a unit. Its agent provisions them.
 pub(crate) fn make(
     tx: &mut Transaction<'_>,
     unit: &UnitName,
@@ -188,7 +189,7 @@ pub(crate) fn make(
     Ok(ids.collect())
 }
 
-/// A unit's hold on an instance, as its charm declares the storage.
+/// Returns the attachment of an instance to a unit, from the charm's declaration.
 pub(crate) fn attachment(unit: &UnitName, id: &StorageId, meta: &StorageMeta) -> StorageAttachment {
     StorageAttachment {
         unit: unit.clone(),
@@ -198,7 +199,7 @@ pub(crate) fn attachment(unit: &UnitName, id: &StorageId, meta: &StorageMeta) ->
     }
 }
 
-/// Has a unit let an instance go.
+/// Begins the detachment of an instance from its unit.
 pub(crate) fn begin_detach(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
     let mut storage = Storage::clone(storage);
     if let Some(attachment) = storage.attachment.as_mut().filter(|attachment| attachment.life == Life::Alive)
@@ -209,8 +210,8 @@ pub(crate) fn begin_detach(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
     }
 }
 
-/// The unit has let it go. What was never provisioned, and what is released, goes; what is to be destroyed goes when
-/// its agent has deleted the files.
+/// Ends a detachment. An instance that was never provisioned, or is released, is deleted at once; one to be destroyed
+/// is deleted after its agent has deleted the directory.
 pub(crate) fn detached(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
     if storage.agent.is_none() || storage.end == Some(StorageEnd::Release) {
         tx.delete(ModelKey::Storage(storage.id.clone()));
@@ -221,7 +222,7 @@ pub(crate) fn detached(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
     }
 }
 
-/// Takes all storage from a unit that goes.
+/// Detaches all storage from a unit that is removed.
 pub(crate) fn detach_all(tx: &mut Transaction<'_>, unit: &UnitName) {
     let storages: Vec<Arc<Storage>> = tx.state.storages_of(unit).cloned().collect();
     for storage in storages {
@@ -229,7 +230,7 @@ pub(crate) fn detach_all(tx: &mut Transaction<'_>, unit: &UnitName) {
     }
 }
 
-/// Has all storage of a unit destroyed once the unit lets it go.
+/// Marks all storage of a unit as to be destroyed after the detachment.
 pub(crate) fn destroy_all(tx: &mut Transaction<'_>, unit: &UnitName) {
     let storages: Vec<Arc<Storage>> = tx.state.storages_of(unit).cloned().collect();
     for storage in storages {
@@ -237,7 +238,7 @@ pub(crate) fn destroy_all(tx: &mut Transaction<'_>, unit: &UnitName) {
     }
 }
 
-/// Wants an instance gone: at once if no unit has it and nothing is to be deleted.
+/// Removes an instance: at once if it is not attached and has no directory to delete.
 pub(crate) fn remove(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: StorageEnd) {
     let since = tx.now();
     let storage = Arc::new(Storage { end: Some(end), since, ..Storage::clone(storage) });
@@ -249,8 +250,8 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: Stor
     }
 }
 
-/// A forced removal or detachment waits no longer: for the unit's hook, or for the agent that is to delete the files.
-/// What was forced is one detachment: whatever becomes of the storage once the unit has let it go is asked for anew.
+/// Ends the wait of a forced removal or detachment, for the unit's hook or for the agent that deletes the directory.
+/// Force holds for one detachment only: if the unit has detached the storage since then, nothing happens.
 pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId, detachment: Option<u32>) {
     let Some(storage) = tx.state.storage(id).cloned() else { return };
     if detachment.is_some_and(|detachment| detachment != storage.detachments) {
@@ -263,8 +264,8 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId, detachment: O
     }
 }
 
-/// Removes an instance without its agent. Files that were to be deleted still are, when the agent hears of it; `end`
-/// says so where nobody has.
+/// Removes an instance without waiting for its agent. The agent deletes the directory when it reconnects. `end`
+/// applies if the instance was not being removed yet.
 pub(crate) fn forget(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: StorageEnd) {
     let end = storage.end.unwrap_or(end);
     if storage.agent.is_none() || end == StorageEnd::Release {
@@ -275,7 +276,8 @@ pub(crate) fn forget(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: Stor
     tx.put(Storage { attachment: None, end: Some(end), forgotten: true, since, ..Storage::clone(storage) });
 }
 
-/// Gives units of an application what its charm demands at least, as far as the commit has room; true when all have it.
+/// Creates the storage that an application's charm requires for each unit, while the commit has room. Returns true if
+/// all units have it.
 pub(crate) fn provide_step(
     tx: &mut Transaction<'_>,
     application: &Arc<Application>,
@@ -305,7 +307,7 @@ pub(crate) fn provide_step(
     Ok(true)
 }
 
-/// What an instance that is to go waits for.
+/// Returns the reasons that delay the removal of an instance.
 pub(crate) fn waits_for(storage: &Storage) -> Vec<String> {
     match (&storage.attachment, &storage.agent) {
         (Some(attachment), _) if attachment.life != Life::Alive || storage.end.is_some() => {

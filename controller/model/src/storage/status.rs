@@ -1,4 +1,4 @@
-//! Storage in status, as Juju shows it.
+//! The status of storage, in Juju's form.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     root::{ModelState, Root},
 };
 
-/// What `storage` shows of a model; none if there is no such model.
+/// Returns the output of `storage` for a model, if the model exists.
 pub fn combined_storage(root: &Root, model: &ModelUuid) -> Option<CombinedStorage> {
     Some(combined(root.model(model)?))
 }

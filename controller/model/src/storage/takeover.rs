@@ -1,4 +1,4 @@
-//! A new unit that takes over storage which was detached (`--attach-storage`): it goes where the storage lies.
+//! A new unit that takes over detached storage (`--attach-storage`): it is placed on the agent that has the storage.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,14 +13,14 @@ use periapt_host_api::{
 use super::life::{self, StorageRequest};
 use crate::{entity::Storage, transaction::Transaction};
 
-/// What a new unit takes over, checked.
+/// The storage that a new unit takes over, after the check.
 #[derive(Debug, Default)]
 pub(crate) struct TakenOver {
     agent: Option<AgentName>,
     storages: Vec<Arc<Storage>>,
 }
 
-/// Where new units go, and what the only one of them takes over.
+/// The placement of new units, and the storage that the only one of them takes over.
 #[derive(Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) placement: Vec<Placement>,
@@ -28,7 +28,7 @@ pub(crate) struct Arrival {
 }
 
 impl TakenOver {
-    /// Refuses storage that a new unit of the charm cannot have.
+    /// Refuses storage that a new unit of the charm cannot attach.
     pub(crate) fn check(
         tx: &Transaction<'_>,
         meta: &CharmMeta,
@@ -61,12 +61,12 @@ impl TakenOver {
         Ok(taken)
     }
 
-    /// How many instances of what a unit gets are still to be made.
+    /// Returns the number of instances that are still to be created.
     fn left_of(&self, wanted: &StorageRequest<'_>) -> u32 {
         left_of(&self.storages, wanted)
     }
 
-    /// Has the unit placed where its storage lies.
+    /// Places the unit on the agent that has its storage.
     pub(crate) fn place(
         self,
         tx: &Transaction<'_>,
@@ -98,17 +98,17 @@ impl TakenOver {
 }
 
 impl Arrival {
-    /// New units in these places, with storage of their own alone.
+    /// Returns the placement of new units that take over no storage.
     pub(crate) fn at(placement: &[Placement]) -> Self {
         Self { placement: placement.to_vec(), storages: Vec::new() }
     }
 
-    /// How many instances of what a unit gets are still to be made.
+    /// Returns the number of instances that are still to be created.
     pub(crate) fn left_of(&self, wanted: &StorageRequest<'_>) -> u32 {
         left_of(&self.storages, wanted)
     }
 
-    /// Gives the unit what it takes over.
+    /// Attaches the storage to the unit.
     pub(crate) fn attach(&self, tx: &mut Transaction<'_>, meta: &CharmMeta, unit: &UnitName) {
         for found in &self.storages {
             if let Some(declared) = meta.storage.get(found.id.name()) {
@@ -123,14 +123,15 @@ fn left_of(taken: &[Arc<Storage>], wanted: &StorageRequest<'_>) -> u32 {
     wanted.count.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
 }
 
-/// Gives free storage to a unit.
+/// Attaches unused storage to a unit.
 pub(crate) fn attach(tx: &mut Transaction<'_>, found: &Storage, declared: &StorageMeta, unit: &UnitName) {
     let attachment = Some(life::attachment(unit, &found.id, declared));
     let since = tx.now();
     tx.put(Storage { attachment, since, ..found.clone() });
 }
 
-/// Refuses storage that somebody has, that goes, or that the charm cannot take as one of so many of its name.
+/// Refuses storage that is attached, is being removed, or does not fit the charm's declaration. `count` is the unit's
+/// number of instances with this one.
 pub(crate) fn check_free<'a>(
     found: &Storage,
     meta: &'a CharmMeta,
@@ -158,7 +159,7 @@ pub(crate) fn check_free<'a>(
     Ok(declared)
 }
 
-/// The refusal to attach storage.
+/// Returns the refusal to attach storage.
 pub(crate) fn cannot(id: &StorageId, code: ErrorCode, reason: String) -> Refusal {
     Refusal::new(code, format!("cannot attach storage {id}: {reason}")).about(format!("storage {id}"))
 }

@@ -1,4 +1,4 @@
-//! Storage in a view: what own units have, and what lies on the agent's disk or is to.
+//! The view of storage: the storage of the runner's units, and all storage on the agent's disk.
 
 use std::sync::Arc;
 

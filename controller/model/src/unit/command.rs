@@ -1,4 +1,4 @@
-//! Units: added, removed, resolved.
+//! The commands that add, remove and resolve units.
 
 use periapt_host_api::{
     ApplicationName, ErrorCode, EventId, Refusal, StorageId, UnitName,
@@ -17,13 +17,13 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most units that one command makes: a typing error must not fill the controller.
+/// The most units that one command creates. A typing error must not fill the controller.
 pub(crate) const MAX_UNITS_AT_ONCE: u32 = 10_000;
 
-/// How many units are made in one commit.
+/// The most units that one commit creates.
 pub(crate) const UNITS_PER_STEP: u32 = 50;
 
-/// How many entities units and their storage take of one commit: the rest is for the application and its relations.
+/// The most entities of one commit for units and their storage. The rest is for the application and its relations.
 const KEYS_FOR_UNITS: usize = 60;
 
 pub(crate) fn add(
@@ -56,7 +56,7 @@ pub(crate) fn add(
     Ok(Answer::Units { units: create(tx, name, count, &arrival)? })
 }
 
-/// Refuses more units or placements than make sense, and places that do not exist.
+/// Refuses too many units or placements, and placements that do not exist.
 pub(crate) fn check_request(
     tx: &Transaction<'_>,
     count: u32,
@@ -90,7 +90,7 @@ pub(crate) fn check_request(
     Ok(())
 }
 
-/// Hands out numbers for `count` units, makes the first of them, and leaves the rest to the worker.
+/// Hands out numbers for `count` units, creates the first of them, and leaves the rest to the worker.
 pub(crate) fn create(
     tx: &mut Transaction<'_>,
     application: &ApplicationName,
@@ -106,7 +106,7 @@ pub(crate) fn create(
     Ok((first..end).map(|number| UnitName::new(application.clone(), number)).collect())
 }
 
-/// Makes units until the commit is well filled, and notes the rest.
+/// Creates units while the commit has room, and adds a work item for the rest.
 pub(crate) fn create_step(
     tx: &mut Transaction<'_>,
     application: &ApplicationName,
@@ -131,7 +131,7 @@ pub(crate) fn create_step(
                 storage::life::make(tx, &name, &left)?;
             }
         }
-        // Only one unit takes anything over.
+        // Only a single new unit takes over storage.
         arrival.attach(tx, meta, &name);
     }
     if stop < end {
@@ -186,7 +186,7 @@ pub(crate) fn resolve(
     Ok(Answer::Done)
 }
 
-/// Takes back an event that a unit asked to be told later; if its hook has failed, that is over, too.
+/// Cancels a pending event of a unit.
 pub(crate) fn cancel_event(
     tx: &mut Transaction<'_>,
     name: &UnitName,

@@ -1,4 +1,4 @@
-//! Units.
+//! The unit entity.
 
 use periapt_host_api::{
     MachineId, Timestamp, UnitName,
@@ -14,42 +14,42 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Unit {
-    /// Its name; never reused.
+    /// The unit's name. It is never reused.
     pub name: UnitName,
-    /// Life.
+    /// The unit's life.
     pub life: Life,
-    /// Its machine; none until the assigner found one.
+    /// The unit's machine; none until the assigner has found one.
     pub machine: Option<MachineId>,
-    /// Where the operator wants it.
+    /// The operator's placement directive.
     pub placement: Option<Placement>,
-    /// The principal, of a subordinate.
+    /// The principal of a subordinate.
     pub principal: Option<UnitName>,
-    /// The operator's answer to its failed hook.
+    /// The operator's `resolved` for a failed hook.
     pub resolved: Option<ResolveMode>,
-    /// What its uniter must remember.
+    /// The unit's record: the state of its uniter.
     pub record: UnitRecord,
-    /// The last commit that was taken, to know it when it comes again.
+    /// The last accepted commit. If it is sent again, it is accepted without effect.
     pub last_commit: Option<CommitMark>,
-    /// The number of the last early item that was taken.
+    /// The number of the last accepted early item.
     pub early_number: u64,
-    /// What the charm said last.
+    /// The last workload status that the charm set.
     pub workload_status: StatusInfo<WorkloadStatus>,
-    /// What the agent said last.
+    /// The last status that the agent set.
     pub agent_status: StatusInfo<AgentStatus>,
-    /// When the statuses were said again (ST-3).
+    /// The times at which the same statuses were set again (ST-3).
     #[serde(default, skip_serializing_if = "Refreshed::is_empty")]
     pub refreshed: Refreshed,
-    /// What its hooks have used.
+    /// The resource usage of the unit's hooks.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
-    /// What it has open.
+    /// The open ports.
     pub ports: Vec<OpenedPorts>,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: Timestamp,
 }
 
 impl Unit {
-    /// Whether it waits for a retry or for `resolved` (1.9, U-33).
+    /// Returns true if the unit waits for a retry or for `resolved` (1.9, U-33).
     pub(crate) fn is_in_error(&self) -> bool {
         matches!(
             self.record.operation,
@@ -58,13 +58,13 @@ impl Unit {
     }
 }
 
-/// When the present statuses of a unit were said again, if they were: their history shows that time (ST-3).
+/// The times at which the current statuses of a unit were set again. The status history shows them (ST-3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Refreshed {
-    /// By the charm.
+    /// The last time that the charm set the same workload status.
     pub workload: Option<Timestamp>,
-    /// By the agent.
+    /// The last time that the agent set the same status.
     pub agent: Option<Timestamp>,
 }
 
@@ -74,12 +74,12 @@ impl Refreshed {
     }
 }
 
-/// A commit that was taken.
+/// The identity of an accepted commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CommitMark {
-    /// The `seq` that it started from.
+    /// The record's `seq` that the commit started from.
     pub seq: u64,
-    /// Over all that it said.
+    /// The digest over the whole commit.
     pub digest: String,
 }

@@ -1,4 +1,4 @@
-//! Events that charms asked to be told later (decision 0017).
+//! Custom events that charms schedule (decision 0017).
 
 pub(crate) mod commit;
 pub(crate) mod entity;

@@ -1,4 +1,4 @@
-//! How units go (L-1, L-4, L-5, L-8, R-11, R-18).
+//! The removal of units (L-1, L-4, L-5, L-8, R-11, R-18).
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ use crate::{
     transaction::Transaction,
 };
 
-/// How many scopes of a unit are touched in one commit: each may end a relation, and with it an application.
-/// Keys of its state go within the same number.
+/// The most scopes of a unit that one commit changes, with its deleted state entries. Each may end a relation, and
+/// with it an application.
 const SCOPES_PER_STEP: usize = 20;
 
-/// How many entities one step of a unit's end takes, at most: scopes that it leaves, relations that end with
-/// that, itself, its machine, charm, application and storage.
+/// The most entities of one step of a unit's end: the scopes that it leaves, the relations that end with that,
+/// itself, its machine, charm, application and storage.
 pub(crate) const REMOVE_ROOM: usize = 50 + MAX_PER_UNIT as usize;
 
-/// Destroys the units that `next` finds, each by the name of the one before it, as far as the commit has room. Nobody
-/// lists them: the names of all units of an application may be more than an entity holds. Answers behind which unit the
-/// worker goes on; none: all are on their way.
+/// Destroys the units that `next` finds, each after the one before it, while the commit has room. Returns the place
+/// where the worker goes on, or none at the end. The names are never collected in a list: those of all units of an
+/// application may exceed the size of an entity.
 pub(crate) fn destroy_each(
     tx: &mut Transaction<'_>,
     mut after: Option<UnitName>,
@@ -47,12 +47,12 @@ pub(crate) fn destroy_each(
     None
 }
 
-/// Behind which unit work goes on; none: at the first.
+/// The unit after which work goes on; none means at the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Behind(pub(crate) Option<UnitName>);
 
-/// Destroys units as far as the commit has room; the worker goes on with the rest. They are the subordinates of one
-/// unit, whose record names a relation for each and so bounds them.
+/// Destroys the subordinates of one unit while the commit has room; the worker goes on with the rest. Their number is
+/// bounded, because the unit's record has a relation for each.
 pub(crate) fn destroy_all(
     tx: &mut Transaction<'_>,
     units: Vec<UnitName>,
@@ -72,7 +72,7 @@ pub(crate) fn destroy_all(
     }
 }
 
-/// Makes a unit dying; one that no agent ever looked after goes at once (L-1).
+/// Sets a unit dying. A unit that no agent has ever worked on is removed at once (L-1).
 pub(crate) fn destroy(
     tx: &mut Transaction<'_>,
     unit: &Arc<Unit>,
@@ -98,13 +98,14 @@ pub(crate) fn destroy(
         let due = tx.force_due(force);
         tx.add_work(Work::ForceUnit { unit: unit.name.clone() }, Some(due));
     }
-    // subordinates go with their principal, which waits for them.
+    // subordinates are destroyed with their principal, which waits for them.
     if !subordinates.is_empty() {
         destroy_all(tx, subordinates, force, storage);
     }
 }
 
-/// Storage that is not there yet goes with its unit; what is there, the unit's agent has to be asked for.
+/// Returns true if a unit has provisioned storage, which its agent must detach. Other storage is removed with the
+/// unit.
 fn has_provisioned(state: &ModelState, unit: &UnitName) -> bool {
     state.storages_of(unit).any(|storage| storage.agent.is_some())
 }
@@ -113,13 +114,13 @@ fn never_looked_after(unit: &Unit) -> bool {
     match unit.agent_status.status {
         AgentStatus::Allocating => true,
         AgentStatus::Error => unit.machine.is_none(),
-        // Its charm has not arrived, so that nothing of it ever ran.
+        // The charm was never fetched, so no hook has run.
         AgentStatus::Failed => unit.record.charm.is_none() && !unit.record.installed,
         AgentStatus::Executing | AgentStatus::Idle | AgentStatus::Lost => false,
     }
 }
 
-/// Marks a dying unit's scopes as far as the commit has room: true if all are marked.
+/// Marks a dying unit's memberships departing while the commit has room. Returns true if all are marked.
 fn mark_scopes(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
     let scopes: Vec<RelationId> = tx
         .state
@@ -136,8 +137,8 @@ fn mark_scopes(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
     true
 }
 
-/// The unit's agent is done with it, or nobody waits for it any more: it loses leadership at once (L-4), and
-/// goes with all that is its own (L-8) as far as the commit has room; the worker goes on with the rest.
+/// Removes a unit that its agent is done with, or that is removed by force. Releases its leadership at once (L-4),
+/// then deletes all that belongs to it (L-8) while the commit has room; the worker goes on with the rest.
 pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     release_leadership(tx, &unit.name);
     let scopes: Vec<RelationId> = tx.state.scopes_of(&unit.name).take(SCOPES_PER_STEP).copied().collect();
@@ -172,7 +173,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     if let Some(machine) = unit.machine
         && tx.state.unit_count_on(&machine) == 0
     {
-        // L-5: machines are made for units.
+        // L-5: a machine exists only for its units.
         tx.delete(ModelKey::Machine(machine));
     }
     if let Some(charm) = unit.record.charm {
@@ -181,7 +182,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     application::end::remove_if_done(tx, unit.name.application());
 }
 
-/// One step of the worker for a unit with many scopes: true when nothing is left to do.
+/// Does one step of the worker for a unit with many scopes. Returns true if nothing is left to do.
 pub(crate) fn scopes_step(tx: &mut Transaction<'_>, name: &UnitName) -> bool {
     match tx.state.unit(name).cloned() {
         Some(unit) if unit.life == Life::Dying => mark_scopes(tx, name),
@@ -193,7 +194,7 @@ pub(crate) fn scopes_step(tx: &mut Transaction<'_>, name: &UnitName) -> bool {
     }
 }
 
-/// Frees what a unit leads, so that another may claim it at once (D-5).
+/// Releases a unit's leadership, so that another unit may claim it at once (D-5).
 pub(crate) fn release_leadership(tx: &mut Transaction<'_>, unit: &UnitName) {
     let Some(application) = tx.state.application(unit.application()).cloned() else { return };
     if application.leader.as_ref().is_some_and(|leader| leader.unit == *unit) {
@@ -202,7 +203,7 @@ pub(crate) fn release_leadership(tx: &mut Transaction<'_>, unit: &UnitName) {
     }
 }
 
-/// One step of a forced removal: subordinates first, then the unit itself; true when it is gone.
+/// Does one step of a forced removal: subordinates first, then the unit itself. Returns true if the unit is gone.
 pub(crate) fn force_step(tx: &mut Transaction<'_>, name: &UnitName) -> bool {
     let Some(unit) = tx.state.unit(name).cloned() else { return true };
     let subordinate = tx.state.subordinates_of(name).next().cloned();
@@ -213,7 +214,7 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>, name: &UnitName) -> bool {
     tx.state.unit(name).is_none()
 }
 
-/// What a dying unit waits for before it can go.
+/// Returns the reasons that delay the removal of a dying unit.
 pub(crate) fn waits_for(state: &ModelState, unit: &Unit) -> Vec<String> {
     if unit.life == Life::Alive {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! How units begin.
+//! The creation of units.
 
 use periapt_host_api::{
     UnitName,
@@ -14,7 +14,7 @@ use crate::{
     transaction::Transaction,
 };
 
-/// A unit that nobody has looked after yet. Its history begins.
+/// Returns a unit that no agent works on yet, and begins its status history.
 pub(crate) fn new_unit(tx: &mut Transaction<'_>, name: UnitName, placement: Option<Placement>) -> Unit {
     let now = tx.now();
     let workload_status = StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", now);

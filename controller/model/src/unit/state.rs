@@ -1,4 +1,4 @@
-//! What charms store for their units (`docs/hook-model.md` 5.11).
+//! The state that charms store for their units (`docs/hook-model.md` 5.11).
 
 pub(crate) mod commit;
 pub(crate) mod entity;

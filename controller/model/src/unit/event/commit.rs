@@ -1,4 +1,4 @@
-//! Events that charms asked to be told later (decision 0017).
+//! The changes of custom events in commits (decision 0017).
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::{
     transaction::{Transaction, json_size},
 };
 
-/// Takes away the one that was told and those that are not wanted, and adds the new ones: all, or a refusal that says
-/// which bound is in the way. One that an operator cancelled meanwhile is gone already.
+/// Removes the event that was delivered and those that the hook cancelled, then adds the new ones: all, or a refusal
+/// that names the exceeded bound. An operator may have cancelled an event before; that is no error.
 pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<(), Refusal> {
     let (changes, told) = (&commit.effects.events, commit.transitions.told_event);
     if changes.is_empty() && told.is_none() {
@@ -32,7 +32,7 @@ pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) 
         pending.events.remove(gone);
     }
     for (id, event) in &changes.emit {
-        // What a hook asked for and took back left its number unused.
+        // Numbers may be skipped: a hook can schedule and cancel an event.
         if *id < pending.next {
             let text = format!("the unit's next event has number {}, not {id}", pending.next);
             return Err(refused(ErrorCode::BadRequest, text));
@@ -73,7 +73,7 @@ enum EventError {
     NeverDue,
 }
 
-/// Checks an event again: the hook's own check tells the charm, this one holds for any client.
+/// Refuses an invalid event. The hook's own run checks the same; this check is for other callers.
 fn check(event: &PendingEvent) -> Result<(), EventError> {
     check_name(&event.name)?;
     if event.data.len() > MAX_DATA_BYTES {

@@ -1,18 +1,18 @@
-//! Events that charms asked to be told later.
+//! The entity of pending events.
 
 use std::collections::BTreeMap;
 
 use periapt_host_api::{EventId, UnitName, pending::PendingEvent};
 use serde::{Deserialize, Serialize};
 
-/// The events that one unit waits for, and how many it ever asked for. There for units that ever asked for one.
+/// The pending events of one unit, and the next number. It exists for every unit that has ever scheduled one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PendingEvents {
     /// The unit.
     pub unit: UnitName,
-    /// The number that the next one gets.
+    /// The number of the next event.
     pub next: EventId,
-    /// Those that were neither told nor cancelled.
+    /// The events that are neither delivered nor cancelled.
     pub events: BTreeMap<EventId, PendingEvent>,
 }

@@ -1,4 +1,4 @@
-//! Events in a view: those that own units wait for.
+//! The view of events: the pending events of the runner's units.
 
 use std::sync::Arc;
 

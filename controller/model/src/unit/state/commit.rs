@@ -1,4 +1,4 @@
-//! What charms store for their units (`docs/hook-model.md` 5.11).
+//! The changes of stored state by hooks (`docs/hook-model.md` 5.11).
 
 use periapt_host_api::{
     ErrorCode, Refusal,
@@ -24,7 +24,7 @@ enum StateError {
     ManyBytes(usize),
 }
 
-/// Applies a hook's writes: all, or a refusal that says which bound is in the way (O11).
+/// Applies a hook's writes: all, or a refusal that names the exceeded bound (O11).
 pub(crate) fn apply(
     tx: &mut Transaction<'_>,
     unit: &Unit,

@@ -1,14 +1,14 @@
-//! What charms store.
+//! The entity of stored state.
 
 use periapt_host_api::state::StateKey;
 use serde::{Deserialize, Serialize};
 
-/// What a charm stored under one key for its unit.
+/// The value that a charm stored under one key for its unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateEntry {
-    /// Whose, and the charm's name for it.
+    /// The unit, and the charm's name for the entry.
     pub key: StateKey,
-    /// As it was stored; may be empty.
+    /// The value; may be empty.
     pub value: String,
 }

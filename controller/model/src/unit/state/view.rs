@@ -1,4 +1,4 @@
-//! What charms stored, in a view: that of own units.
+//! The view of stored state: that of the runner's units.
 
 use std::sync::Arc;
 
