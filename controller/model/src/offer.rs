@@ -1,7 +1,7 @@
-//! Relations across models. An offer stands in the offering model, a consumed one (SAAS) in the consuming model, and a
-//! relation between them in both, each with a copy of what the other's units do in it. Who consumes makes the relation;
-//! all else each model copies by itself ([`copy`]), in commands that write that model alone, from what the other one
-//! shows. What is copied are ordinary members and bags, so that a view is made of one model as ever.
+//! Cross-model relations. The offering model has the offer, the consuming model has the consumed offer (SAAS), and
+//! both have the relation between them, each with a copy of what the other's units do in it. The consuming model
+//! creates the relation. Each model copies everything else ([`copy`]) from the other model's state, in commands that
+//! write only itself. The copies are ordinary members and bags, so every view is made from one model.
 
 pub(crate) mod command;
 pub(crate) mod copy;
@@ -27,13 +27,13 @@ use crate::{
     root::{ModelState, Root},
 };
 
-/// The most relations that one offer has: each is a copy of what a stranger's units do.
+/// The most relations of one offer. Each copies data of other models' units.
 const MAX_CONNECTIONS: usize = 1_000;
 
-/// An offer by its URL, of which the caller knows.
+/// Returns an offer by its URL, if the caller has access to it.
 ///
 /// # Errors
-/// There is none that the caller may know of.
+/// The offer does not exist, or the caller may not know of it.
 pub fn find_offer<'a>(
     root: &'a Root,
     caller: &Caller,
@@ -55,13 +55,13 @@ pub fn find_offer<'a>(
     }
 }
 
-/// How others name an offer of a model.
+/// Returns the URL of an offer of a model.
 pub(crate) fn url_of(state: &ModelState, offer: &ApplicationName) -> OfferUrl {
     let model = state.model();
     OfferUrl { owner: Some(model.owner.clone()), model: model.name.clone(), offer: offer.clone() }
 }
 
-/// What an offer's endpoints are, as its application's charm has them now.
+/// Returns the endpoints of an offer, from the current charm of its application.
 pub(crate) fn endpoints_of(
     root: &Root,
     state: &ModelState,
@@ -77,7 +77,8 @@ pub(crate) fn endpoints_of(
         .collect()
 }
 
-/// The name that a consuming application has in the offering model: the same for all of its relations with that model.
+/// Returns the name of a consuming application in the offering model. It is the same for all of its relations with
+/// that model.
 pub(crate) fn consumer_name(
     id: &CrossId,
     offering: &ModelState,
@@ -85,22 +86,21 @@ pub(crate) fn consumer_name(
 ) -> Result<ApplicationName, Refusal> {
     let digest = hash::of_value(&(id.consumer, offering.model().uuid, application));
     let name = ApplicationName::new(&format!("remote-{digest}"));
-    // A word that is only digits would read as a unit's number.
+    // A part of digits only would read as a unit's number.
     name.or_else(|_| ApplicationName::new(&format!("remote-a{}", digest.get(1..).unwrap_or_default())))
         .map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))
 }
 
-/// Whether a name reads as that of a consumer. Nothing else may be called so.
+/// Returns true if a name has the form of a consumer's. No other application may have such a name.
 pub(crate) fn is_consumer_name(name: &ApplicationName) -> bool {
     let digits = name.as_str().strip_prefix("remote-");
     digits.is_some_and(|it| it.len() == 32 && it.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
-/// The offered end of a relation that a model is about to have with an offer of another one, or has already without the
-/// other model knowing.
+/// Returns the offered end for a relation to an offer of another model, which is new or not yet known to that model.
 ///
 /// # Errors
-/// It cannot be: the reason.
+/// The relation is impossible, with the reason.
 pub(crate) fn check_connection(
     root: &Root,
     offering: &ModelState,

@@ -1,4 +1,4 @@
-//! Secrets: made and changed by charms and people, read, told of, forgotten (`docs/hook-model.md` 5.9).
+//! Secrets: their creation, changes, reads, rotation and removal (`docs/hook-model.md` 5.9).
 
 pub(crate) mod command;
 pub(crate) mod commit;

@@ -1,5 +1,5 @@
-//! What a runner may see: exactly its own units and what these may read (`docs/design/views.md`,
-//! `docs/hook-model.md` 2.7).
+//! The view of a runner: its own units and the data that they may read (`docs/design/views.md`, `docs/hook-model.md`
+//! 2.7).
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,7 +24,7 @@ mod seen;
 pub use follow::follow;
 pub(crate) use seen::Seen;
 
-/// One caller's view of its model. Whoever is no runner, or whose model is gone, sees nothing.
+/// Returns a caller's view of its model. It is empty for callers other than runners, and for a model that is removed.
 pub fn view(root: &Root, caller: &Caller) -> View {
     let empty = View { revision: root.revision(), ..View::default() };
     let Caller::Runner { agent, model } = caller else { return empty };
@@ -41,7 +41,7 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     view
 }
 
-/// What belongs to one runner. What it answers about one unit or application costs the same however many there are.
+/// The units and applications of one runner. Queries about one unit or application cost the same in a large model.
 pub(crate) struct Own<'a> {
     pub(crate) state: &'a ModelState,
     pub(crate) agent: &'a AgentName,
@@ -101,7 +101,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Own applications, and those at the other ends of their relations.
+    /// Returns the runner's applications, and those at the other ends of their relations.
     fn related_applications(&self) -> BTreeSet<ApplicationName> {
         let ends = self.relations().flat_map(|relation| &relation.endpoints);
         ends.map(|end| end.application.clone()).chain(self.applications().cloned()).collect()
@@ -111,7 +111,7 @@ impl<'a> Own<'a> {
         self.state.applications_on(self.agent)
     }
 
-    /// The relations of own applications.
+    /// Returns the relations of the runner's applications.
     fn relations(&self) -> impl Iterator<Item = &'a Arc<Relation>> {
         let ids: BTreeSet<RelationId> = self
             .applications()
@@ -123,7 +123,8 @@ impl<'a> Own<'a> {
         ids.into_iter().filter_map(move |id| state.relation(&id))
     }
 
-    /// A dead relation is there only for units that have hooks of it to run.
+    /// Returns true if the runner sees a relation. A dead relation is visible only to units that have yet to run its
+    /// last hooks.
     fn has_part_in(&self, relation: &Relation) -> bool {
         relation.endpoints.iter().any(|end| self.has_units_of(&end.application))
             && (relation.life != Life::Dead || self.state.is_remembered_on(self.agent, &relation.id))
@@ -140,11 +141,11 @@ impl<'a> Own<'a> {
     }
 }
 
-/// What a runner's units see in one relation.
+/// The part of one relation that a runner's units see.
 struct Sight<'a> {
     own: &'a Own<'a>,
     relation: &'a Relation,
-    /// Applications whose units and bags own units look at.
+    /// The applications whose units and bags the runner's units see.
     remote: BTreeSet<&'a ApplicationName>,
 }
 
@@ -166,8 +167,8 @@ impl<'a> Sight<'a> {
         }
         match self.relation.scope {
             Scope::Global => self.remote.contains(unit.application()),
-            // counterparts live on one machine, so they are own units; one that is gone is known only to
-            // the unit that was told of it.
+            // the counterparts in a container are on one machine, so all are the runner's own units. A removed
+            // one is visible only to a unit that was told of it.
             Scope::Container => self.own.state.unit(unit).is_none() && self.was_told_of(unit),
         }
     }
@@ -181,7 +182,7 @@ impl<'a> Sight<'a> {
 
     fn sees_bag(&self, bag: &Bag) -> bool {
         match &bag.key.owner {
-            // the bag of a unit that is gone stays readable for those that shared its container.
+            // the bag of a removed unit stays readable for the units of its container.
             BagOwner::Unit(unit) => {
                 self.sees_unit(unit)
                     || bag.container.as_ref().is_some_and(|principal| self.own.has_unit(principal))
@@ -190,7 +191,8 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Of its own application's bag only the leader knows, but for peers.
+    /// Returns true if a unit of the runner leads the application. Except in peer relations, only the leader reads
+    /// its own application's bag.
     fn leads(&self, name: &ApplicationName) -> bool {
         let application = self.own.state.application(name);
         application

@@ -1,5 +1,5 @@
-//! What the controller does by itself, a bounded step at a time: placing units, finishing what was too much for
-//! one commit, forced removals, lapsed leases, destroyed models.
+//! The controller's own work, in bounded steps: placing units, finishing work that was too much for one commit,
+//! forced removals, expired leases, destroyed models.
 
 pub(crate) mod agenda;
 pub(crate) mod entity;
@@ -19,15 +19,14 @@ use crate::{
 
 use agenda::Agenda;
 
-/// How many steps are named at once: the rest is asked for again after these.
+/// The most commands of one call. The caller asks again after these.
 const MAX_COMMANDS: usize = 64;
 
-/// How many of them are one model's: so a model with much to do leaves room for the others.
+/// The most commands of one model in a call, so that a busy model leaves room for the others.
 const MAX_OF_MODEL: usize = 8;
 
-/// What the controller's workers should submit now, each of which changes something, and when to ask again (and
-/// to look at status again) if nothing changes before. Cheap when nothing is due: models without work are not
-/// looked at.
+/// Returns the commands that the controller's workers should submit now, each with an effect, and the time to ask
+/// again (and to update status) if nothing changes before. Cheap if nothing is due: models without work are skipped.
 pub fn due_work(
     root: &Root,
     now: Timestamp,
@@ -72,7 +71,7 @@ impl Due<'_> {
         self.of_model.get(model).is_some_and(|count| *count >= MAX_OF_MODEL)
     }
 
-    /// Two clocks: the monotonic one says how long, the other one when that will be.
+    /// Converts a duration of the monotonic clock to a time of the wall clock.
     fn wake_in(&mut self, left_ms: u64) {
         let left = SignedDuration::from_millis(i64::try_from(left_ms).unwrap_or(i64::MAX));
         self.wake_at(self.now.checked_add(left).unwrap_or(Timestamp::MAX));
@@ -97,7 +96,7 @@ impl Due<'_> {
         }
     }
 
-    /// When an agent comes to be taken for gone, what status shows changes without a commit.
+    /// Sets the wake-up time to when an agent starts to count as gone: status changes then, without a commit.
     fn add_presence(&mut self, root: &Root) {
         for presence in root.agents().filter_map(|agent| root.presence(&agent.name)) {
             let gone_at = presence.last_seen.checked_add(AGENT_GRACE);
@@ -110,7 +109,8 @@ impl Due<'_> {
         }
     }
 
-    /// Begins after the model that was served last, so that each comes to its turn.
+    /// Adds the commands of all busy models, beginning after the model that was served last, so that each has its
+    /// turn.
     fn add_models(&mut self, root: &Root) {
         for (uuid, state) in root.busy_models_after(self.agenda.last()) {
             if self.is_full() {
@@ -121,7 +121,7 @@ impl Due<'_> {
     }
 
     fn add_model(&mut self, root: &Root, uuid: &ModelUuid, state: &ModelState) {
-        // What units did in other models that those of this one are to see.
+        // Other models have changes that this model has yet to copy.
         if root.behind(*uuid).next().is_some() {
             self.add(uuid, WorkerCommand::CopyFromOthers(*uuid));
         }
@@ -138,7 +138,7 @@ impl Due<'_> {
             Some(_) => self.add(uuid, WorkerCommand::MarkSecretsDue(*uuid)),
             None => {}
         }
-        // What is due stands before what is not: no more is looked at than is taken.
+        // Items are sorted by due time, so the loop reads no more of them than it takes.
         for item in state.work_by_due() {
             match item.due {
                 Some(at) if at > self.now => {

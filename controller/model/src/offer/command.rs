@@ -1,4 +1,4 @@
-//! Offers: made, consumed, removed; relations with them suspended and resumed (`docs/hook-model.md` 2.2).
+//! The commands for offers, consumed offers and the suspension of relations (`docs/hook-model.md` 2.2).
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,10 +17,10 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most offers of one application: they go with it, in one commit.
+/// The most offers of one application. They are removed with it, in one commit.
 const MAX_OFFERS: usize = 16;
 
-/// What is to be offered.
+/// The offer to make.
 pub(crate) struct NewOffer<'a> {
     pub(crate) application: &'a ApplicationName,
     pub(crate) endpoints: &'a BTreeSet<EndpointName>,
@@ -159,7 +159,7 @@ pub(crate) fn consume(
             let text = format!("saas application {:?} is dying, but not yet removed", name.as_str());
             return Err(cannot(ErrorCode::AlreadyExists, text));
         }
-        // One whose offer was removed may stand for another one, once nothing is related to it.
+        // A consumed offer that no longer exists may be replaced by another one, if it has no relations.
         Some(known) if known.source != source && !is_replaceable(tx, known) => {
             let text = format!("saas application {:?} exists already", name.as_str());
             return Err(cannot(ErrorCode::AlreadyExists, text));
@@ -212,7 +212,7 @@ pub(crate) fn suspend(tx: &mut Transaction<'_>, id: &RelationId, message: &str) 
         next.state_since = Some(tx.now());
     }
     tx.put(next);
-    // Nobody may be there to leave.
+    // There may be no unit in scope to leave.
     relation::life::remove_if_done(tx, id);
     Ok(Answer::Done)
 }
@@ -228,7 +228,7 @@ pub(crate) fn resume(tx: &mut Transaction<'_>, id: &RelationId) -> Result<Answer
     Ok(Answer::Done)
 }
 
-/// A relation with an offer of this model.
+/// Returns a relation to an offer of this model.
 fn offered(tx: &Transaction<'_>, id: &RelationId, what: &str) -> Result<Arc<Relation>, Refusal> {
     let relation = tx.relation(id)?;
     let about = format!("relation {id}");

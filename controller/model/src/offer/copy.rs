@@ -1,6 +1,6 @@
-//! What a model copies of another's part in their relation: members with their bags, the application's bag, its end,
-//! its suspension. Each step looks at what both models are now, so that it does not matter what was missed, nor how
-//! often it is done.
+//! The copy of another model's part in a relation: members with their bags, the application's bag, the end and the
+//! suspension of the relation. Each step compares the current states of both models, so missed or repeated steps do
+//! no harm.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,25 +25,25 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most units of another model that one relation has here, and the most bytes of their bags: what a stranger has
-/// this model store. Units beyond are not seen, the first ones by number are.
+/// The most units of another model that one relation has in this model, and the most bytes of their bags. The bounds
+/// protect this model from other models' data. Units beyond the bounds are ignored; the order is by number.
 const MAX_UNITS: usize = 1_000;
 const MAX_BYTES: usize = 8 << 20;
 
-/// How many entities one unit takes: its membership and its bag.
+/// The entities for one unit: its membership and its bag.
 const ROOM_OF_UNIT: usize = 2;
 
-/// How many entities the beginning or the end of a relation takes.
+/// The most entities for the creation or the end of a relation.
 const ROOM_OF_RELATION: usize = 40;
 
-/// Whether all of a relation was copied.
+/// The progress of the copy of one relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Done,
     More,
 }
 
-/// Copies what other models did, as far as the commit has room.
+/// Copies changes of other models while the commit has room.
 pub(crate) fn run(tx: &mut Transaction<'_>) {
     let behind: Vec<CrossId> = tx.root.behind(tx.uuid).collect();
     for id in behind {
@@ -72,7 +72,7 @@ fn copy(tx: &mut Transaction<'_>, id: CrossId) -> Progress {
     copy_units(tx, &own, state, theirs)
 }
 
-/// The offering model learns of a relation with one of its offers, and makes its own part of it.
+/// Creates the offering model's part of a relation that a consumer made to one of its offers.
 fn meet(tx: &mut Transaction<'_>, id: CrossId) -> Option<Arc<Relation>> {
     let consumer = tx.root.model(&id.consumer)?;
     let theirs = consumer.crossing(&id).filter(|theirs| theirs.life == Life::Alive)?;
@@ -82,17 +82,17 @@ fn meet(tx: &mut Transaction<'_>, id: CrossId) -> Option<Arc<Relation>> {
         CrossSide::Consumer { .. } | CrossSide::Offerer { .. } => return None,
     }
     match connectable(tx.root, &tx.state, theirs, cross) {
-        // Refused only when all numbers are used up.
+        // A refusal means that all numbers are used up.
         Ok(end) => connect(tx, theirs, cross, end).ok(),
         Err(_) => {
-            // It is the consumer's to find that it cannot be.
+            // The consumer itself finds that the relation is impossible, and ends it.
             tx.crossing_news(id.consumer, id, CrossNews::Some);
             None
         }
     }
 }
 
-/// Makes this model's part of a relation.
+/// Creates this model's part of a relation.
 fn connect(
     tx: &mut Transaction<'_>,
     theirs: &Relation,
@@ -144,7 +144,7 @@ fn connect(
     tx.relation(&id)
 }
 
-/// The offered end of a relation that the consumer has, if it can still be.
+/// Returns the offered end of a consumer's relation, if the relation is still possible.
 fn connectable(
     root: &crate::root::Root,
     offering: &ModelState,
@@ -157,7 +157,8 @@ fn connectable(
         .map_err(|(code, reason)| Refusal::new(code, reason))
 }
 
-/// The other model has no such relation: not yet, or no longer.
+/// Handles a relation that the other model does not have: it waits if the other model has yet to create it, and ends
+/// it otherwise.
 fn missing(tx: &mut Transaction<'_>, own: &Arc<Relation>, other: ModelUuid, id: CrossId) {
     let cross = own.cross.as_ref();
     let waits = cross.is_some_and(|cross| {
@@ -172,7 +173,7 @@ fn missing(tx: &mut Transaction<'_>, own: &Arc<Relation>, other: ModelUuid, id: 
     }
 }
 
-/// Life, suspension and progress. Answers the relation as it is then, if units are still to be copied.
+/// Copies the life, suspension and progress. Returns the updated relation if its units are still to be copied.
 fn copy_relation(
     tx: &mut Transaction<'_>,
     own: &Arc<Relation>,
@@ -203,14 +204,14 @@ fn copy_relation(
     }
     tx.put(next);
     if own.suspended != theirs.suspended {
-        // Nobody may be there to leave.
+        // There may be no unit in scope to leave.
         relation::life::remove_if_done(tx, &own.id);
     }
     tx.state.relation(&own.id).cloned()
 }
 
-/// Where the units of the other model come from, as their agents' hosts have it: what a charm writes into its bag opens
-/// no firewall.
+/// Returns the egress subnets of the other model's units, from the hosts of their agents. A charm's own text in its
+/// bag never opens the firewall.
 fn ingress_of(tx: &Transaction<'_>, state: &ModelState, theirs: &Relation) -> BTreeSet<Subnet> {
     let Some(end) = theirs.own_end() else { return BTreeSet::new() };
     let Some(application) = state.application(&end.application) else { return BTreeSet::new() };
@@ -228,7 +229,7 @@ fn ingress_of(tx: &Transaction<'_>, state: &ModelState, theirs: &Relation) -> BT
     subnets
 }
 
-/// The units of another model that are seen here, by number, within the bounds.
+/// Returns the units of another model that this model copies, by number, within the bounds.
 fn visible<'a>(
     state: &'a ModelState,
     theirs: &'a Relation,
@@ -251,7 +252,7 @@ fn weight(bag: &Bag) -> usize {
     bag.settings.iter().map(|(key, value)| key.len() + value.len()).sum()
 }
 
-/// The application's bag, then each unit's bag with its membership, then the departures.
+/// Copies the application's bag, then each unit's bag with its membership, then the departures.
 fn copy_units(tx: &mut Transaction<'_>, own: &Relation, state: &ModelState, theirs: &Relation) -> Progress {
     let (Some(cross), Some(end)) = (&own.cross, theirs.own_end()) else { return Progress::Done };
     let remote = &cross.remote;
@@ -285,14 +286,14 @@ fn copy_units(tx: &mut Transaction<'_>, own: &Relation, state: &ModelState, thei
     forget_bags(tx, own, remote)
 }
 
-/// Copies one bag; equal content makes no new version. False: the commit is full.
+/// Copies one bag, and returns false if the commit is full. Equal content makes no new version.
 fn copy_bag(tx: &mut Transaction<'_>, key: BagKey, bag: &Bag) -> bool {
     let present = tx.state.bag(&key);
     if present.is_some_and(|present| present.settings == bag.settings) {
         return true;
     }
     let version = present.map_or(0, |present| present.version).saturating_add(1);
-    // It may fill most of a commit.
+    // A bag may fill most of a commit.
     let bag = Bag { key, settings: bag.settings.clone(), version, container: None };
     let fits = tx.has_room_for(size::of_json(&bag));
     if fits {
@@ -301,8 +302,8 @@ fn copy_bag(tx: &mut Transaction<'_>, key: BagKey, bag: &Bag) -> bool {
     fits
 }
 
-/// Bags of former members stay, but not without bound: of those that no unit here was told of, the oldest go
-/// once there are as many as there may be members.
+/// Deletes bags of former members beyond the bounds for members, the oldest first, except those of members that a
+/// unit of this model was told of. Other bags stay.
 fn forget_bags(tx: &mut Transaction<'_>, own: &Relation, remote: &ApplicationName) -> Progress {
     let Some(end) = own.own_end() else { return Progress::Done };
     let told = |unit: &UnitName| {

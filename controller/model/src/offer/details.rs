@@ -1,4 +1,4 @@
-//! Offers as they are shown.
+//! The display of offers.
 
 use periapt_host_api::{
     Refusal,
@@ -14,16 +14,16 @@ use crate::{
     status::shown::charm_url,
 };
 
-/// One offer, as its URL names it.
+/// Returns the details of one offer, by its URL.
 ///
 /// # Errors
-/// There is none that the caller may know of.
+/// The offer does not exist, or the caller may not know of it.
 pub fn offer_details(root: &Root, caller: &Caller, url: &OfferUrl) -> Result<OfferDetails, Refusal> {
     let (state, offer) = find_offer(root, caller, url, OfferAccess::Read)?;
     details(root, state, offer, caller).ok_or_else(input::access::denied)
 }
 
-/// The offers of a model that a caller may know of, by name; with relations to who administers them.
+/// Returns the offers of a model that a caller has access to, by name. Administrators also see the relations.
 pub fn offers_of_model(root: &Root, state: &ModelState, caller: &Caller) -> Vec<OfferDetails> {
     state.offers().filter_map(|offer| details(root, state, offer, caller)).collect()
 }
@@ -59,7 +59,7 @@ fn connection(root: &Root, state: &ModelState, relation: &Relation) -> Option<Of
         CrossSide::Offerer { ingress } => ingress.clone(),
         CrossSide::Consumer { .. } => return None,
     };
-    // A model that is gone has its relations for a moment longer.
+    // A removed model's relations stay for a moment longer.
     let owner = root.model(model).map_or_else(|| state.model().owner.clone(), |it| it.model().owner.clone());
     Some(OfferConnection {
         source_model_uuid: *model,

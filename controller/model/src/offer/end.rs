@@ -1,4 +1,4 @@
-//! How an application of another model ends: with its last relation.
+//! The end of a remote application: it is deleted with its last relation.
 
 use periapt_host_api::{ApplicationName, status::Life};
 
@@ -7,7 +7,7 @@ use crate::{
     transaction::Transaction,
 };
 
-/// A consumed offer that is dying goes with its last relation, a consumer as soon as it has none.
+/// Deletes a remote application without relations: a consumer at once, a consumed offer if it is dying.
 pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) {
     let Some(remote) = tx.state.remote_application(name).cloned() else { return };
     let wanted = match remote.source {

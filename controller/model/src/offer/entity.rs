@@ -1,4 +1,4 @@
-//! Offers, and applications of other models as this one knows them.
+//! The entities of offers and remote applications.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,58 +9,58 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Endpoints of an application of this model that other models may relate to.
+/// An offer: endpoints of an application of this model that other models may relate to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Offer {
-    /// Its name, unique among the model's offers.
+    /// The offer's name, unique in the model.
     pub name: ApplicationName,
-    /// For ever: one that is made again under the same name is another.
+    /// The offer's id. A new offer with the same name has another one.
     pub uuid: OfferUuid,
-    /// What is offered.
+    /// The offered application.
     pub application: ApplicationName,
-    /// Which of its endpoints; the charm says what they are.
+    /// The names of the offered endpoints. The charm defines their roles and interfaces.
     pub endpoints: BTreeSet<EndpointName>,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: Timestamp,
 }
 
-/// An application of another model.
+/// An application of another model, as this model knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RemoteApplication {
-    /// Its name here, unique among this model's applications of both kinds.
+    /// The name in this model, unique among its applications and remote applications.
     pub name: ApplicationName,
     /// Alive or dying.
     pub life: Life,
-    /// What it stands for.
+    /// The offer or consumer behind it.
     pub source: RemoteSource,
-    /// What it can be related by.
+    /// The endpoints for relations.
     pub endpoints: BTreeMap<EndpointName, RemoteEndpoint>,
-    /// When it came to be known here.
+    /// The time of the creation in this model.
     pub created_at: Timestamp,
 }
 
-/// What a remote application stands for.
+/// The offer or consumer behind a remote application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemoteSource {
     /// An offer that this model consumes (SAAS).
     Offer {
-        /// As it was named when it was consumed, with its owner.
+        /// The URL, with the owner, as it was when the offer was consumed.
         url: OfferUrl,
-        /// Which: another one of that name is not meant.
+        /// The id of the offer. Another offer with the same name is not this one.
         offer: OfferUuid,
         /// The offering model.
         model: ModelUuid,
     },
-    /// An application that consumes an offer of this model. It is here as long as it has relations.
+    /// An application that consumes an offer of this model. It exists while it has relations.
     Consumer {
-        /// Its model.
+        /// The consuming model.
         model: ModelUuid,
-        /// Its name there.
+        /// The application's name in the consuming model.
         application: ApplicationName,
     },
 }

@@ -1,4 +1,4 @@
-//! The removal of offers and of applications of other models (`docs/hook-model.md` 2.2, L-3).
+//! The removal of offers and remote applications (`docs/hook-model.md` 2.2, L-3).
 
 use std::sync::Arc;
 
@@ -12,15 +12,16 @@ use crate::{
     transaction::Transaction,
 };
 
-/// How many entities the end of one relation takes in a commit, at most.
+/// The most entities that the end of one relation writes in a commit.
 const STEP: usize = 35;
 
-/// How many relations an application's offers have: as long as there are any, it is not removed but by force (L-3).
+/// Returns the number of relations to an application's offers. While there are any, only force removes the
+/// application (L-3).
 pub(crate) fn connection_count(state: &ModelState, application: &ApplicationName) -> usize {
     state.offers_of(application).map(|offer| state.connections(offer).count()).sum()
 }
 
-/// Takes an application's offers away, as it goes. Consumers see their relations end.
+/// Deletes an application's offers when it is removed. Consumers see their relations end.
 pub(crate) fn withdraw_offers(tx: &mut Transaction<'_>, application: &ApplicationName) {
     let names: Vec<ApplicationName> =
         tx.state.offers_of(application).map(|offer| offer.name.clone()).collect();
@@ -29,14 +30,14 @@ pub(crate) fn withdraw_offers(tx: &mut Transaction<'_>, application: &Applicatio
     }
 }
 
-/// Takes an offer away, and sends its relations on their way.
+/// Deletes an offer, and destroys its relations.
 pub(crate) fn remove_offer(tx: &mut Transaction<'_>, offer: &Offer, force: Option<Force>) {
     let connections: Vec<Arc<Relation>> = tx.state.connections(offer).cloned().collect();
     tx.delete(ModelKey::Offer(offer.name.clone()));
     destroy_relations(tx, connections, force);
 }
 
-/// Makes a consumed offer dying, and its relations; it goes with the last of them.
+/// Sets a consumed offer and its relations dying. It is deleted with the last of them.
 pub(crate) fn destroy(tx: &mut Transaction<'_>, remote: &Arc<RemoteApplication>, force: Option<Force>) {
     if remote.life == Life::Alive {
         tx.put(RemoteApplication { life: Life::Dying, ..RemoteApplication::clone(remote) });
@@ -61,7 +62,7 @@ fn destroy_relations(tx: &mut Transaction<'_>, relations: Vec<Arc<Relation>>, fo
     }
 }
 
-/// One step of the worker.
+/// Does one step of the worker: destroys the given relations.
 pub(crate) fn destroy_relations_step(
     tx: &mut Transaction<'_>,
     relations: &[periapt_host_api::RelationId],
@@ -71,7 +72,7 @@ pub(crate) fn destroy_relations_step(
     destroy_relations(tx, found, force);
 }
 
-/// What a dying consumed offer waits for before it can go.
+/// Returns the reasons that delay the removal of a dying consumed offer.
 pub(crate) fn waits_for(state: &ModelState, remote: &RemoteApplication) -> Vec<String> {
     if remote.life == Life::Alive {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Offers and consumed offers in status.
+//! The status of offers and consumed offers.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     status::shown::{charm_url, group, life_text, shown_application_status, text},
 };
 
-/// What the model consumes (SAAS), by name.
+/// Returns the status of the consumed offers (SAAS), by name.
 pub(crate) fn consumed(
     root: &Root,
     state: &ModelState,
@@ -40,7 +40,7 @@ pub(crate) fn consumed(
     state.remote_applications().filter_map(|remote| shown(remote)).collect()
 }
 
-/// What the offering model shows of the application; `terminated` once the offer is gone.
+/// Returns the application's status in the offering model, or `terminated` if the offer is gone.
 fn status_of(root: &Root, remote: &RemoteApplication, now: Timestamp) -> StatusText {
     let terminated = || StatusText {
         current: "terminated".to_owned(),
@@ -64,7 +64,7 @@ fn relations(state: &ModelState, remote: &RemoteApplication) -> BTreeMap<String,
     }))
 }
 
-/// What the model offers, by name.
+/// Returns the status of the model's offers, by name.
 pub(crate) fn offers(root: &Root, state: &ModelState) -> BTreeMap<String, OfferStatus> {
     state
         .offers()

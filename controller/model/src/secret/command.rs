@@ -1,4 +1,4 @@
-//! Secrets of the model's users: made, changed, granted, removed.
+//! The commands for the secrets of the model's users.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use periapt_host_api::settings::{OptionValue, OptionValues};
 use super::life;
 use crate::{entity::Secret, root::ModelState, transaction::Transaction};
 
-/// What is to be changed of a secret.
+/// The changes of a secret.
 pub(crate) struct Change<'a> {
     pub(crate) content: Option<&'a Confidential<SecretData>>,
     pub(crate) name: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(crate) struct Change<'a> {
     pub(crate) auto_prune: Option<bool>,
 }
 
-/// The secret that a person means: of the model's users by name, or any by its id.
+/// Returns a secret by its id, or by name if it is one of the model's users.
 pub(crate) fn find<'a>(state: &'a ModelState, selector: &SecretSelector) -> Result<&'a Arc<Secret>, Refusal> {
     let found = match selector {
         SecretSelector::Id(id) => state.secret(id),
@@ -38,7 +38,7 @@ pub(crate) fn find<'a>(state: &'a ModelState, selector: &SecretSelector) -> Resu
     })
 }
 
-/// One that users may change: charms' secrets are changed by charms alone.
+/// Returns a secret of the model's users. Only charms may change charms' secrets.
 fn users(tx: &Transaction<'_>, selector: &SecretSelector) -> Result<Secret, Refusal> {
     let secret = find(&tx.state, selector)?;
     match secret.owner {
@@ -68,8 +68,8 @@ fn check_description(description: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses settings of type secret that name no secret of the model's users (`docs/hook-model.md` 6.2), and writes the
-/// others the one way in which charms read them.
+/// Refuses settings of type secret that name no secret of the model's users (`docs/hook-model.md` 6.2), and rewrites
+/// the others in the form that charms read.
 pub(crate) fn check_options<'a>(
     state: &ModelState,
     settings: &mut OptionValues,

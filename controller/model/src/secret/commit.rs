@@ -1,5 +1,5 @@
-//! The changes that a hook made to secrets (`docs/hook-model.md` 5.9): in the order create, update, track, grant and revoke,
-//! remove (C-4), and all in the hook's one commit.
+//! The changes of secrets in a hook's commit (`docs/hook-model.md` 5.9), in the order create, update, track, grant
+//! and revoke, remove (C-4).
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most secrets that one unit tracks: each is part of its view.
+/// The most secrets that one unit tracks. Each is part of its view.
 const MAX_CONSUMED: usize = 1_000;
 
-/// Applies the changes. `leads`: the commit rests on the present leadership of the unit's application (D-4).
+/// Applies the changes. `leads` is true if the unit leads its application in the commit's leader term (D-4).
 pub(crate) fn apply(
     tx: &mut Transaction<'_>,
     unit: &Unit,
@@ -50,7 +50,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// What the unit was told of rotation and expiry (S-9).
+/// Notes the rotations and expiries that the unit was told of (S-9).
 pub(crate) fn note_told(tx: &mut Transaction<'_>, unit: &Unit, transitions: &Transitions) {
     for (id, latest) in &transitions.rotated {
         let Some(secret) = own(tx, unit, id) else { continue };
@@ -67,7 +67,7 @@ pub(crate) fn note_told(tx: &mut Transaction<'_>, unit: &Unit, transitions: &Tra
     }
 }
 
-/// The next date is set from the policy if there is a newer revision than the owner was told of; else the owner
+/// Sets the next rotation from the policy if a newer revision exists than the owner was told of. Otherwise the owner
 /// is told again soon.
 fn note_rotated(tx: &mut Transaction<'_>, secret: Secret, latest: SecretRevision) {
     if !secret.rotate_due {
@@ -84,7 +84,7 @@ fn again(tx: &Transaction<'_>) -> Option<periapt_host_api::Timestamp> {
     tx.now().checked_add(jiff::SignedDuration::from_secs(TOLD_AGAIN_SECONDS)).ok()
 }
 
-/// A secret of the unit's or of its application's.
+/// Returns a secret that the unit or its application owns.
 fn own(tx: &Transaction<'_>, unit: &Unit, id: &SecretId) -> Option<Secret> {
     let owns = |secret: &&std::sync::Arc<Secret>| match &secret.owner {
         SecretOwner::Unit(owner) => *owner == unit.name,
@@ -94,7 +94,7 @@ fn own(tx: &Transaction<'_>, unit: &Unit, id: &SecretId) -> Option<Secret> {
     tx.state.secret(id).filter(owns).map(|secret| Secret::clone(secret))
 }
 
-/// A secret that this unit may change now (S-7). Of others it does not learn whether they exist.
+/// Returns a secret that this unit may change now (S-7). About others the charm does not learn if they exist.
 fn managed(tx: &Transaction<'_>, unit: &Unit, leads: bool, id: &SecretId) -> Result<Secret, Refusal> {
     let secret = own(tx, unit, id).ok_or_else(|| denied().about(format!("secret {id}")))?;
     match &secret.owner {
@@ -197,7 +197,8 @@ fn update(
     Ok(())
 }
 
-/// S-1. A unit that lost access since it read tracks nothing; that is no reason to fail its hook.
+/// Tracks a revision (S-1). If the unit has lost access since it read, nothing is tracked, and its hook does not
+/// fail.
 fn track(tx: &mut Transaction<'_>, unit: &Unit, id: &SecretId, tracking: &Tracking) -> Result<(), Refusal> {
     let Some(secret) = tx.state.secret(id).cloned() else { return Ok(()) };
     if !tx.state.may_read_secret(&secret, &unit.name) {
@@ -237,7 +238,7 @@ fn access(
     changes: &BTreeMap<SecretReader, AccessChange>,
 ) -> Result<(), Refusal> {
     let mut secret = managed(tx, unit, leads, id)?;
-    // Grants by relations that are gone would only be carried along.
+    // Grants by removed relations are dropped on this occasion.
     secret.access.retain(|_, relation| tx.state.grant_holds(relation.as_ref()));
     for (reader, change) in changes {
         match change {
@@ -257,7 +258,7 @@ fn access(
     life::put(tx, secret)
 }
 
-/// A secret is granted through a relation of the unit's own application, to who is at the other end.
+/// Checks that a secret is granted through a relation of the unit's application, to the application at the other end.
 fn check_relation(
     tx: &Transaction<'_>,
     unit: &Unit,

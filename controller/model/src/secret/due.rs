@@ -1,5 +1,4 @@
-//! The clock of secrets: rotations and expiries whose time has come are marked, and the view tells the owner
-//! (S-9).
+//! Due rotations and expiries of secrets. The worker marks them, and the view tells the owner (S-9).
 
 use periapt_host_api::Timestamp;
 
@@ -9,12 +8,12 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The next time that a secret of a model waits for.
+/// Returns the time of the next rotation or expiry in a model.
 pub(crate) fn next_due(state: &ModelState) -> Option<Timestamp> {
     state.secrets_due().next().map(|(at, _, _)| *at)
 }
 
-/// Marks what is due, as far as the commit has room: each mark takes its entry away.
+/// Marks due rotations and expiries while the commit has room. A mark removes the due time.
 pub(crate) fn mark_due(tx: &mut Transaction<'_>) {
     while tx.has_room(1) {
         let Some((_, id, due)) = tx.state.secrets_due().next().filter(|(at, _, _)| *at <= tx.now()).copied()

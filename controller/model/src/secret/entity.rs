@@ -1,4 +1,4 @@
-//! Secrets: what is known of them, their sealed content, and who tracks which revision.
+//! The entities of secrets: their metadata, sealed content, and the revisions that units track.
 
 use std::collections::BTreeMap;
 
@@ -8,115 +8,115 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What one secret, revision or reader is charged in memory and on the disk beside its content and texts, in bytes.
+/// The bytes in memory and on disk that one secret, revision or reader counts for, besides its content and texts.
 pub(crate) const PART_BYTES: usize = 512;
 
-/// What one grant is charged.
+/// The bytes that one grant counts for.
 const GRANT_BYTES: usize = 128;
 
 /// A secret, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Secret {
-    /// Its id; random, and never reused.
+    /// The secret's id. It is random, and never reused.
     pub id: SecretId,
-    /// Whose it is.
+    /// The owner.
     pub owner: SecretOwner,
-    /// The owner's label, unique among the owner's secrets; of the model's own, the name.
+    /// The owner's label, unique among the owner's secrets. For secrets of the model's users it is the name.
     pub label: Option<String>,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     pub rotate: RotatePolicy,
-    /// When rotation is due next.
+    /// The time of the next rotation.
     pub next_rotate: Option<Timestamp>,
-    /// Whether that time has come, and the owner is to be told.
+    /// True if the rotation is due, and the owner must be told.
     pub rotate_due: bool,
-    /// Whether revisions that nobody tracks go by themselves.
+    /// True if revisions that no unit tracks are deleted automatically.
     pub auto_prune: bool,
-    /// The highest revision that is there.
+    /// The highest existing revision.
     pub latest: SecretRevision,
-    /// The highest revision that was ever there.
+    /// The highest revision that ever existed.
     pub made: SecretRevision,
-    /// Who may read it beside the owner, and by which relation. A grant by a relation that is gone counts for
-    /// nothing: its number never comes again.
+    /// The readers besides the owner, with the relation of each grant. A grant by a removed relation has no effect,
+    /// because relation numbers are never reused.
     pub access: BTreeMap<SecretReader, Option<RelationId>>,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: Timestamp,
-    /// When it changed last.
+    /// The time of the last change.
     pub updated_at: Timestamp,
 }
 
 impl Secret {
-    /// When the owner is to be told of rotation; none while it is being told.
+    /// Returns the time at which the owner is to be told of rotation, or none while it is being told.
     pub(crate) fn rotates_at(&self) -> Option<Timestamp> {
         self.next_rotate.filter(|_| !self.rotate_due)
     }
 
-    /// What it counts for in what a model may have of secrets, in bytes.
+    /// Returns the bytes that the secret counts for in the model's limit.
     pub(crate) fn weight(&self) -> usize {
         let texts = self.description.len().saturating_add(self.label.as_ref().map_or(0, String::len));
         PART_BYTES.saturating_add(texts).saturating_add(self.access.len().saturating_mul(GRANT_BYTES))
     }
 }
 
-/// One revision's content, and the expiry that it was made with. It never changes: what comes of the expiry is a
-/// [`SecretExpiry`], so that nothing that happens to a revision writes its content again.
+/// One revision's content, with its first expiry. It never changes: later changes of the expiry are in
+/// [`SecretExpiry`], so that the content is written only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretContent {
     /// The secret.
     pub id: SecretId,
-    /// Which revision.
+    /// The revision.
     pub revision: SecretRevision,
-    /// The content, under the controller's key.
+    /// The content, encrypted with the controller's key.
     pub sealed: Sealed,
-    /// When it expires.
+    /// The time of the expiry.
     pub expire: Option<Timestamp>,
-    /// When the owner is told so next; none: it was told, or there is nothing to tell.
+    /// The time at which the owner is told next; none if it was told, or there is no expiry.
     pub tell_at: Option<Timestamp>,
-    /// Whether that time has come.
+    /// True if that time has come.
     pub expire_due: bool,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: Timestamp,
-    /// When its expiry changed last.
+    /// The time of the last change of the expiry.
     pub updated_at: Timestamp,
 }
 
 impl SecretContent {
-    /// What it counts for in what a model may have of secrets, in bytes.
+    /// Returns the bytes that the content counts for in the model's limit.
     pub(crate) fn weight(&self) -> usize {
         PART_BYTES.saturating_add(self.sealed.bytes.len())
     }
 }
 
-/// What became of one revision's expiry since it was made.
+/// The current expiry state of one revision, if it has changed since the creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretExpiry {
     /// The secret.
     pub id: SecretId,
-    /// Which revision.
+    /// The revision.
     pub revision: SecretRevision,
-    /// When it expires.
+    /// The time of the expiry.
     pub expire: Option<Timestamp>,
-    /// When the owner is told so next; none: it was told, or there is nothing to tell.
+    /// The time at which the owner is told next; none if it was told, or there is no expiry.
     pub tell_at: Option<Timestamp>,
-    /// Whether that time has come.
+    /// True if that time has come.
     pub expire_due: bool,
-    /// When the expiry was set last.
+    /// The time of the last change of the expiry.
     pub updated_at: Timestamp,
 }
 
 impl SecretExpiry {
-    /// The expiry that a revision was made with.
+    /// Returns the first expiry state of a revision.
     pub fn first(content: &SecretContent) -> Self {
         let SecretContent { id, revision, expire, tell_at, expire_due, updated_at, .. } = *content;
         Self { id, revision, expire, tell_at, expire_due, updated_at }
     }
 }
 
-/// What a unit tracks of a secret (S-1).
+/// The revision of a secret that a unit tracks (S-1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretConsumer {
@@ -124,8 +124,8 @@ pub struct SecretConsumer {
     pub id: SecretId,
     /// The unit.
     pub unit: UnitName,
-    /// The revision that it reads until it refreshes.
+    /// The revision that the unit reads until it refreshes.
     pub tracked: SecretRevision,
-    /// Its own label for the secret (S-5).
+    /// The unit's own label for the secret (S-5).
     pub label: Option<String>,
 }

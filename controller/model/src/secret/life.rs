@@ -1,4 +1,4 @@
-//! How secrets change and go (`docs/hook-model.md` 5.9, S-6, S-8, S-10).
+//! The life of secrets: changes, pruning and removal (`docs/hook-model.md` 5.9, S-6, S-8, S-10).
 
 use std::collections::BTreeSet;
 
@@ -15,27 +15,26 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The most secrets of one owner: all are part of the owner's views.
+/// The most secrets of one owner. All of them are part of the owner's views.
 const MAX_SECRETS: usize = 1_000;
 
-/// The most revisions of one secret that are kept at a time: each is a line of the owner's views.
+/// The most existing revisions of one secret. Each is an entry of the owner's views.
 const MAX_REVISIONS: usize = 1_000;
 
-/// The most grants of one secret: they are written with each change of it.
+/// The most grants of one secret. They are written with each change of it.
 pub(crate) const MAX_GRANTS: usize = 1_000;
 
-/// The most that the secrets of one model take, in bytes, with what each of their parts is charged: the controller holds
-/// them in memory.
+/// The most bytes of all secrets of one model, with the charge for each part. The controller holds them in memory.
 const MAX_BYTES: usize = 64 << 20;
 
-/// How many entities are left in a commit for what else it writes.
+/// The number of entities left to the rest of a commit.
 const RESERVE: usize = 10;
 
 fn quota(text: String, id: &SecretId) -> Refusal {
     Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("secret {id}"))
 }
 
-/// Content as it may be kept. Open content never comes this far: the controller's sealer seals it.
+/// Returns the sealed content. Open content never gets here: `seal_input` seals it before.
 pub(crate) fn sealed(content: &Confidential<SecretData>) -> Result<&Sealed, Refusal> {
     match content {
         Confidential::Sealed(sealed) => Ok(sealed),
@@ -43,14 +42,14 @@ pub(crate) fn sealed(content: &Confidential<SecretData>) -> Result<&Sealed, Refu
     }
 }
 
-/// Makes a secret with its first revision.
+/// Creates a secret with its first revision.
 pub(crate) fn add(
     tx: &mut Transaction<'_>,
     secret: Secret,
     content: &Confidential<SecretData>,
     expire: Option<Timestamp>,
 ) -> Result<(), Refusal> {
-    // What is left of a removed secret would be the new one's: its id is taken until the last of it is gone.
+    // The new secret would take over the leftovers of a removed one, so an id stays taken until they are gone.
     if tx.state.secret(&secret.id).is_some() || tx.state.has_secret_parts(&secret.id) {
         let text = format!("secret {:?} already exists", secret.id.to_string());
         return Err(Refusal::already_exists(text).about(format!("secret {}", secret.id)));
@@ -75,7 +74,7 @@ pub(crate) fn add(
     put_content(tx, content)
 }
 
-/// Writes a secret: one that grows only as far as the model's secrets may.
+/// Writes a secret. Refuses growth beyond the model's limit for secrets.
 pub(crate) fn put(tx: &mut Transaction<'_>, secret: Secret) -> Result<(), Refusal> {
     let before = tx.state.secret(&secret.id).map_or(0, |secret| secret.weight());
     check_growth(tx, &secret.id, secret.weight().saturating_sub(before))?;
@@ -99,7 +98,7 @@ fn check_growth(tx: &Transaction<'_>, id: &SecretId, bytes: usize) -> Result<(),
     Ok(())
 }
 
-/// Gives a secret a new revision, unless the content is that of the latest (S-3). True: there is a new one.
+/// Adds a revision, and returns true, unless the content equals that of the latest revision (S-3).
 pub(crate) fn revise(
     tx: &mut Transaction<'_>,
     secret: &mut Secret,
@@ -149,7 +148,7 @@ pub(crate) fn check_label(
     }
 }
 
-/// Removes a secret, or some revisions of it. Refuses revisions that are not there.
+/// Removes a secret, or some revisions of it. Refuses revisions that do not exist.
 pub(crate) fn remove(tx: &mut Transaction<'_>, id: &SecretId, removal: &Removal) -> Result<(), Refusal> {
     let Some(secret) = tx.state.secret(id).cloned() else { return Ok(()) };
     let Removal::Revisions(revisions) = removal else {
@@ -171,14 +170,14 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, id: &SecretId, removal: &Removal)
     Ok(())
 }
 
-/// The secret itself goes at once, and with it all access; its parts as far as the commit has room in the end.
+/// Deletes the secret itself and with it all access. The end of the commit deletes its parts.
 fn delete(tx: &mut Transaction<'_>, id: &SecretId) {
     tx.delete(ModelKey::Secret(*id));
     tx.note_garbage(*id);
 }
 
-/// The end of a commit: takes away what is left of secrets that are gone, and revisions that nobody tracks, as far as
-/// there is room. One item for the worker has all that remains, however many secrets a hook removed.
+/// Deletes leftovers of removed secrets, and revisions that no unit tracks, in the room left at the end of a commit.
+/// A single work item per kind has the rest, however many secrets a hook removed.
 pub(crate) fn collect_garbage(tx: &mut Transaction<'_>, garbage: &BTreeSet<SecretId>) {
     let (mut gone, mut kept) = (Vec::new(), Vec::new());
     for id in garbage {
@@ -196,7 +195,7 @@ pub(crate) fn collect_garbage(tx: &mut Transaction<'_>, garbage: &BTreeSet<Secre
     }
 }
 
-/// Takes away what is left of a secret that is gone; true if nothing is left.
+/// Deletes the leftovers of a removed secret. Returns true if nothing is left.
 fn sweep(tx: &mut Transaction<'_>, id: &SecretId) -> bool {
     let contents = tx.state.secret_contents(id).map(|content| ModelKey::SecretContent(*id, content.revision));
     let expiries = tx.state.secret_expiries(id).map(|expiry| ModelKey::SecretExpiry(*id, expiry.revision));
@@ -219,7 +218,7 @@ fn delete_revision(tx: &mut Transaction<'_>, id: &SecretId, revision: SecretRevi
     }
 }
 
-/// Of a secret whose revisions are to go by themselves: takes away those that nobody tracks (S-8); true if none is
+/// Deletes the revisions that no unit tracks, if the secret has automatic pruning (S-8). Returns true if none is
 /// left.
 fn prune(tx: &mut Transaction<'_>, secret: &Secret) -> bool {
     if !secret.auto_prune {
@@ -241,7 +240,7 @@ fn prune(tx: &mut Transaction<'_>, secret: &Secret) -> bool {
     true
 }
 
-/// An owner is gone: so are its secrets (S-10). The worker takes them away.
+/// Adds a work item to remove the secrets of a removed owner (S-10).
 pub(crate) fn forget_owner(tx: &mut Transaction<'_>, owner: &SecretOwner) {
     let secrets: Vec<SecretId> = tx.state.secrets_of(owner).map(|secret| secret.id).collect();
     if !secrets.is_empty() {
@@ -249,15 +248,15 @@ pub(crate) fn forget_owner(tx: &mut Transaction<'_>, owner: &SecretOwner) {
     }
 }
 
-/// A reader is gone: so are its grants and what it tracked (S-10). The worker takes them away: it finds them by the
-/// reader, whose name nobody else has before, however many there are.
+/// Adds a work item to delete the grants and tracked revisions of a removed reader (S-10). The worker finds them by
+/// the reader's name, which no other reader can have before the end.
 pub(crate) fn forget_reader(tx: &mut Transaction<'_>, reader: SecretReader) {
     if read_by(&tx.state, &reader).is_some() {
         tx.add_work(Work::ForgetSecretReader { reader, secrets: Vec::new() }, None);
     }
 }
 
-/// A secret that a reader has a grant of, or tracks.
+/// Returns a secret that a reader has a grant for, or tracks.
 fn read_by(state: &ModelState, reader: &SecretReader) -> Option<SecretId> {
     let granted = state.secrets_granted_to(reader).next();
     let tracked = match reader {
@@ -267,13 +266,14 @@ fn read_by(state: &ModelState, reader: &SecretReader) -> Option<SecretId> {
     granted.or(tracked).copied()
 }
 
-/// Whether an application that is gone still owns secrets or has grants: another one of its name would have them.
+/// Returns true if a removed application still owns secrets or has grants. A new application of its name would get
+/// them.
 pub(crate) fn remain(state: &ModelState, gone: &ApplicationName) -> bool {
     state.secret_count(&SecretOwner::Application(gone.clone())) > 0
         || state.secrets_granted_to(&SecretReader::Application(gone.clone())).next().is_some()
 }
 
-/// One step of the worker: removes secrets; what is left over is noted anew.
+/// Does one step of the worker: removes secrets, and adds a work item for the rest.
 pub(crate) fn remove_step(tx: &mut Transaction<'_>, secrets: &[SecretId]) {
     for (index, id) in secrets.iter().enumerate() {
         if tx.has_room(RESERVE) {
@@ -287,8 +287,8 @@ pub(crate) fn remove_step(tx: &mut Transaction<'_>, secrets: &[SecretId]) {
     }
 }
 
-/// One step of the worker: takes a reader's grants and what it tracked away, of some secrets, or of all where none is
-/// named; true when nothing is left of it.
+/// Does one step of the worker: deletes a reader's grants and tracked revisions, of the given secrets or of all.
+/// Returns true if the work item is done.
 pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secrets: &[SecretId]) -> bool {
     if secrets.is_empty() {
         while tx.has_room(RESERVE) {

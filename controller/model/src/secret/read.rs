@@ -1,4 +1,4 @@
-//! What is read of secrets by those who ask for one: a runner for content, people for everything.
+//! Reads of secrets: content for runners, and everything for people.
 
 use periapt_host_api::{
     Refusal, UnitName,
@@ -14,14 +14,14 @@ use crate::{
     root::{ModelState, Root},
 };
 
-/// The sealed content of one revision, for a runner whose unit reads it; with what it is sealed for. Access is
-/// decided here and now, whatever the runner's snapshot said.
+/// Returns the sealed content of one revision, and its sealing context, for a runner's unit. The current state
+/// decides on access, not the runner's snapshot.
 ///
 /// # Errors
-/// `permission denied` for a secret that the unit may not read, and for a unit that is not the runner's; not found
-/// for a secret that does not exist, and for a revision that a readable one lacks. A charm is told the same whether its
-/// own host knows the secret or not. That tells nobody of others' secrets: ids are random.
-/// [`SecretRevision::NONE`] is denied even to who may read by now: its view was taken before the grant.
+/// `permission denied` for a secret that the unit may not read, and for another runner's unit. Not found for a secret
+/// that does not exist, and for a missing revision of a readable one. So a charm gets the same answer whether its own
+/// host knows the secret or not; ids are random, so this reveals no secrets. [`SecretRevision::NONE`] is always
+/// denied: the runner's view is older than the grant.
 pub fn secret_for_unit(
     root: &Root,
     caller: &Caller,
@@ -38,10 +38,10 @@ pub fn secret_for_unit(
     content(state, key)
 }
 
-/// The sealed content of one revision, for somebody who may administer the model.
+/// Returns the sealed content of one revision for an administrator of the model.
 ///
 /// # Errors
-/// There is no such revision.
+/// The revision does not exist.
 pub fn secret_for_admin(state: &ModelState, key: &SecretKey) -> Result<(Sealed, SealedFor), Refusal> {
     content(state, key)
 }
@@ -59,15 +59,15 @@ fn content(state: &ModelState, key: &SecretKey) -> Result<(Sealed, SealedFor), R
     Ok((content.sealed.clone(), SealedFor::Content(state.model().uuid, *id)))
 }
 
-/// The secret that a person means.
+/// Returns the secret that a selector names.
 ///
 /// # Errors
-/// There is none.
+/// The secret does not exist.
 pub fn find_secret<'a>(state: &'a ModelState, selector: &SecretSelector) -> Result<&'a Secret, Refusal> {
     command::find(state, selector).map(AsRef::as_ref)
 }
 
-/// A secret as people see it, without content.
+/// Returns a secret's details for display, without content.
 pub fn secret_details(state: &ModelState, secret: &Secret) -> SecretDetails {
     let revisions = state.secret_contents(&secret.id).filter_map(|content| {
         let expiry = state.secret_expiry(&secret.id, content.revision)?;
@@ -101,7 +101,7 @@ fn access_of(
 ) -> SecretAccess {
     let relation = relation.and_then(|id| state.relation(id));
     let scope = match relation {
-        // The key of a relation in a tag: blanks and colons are written otherwise.
+        // The relation's key in a tag: blanks and colons are replaced.
         Some(relation) => format!("relation-{}", relation.describe().replace(':', ".").replace(' ', "#")),
         None => format!("model-{}", state.model().uuid),
     };

@@ -1,5 +1,5 @@
-//! The sealing of what is confidential: everything in a request that must not be kept as it is goes
-//! under the controller's key before the request is evaluated. The key and the cipher are the shell's.
+//! The encryption of confidential data in requests, with the controller's key, before the request is evaluated. The
+//! caller has the key and the cipher.
 
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal,
@@ -15,19 +15,19 @@ use crate::{input::Input, root::Root};
 
 /// A cipher with the controller's key.
 ///
-/// Sealing the same bytes for the same thing gives the same seal: a commit that is sent again must be known again.
+/// Sealing equal bytes for the same context gives equal results, so that a repeated commit is recognized.
 pub trait Sealer {
-    /// Seals bytes for one thing.
+    /// Encrypts bytes for one context.
     fn seal(&self, what: SealedFor, bytes: &[u8]) -> Result<Sealed, Refusal>;
 
-    /// Opens what was sealed for that thing; none if it was not, or under another key.
+    /// Decrypts bytes that were sealed for this context. Returns none for another context or another key.
     fn open(&self, what: SealedFor, sealed: &Sealed) -> Option<Vec<u8>>;
 }
 
-/// Seals what is confidential in a request. `seed` is fresh randomness, for the id of a new secret.
+/// Encrypts the confidential data of a request. `seed` is random, for the id of a new secret.
 ///
 /// # Errors
-/// Content that makes no secret, or a secret that is not there.
+/// Invalid secret content, or a secret that does not exist.
 pub fn seal_input(
     root: &Root,
     input: &mut Input,
@@ -53,7 +53,7 @@ pub fn seal_input(
             let state =
                 root.model(model).ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
             let id = find(state, secret)?.id;
-            // What is sealed for one secret must not come to another that has its name by then.
+            // Content that is sealed for one secret must not get into another one that takes its name.
             *secret = SecretSelector::Id(id);
             seal_content(sealer, SealedFor::Content(*model, id), content)
         }
@@ -61,7 +61,7 @@ pub fn seal_input(
     }
 }
 
-/// Content from the wire. What came sealed was sealed by nobody that counts.
+/// Encrypts content from the wire. Refuses sealed content: only the controller may seal.
 fn seal_content(
     sealer: &dyn Sealer,
     what: SealedFor,
@@ -86,10 +86,11 @@ fn seal_journal(sealer: &dyn Sealer, what: SealedFor, journal: &mut JournalRecor
     Ok(())
 }
 
-/// The journal's record of a run with its seed and its confidential answers; as it is where nothing was sealed.
+/// Returns a journal record with its seed and confidential answers decrypted. A record without sealed data stays
+/// unchanged.
 ///
 /// # Errors
-/// The seal does not open.
+/// The key differs from that of the record.
 pub fn open_journal(
     sealer: &dyn Sealer,
     model: &ModelUuid,
@@ -105,7 +106,7 @@ pub fn open_journal(
     Ok(record)
 }
 
-/// The content under a seal; none if it does not open.
+/// Returns the decrypted content, or none if the key or context differs.
 pub fn open_content(sealer: &dyn Sealer, what: SealedFor, sealed: &Sealed) -> Option<SecretData> {
     SecretData::from_bytes(&sealer.open(what, sealed)?)
 }

@@ -1,4 +1,5 @@
-//! Secrets in a view: what own units own, read, or have read. Never content (`docs/design/secrets.md`).
+//! The view of secrets: those that the runner's units own, may read, or have read. It never has content
+//! (`docs/design/secrets.md`).
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use periapt_host_api::{
 
 use crate::{entity::Secret, root::ModelState, view::Own};
 
-/// The secrets that a unit owns, that are granted to it, or that it has read.
+/// Returns the secrets that a unit owns, has a grant for, or has read.
 pub(crate) fn secrets_around(state: &ModelState, unit: &UnitName) -> Vec<SecretId> {
     let (owner, reader) = (SecretOwner::Unit(unit.clone()), SecretReader::Unit(unit.clone()));
     let owned = state.secrets_of(&owner).map(|secret| secret.id);
@@ -35,8 +36,8 @@ impl Own<'_> {
         }
     }
 
-    /// What is seen of a secret; none: nothing. A unit that has read it and may no more still sees that it did:
-    /// it is told "permission denied", and not that there is no such secret.
+    /// Returns the view of a secret, or none if the runner may not see it. A unit that has read it and lost access
+    /// still sees it, so that its charm gets "permission denied" and not "not found".
     pub(crate) fn secret(&self, id: &SecretId) -> Option<SecretView> {
         let secret = self.state.secret(id)?;
         let owned = match &secret.owner {

@@ -1,4 +1,4 @@
-//! The next view from the last: what a commit costs a watcher is what it changed, not what the watcher sees.
+//! The computation of the next view from the last one. Its cost depends on the change, not on the size of the view.
 
 mod relations;
 mod units;
@@ -16,8 +16,8 @@ use crate::{
     secret::view::secrets_around,
 };
 
-/// The view at `root`, given the same caller's view at `before`. Equal to [`view`] at `root`, and shares with the
-/// given one all that did not change.
+/// Returns the view at `root`, given the same caller's view at `before`. Equal to [`view`] at `root`, and shares all
+/// unchanged parts with the given view.
 pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View {
     let Caller::Runner { agent, model } = caller else { return view(root, caller) };
     let (Some(old), Some(new)) = (before.model_or_remains(model), root.model_or_remains(model)) else {
@@ -55,13 +55,13 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow.next
 }
 
-/// Whether a machine is another agent's now, with all its units.
+/// Returns true if a machine moved to another agent, with all its units.
 fn changes_hands(old: &ModelState, new: &ModelState, id: MachineId) -> bool {
     let (before, after) = (old.machine(&id), new.machine(&id));
     before.zip(after).is_some_and(|(before, after)| before.agent != after.agent)
 }
 
-/// Whether firewalls differ of more machines than those of the units and applications that changed.
+/// Returns true if firewall rules changed on more machines than those of the changed units and applications.
 fn firewalls_differ(old: &ModelState, new: &ModelState, touched: &Touched<'_>) -> bool {
     let (before, after) = (old.config().firewall_mode, new.config().firewall_mode);
     let came_or_went =
@@ -80,11 +80,11 @@ fn is_exposed_otherwise((old, new): &(&Arc<Application>, &Arc<Application>)) -> 
     (old.exposed, &old.exposures) != (new.exposed, &new.exposures)
 }
 
-/// Units that the runner sees from now on as its own, or no longer.
+/// The units that become the runner's own, or are no longer.
 struct OwnUnits<'a> {
     came: Vec<&'a Arc<Unit>>,
     went: Vec<&'a Arc<Unit>>,
-    /// One is another agent's now, or was.
+    /// True if a unit moved to another agent or machine.
     moved: bool,
 }
 
@@ -107,7 +107,7 @@ impl<'a> OwnUnits<'a> {
     }
 }
 
-/// A view on its way from one state to the next.
+/// The state of one computation of the next view.
 struct Follow<'a> {
     root: &'a Root,
     old: &'a ModelState,
@@ -119,8 +119,8 @@ struct Follow<'a> {
 }
 
 impl<'a> Follow<'a> {
-    /// Whether what changed in units decides what else is seen: another application or charm, or relations that a unit
-    /// brings along.
+    /// Returns true if changes of units decide what else is visible: another application or charm, or relations of a
+    /// unit.
     fn sees_others(&self) -> bool {
         let Self { own, next, .. } = self;
         let runs = |unit: &Unit| unit.record.charm.map(|charm| charm.digest);
@@ -153,7 +153,7 @@ impl<'a> Follow<'a> {
             || self.touched.units.iter().any(changes_more)
     }
 
-    /// Whether an own unit still runs a charm, or is to.
+    /// Returns true if a unit of the runner still runs a charm, or will run it.
     fn is_needed(&self, digest: &Digest) -> bool {
         let Own { state, agent } = self.own;
         let mut wanted = state.applications_on(agent).filter_map(|name| state.application(name));
@@ -161,7 +161,7 @@ impl<'a> Follow<'a> {
             || wanted.any(|application| application.charm.digest == *digest)
     }
 
-    /// Whether a dead relation was seen because of what a unit remembered alone.
+    /// Returns true if a dead relation was visible only because this unit's record had it.
     fn ends_sight(&self, before: &Unit, after: Option<&Unit>) -> bool {
         let forgotten = before.record.relations.keys().filter(|id| {
             after.is_none_or(|after| !after.record.relations.contains_key(id))
@@ -176,7 +176,7 @@ impl<'a> Follow<'a> {
         self.host.get_or_init(|| project::Host::of(self.root, self.own.agent))
     }
 
-    /// Shows a machine as it is, if it is there and the agent's.
+    /// Puts a machine into the view, or removes it if it is gone or another agent's.
     fn show_machine(&mut self, id: MachineId) {
         let machine = self.own.state.machine(&id).filter(|machine| machine.agent == *self.own.agent);
         match machine.map(|machine| self.host().machine(self.own.state, machine)) {
@@ -185,7 +185,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Machines that came, changed or went, and those whose firewall did.
+    /// Updates machines that were added, changed or removed, and those whose firewall rules changed.
     fn machines(&mut self) {
         let opened = self.touched.units.iter().filter(|(before, after)| before.ports != after.ports);
         let opened = opened.map(|(_, after)| *after);
@@ -205,7 +205,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// The firewalls of machines follow relations across models.
+    /// Updates the firewall rules of all machines if a cross-model relation changed.
     fn consumers(&mut self) {
         let state = self.own.state;
         let crosses = |id| state.relation(id).is_some_and(|relation| relation.cross.is_some());

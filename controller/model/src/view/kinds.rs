@@ -1,4 +1,4 @@
-//! The parts of a view that follow from the declaration of kinds ([`kinds`]).
+//! The code for views that is generated from the declaration of kinds ([`kinds`]).
 
 use std::sync::Arc;
 
@@ -26,28 +26,29 @@ macro_rules! views {
         }
     ) => {
         impl Own<'_> {
-            /// Shows the entities that are seen for themselves and come with a unit.
+            /// Adds the entities of a unit that have a view of their own.
             pub(super) fn add_kinds_of(&self, unit: &UnitName, view: &mut View) {
                 $($($(for entity in <entity::$kind as Seen>::of_unit(self.state, unit) {
                     self.show(entity, ViewEntity::$view, ViewKey::$view, view);
                 })?)?)*
             }
 
-            /// Shows the entities that are seen for themselves and come with no own unit.
+            /// Adds the entities with a view of their own that belong to no unit of the runner.
             pub(super) fn add_kinds_beside(&self, view: &mut View) {
                 $($($(for entity in <entity::$kind as Seen>::beside(self) {
                     self.show(entity, ViewEntity::$view, ViewKey::$view, view);
                 })?)?)*
             }
 
-            /// Shows entities that came with a unit which is no longer the runner's, as far as they are still seen.
+            /// Updates the entities of a unit that is no longer the runner's: they leave the view unless another rule
+            /// shows them.
             pub(super) fn take_kinds_of(&self, old: &ModelState, unit: &UnitName, view: &mut View) {
                 $($($(for entity in <entity::$kind as Seen>::of_unit(old, unit) {
                     self.show(entity, ViewEntity::$view, ViewKey::$view, view);
                 })?)?)*
             }
 
-            /// Brings the entities that are seen for themselves up to date.
+            /// Updates the changed entities that have a view of their own.
             pub(super) fn follow_kinds(&self, touched: &Touched<'_>, view: &mut View) {
                 $($($(for change in &touched.all.$seen {
                     match (change.new, change.old) {
@@ -64,7 +65,7 @@ macro_rules! views {
 kinds!(views);
 
 impl Own<'_> {
-    /// Shows an entity as far as the runner sees it.
+    /// Puts an entity into the view, or removes it if the runner does not see it.
     fn show<V: Seen>(
         &self,
         entity: &Arc<V>,

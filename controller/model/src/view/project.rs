@@ -1,4 +1,4 @@
-//! From what is kept to what is seen.
+//! The conversion of entities to their views.
 
 use periapt_host_api::{
     AgentName, Digest, UnitMap,
@@ -62,7 +62,7 @@ fn resource(attached: &AttachedResource) -> ResourceView {
     ResourceView { revision, digest, size }
 }
 
-/// Differs when the addresses of a binding do, though the host's are the same (D03).
+/// Returns a hash that changes when the addresses of a binding change, even if the host's stay the same (D03).
 fn bindings_hash(state: &ModelState, application: &Application) -> String {
     let (bindings, spaces) = (&application.bindings, &state.model().spaces);
     let egress = &state.config().egress_subnets;
@@ -83,7 +83,7 @@ pub(super) fn charm(root: &Root, state: &ModelState, digest: &Digest) -> Option<
     })
 }
 
-/// None for a unit without a machine: nobody runs it.
+/// Returns the view of a unit, or none without a machine: no agent runs such a unit.
 pub(super) fn unit(state: &ModelState, unit: &Unit) -> Option<UnitView> {
     Some(UnitView {
         name: unit.name.clone(),
@@ -99,8 +99,8 @@ pub(super) fn unit(state: &ModelState, unit: &Unit) -> Option<UnitView> {
     })
 }
 
-/// What the leader and goal state see of a unit. Whether its agent is connected is not part of it: that is no
-/// state that a hook may read, and it changes without a commit.
+/// Returns the part of a unit that the leader and goal state see. The agent's connection is excluded: hooks may not
+/// read it, and it changes without a commit.
 pub(super) fn outline(unit: &Unit) -> UnitOutline {
     UnitOutline {
         name: unit.name.clone(),
@@ -139,7 +139,7 @@ pub(super) fn bag(bag: &Bag) -> BagView {
     }
 }
 
-/// An agent's host, which its machines take their addresses from.
+/// The host of an agent. Its machines have the host's addresses.
 pub(super) struct Host<'a> {
     agent: &'a AgentName,
     host: Option<&'a Register>,
@@ -151,7 +151,7 @@ impl<'a> Host<'a> {
         let host = root.agent(agent).map(|agent| &agent.host);
         let addresses_hash = match host.filter(|host| !host.interfaces.is_empty()) {
             Some(host) => hash::of_value(&(&host.addresses, &host.interfaces)),
-            // As it was before hosts told of their interfaces.
+            // The hash equals that of earlier releases, in which hosts did not report interfaces.
             None => hash::of_value(&host.map(|host| &host.addresses)),
         };
         Self { agent, host, addresses_hash }

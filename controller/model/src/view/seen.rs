@@ -1,4 +1,4 @@
-//! Entities that show themselves: each for itself, whatever else is seen.
+//! Entities with a view of their own, independent of the rest of the view.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use periapt_host_api::UnitName;
 use super::Own;
 use crate::{entity::Kind, root::ModelState};
 
-/// A kind of entity that is seen for itself. It is declared so ([`kinds`](crate::entity::kinds)); from that follow its part
-/// of a whole view, and of the next view after a change.
+/// A kind of entity with a view of its own. The declaration of the kind ([`kinds`](crate::entity::kinds)) generates
+/// the code that adds it to views and updates it.
 pub(crate) trait Seen: Kind + 'static {
-    /// What is seen of it.
+    /// The view of the entity.
     type View;
 
-    /// Those that come and go with a unit.
+    /// Returns the entities that belong to a unit.
     fn of_unit<'a>(state: &'a ModelState, unit: &UnitName) -> impl Iterator<Item = &'a Arc<Self>>;
 
-    /// Those that a runner may see beside.
+    /// Returns the entities that a runner may see besides those of its units.
     fn beside<'a>(_own: &Own<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
         std::iter::empty()
     }
 
-    /// What a runner sees of the entity; none: nothing.
+    /// Returns the view of the entity, or none if the runner does not see it.
     fn seen(&self, own: &Own<'_>) -> Option<Self::View>;
 }

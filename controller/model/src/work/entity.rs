@@ -1,4 +1,4 @@
-//! What the controller has still to do: too much for one commit, or not yet due.
+//! Work items: work that is too much for one commit, or not yet due.
 
 use std::fmt;
 
@@ -21,133 +21,134 @@ impl fmt::Display for WorkId {
     }
 }
 
-/// One thing to do. Each step of it is idempotent; the item goes with the last.
+/// A work item. Each step of it is idempotent; the last step deletes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkItem {
-    /// Its number.
+    /// The item's number.
     pub id: WorkId,
-    /// Not before; none: at once.
+    /// The earliest time for it; none means at once.
     pub due: Option<Timestamp>,
-    /// What.
+    /// The work.
     pub work: Work,
 }
 
-/// Kinds of work.
+/// The kinds of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
-    /// Make units whose numbers are already handed out.
+    /// Creates units whose numbers are already handed out.
     CreateUnits {
-        /// Of which application.
+        /// The application of the units.
         application: ApplicationName,
         /// The next number.
         next: u32,
         /// One past the last number.
         end: u32,
-        /// Where the next ones go, in order.
+        /// The placement of the next units, in order.
         placement: Vec<Placement>,
     },
-    /// Destroy the relations and units of a dying application (L-2, R-10).
+    /// Destroys the relations and units of a dying application (L-2, R-10).
     DestroyApplication {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// How its units are forced.
+        /// The force for the units, if any.
         force: Option<Force>,
-        /// What becomes of its units' storage.
+        /// The treatment of the units' storage.
         #[serde(default)]
         storage: UnitStorage,
-        /// Only units behind this one, for the others are on their way; none: all.
+        /// The unit after which the work goes on, because those before are being destroyed; none means all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<UnitName>,
     },
-    /// Destroy the units on a machine that is removed by force.
+    /// Destroys the units on a machine that is removed by force.
     DestroyUnitsOn {
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// How they are forced.
+        /// The force for the units.
         force: Force,
-        /// Only units behind this one, for the others are on their way; none: all.
+        /// The unit after which the work goes on, because those before are being destroyed; none means all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<UnitName>,
     },
-    /// Destroy some units.
+    /// Destroys some units.
     DestroyUnits {
-        /// Which.
+        /// The units.
         units: Vec<UnitName>,
-        /// How they are forced.
+        /// The force for the units, if any.
         force: Option<Force>,
-        /// What becomes of their storage.
+        /// The treatment of the units' storage.
         #[serde(default)]
         storage: UnitStorage,
     },
-    /// Destroy the subordinate units of an application that no alive relation ties to their principal.
+    /// Destroys the subordinate units of an application that no alive relation ties to their principal.
     DestroySubordinates {
         /// The subordinate application.
         application: ApplicationName,
     },
-    /// Mark a dying unit's scopes, or take a dead unit out of them and remove it with what it stored.
+    /// Marks the memberships of a dying unit as departing, or removes a dead unit with its memberships and
+    /// stored state.
     UnitScopes {
-        /// Which.
+        /// The unit.
         unit: UnitName,
     },
-    /// End the tasks of a unit that is gone.
+    /// Ends the tasks of a removed unit.
     CancelTasks {
-        /// Which.
+        /// The unit.
         unit: UnitName,
     },
-    /// Remove a unit without its agent.
+    /// Removes a unit without its agent.
     ForceUnit {
-        /// Which.
+        /// The unit.
         unit: UnitName,
     },
-    /// Take the units of a dying relation out of its scope and remove it.
+    /// Takes the units of a dying relation out of its scope and removes it.
     ForceRelation {
-        /// Which.
+        /// The relation.
         relation: RelationId,
     },
-    /// Destroy some relations.
+    /// Destroys some relations.
     DestroyRelations {
-        /// Which.
+        /// The relations.
         relations: Vec<RelationId>,
-        /// How their units are forced.
+        /// The force for the relations, if any.
         force: Option<Force>,
     },
-    /// Take storage from its unit without asking it, and remove it if that is wanted.
+    /// Detaches storage without waiting for its unit, or removes it without waiting for its agent.
     ForceStorage {
-        /// Which.
+        /// The storage instance.
         storage: StorageId,
-        /// Only if units have let it go so often, and not to remove it; none: a removal is forced.
+        /// The count of detachments at which the forced detachment applies; none means a forced removal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detachment: Option<u32>,
     },
-    /// Give the units of a refreshed application the storage that its charm newly demands.
+    /// Creates the storage that a refreshed application's charm newly requires.
     ProvideStorage {
-        /// Which.
+        /// The application.
         application: ApplicationName,
     },
-    /// Remove all units of a dying model without their agents.
+    /// Removes all units of a dying model without their agents.
     ForceModel,
-    /// Remove secrets whose owner is gone, or what is left of removed ones.
+    /// Removes the secrets of a removed owner, or the leftovers of removed secrets.
     RemoveSecrets {
-        /// Which.
+        /// The secrets.
         secrets: Vec<SecretId>,
     },
-    /// Take away revisions that nobody tracks of secrets whose revisions are to go by themselves.
+    /// Deletes the revisions that no unit tracks, of secrets with automatic pruning.
     PruneSecrets {
-        /// Which.
+        /// The secrets.
         secrets: Vec<SecretId>,
     },
-    /// Take the grants and the tracked revisions of a reader that is gone.
+    /// Deletes the grants and tracked revisions of a removed reader.
     ForgetSecretReader {
-        /// Who.
+        /// The reader.
         reader: SecretReader,
-        /// Of which secrets, as an earlier version noted them; none: of all.
+        /// The secrets, as noted by an earlier version; empty means all.
         secrets: Vec<SecretId>,
     },
-    /// Remove the bags of a relation that is gone.
+    /// Deletes the bags of a removed relation.
     RemoveBags {
-        /// Which.
+        /// The relation.
         relation: RelationId,
     },
 }

@@ -1,4 +1,4 @@
-//! One step of one work item.
+//! The execution of one step of a work item.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
     unit::{self, command::create_step},
 };
 
-/// Does the next step of a work item that is due. The item goes when nothing is left of it; what a step leaves
-/// over is noted as an item of its own.
+/// Does the next step of a due work item. The item is deleted when nothing is left of it; a step may put the rest
+/// into a new item.
 pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
     let Some(item) = tx.state.work_item(&id).cloned() else { return };
     if item.due.is_some_and(|due| due > tx.now()) {
@@ -27,7 +27,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             let alive =
                 tx.state.application(application).is_some_and(|application| application.life == Life::Alive);
             if alive {
-                // Refused only when all numbers are used up: then there is nothing left to do.
+                // A refusal means that all numbers are used up; then nothing is left to do.
                 let _ = create_step(tx, application, *next, *end, &Arrival::at(placement));
             }
             true
@@ -44,7 +44,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             true
         }
         Work::DestroySubordinates { application } => {
-            // Those that are on their way are no orphans any more.
+            // Units that are being destroyed no longer count.
             let next = |state: &ModelState, after: Option<&UnitName>| {
                 orphans(state, application, after).next().cloned()
             };
@@ -72,7 +72,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             true
         }
         Work::PruneSecrets { secrets } => {
-            // The end of the commit does it, and notes what is left over.
+            // The end of the commit deletes them, and adds a work item for the rest.
             secrets.iter().for_each(|id| tx.note_garbage(*id));
             true
         }
@@ -84,7 +84,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
     }
 }
 
-/// Subordinate units behind one of them that no alive container relation ties to their principal.
+/// Returns the subordinate units after one of them that no alive container relation ties to their principal.
 fn orphans<'a>(
     state: &'a ModelState,
     application: &'a ApplicationName,

@@ -1,4 +1,4 @@
-//! Relations: their scopes and bags, one unit and one bag at a time.
+//! The update of relations, members and bags in a view.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::{
     view::{Sight, project},
 };
 
-/// Whose place in a scope and whose bags may be seen otherwise than before.
+/// The members and bags whose visibility may have changed.
 #[derive(Default)]
 struct Doubtful {
     members: BTreeMap<RelationId, BTreeSet<UnitName>>,
@@ -33,14 +33,14 @@ impl Doubtful {
 }
 
 impl Follow<'_> {
-    /// What is not in the view is there for no own unit, whatever became of it.
+    /// Updates the relations in the view. A relation that is not in the view has no unit of the runner.
     pub(super) fn relations(&mut self) {
         let state = self.own.state;
         let bags = self.touched.bags.iter().cloned().collect();
         let mut doubtful = Doubtful { bags, ..Doubtful::default() };
         self.touched.members.iter().for_each(|(id, unit)| doubtful.member(*id, unit));
         for (old, new) in &self.touched.applications {
-            // Whoever leads sees the application's own bags.
+            // The leader sees the application's own bags.
             if old.leader != new.leader {
                 let owner = BagOwner::Application(new.name.clone());
                 let relations = state.relations_of(&new.name).map(|relation| relation.id);
@@ -64,8 +64,8 @@ impl Follow<'_> {
         }
     }
 
-    /// In a container scope former members are seen by whoever was told of them. In all other relations a unit's memory
-    /// decides nothing.
+    /// Adds the members of a container scope whose visibility depends on a changed record of a unit. In other
+    /// relations, the record does not matter.
     fn told_otherwise(&self, before: &Unit, after: &Unit, doubtful: &mut Doubtful) {
         let (was, is) = (&before.record.relations, &after.record.relations);
         if was == is {
@@ -82,7 +82,7 @@ impl Follow<'_> {
         }
     }
 
-    /// A unit that is gone is seen by fewer, and so is what it alone was told of.
+    /// Adds a removed unit and the members that it was told of: fewer units see them now.
     fn gone(&self, unit: &Unit, doubtful: &mut Doubtful) {
         for relation in self.own.state.relations_of(unit.name.application()) {
             if !self.next.relations.contains_key(&relation.id) {
@@ -99,7 +99,7 @@ impl Follow<'_> {
         doubtful.bags.extend(self.own.state.bags_contained_by(&unit.name).cloned());
     }
 
-    /// Shows a relation as it is, with the members that it had where nothing is doubtful about them.
+    /// Updates a relation. Members outside of `doubtful` stay as they are.
     fn show_relation(&mut self, id: RelationId, doubtful: Option<&BTreeSet<UnitName>>) {
         let Some(relation) = self.own.state.relation(&id) else { return };
         let Some(seen) = self.next.relations.get(&id) else { return };

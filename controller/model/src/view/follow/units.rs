@@ -1,4 +1,4 @@
-//! Own units, and all units in outline.
+//! The update of the runner's units, and of the outlines of all units.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Follow<'_> {
         }
     }
 
-    /// A principal sees which subordinates it has.
+    /// Updates the principal of a unit, whose view lists its subordinates.
     fn show_principal(&mut self, subordinate: &Arc<Unit>) {
         let Some(name) = &subordinate.principal else { return };
         let principal = self.own.state.unit(name);
@@ -49,7 +49,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Whether an application is an own one, or at the other end of a relation of one.
+    /// Returns true if an application is the runner's, or at the other end of a relation of one.
     fn is_related(&self, application: &ApplicationName) -> bool {
         self.own.has_units_of(application)
             || self
