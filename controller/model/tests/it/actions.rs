@@ -1,4 +1,4 @@
-//! Actions: what their tasks take, and what becomes of them.
+//! Actions: the costs of tasks, and their ends.
 
 use periapt_host_api::{
     Refusal, TaskId,
@@ -18,7 +18,7 @@ use crate::world::{DB, World, unit};
 
 const ACTIONS: &str = "backup: {params: {note: {type: string, pattern: \"^x*$\"}}}";
 
-/// `db`, whose one unit can make a backup.
+/// Returns a world with `db`, whose only unit can run the action backup.
 fn world() -> World {
     let mut world = World::new();
     let files =
@@ -69,7 +69,7 @@ fn parameters_are_checked_once_for_all_units_of_a_charm() {
     };
     world.run(add).unwrap();
     world.settle();
-    // More than a tenth of what the request may cost.
+    // Together they cost more than a tenth of what the request may cost.
     let names: Vec<String> = (0..10).map(|number| format!("db/{number}")).collect();
     let receivers: Vec<&str> = names.iter().map(String::as_str).collect();
     let operation = enqueue(&mut world, &receivers, &"x".repeat(8 << 10));
@@ -90,7 +90,7 @@ fn tasks_of_a_unit_that_is_gone_end_however_large_they_are() {
     }
 }
 
-/// The one task of an operation on `db/0`, while it runs.
+/// Enqueues an operation on `db/0`, and returns its only task, running.
 fn begun(world: &mut World) -> TaskId {
     let task = task_of(&enqueue(world, &["db/0"], ""));
     world.commit("db/0", |commit| commit.transitions.begin_task = Some(task)).unwrap();
@@ -160,7 +160,7 @@ fn messages_of_one_task_are_bounded_whatever_its_agent_sends() {
     end(&mut world, task);
 }
 
-/// `docs/hook-model.md` 1.3: the charm says it, unless whoever asks does.
+/// `docs/hook-model.md` 1.3: the charm decides on parallel runs, unless the operator does.
 #[test]
 fn beside_what_an_action_runs_is_for_the_operator_to_say() {
     let mut world = world();

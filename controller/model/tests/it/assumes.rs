@@ -1,4 +1,4 @@
-//! What a charm assumes of its model is there, or the charm is refused.
+//! The refusal of charms that assume features which the model does not have.
 
 use periapt_host_api::{
     Digest, ErrorCode, JUJU_VERSION, Refusal,
@@ -8,7 +8,7 @@ use periapt_model::RefreshRequest;
 
 use crate::world::{DB, World, deploy_command};
 
-/// A charm that assumes something.
+/// Uploads a charm that assumes features.
 fn assuming(world: &mut World, assumes: &str) -> Digest {
     world.upload(&format!("{DB}assumes: {assumes}\n"))
 }
@@ -75,7 +75,7 @@ fn a_refresh_to_what_cannot_be_met_changes_nothing_unless_it_is_forced() {
     assert_eq!(world.plan(&plan(true)).unwrap().refusal, None);
     refresh(&mut world, next, true).unwrap();
     assert_eq!(world.application("db").charm.digest, next);
-    // It is asked of a charm that comes, and not again of one that is there.
+    // The check is for new charms; units of a deployed charm are not refused.
     let (application, placement, attach_storage) = ("db".parse().unwrap(), vec![], vec![]);
     world.run(Command::AddUnits { application, count: 1, placement, attach_storage }).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Commits: what is taken, once, and what is refused (`docs/design/commit.md`).
+//! Commits: those that are accepted, once, and those that are refused (`docs/design/commit.md`).
 
 use periapt_host_api::{
     ErrorCode, LeaderTerm, RelationId,
@@ -45,7 +45,7 @@ fn the_same_commit_again_is_answered_and_not_done_again() {
     send(&mut world, "a1", &commit).unwrap();
     let (stored, version) = (world.stored.clone(), world.bag(id, "app/0").unwrap().version);
     assert_eq!(send(&mut world, "a1", &commit).unwrap(), RunnerAnswer::Done);
-    // Even by the runner that took the place of the one that sent it first.
+    // A runner that took over from the sender gets the same answer.
     world.attach("a1");
     assert_eq!(send(&mut world, "a1", &commit).unwrap(), RunnerAnswer::Done);
     assert_eq!(world.bag(id, "app/0").unwrap().version, version);
@@ -189,7 +189,7 @@ fn bags_are_written_in_scope_alone_and_bounded() {
     };
     let large = refused(&mut world, "k", (256 << 10) + 1);
     assert_eq!(large, "the value of \"k\" takes 262145 bytes, at most 262144 are allowed");
-    // One value may fill what the addresses leave of the bag.
+    // One value may fill the room that the addresses leave in the bag.
     let owner = BagOwner::Unit("app/0".parse().unwrap());
     let present = world.state().bag(&BagKey { relation: id, owner }).unwrap().settings.clone();
     let taken: usize = present.iter().map(|(key, value)| key.len() + value.len()).sum();

@@ -1,4 +1,4 @@
-//! Settings (`docs/hook-model.md` 6.2) and model configuration.
+//! Settings (`docs/hook-model.md` 6.2) and the configuration of models.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn p05_values_are_read_by_their_types() {
     assert_eq!(config["port"], OptionValue::Integer(3));
     assert_eq!(config["ratio"], OptionValue::Number(0.5));
     assert_eq!(config["debug"], OptionValue::Boolean(true));
-    // Kept, for there is a default that it differs from.
+    // The empty text is kept, because it differs from the default.
     assert_eq!(config["title"], OptionValue::Text(String::new()));
     let refusal = set(&mut world, &[("port", "x")], &[]).unwrap_err();
     assert_eq!(refusal.message, "option \"port\" expected int, got \"x\"");
@@ -121,7 +121,7 @@ fn a_model_is_made_with_its_settings_or_not_at_all() {
     assert_eq!(world.root.models().count(), before);
     let Answer::Model { uuid } = add(&mut world, "10m").unwrap() else { panic!("a model") };
     assert_eq!(world.root.model(&uuid).unwrap().config().update_status_hook_interval, 600);
-    // What an older client sends asks for nothing.
+    // A request of an older client has no settings.
     let bare: ControllerCommand =
         serde_json::from_value(serde_json::json!({"add-model": {"name": "bare"}})).unwrap();
     assert_eq!(bare, ControllerCommand::add_model("bare".parse().unwrap()));

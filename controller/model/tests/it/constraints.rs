@@ -1,4 +1,4 @@
-//! Constraints: where new units go, and what is tried again.
+//! Constraints: the placement of new units, and retries.
 
 use periapt_host_api::{
     ErrorCode, Refusal,
@@ -12,7 +12,7 @@ use periapt_model::{Agenda, Input, due_work};
 
 use crate::world::{DB, LOGGING, World, deploy_command, unit};
 
-/// `a1` with the tags `ssd` and `shared` in zone `a`, `a2` with `ssd` in zone `b`.
+/// Returns a world with `a1` (tags `ssd` and `shared`, zone `a`) and `a2` (tag `ssd`, zone `b`).
 fn world() -> World {
     let mut world = World::new();
     world.agent("a2");
@@ -55,7 +55,7 @@ fn new_units_go_to_agents_that_meet_the_constraints() {
     add(&mut world, 1);
     assert_eq!(world.agent_of("db/2"), "a1");
     assert_eq!(world.agent_of("db/0"), "a2", "what is placed stays");
-    // What the application does not say, its model says.
+    // The model's constraints apply where the application has none.
     world.run(Command::SetModelConstraints { constraints: asked("tags=^shared zones=b") }).unwrap();
     add(&mut world, 1);
     assert_eq!(world.unit("db/3").machine, None, "in zone a, and without the tag shared");

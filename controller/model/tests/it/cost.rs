@@ -1,5 +1,5 @@
-//! What a commit costs does not grow with its model: counted in allocations, of which every copy, list and new node is at
-//! least one.
+//! The cost of a commit does not grow with its model. Costs are counted in allocations: every copy, list and new node
+//! takes at least one.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -16,10 +16,10 @@ use periapt_model::{Agenda, WorkerCommand, assignment, due_work, follow, view};
 
 use crate::world::{World, deploy_command};
 
-/// A small model, and one that is twenty times as large: trees of both are of nearly the same height.
+/// The units of a small and a large model. The trees of both have nearly the same height.
 const SIZES: [u32; 2] = [100, 2_000];
 
-/// How many times as much a step may cost in the large model: paths are one node longer there.
+/// The factor by which a step may cost more in the large model, whose paths are one node longer.
 const GROWTH: f64 = 1.5;
 
 thread_local! {
@@ -43,12 +43,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What one step costs, by what the controller does for it.
+/// The allocations of one step, by the controller's parts.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
-    /// To evaluate the command, and to apply what it writes.
+    /// The evaluation of the command, and the application of its writes.
     command: u64,
-    /// To find the next view and its frame.
+    /// The computation of the next view and its frame.
     frame: u64,
     /// The bytes of that frame, as JSON.
     bytes: u64,
@@ -56,7 +56,7 @@ struct Cost {
     derived: u64,
 }
 
-/// A model whose units are on one agent, and of which nobody checks each step.
+/// A model whose units are all on one agent. Its invariants are not checked after each step.
 struct Large {
     world: World,
     caller: Caller,
@@ -78,7 +78,7 @@ impl Large {
         large
     }
 
-    /// What a step costs, once nothing is due that came before.
+    /// Returns the cost of a step, when no earlier work is due.
     fn cost(&mut self, step: impl FnOnce(&mut World)) -> Cost {
         let Self { world, caller } = self;
         let (before, seen) = (world.root.clone(), view(&world.root, caller));
@@ -107,7 +107,7 @@ fn counted<T>(act: impl FnOnce() -> T) -> u64 {
     count
 }
 
-/// Holds that a step costs the same in both models.
+/// Checks that a step costs the same in both models.
 fn is_flat(what: &str, prepare: impl Fn(&mut World), step: impl Fn(&mut World)) {
     let costs = SIZES.map(|units| {
         let mut large = Large::new(units);
@@ -136,7 +136,7 @@ fn related(world: &mut World) -> RelationId {
     relation.unwrap_or_else(|| world.integrate("app:db", "db:server").unwrap())
 }
 
-/// All units but the last are in scope.
+/// Enters all units but the last into the scope.
 fn entered(world: &mut World) {
     let id = related(world);
     world.start("db/0");
@@ -192,12 +192,12 @@ fn a_unit_that_waits_for_its_place_among_many_costs_the_same() {
         world.checked = false;
         let charm = world.upload_app();
         world.run(deploy_command(charm, "app", units)).unwrap();
-        // All units are made before any is placed.
+        // All units are created before any is placed.
         let next = |world: &World| world.state().work().next().map(|item| item.id);
         while let Some(item) = next(&world) {
             world.work(WorkerCommand::RunWork(world.model, item));
         }
-        // With the first of them the application comes into view, and all its units in outline.
+        // The first own unit brings the application into view, and all its units as outlines.
         let assign = |world: &mut World| world.work(WorkerCommand::AssignUnits(world.model));
         assign(&mut world);
         let caller = world.runner("a1");

@@ -1,4 +1,4 @@
-//! Relations across models: what may be offered and consumed, what is copied and how much of it.
+//! Cross-model relations: offers, consumed offers, and the copies within their bounds.
 
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, RelationId,
@@ -10,7 +10,7 @@ use periapt_model::{Agenda, WorkerCommand, due_work, entity::CrossSide, ingress_
 
 use crate::world::{APP, World};
 
-/// `app` in the model `m`, and in the model `n` a `db` that is offered.
+/// Two models: `m` has `app`, and `n` has `db` with an offer.
 struct Two {
     world: World,
     there: ModelUuid,
@@ -37,7 +37,7 @@ impl Two {
         two
     }
 
-    /// Related, and all units have entered.
+    /// Returns two related models, all units of which have entered.
     fn related(units: u32) -> (Self, RelationId, RelationId) {
         let mut two = Self::consumed(units);
         let here = two.world.integrate("app:db", "db").unwrap();
@@ -51,7 +51,7 @@ impl Two {
         (two, here, there)
     }
 
-    /// The relation in the offering model.
+    /// Returns the relation in the offering model.
     fn there(&self) -> Option<RelationId> {
         let state = self.world.root.model(&self.there).unwrap();
         let relation = state.relations().find(|relation| relation.life != Life::Dead)?;
@@ -143,7 +143,7 @@ fn a_bag_is_there_when_its_unit_joins() {
     assert_eq!(remote.len(), "remote-".len() + 32);
     let members: Vec<String> = state.members(&there).map(|(unit, _)| unit.to_string()).collect();
     assert_eq!(members, ["db/0", "db/1", &format!("{remote}/0")]);
-    // What a runner sees of it is in its own model.
+    // A runner sees only the copy in its own model.
     let view = two.world.view("a1");
     assert_eq!(view.relations[&here].members.len(), 3);
     assert_eq!(view.relations[&here].remote.as_ref().unwrap().model, two.there);
@@ -168,7 +168,7 @@ fn a_consumer_that_comes_too_late_for_a_limit_loses_its_relation() {
         });
         consumers.push(model);
     }
-    // Both are related before the offering model hears of either.
+    // Both are related before the offering model learns of either.
     for model in &consumers {
         world.within(*model, |world| world.integrate("client:site", "app:web")).unwrap();
     }
@@ -204,7 +204,7 @@ fn an_offer_that_goes_before_the_relation_is_made_ends_it() {
     assert_eq!((two.here(), two.there()), (None, None));
     let status = two.world.status();
     assert_eq!(status.remote_applications["db"].application_status.current, "terminated");
-    // Offered again, it is another one, which can be consumed in its place.
+    // The new offer has another id, and can be consumed in place of the old one.
     two.world.within(two.there, |world| world.offer("db", &["server"])).unwrap();
     assert!(two.world.integrate("app:db", "db").is_err());
     two.world.consume("n.db", None).unwrap();
@@ -263,7 +263,7 @@ fn ports_are_open_for_consumers_alone_where_nothing_is_exposed() {
         .flat_map(|(range, from)| from.iter().map(move |from| format!("{range} from {from}")))
         .collect();
     assert_eq!(shown, ["3306/tcp from 10.0.0.1/32"]);
-    // What a charm says of itself opens nothing.
+    // A charm's own text in its bag opens no firewall.
     let here = two.here().unwrap();
     two.world
         .commit("app/0", |commit| {
@@ -332,7 +332,7 @@ fn status_shows_what_is_offered_and_what_is_consumed() {
 #[test]
 fn large_bags_of_another_model_are_copied_one_by_one() {
     let (mut two, here, there) = Two::related(3);
-    // Each fits into a commit of its own; as JSON a control character takes six bytes.
+    // Each bag fits into a commit of its own. As JSON, a control character takes six bytes.
     for (unit, value) in
         [("db/0", "x".repeat(250_000)), ("db/1", "\u{1}".repeat(140_000)), ("db/2", "\u{1}".repeat(140_000))]
     {

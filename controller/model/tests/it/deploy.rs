@@ -1,4 +1,4 @@
-//! Deploying, unit numbers, charm revisions.
+//! Deployment, unit numbers, charm revisions.
 
 use periapt_host_api::{
     Digest, ErrorCode, RelationId,
@@ -13,7 +13,7 @@ fn deploy_makes_application_peer_relations_units_and_machines() {
     let mut world = World::new();
     let units = world.deploy_app("app", 2);
     assert_eq!(units.iter().map(ToString::to_string).collect::<Vec<_>>(), ["app/0", "app/1"]);
-    // peers take relation ids, too.
+    // peer relations take relation ids, too.
     assert!(world.relation(RelationId(0)).is_peer());
     assert_ne!(world.unit("app/0").machine, world.unit("app/1").machine);
     assert_eq!(world.unit("app/0").agent_status.status, AgentStatus::Allocating);
@@ -55,7 +55,7 @@ fn units_that_were_not_yet_made_are_not_made_after_the_application_was_removed()
         .unwrap();
     world.settle();
     assert!(!world.has_application("db"));
-    // Numbers are not handed out twice while the model lives.
+    // Numbers are never reused while the model lives.
     let units = world.deploy(charm, "db", 1);
     assert_eq!(units[0].number(), 205);
     world.settle();

@@ -1,4 +1,4 @@
-//! Events that units asked to be told later (decision 0017).
+//! Custom events that charms schedule (decision 0017).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Firewalls of machines (`docs/hook-model.md` 7.3), with a provider that only holds what it was told.
+//! The firewall rules of machines (`docs/hook-model.md` 7.3), with a provider that only keeps what it was told.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use periapt_model::ingress_rules;
 
 use crate::world::{World, on_machine, unit};
 
-/// A provider's firewalls, which are brought to what is wanted.
+/// The firewall rules of a provider, which follow those of the model.
 #[derive(Default)]
 struct Provider(BTreeMap<MachineId, IngressRules>);
 
 impl Provider {
-    /// Opens and closes the difference; answers how many changes that took.
+    /// Opens and closes the difference, and returns the number of changes.
     fn follow(&mut self, world: &World) -> usize {
         let mut changed = 0;
         let known: BTreeSet<MachineId> =
@@ -39,7 +39,7 @@ impl Provider {
         changed
     }
 
-    /// `MACHINE RANGE from CIDR,...`
+    /// Returns the rules as `MACHINE RANGE from CIDR,...`
     fn lines(&self) -> Vec<String> {
         let rules = self.0.iter().flat_map(|(machine, rules)| rules.iter().map(move |rule| (machine, rule)));
         rules
@@ -51,7 +51,7 @@ impl Provider {
     }
 }
 
-/// `app/0` with 80 open for `web` and 22 for all, and `db/0` on the same machine with 3306.
+/// Returns a world with `app/0` (80 open for `web`, 22 for all) and `db/0` on the same machine (3306).
 fn world() -> World {
     let mut world = World::new();
     world.deploy_app("app", 1);
@@ -113,7 +113,7 @@ fn j08_rules_come_and_go_with_the_exposure() {
     assert_eq!(world.view("a1").machines[&MachineId(0)].ingress.len(), 2, "the agent sees them");
     assert_eq!(world.status().machines["0"].ingress_rules.len(), 2, "and so do people");
     assert_eq!(provider.follow(&world), 0, "nothing is opened twice");
-    // F-1: what somebody else changed is put right.
+    // F-1: changes from outside are corrected.
     provider.0.get_mut(&MachineId(0)).unwrap().clear();
     provider.0.insert(MachineId(9), [("1/tcp".parse().unwrap(), Subnet::EVERYWHERE.into())].into());
     provider.follow(&world);

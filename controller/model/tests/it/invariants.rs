@@ -1,4 +1,4 @@
-//! What holds after every command.
+//! The invariants that hold after every command.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub(crate) fn check(before: &Root, world: &World) {
     frames_lead_to_the_view(before, world);
 }
 
-/// Nothing refers to what is not there.
+/// Checks that every reference has its target.
 fn references(state: &ModelState) {
     for unit in state.units() {
         assert!(state.application(unit.name.application()).is_some(), "{} has no application", unit.name);
@@ -112,7 +112,7 @@ fn references(state: &ModelState) {
     }
 }
 
-/// What is counted as units come, change and go is what there is.
+/// Checks that the counts of hosted units equal the actual ones.
 fn counts<'a>(agents: impl Iterator<Item = &'a AgentName>, state: &ModelState) {
     for agent in agents {
         let units: Vec<_> =
@@ -130,7 +130,7 @@ fn counts<'a>(agents: impl Iterator<Item = &'a AgentName>, state: &ModelState) {
     }
 }
 
-/// Nothing that is dying is forgotten.
+/// Checks that every dying entity still has a reason or a work item to go on.
 fn lives(state: &ModelState) {
     for application in state.applications().filter(|application| application.life != Life::Alive) {
         let waits = state.units_of(&application.name).next().is_some()
@@ -141,7 +141,7 @@ fn lives(state: &ModelState) {
     for relation in state.relations() {
         match relation.life {
             Life::Alive => {}
-            // One across models may wait for the other model to hear of it.
+            // A cross-model relation may wait for the other model.
             Life::Dying if relation.cross.is_some() => {}
             Life::Dying => assert!(state.member_count(&relation.id) > 0, "{} waits for nobody", relation.id),
             Life::Dead => {
@@ -161,7 +161,7 @@ fn lives(state: &ModelState) {
     }
 }
 
-/// What a store holds is enough: indexes and derived sets come out the same.
+/// Checks that the stored entities are complete: indexes and derived data come out the same.
 fn stored_entities_make_the_same_state(world: &World) {
     let stored = world.stored.iter().map(|(key, entity)| (key.clone(), entity.clone()));
     let loaded = Root::from_entities(stored, world.root.revision()).unwrap();
@@ -180,7 +180,8 @@ fn stored_entities_make_the_same_state(world: &World) {
     }
 }
 
-/// Frames, applied, equal the view, however many changes one of them tells of; and a state that looks the same gives the same view.
+/// Checks that frames lead to the view, however many changes they span, and that states that look the same give the
+/// same view.
 pub(crate) fn frames_lead_to_the_view(before: &Root, world: &World) {
     for caller in callers(before, world) {
         let (mut mirror, now) = (view(before, &caller), view(&world.root, &caller));
@@ -201,8 +202,8 @@ pub(crate) fn frames_lead_to_the_view(before: &Root, world: &World) {
     }
 }
 
-/// Of every kind: the runner of each agent, in this model and in one that is not there; the agents themselves, the
-/// controller, a user.
+/// Returns callers of every kind: the runners of each agent, in this model and in a missing one, the agents, the
+/// controller's worker, and a user.
 pub(crate) fn callers(root: &Root, world: &World) -> Vec<Caller> {
     let elsewhere = ModelUuid(Default::default());
     let of_agent = |agent: &AgentName| {
@@ -215,7 +216,7 @@ pub(crate) fn callers(root: &Root, world: &World) -> Vec<Caller> {
     agents.chain([Caller::Worker, world.user()]).collect()
 }
 
-/// Nothing is left to be copied: both sides of each relation across models tell the same.
+/// Checks that both sides of each cross-model relation have equal copies.
 pub(crate) fn copied(root: &Root) {
     for (uuid, state) in root.models() {
         for relation in state.relations().filter(|relation| relation.life != Life::Dead) {
@@ -250,8 +251,8 @@ pub(crate) fn copied(root: &Root) {
     }
 }
 
-/// Numbers of units in scope with their place and bag, and the application's bag: of a relation's remote end, or of its
-/// own.
+/// Returns the units in scope with their memberships and bags, and the application's bag, for the remote or the own
+/// end of a relation.
 fn parts(
     state: &ModelState,
     relation: &Relation,

@@ -1,4 +1,4 @@
-//! Clouds, credentials and public keys, which are kept and have no effect.
+//! Clouds, credentials and SSH keys, which are stored and have no effect.
 
 use std::collections::BTreeMap;
 

@@ -51,7 +51,7 @@ fn the_first_claimant_leads_and_a_renewal_keeps_the_term() {
 
 #[test]
 fn k03_nobody_else_leads_while_a_lease_holds() {
-    // D-3: 60 s from the last renewal, so the 30 s that is-leader promises are covered.
+    // D-3: 60 s from the last renewal, which covers the 30 s that is-leader promises.
     let mut world = world();
     let first = granted(world.claim("app/0", 60));
     for _ in 0..60 {
@@ -158,7 +158,7 @@ fn after_a_restart_each_holder_has_a_full_new_term() {
     let term = granted(world.claim("app/0", 60));
     let stored = world.stored.clone().into_iter();
     let loaded = periapt_model::Root::from_entities(stored, world.root.revision()).unwrap();
-    // The monotonic clock of another process starts anywhere.
+    // Another process's monotonic clock may start at any value.
     world.lease_now_ms = 5;
     world.root = loaded.restart(world.now, world.lease_now_ms);
     held_by(world.claim("app/1", 60), "app/0");

@@ -1,4 +1,4 @@
-//! Where units go, and what becomes of machines.
+//! The placement of units, and the removal of machines.
 
 use periapt_host_api::{
     ErrorCode, MachineId,

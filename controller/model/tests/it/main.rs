@@ -1,4 +1,4 @@
-//! The model from outside: commands in sequence, checked after each against what must always hold.
+//! Tests of the model from outside: sequences of commands, with the invariants checked after each.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Random sequences of commands, commits and time keep what must always hold ([`crate::invariants`]), and end in
-//! an empty model once everything is removed by force.
+//! Random sequences of commands, commits and time keep the invariants ([`crate::invariants`]), and end in an empty
+//! model after a forced removal of everything.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::{
     world::{World, deploy_command},
 };
 
-/// Small numbers that pick among what is there.
+/// A random step. Small numbers pick among the existing entities.
 #[derive(Debug, Clone)]
 enum Step {
     Deploy(u8, u8),
@@ -45,7 +45,7 @@ enum Step {
     Claim(u8),
     Connect(bool, bool),
     Attach(bool),
-    /// Acts in the other model from now on.
+    /// Goes on in the other model.
     Switch,
     Offer(u8),
     Consume(u8, bool),
@@ -100,7 +100,7 @@ fn name(pick: u8) -> &'static str {
     NAMES[usize::from(pick) % NAMES.len()]
 }
 
-/// What consumed offers are called.
+/// Returns the name of a consumed offer.
 fn consumed(first: bool) -> &'static str {
     if first { "theirs" } else { "others" }
 }
@@ -114,7 +114,7 @@ fn pick<T>(items: Vec<T>, pick: u8) -> Option<T> {
     items.into_iter().nth(usize::from(pick).checked_rem(count)?)
 }
 
-/// A unit that has a machine.
+/// Returns a unit that has a machine.
 fn placed(world: &World, by: u8) -> Option<String> {
     let units = world.state().units().filter(|unit| unit.machine.is_some());
     pick(units.map(|unit| unit.name.to_string()).collect(), by)
@@ -129,7 +129,7 @@ fn forced(force: Option<u8>) -> Option<Force> {
     force.map(|seconds| Force { max_wait: u32::from(seconds) })
 }
 
-/// Refusals are fine: what counts is that the state holds together.
+/// Runs a step. Refusals are fine: the test is about the invariants.
 fn take(world: &mut World, step: Step) -> Option<()> {
     match step {
         Step::Deploy(by, units) => {
@@ -305,7 +305,7 @@ fn take(world: &mut World, step: Step) -> Option<()> {
     Some(())
 }
 
-/// Two agents, and some applications with units, of which a third agent has one.
+/// Returns a world with two agents and some applications with units, of which a third agent has one.
 fn populated() -> World {
     let mut world = World::new();
     world.agent("a2");
@@ -318,7 +318,7 @@ fn populated() -> World {
     let (application, placement) = ("app".parse().unwrap(), vec![Placement::Agent("a3".parse().unwrap())]);
     world.run(Command::AddUnits { application, count: 1, placement, attach_storage: vec![] }).unwrap();
     world.agent("idle");
-    // The other model offers its `db` to this one, and the other way round.
+    // The other model offers its `db` to this one, and this one to the other.
     let other = world.other_model("n", &["a1", "a2", "a3", "idle"]);
     world.offer("db", &["server"]).unwrap();
     world.within(other, |world| {
@@ -331,7 +331,7 @@ fn populated() -> World {
     world
 }
 
-/// What the properties below are worth: the views of some dozens of lives are of every kind.
+/// The properties below are only worth something if the views of some dozen random lives are of every kind.
 #[test]
 fn random_lives_meet_watchers_of_every_kind() {
     let mut runner = TestRunner::deterministic();
@@ -359,7 +359,7 @@ fn random_lives_meet_watchers_of_every_kind() {
     assert_eq!(kinds, BTreeSet::from(wanted));
 }
 
-/// What a caller is to the application of its first unit.
+/// Returns the kind of a caller, by the number of its units and the leadership among them.
 fn kind(caller: &Caller, view: &View) -> Option<&'static str> {
     match caller {
         Caller::User(_) => return Some("a user"),
@@ -377,7 +377,7 @@ fn kind(caller: &Caller, view: &View) -> Option<&'static str> {
     })
 }
 
-/// A few dozen cases in an ordinary run; `PROPTEST_CASES` asks for more.
+/// Runs a few dozen cases by default; `PROPTEST_CASES` sets another number.
 fn config() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
@@ -395,7 +395,7 @@ proptest! {
             take(&mut world, step);
             world.status();
         }
-        // A way on from everywhere: whatever hangs can be removed by force.
+        // Every state has a way on: all that is stuck can be removed by force.
         world.settle();
         let models: Vec<_> = world.root.models().map(|(model, _)| *model).collect();
         for model in models {
@@ -408,7 +408,7 @@ proptest! {
         }
     }
 
-    /// A slow reader's frame tells of all that happened since the last one.
+    /// A slow reader's frame has all changes since its last one.
     #[test]
     fn one_frame_of_many_changes_leads_to_the_view_as_well(
         steps in prop::collection::vec(step(), 20..60),

@@ -1,4 +1,4 @@
-//! Another charm for an application, and `resolved`.
+//! Refresh to another charm, and `resolved`.
 
 use periapt_host_api::{
     Digest, ErrorCode, Refusal,
@@ -106,7 +106,7 @@ fn what_is_changed_with_a_charm_is_changed_all_or_not_at_all() {
     assert_eq!((after.charm.digest, after.trust), (next, true));
     assert_eq!(after.config["colour"], OptionValue::Text("blue".into()));
 
-    // The charm that it has, with other settings, is a change of these alone.
+    // A refresh to the same charm with other settings only changes the settings.
     let red = RefreshWith { config: [("colour".to_owned(), "red".to_owned())].into(), ..with("", false) };
     refresh_with(&mut world, next, false, red).unwrap();
     let last = world.application("app");

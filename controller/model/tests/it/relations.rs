@@ -1,4 +1,4 @@
-//! Relating applications, and taking it back (`docs/hook-model.md` 2.1, 2.2).
+//! The creation and removal of relations (`docs/hook-model.md` 2.1, 2.2).
 
 use periapt_host_api::{
     ErrorCode, RelationId,
@@ -14,7 +14,7 @@ fn remove(world: &mut World, id: RelationId, force: Option<Force>) -> Answer {
     world.run(Command::RemoveRelation { relation, force }).unwrap()
 }
 
-/// `app` and `db`, whose relation is number 1: the peers have 0.
+/// Returns a world with `app` and `db`. Their relation has number 1, because the peer relation has 0.
 fn world() -> World {
     let mut world = World::new();
     world.deploy_app("app", 1);
@@ -204,7 +204,7 @@ fn g19_a_forced_removal_waits_and_then_takes_units_out_of_scope() {
     world.advance(1);
     world.settle();
     assert_eq!(world.state().member_count(&id), 0);
-    // It is gone for everybody but the unit that has yet to run its last hooks on the last bags.
+    // The relation is visible only to the unit that has yet to run its last hooks with the last bags.
     assert!(world.status().relations.iter().all(|relation| relation.id != id.0));
     let view = world.view("a1");
     assert_eq!(view.relations[&id].life, Life::Dead);

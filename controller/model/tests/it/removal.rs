@@ -1,4 +1,4 @@
-//! How units, applications and models go (`docs/hook-model.md` 7.1).
+//! The removal of units, applications and models (`docs/hook-model.md` 7.1).
 
 use periapt_host_api::{
     ErrorCode, RelationId,
@@ -55,7 +55,7 @@ fn a_unit_whose_charm_never_arrived_goes_at_once() {
     }
     assert_eq!(remove_unit(&mut world, "app/0", None), Answer::Removal { gone: true, waits_for: vec![] });
     assert!(!world.has_unit("app/0"));
-    // One that runs a charm and waits for another has its last hooks to run.
+    // A unit that runs a charm, and waits for another, has its last hooks to run.
     remove_unit(&mut world, "app/1", None);
     assert_eq!(world.unit("app/1").life, Life::Dying);
 }
@@ -81,8 +81,8 @@ fn a_terminated_unit_is_gone_with_all_that_was_its_own() {
     assert_eq!(world.state().members(&peers).count(), 1);
     assert!(world.application("app").leader.is_none());
     assert!(world.bag(peers, "app/0").is_some(), "R-15: former members stay readable");
-    // Its answer may have been lost. Sent again, it changes nothing, and is answered as the commit of another agent's
-    // unit is.
+    // The answer to the last commit may have been lost. Sent again, it changes nothing, and is refused as a commit of
+    // another agent's unit is.
     let revision = world.root.revision();
     let again = world.runner_call("a1", RunnerCommand::Commit(Box::new(last))).unwrap_err();
     assert_eq!(again.code, ErrorCode::PermissionDenied);
@@ -170,7 +170,7 @@ fn an_application_goes_with_its_last_relation_too() {
     let id = world.integrate("app", "db").unwrap();
     world.start("app/0");
     world.enter("app/0", id).unwrap();
-    // No unit of db ever reported: they go at once, but the relation has a unit of app in scope.
+    // No unit of db has ever reported, so they are removed at once; but the relation has a unit of app in scope.
     remove_application(&mut world, "db", None);
     world.settle();
     assert_eq!(world.state().units_of(&"db".parse().unwrap()).count(), 0);
@@ -295,7 +295,7 @@ fn model_names_are_unique_per_owner() {
     world.ask(&other, &periapt_model::Input::Controller(again)).unwrap();
 }
 
-/// Lets a removal happen, and answers the size of the largest note of what is still to be done.
+/// Runs a removal to its end, and returns the size of the largest work item.
 fn largest_note(world: &mut World) -> usize {
     let mut largest = 0;
     loop {

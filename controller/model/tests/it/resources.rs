@@ -1,4 +1,4 @@
-//! Resources: content for applications' files, and who may have it (`docs/hook-model.md` 1.10, 7.7).
+//! Resources: the content of applications' files, and access to it (`docs/hook-model.md` 1.10, 7.7).
 
 use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, Refusal, ResourceName,
@@ -10,7 +10,7 @@ use periapt_model::{Input, UploadedResource, WorkerCommand, resource_details, re
 
 use crate::world::{APP, World, deploy_command, unit};
 
-/// The charm of all tests: a file, another one, and an image.
+/// Uploads the charm of all tests, with two files and an image.
 fn charm(world: &mut World) -> Digest {
     world.upload(&format!(
         "{APP}resources:\n  data: {{type: file, filename: rows.csv}}\n  more: {{type: file, filename: more}}\n  \
@@ -33,7 +33,7 @@ fn application() -> ApplicationName {
     "app".parse().unwrap()
 }
 
-/// The new revision, and whether it is one.
+/// Attaches content, and returns its revision and true if the revision is new.
 fn attach(world: &mut World, resource: &str, upload: ResourceUpload) -> Result<(u64, bool), Refusal> {
     let resource = name(resource);
     match world.run(Command::AttachResource { application: application(), resource, upload })? {

@@ -1,4 +1,4 @@
-//! Scopes and what entering them does (`docs/hook-model.md` 2.3).
+//! Scopes, and the effects of entering them (`docs/hook-model.md` 2.3).
 
 use periapt_host_api::{
     ErrorCode, RelationId,
@@ -117,7 +117,7 @@ fn of_a_relation_that_is_not_its_own_a_unit_does_not_learn_whether_it_exists() {
         let enter = world.commit("other/0", |commit| {
             commit.transitions.enter_scope.insert(id);
         });
-        // Its record is what its runner says it is.
+        // The runner writes the record, and may claim anything in it.
         world
             .commit("other/0", |commit| {
                 commit.record.relations.insert(id, told_nothing("ring", "app"));
@@ -242,7 +242,7 @@ fn addresses_are_refreshed_with_config_changed() {
     assert_eq!(bag.version, version + 1);
 }
 
-/// The agent's host got another address.
+/// Registers the agent's host with another address.
 fn move_agent(world: &mut World, address: &str) {
     use periapt_host_api::command::Caller;
     use periapt_model::Input;

@@ -1,4 +1,4 @@
-//! Secrets: what is written of them stays within what one commit takes, however much there is of them.
+//! Secrets: their writes stay within the size of a commit, however many there are.
 
 use periapt_host_api::{
     ErrorCode, Refusal, Timestamp,
@@ -14,7 +14,7 @@ use periapt_model::{entity::Work, secret_for_unit};
 
 use crate::world::{DB, World, deploy_command, unit};
 
-/// More than half of what a commit takes.
+/// More than half of the bytes of a commit.
 const LARGE: usize = 600 << 10;
 
 fn id(number: u8) -> SecretId {
@@ -25,7 +25,7 @@ fn content(number: usize, bytes: usize) -> Confidential<SecretData> {
     Confidential::Sealed(Sealed { checksum: format!("{number:064x}"), bytes: "x".repeat(bytes) })
 }
 
-/// A secret of `app/0`.
+/// Returns a new secret of `app/0`.
 fn secret(number: u8, bytes: usize, expire: Option<Timestamp>) -> (SecretId, NewSecret) {
     let new = NewSecret {
         owner: SecretOwner::Unit(unit("app/0")),
@@ -49,7 +49,7 @@ fn add(world: &mut World, (id, new): (SecretId, NewSecret)) -> Result<RunnerAnsw
     world.commit("app/0", |commit| drop(commit.effects.secrets.add.insert(id, new)))
 }
 
-/// What a runner is told that asks for content.
+/// Returns the answer to a runner that asks for content.
 fn asked(
     world: &World,
     agent: &str,
@@ -151,7 +151,7 @@ fn grants_of_a_reader_that_is_gone_are_taken_back_however_many_there_are() {
     }
 }
 
-/// Gives a secret of `app/0` so many revisions.
+/// Adds so many revisions to a secret of `app/0`.
 fn revise(world: &mut World, id: SecretId, revisions: usize) {
     for number in 1..revisions {
         let update = SecretUpdate { content: Some(content(number, 10)), ..Default::default() };
@@ -187,7 +187,7 @@ fn a_name_is_taken_while_secrets_of_its_last_application_remain() {
     assert!(!world.has_application("db"));
     let noted: Vec<_> = world.state().work().map(|item| item.work.clone()).collect();
     let reader = SecretReader::Application("db".parse().unwrap());
-    // No list that grows with what was granted: the commit that removes a reader must fit.
+    // The item has no list that grows with the number of grants, so the commit that removes a reader always fits.
     assert_eq!(noted, [Work::ForgetSecretReader { reader, secrets: vec![] }]);
     let refusal = world.run(deploy_command(charm, "db", 0)).unwrap_err();
     assert_eq!(refusal.code, ErrorCode::TryAgain, "the new one would have the grant of the old one");
@@ -261,14 +261,14 @@ fn a_hook_takes_newer_revisions_of_many_secrets_that_prune_themselves() {
 #[test]
 fn what_secrets_take_beside_their_content_counts() {
     let mut world = started();
-    // A hundred would fit by their content alone, with no byte to spare.
+    // By content alone, a hundred would fit exactly.
     let bytes = (64 << 20) / 100;
     for number in 1..=99 {
         add(&mut world, secret(number, bytes, None)).unwrap();
     }
     let refusal = add(&mut world, secret(100, bytes, None)).unwrap_err();
     assert_eq!(refusal.code, ErrorCode::QuotaExceeded);
-    // Descriptions and grants take room, too, and less of it is always well.
+    // Descriptions and grants count, too. A smaller one is always accepted.
     add(&mut world, secret(100, bytes - 250 * 512, None)).unwrap();
     let describe = |number: u8, description: String| {
         let update = SecretUpdate { description: Some(description), ..Default::default() };

@@ -1,4 +1,4 @@
-//! Spaces, bindings to them, and the addresses that units have by these.
+//! Spaces, bindings, and the addresses of units that follow from them.
 
 use periapt_host_api::{
     ErrorCode, Refusal, RelationId,
@@ -10,7 +10,8 @@ use periapt_model::Input;
 
 use crate::world::World;
 
-/// The agent's host has `eth0` with 10.0.0.1, which is preferred, and `eth1` with 192.168.7.1.
+/// Returns a world in which the agent's host has `eth0` with 10.0.0.1, the preferred address, and `eth1` with
+/// 192.168.7.1.
 fn world() -> World {
     let mut world = World::new();
     let at = |address: &str| {
@@ -49,7 +50,7 @@ fn addresses(world: &World, id: RelationId) -> [String; 3] {
     ["ingress-address", "private-address", "egress-subnets"].map(|key| bag.settings[key].clone())
 }
 
-/// written on entering, and again with config-changed.
+/// the addresses are written on entering, and again with config-changed.
 #[test]
 fn a_units_bag_has_the_addresses_of_its_binding() {
     let mut world = world();
@@ -63,7 +64,7 @@ fn a_units_bag_has_the_addresses_of_its_binding() {
     assert_eq!(addresses(&world, peers), ["192.168.7.1", "192.168.7.1", "192.168.7.1/32"]);
 }
 
-/// D03: what decides a binding's addresses makes config-changed due; a second agent's start does not.
+/// D03: changes of a binding's addresses make config-changed due; the start of a second agent does not.
 #[test]
 fn d03_bindings_and_spaces_are_among_what_config_changed_compares() {
     let mut world = world();
@@ -154,7 +155,7 @@ fn what_an_agent_tells_of_its_host_is_bounded() {
     }
 }
 
-/// R-14, 7.9: what a model says of its traffic stands in the bags once config-changed has run, which it makes due.
+/// R-14, 7.9: the model's egress subnets make config-changed due, and are in the bags after it.
 #[test]
 fn a_models_egress_subnets_stand_in_the_bags() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! What charms store for their units (`docs/hook-model.md` 5.11).
+//! The state that charms store for their units (`docs/hook-model.md` 5.11).
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ fn the_state_of_a_unit_is_bounded_in_all() {
     assert_eq!(refusal.message, "the state would have 4140 keys, at most 4096 are allowed");
 }
 
-/// L-8, however much it is, and whichever way the unit goes.
+/// L-8: the state is deleted, however large it is, after every kind of removal.
 #[test]
 fn state_goes_with_its_unit() {
     for how in ["terminated", "forced", "with its model"] {

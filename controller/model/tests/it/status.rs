@@ -1,4 +1,4 @@
-//! What `status` shows (`docs/hook-model.md` 7.5).
+//! The output of `status` (`docs/hook-model.md` 7.5).
 
 use periapt_host_api::{
     commit::EarlyEffect,
@@ -137,7 +137,7 @@ fn a_principal_shows_its_relations_over_juju_info() {
     assert_eq!((relation.provider.as_str(), relation.requirer.as_str()), ("db:juju-info", "logging:info"));
 }
 
-/// ST-3: the same again is no line of history, and the newest line shows when it was said last.
+/// ST-3: the same status again adds no history; the newest entry shows the time at which it was last set.
 #[test]
 fn the_same_status_again_moves_only_the_time_of_the_newest_line() {
     let mut world = World::new();

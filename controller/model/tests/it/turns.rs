@@ -1,4 +1,4 @@
-//! Whose turn it is among the models in which the controller has something to do.
+//! The order of work among busy models.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use periapt_model::{Agenda, WorkerCommand, due_work};
 
 use crate::world::{World, unit};
 
-/// More than one model's share of a turn.
+/// More units than one model's share of a turn.
 const UNITS: u32 = 10;
 
 fn due(world: &World, agenda: &Agenda) -> Vec<WorkerCommand> {
     due_work(&world.root, world.now, world.lease_now_ms, agenda).0
 }
 
-/// New models, each with so much work that is due.
+/// Adds models, each with so much due work.
 fn add_busy_models(world: &mut World, count: usize) -> BTreeSet<ModelUuid> {
     let mut models = BTreeSet::new();
     for number in 0..count {
@@ -48,7 +48,7 @@ fn a_model_with_much_to_do_leaves_room_for_all_others() {
     for _ in 0..2 {
         for command in due(&world, &agenda) {
             *served.entry(command.model().unwrap()).or_default() += 1;
-            // Even if all of it is refused, without a state that changes.
+            // The order holds even if every command is refused and no state changes.
             let refusal = Refusal::new(ErrorCode::QuotaExceeded, "too much");
             agenda.refused(&command, &refusal, world.lease_now_ms);
         }

@@ -1,4 +1,4 @@
-//! What units have used is counted once, and outlives them.
+//! The resource usage of units: counted once, and kept after their removal.
 
 use periapt_host_api::{
     Digest, Revision,
@@ -13,7 +13,7 @@ use periapt_model::model_usage;
 
 use crate::world::World;
 
-/// A hook that computed for so many seconds.
+/// Makes the commit report a hook that computed for so many seconds.
 fn ran(commit: &mut UnitCommit, outcome: HookOutcome, seconds: u64) {
     commit.journal = Some(JournalRecord {
         seq: commit.seq,
@@ -55,7 +55,7 @@ fn each_hook_counts_once_however_often_its_commit_comes() {
     }
     let failed = HookOutcome::Failed { message: "no".into() };
     world.commit("app/0", |commit| ran(commit, failed, 1)).unwrap();
-    // Resolved without being run again: it costs nothing.
+    // An error that is resolved without a retry costs nothing.
     world.commit("app/0", |commit| ran(commit, HookOutcome::Skipped, 9)).unwrap();
     let idle = Usage { hooks: 3, fuel: 7, ..Usage::default() };
     world.commit("app/0", |commit| commit.uncommitted_usage = idle).unwrap();

@@ -1,4 +1,4 @@
-//! What a runner sees (`docs/design/views.md`, `docs/hook-model.md` 2.7).
+//! The view of a runner (`docs/design/views.md`, `docs/hook-model.md` 2.7).
 
 use periapt_host_api::{
     RelationId,
@@ -11,7 +11,7 @@ use periapt_model::{assignments, view};
 
 use crate::world::{DB, World, deploy_command, unit};
 
-/// `app` on agent a1, `db` on agent a2, related; all units in scope.
+/// Returns a world with `app` on agent a1 and `db` on agent a2, related, with all units in scope.
 fn apart() -> (World, RelationId) {
     let mut world = World::new();
     world.agent("a2");
@@ -133,7 +133,7 @@ fn becoming_leader_makes_the_own_applications_bag_visible() {
     assert!(
         puts.iter().any(|put| matches!(put, periapt_host_api::view::ViewEntity::Bag(bag) if bag.key == key))
     );
-    // Its units no longer lead; but it hosts db, whose units see app's bag from the other side.
+    // No unit of a2 leads app any more; but a2 hosts db, whose units read app's bag from the other end.
     assert!(world.view("a2").bags.contains_key(&key));
 }
 
@@ -157,7 +157,8 @@ fn bags_of_former_members_stay_until_the_relation_is_removed() {
     assert!(owners(&world.view("a1"), id).is_empty());
 }
 
-/// Two units, each on a host of its own and with a subordinate that has entered the scope of their relation.
+/// Returns a world with two units, each on its own host, with a subordinate that has entered the scope of their
+/// relation.
 fn with_subordinates() -> (World, RelationId) {
     let mut world = World::new();
     world.agent("a2");
@@ -180,7 +181,7 @@ fn in_a_container_scope_only_what_lives_here_is_seen() {
     let (mut world, id) = with_subordinates();
     assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
     assert_eq!(owners(&world.view("a2"), id), ["app/1", "logging/1"]);
-    // Whatever a runner claims to have been told.
+    // A runner's record may claim that the unit was told of others.
     world.tell("app/0", id, "logging/1", true);
     assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
     assert_eq!(world.view("a1").units[&unit("app/0")].subordinates.len(), 1);
@@ -218,7 +219,7 @@ fn a_subordinate_that_was_forced_out_leaves_its_bag_to_its_principal_alone() {
         world.settle();
         assert!(!world.has_unit(logging));
     }
-    // Whether the principal was ever told of it or not.
+    // The bag stays readable, even if the principal was never told of it.
     world.tell("app/0", id, "logging/0", true);
     world.tell("app/0", id, "logging/0", false);
     for (agent, seen) in [("a1", ["app/0", "logging/0"]), ("a2", ["app/1", "logging/1"])] {

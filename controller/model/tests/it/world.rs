@@ -1,4 +1,4 @@
-//! A controller with a model, agents that answer for their units, and time that the test moves.
+//! A controller with a model, agents that answer for their units, and a clock that the test moves.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::invariants;
 
 mod uniter;
 
-/// A principal with a peer relation, a database that it requires, and options of all types.
+/// A charm with a peer relation, a required database, and options of all types.
 pub(crate) const APP: &str = "
 name: app
 summary: s
@@ -47,7 +47,7 @@ options:
   debug: {type: boolean, default: false, description: d}
 ";
 
-/// What `app` requires.
+/// The charm of the database that `app` requires.
 pub(crate) const DB: &str = "
 name: db
 summary: s
@@ -56,7 +56,7 @@ provides:
   server: {interface: sql}
 ";
 
-/// A subordinate that hangs itself on whatever is there.
+/// A subordinate charm that relates to every application.
 pub(crate) const LOGGING: &str = "
 name: logging
 summary: s
@@ -73,17 +73,17 @@ pub(crate) struct World {
     pub(crate) model: ModelUuid,
     pub(crate) now: Timestamp,
     pub(crate) lease_now_ms: u64,
-    /// What a store would hold.
+    /// The entities that a store would have.
     pub(crate) stored: BTreeMap<EntityKey, Entity>,
     pub(crate) records: Vec<RecordAppend>,
     incarnations: BTreeMap<(ModelUuid, AgentName), Incarnation>,
     asked: u64,
-    /// Whether what must always hold is checked after each command: that costs as much as the model is large.
+    /// True if the invariants are checked after each command. The check costs as much as the model is large.
     pub(crate) checked: bool,
 }
 
 impl World {
-    /// A controller with a model and one agent.
+    /// Returns a controller with a model and one agent.
     pub(crate) fn new() -> Self {
         let mut world = Self {
             root: Root::default(),
@@ -102,7 +102,7 @@ impl World {
         world
     }
 
-    /// Asks anything, and checks what must always hold.
+    /// Sends a request, and checks the invariants.
     pub(crate) fn ask(&mut self, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
         self.asked += 1;
         let mut seed = [0; 16];
@@ -141,7 +141,7 @@ impl World {
         Caller::Runner { agent: agent.parse().unwrap(), model: self.model }
     }
 
-    /// A command of an operator.
+    /// Sends an operator's command.
     pub(crate) fn run(&mut self, command: Command) -> Result<Answer, Refusal> {
         match self.ask(&self.user(), &Input::Model(self.model, command))? {
             Output::Answer(answer) => Ok(answer),
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// What a refresh would do.
+    /// Returns the plan of a refresh.
     pub(crate) fn plan(&self, request: &RefreshRequest) -> Result<RefreshPlan, Refusal> {
         let env = Environment { now: self.now, lease_now_ms: self.lease_now_ms, seed: [0; 16] };
         plan_refresh(&self.root, &self.user(), &env, self.model, request)
@@ -173,7 +173,7 @@ impl World {
         self.ask(&Caller::Worker, &Input::Worker(command)).unwrap();
     }
 
-    /// Does what is due until nothing is. Each step must change something.
+    /// Runs all due work. Each step must change something.
     pub(crate) fn settle(&mut self) {
         for _ in 0..1000 {
             let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms, &Agenda::default());
@@ -184,7 +184,7 @@ impl World {
                 return;
             }
             for command in commands {
-                // A model may be gone before its other steps come to their turn.
+                // A model may be removed before its other steps have their turn.
                 let _ = self.ask(&Caller::Worker, &Input::Worker(command));
             }
         }
@@ -258,7 +258,7 @@ impl World {
         self.upload_with(APP, Some(APP_CONFIG))
     }
 
-    /// Deploys under a name, and lets the assigner do its work.
+    /// Deploys an application under a name, and runs the unit assigner.
     pub(crate) fn deploy(&mut self, charm: Digest, name: &str, units: u32) -> Vec<UnitName> {
         let answer = self.run(deploy_command(charm, name, units)).unwrap();
         self.settle();
@@ -288,7 +288,7 @@ impl World {
         self.integrate_via(first, second, &[])
     }
 
-    /// Relates them with traffic that comes from these subnets.
+    /// Relates two applications with traffic from these subnets.
     pub(crate) fn integrate_via(
         &mut self,
         first: &str,
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// Does something in another model.
+    /// Acts in another model.
     pub(crate) fn within<T>(&mut self, model: ModelUuid, act: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.model, model);
         let done = act(self);
@@ -310,7 +310,7 @@ impl World {
         done
     }
 
-    /// One more model, in which agents that are there have runners.
+    /// Adds a model, with runners on existing agents.
     pub(crate) fn other_model(&mut self, name: &str, agents: &[&str]) -> ModelUuid {
         let model = self.add_model(name);
         self.within(model, |world| {

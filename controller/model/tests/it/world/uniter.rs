@@ -1,4 +1,4 @@
-//! What the agent of a unit tells of it, hook by hook.
+//! The commits of a unit's agent, hook by hook.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use periapt_host_api::{
 use super::{World, agent_status, unit};
 
 impl World {
-    /// A commit that changes nothing but the record's `seq`.
+    /// Returns a commit that changes nothing but the record's `seq`.
     pub(crate) fn commit_of(&self, name: &str) -> UnitCommit {
         let found = self.unit(name);
         let agent = self.state().agent_of(found).expect("the unit has no machine");
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    /// Commits for a unit what `edit` makes of an empty commit.
+    /// Sends a commit that `edit` makes from an empty one.
     pub(crate) fn commit(
         &mut self,
         name: &str,
@@ -46,12 +46,12 @@ impl World {
         self.runner_call(&agent, RunnerCommand::Commit(Box::new(commit)))
     }
 
-    /// The next early item of a unit.
+    /// Returns the next early item of a unit.
     pub(crate) fn item(&self, name: &str, effect: EarlyEffect) -> EarlyItem {
         EarlyItem { number: self.unit(name).early_number + 1, at: self.now, effect }
     }
 
-    /// What a unit does until it is idle: it runs its application's charm, and is installed and started.
+    /// Brings a unit to idle: it runs its application's charm, and is installed and started.
     pub(crate) fn start(&mut self, name: &str) {
         let charm = self.application(unit(name).application().as_str()).charm;
         let idle = self.item(name, agent_status(AgentStatus::Idle, ""));
@@ -64,7 +64,7 @@ impl World {
         .unwrap();
     }
 
-    /// A hook of the unit fails.
+    /// Commits a failed hook of a unit.
     pub(crate) fn fail(&mut self, name: &str, event: Event) {
         let message = format!("hook failed: \"{event}\"");
         let error = self.item(name, agent_status(AgentStatus::Error, &message));
@@ -76,7 +76,7 @@ impl World {
         .unwrap();
     }
 
-    /// A unit enters a scope, as its uniter does it.
+    /// Enters a unit into a scope, as its uniter does.
     pub(crate) fn enter(&mut self, name: &str, id: RelationId) -> Result<RunnerAnswer, Refusal> {
         let relation = self.relation(id).clone();
         let own = unit(name).application().clone();
@@ -95,7 +95,7 @@ impl World {
         })
     }
 
-    /// A unit has run the joined hook of another, or its departed hook.
+    /// Commits that a unit has run the joined or departed hook of another unit.
     pub(crate) fn tell(&mut self, name: &str, id: RelationId, of: &str, joined: bool) {
         self.commit(name, |commit| {
             let Some(entry) = commit.record.relations.get_mut(&id) else { return };
@@ -108,7 +108,7 @@ impl World {
         .unwrap();
     }
 
-    /// A unit leaves a scope after its broken hook.
+    /// Takes a unit out of a scope after its broken hook.
     pub(crate) fn leave(&mut self, name: &str, id: RelationId) -> Result<RunnerAnswer, Refusal> {
         self.commit(name, |commit| {
             commit.record.relations.remove(&id);
@@ -116,7 +116,7 @@ impl World {
         })
     }
 
-    /// All of a unit is wound up.
+    /// Commits the end of a unit.
     pub(crate) fn terminate(&mut self, name: &str) -> Result<RunnerAnswer, Refusal> {
         self.commit(name, |commit| commit.transitions.terminate = true)
     }
