@@ -1,4 +1,4 @@
-//! `/v1/models/MODEL/operations`, `/tasks`, and the actions of an application.
+//! The routes `/v1/models/MODEL/operations` and `/tasks`, and the actions of an application.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use crate::{
     watch::{LogOf, Subscriber},
 };
 
-/// What an application's charm declares.
+/// Returns the actions that an application's charm declares.
 pub(crate) async fn of_application(
     State(durable): State<Durable>,
     who: Who,
@@ -107,7 +107,7 @@ pub(crate) async fn watch(
     let (_, state) = readable(&durable, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
     let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
-    // Before the first byte, so that a store that cannot be read is an error and no silence.
+    // Checked before the first byte, so that an unreadable store gives an error and not an endless silence.
     durable.records()?;
     let open = operation.tasks.iter().map(|task| (*task, Followed::default())).collect();
     // Tasks' records are written with their model, as log lines are.
@@ -124,7 +124,7 @@ fn no_operation(id: ActionOperationId) -> Refusal {
     Refusal::not_found(format!("operation \"{id}\" not found"))
 }
 
-/// An operation that somebody follows until the last of its tasks has ended.
+/// A watch of an operation, until the last of its tasks has ended.
 struct Watch {
     durable: Durable,
     stop: CancellationToken,
@@ -133,7 +133,7 @@ struct Watch {
     open: BTreeMap<TaskId, Followed>,
 }
 
-/// How far a task was told.
+/// The progress of a watch in one task: the records already sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Followed {
     messages: u32,
@@ -145,10 +145,10 @@ impl Watch {
         stream::unfold(self, |mut watch| async move { watch.next().await.map(|news| (news, watch)) })
     }
 
-    /// The next news; none when all tasks have ended, the model is gone, or the controller stops.
+    /// Returns the next news, or none when all tasks have ended, the model is gone, or the controller stops.
     async fn next(&mut self) -> Option<Result<Vec<TaskNews>, Refusal>> {
         while !self.open.is_empty() {
-            // Before reading: what is written meanwhile has another number.
+            // Taken before reading: later writes get another number.
             let shown = self.subscriber.shown().number;
             match self.news().await {
                 Ok(news) if news.is_empty() => {}
@@ -175,7 +175,7 @@ impl Watch {
             return Ok(Vec::new());
         };
         let mut news = Vec::new();
-        // What one turn tells is bounded; the next goes on where it ended.
+        // The bytes of one turn are bounded; the next turn goes on where this one ended.
         let mut room = tasks::PAGE_BYTES;
         for (id, mut followed) in self.open.clone() {
             if room == 0 {

@@ -1,4 +1,4 @@
-//! `/v1/agents`: what keepers ask, for themselves and for their runners.
+//! The routes below `/v1/agents` that keepers use, for themselves and for their runners.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub(crate) async fn assignments(
     Ok(streams::lines(permit, values))
 }
 
-/// An agent's assignments, sent whenever they differ in more than the revision.
+/// The watch of an agent's assignments, which sends them whenever they differ in more than the revision.
 struct AssignmentWatch {
     state: Subscription,
     stop: CancellationToken,
@@ -93,7 +93,7 @@ impl AssignmentWatch {
         }
     }
 
-    /// Looks at the models that were written since the last time; whether there is anything to send.
+    /// Looks at the models that were written since the last call. Returns true if there is something to send.
     fn look(&mut self, published: &Arc<Published>) -> bool {
         let before = self.looked_at.replace(Arc::clone(published));
         let last = before.as_ref().filter(|last| last.store == published.store);

@@ -1,4 +1,4 @@
-//! A blob as an answer: whole, in ranges, or not again for whoever has it.
+//! The download of blobs: whole, in ranges, or not at all if the client has the content.
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -10,12 +10,12 @@ use crate::api::{
     range::{RequestedRange, wanted},
 };
 
-/// The content under a digest is the same for ever.
+/// The caching of public blobs. The content of a digest never changes.
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-/// The same, of what only some may see.
+/// The caching of blobs that only some callers may read.
 const FOR_EVER_PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 
-/// What a blob is.
+/// The kind of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A charm's archive.
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Answers a request for a blob, which the caller may have.
+/// Answers a request for a blob that the caller may read.
 pub(crate) async fn respond(
     blobs: &Blobs,
     kind: Kind,
@@ -57,7 +57,7 @@ pub(crate) async fn respond(
 ) -> Answer<Response> {
     let unknown = || Refusal::not_found(format!("{} {digest} not found", kind.as_str()));
     let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
-    // Whoever asks without fetching wants to know whether to upload: a damaged blob must be uploaded again.
+    // A client that sends HEAD decides on an upload by the answer. A damaged blob must be uploaded again.
     if *method == Method::HEAD && !blobs.is_intact(digest).await.map_err(|error| unavailable(&error))? {
         tracing::warn!(%digest, "a stored {} is damaged: uploading it again replaces it", kind.as_str());
         return Err(unknown().into());
@@ -66,7 +66,7 @@ pub(crate) async fn respond(
     if names(headers, header::IF_NONE_MATCH, &tag) {
         return build(kind, StatusCode::NOT_MODIFIED, &tag, Body::empty(), &[]);
     }
-    // A range of another version is no use: then all of it is sent.
+    // A range of another version is useless to the client, which then gets the whole.
     let may_continue = !headers.contains_key(header::IF_RANGE) || names(headers, header::IF_RANGE, &tag);
     let asked = headers.get(header::RANGE).filter(|_| may_continue).and_then(|range| range.to_str().ok());
     let (status, range) = match wanted(asked, size) {
@@ -92,7 +92,7 @@ pub(crate) async fn respond(
     build(kind, status, &tag, body, &more)
 }
 
-/// Whether a conditional header names the tag of the content, or any.
+/// Returns true if a conditional header contains the content's tag, or `*`.
 fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str) -> bool {
     let values = headers.get_all(name);
     let mut tags = values.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
@@ -128,7 +128,7 @@ fn outside(kind: Kind, size: u64) -> Response {
     response
 }
 
-/// The blob store failed.
+/// Returns the refusal for a failure of the blob store.
 pub(crate) fn unavailable(error: &BlobError) -> Refusal {
     tracing::error!(%error, "a blob could not be kept or read");
     Refusal::new(ErrorCode::StorageUnavailable, error.to_string())

@@ -1,4 +1,5 @@
-//! Reading requests: bounded in size and time, and of a type that no web page can send unasked.
+//! Reads of requests: bounded in size and time, and only of a content type that web pages cannot send without
+//! permission.
 
 use std::time::Duration;
 
@@ -17,21 +18,21 @@ use tokio::{sync::Semaphore, time::Instant};
 
 use crate::state::Intake;
 
-/// How long the body of one request may take to arrive.
+/// The longest time for the body of one request to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
-/// A body up to this size takes no permit among the large ones: as much may wait in each stream's window anyway, and
-/// clients that send theirs byte by byte must not hold up all others. Most commands are far smaller.
+/// The largest body that needs no permit. As much may wait in each stream's window anyway, and clients that send byte
+/// by byte must not delay all others. Most commands are far smaller.
 const SMALL: usize = 64 << 10;
 
-/// An upload must bring so much in each time that [`Options::upload_progress_within`](crate::Options) says.
+/// The bytes that an upload must bring in each [`Options::upload_progress_within`](crate::Options).
 const PROGRESS: usize = 256 << 10;
 
-/// Commands as they were read: one that makes no sense is refused in its place.
+/// The commands of a request. An invalid command is refused in its place.
 #[derive(Debug)]
 pub(crate) struct Bulk<C> {
-    /// In order.
+    /// The commands, in order.
     pub(crate) commands: Vec<Result<C, Refusal>>,
-    /// Bytes of the request.
+    /// The size of the request, in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -59,7 +60,7 @@ fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
     let bytes = text.len();
     let commands: Vec<_> = match serde_json::from_slice::<Commands<C>>(text) {
         Ok(Commands { commands }) => commands.into_iter().map(Ok).collect(),
-        // One at a time, to tell which of them makes no sense.
+        // Parsed one by one, to find the invalid commands.
         Err(error) => match serde_json::from_slice::<Commands<serde_json::Value>>(text) {
             Ok(Commands { commands }) => commands
                 .into_iter()
@@ -93,12 +94,12 @@ async fn json_bytes(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<
         .map_err(|_| late(WITHIN))?
 }
 
-/// Reads a whole body, bounded; takes a permit for it once it turns out to be large.
+/// Reads a whole body, within bounds. Takes a permit once the body turns out to be large.
 async fn read(body: Body, limit: usize, permits: &Semaphore) -> Result<Bytes, Refusal> {
     let (mut body, mut bytes) = (Limited::new(body, limit), BytesMut::new());
     let mut permit = None;
     while let Some(frame) = body.frame().await {
-        // Trailers are nobody's.
+        // Trailers are ignored.
         let Ok(data) = frame.map_err(|error| broken(&*error, limit))?.into_data() else { continue };
         if permit.is_none() && bytes.len() + data.len() > SMALL {
             permit = Some(permits.acquire().await);
@@ -108,19 +109,19 @@ async fn read(body: Body, limit: usize, permits: &Semaphore) -> Result<Bytes, Re
     Ok(bytes.freeze())
 }
 
-/// A body, bounded in size and time, of which so much must come at a time: who sends slower holds a permit that others wait
-/// for. It is read piece by piece. Only waiting for its sender counts: what is done with a piece takes its time.
+/// A body that is read piece by piece, bounded in size, time and least speed: a slow sender holds a permit that
+/// others wait for. Only the wait for the sender counts, not the work on a piece.
 pub(crate) struct Steady {
     body: Limited<Body>,
     limit: usize,
     within: Duration,
-    /// Of all the time that it may take.
+    /// The rest of the total time.
     left: Duration,
-    /// The time in which so much must come.
+    /// The time in which [`PROGRESS`] bytes must arrive.
     progress_within: Duration,
-    /// What is left of this time.
+    /// The rest of the current such time.
     progress_left: Duration,
-    /// What came in this time.
+    /// The bytes that arrived in the current such time.
     came: usize,
 }
 
@@ -130,7 +131,7 @@ impl Steady {
         Self { body, limit, within, left: within, progress_within, progress_left: progress_within, came: 0 }
     }
 
-    /// The next piece; none: that was all.
+    /// Returns the next piece, or none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let began = Instant::now();
@@ -144,7 +145,7 @@ impl Steady {
                 Err(_) => return Err(slow(self.progress_within)),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => return Err(broken(&*error, self.limit)),
-                // Trailers are nobody's.
+                // Trailers are ignored.
                 Ok(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => data,
                     Err(_) => continue,
@@ -165,7 +166,8 @@ fn slow(within: Duration) -> Refusal {
     Refusal::new(ErrorCode::TryAgain, message)
 }
 
-/// Nothing is wrong with the request itself: an agent that was stopped for a while sends its commit again.
+/// Returns the refusal for a late body. The request itself is fine: an agent that was stopped for a while sends its
+/// commit again.
 fn late(within: Duration) -> Refusal {
     let message = format!("the request did not arrive within {} s; send it again", within.as_secs());
     Refusal::new(ErrorCode::TryAgain, message)
@@ -200,7 +202,7 @@ mod tests {
         assert!(kind.message.contains("unknown variant `x`"), "{kind}");
     }
 
-    /// A body that begins with some bytes and never ends.
+    /// Returns a body that begins with some bytes and never ends.
     fn endless(bytes: usize) -> Body {
         let first = stream::iter([Ok::<_, Infallible>(vec![b' '; bytes])]);
         Body::from_stream(first.chain(stream::pending()))
@@ -220,7 +222,7 @@ mod tests {
 
     const PROGRESS_WITHIN: Duration = Duration::from_secs(10);
 
-    /// Reads all of such a body.
+    /// Reads the whole of a steady body.
     async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
         let (mut body, mut bytes) = (Steady::new(body, limit, within, PROGRESS_WITHIN), BytesMut::new());
         while let Some(piece) = body.next().await? {
@@ -229,7 +231,7 @@ mod tests {
         Ok(bytes.freeze())
     }
 
-    /// A body of so many pieces, each some time after the one before.
+    /// Returns a body of so many pieces, with a pause before each.
     fn dripping(pieces: usize, size: usize, pause: Duration) -> Body {
         Body::from_stream(stream::iter(0..pieces).then(move |_| async move {
             tokio::time::sleep(pause).await;

@@ -1,4 +1,4 @@
-//! Bulk calls: as many results as commands, in the same order.
+//! Bulk calls: one result for each command, in the same order.
 
 use periapt_host_api::{
     ErrorCode, Refusal,
@@ -8,7 +8,7 @@ use periapt_model::{Input, Output};
 
 use crate::{api::body::Bulk, state::Intake, writer::Lane};
 
-/// Hands the commands that make sense to the writer, and puts their results in order.
+/// Submits the valid commands to the writer, and puts their results in order.
 pub(crate) async fn submit<C, T>(
     intake: &Intake,
     lane: Lane,
@@ -21,7 +21,7 @@ pub(crate) async fn submit<C, T>(
     let mut inputs = Vec::new();
     let mut pending = Vec::with_capacity(bulk.commands.len());
     for command in bulk.commands {
-        // Nothing confidential goes further than this sealer.
+        // Confidential data is encrypted here, before it goes any further.
         pending.push(command.and_then(|command| {
             let mut input = input(command);
             intake.sealer.seal(&root, &mut input)?;

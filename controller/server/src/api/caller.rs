@@ -1,4 +1,5 @@
-//! Who calls. On loopback the headers are believed; TLS certificates and users' tokens will be read here, too.
+//! The identity of callers. On loopback the headers are trusted; TLS certificates and users' tokens will be read
+//! here, too.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,22 +9,22 @@ use periapt_host_api::{AgentName, ModelUuid, Refusal, UserName, agent, command::
 
 use crate::api::failure::Failure;
 
-/// The address that a connection comes from; put into each of its requests.
+/// The remote address of a connection, which is added to each of its requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Who a request says that it comes from.
+/// The caller that a request names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Who(pub(crate) Caller);
 
 impl Who {
-    /// The caller as one of a model's runners: an agent's keeper that speaks for its runner.
+    /// Returns the caller as one of a model's runners: the agent's keeper speaks for its runner.
     pub(crate) fn runner(&self, agent: &AgentName, model: ModelUuid) -> Result<Caller, Refusal> {
         self.agent(agent)?;
         Ok(Caller::Runner { agent: agent.clone(), model })
     }
 
-    /// The caller as an agent; only that agent itself is.
+    /// Returns the caller as an agent. Refuses every caller but that agent.
     pub(crate) fn agent(&self, agent: &AgentName) -> Result<&Caller, Refusal> {
         match &self.0 {
             Caller::Agent(caller) if caller == agent => Ok(&self.0),
@@ -31,7 +32,7 @@ impl Who {
         }
     }
 
-    /// The caller as a user, who may read models.
+    /// Returns the caller as a user, who may read models.
     pub(crate) fn user(&self) -> Result<&Caller, Refusal> {
         match &self.0 {
             Caller::User(_) => Ok(&self.0),
@@ -80,8 +81,8 @@ fn identify(parts: &Parts) -> Result<Caller, Refusal> {
     }
 }
 
-/// A page of a web site that an operator looks at must not reach a controller that believes all of its machine:
-/// browsers name the page's origin, and the name that they looked up (which a site can point at this machine).
+/// Refuses requests of web pages, which must not reach a controller that trusts its whole machine. Browsers send the
+/// page's origin, and the host name that they looked up (which a site can point at this machine).
 fn refuse_browsers(parts: &Parts) -> Result<(), Refusal> {
     if parts.headers.contains_key(header::ORIGIN) {
         return Err(Refusal::permission_denied("requests of web pages are not answered"));

@@ -1,4 +1,4 @@
-//! `/v1/charms`: archives by digest. They never change, so whoever has one never asks again.
+//! The routes `/v1/charms`: archives by digest. An archive never changes, so a client with a copy never asks again.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use crate::{
     writer::Lane,
 };
 
-/// How long an upload may take.
+/// The longest time for an upload.
 const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
 
 pub(crate) async fn upload(
@@ -58,7 +58,7 @@ pub(crate) async fn upload(
         }
     };
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
-    // Whatever becomes of who asked, what was begun is brought to its end.
+    // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
         let kept = keep(&charms.contents, &intake, who.0, archive, charm).await;
         drop(place);
@@ -69,7 +69,7 @@ pub(crate) async fn upload(
     Ok(Json(CharmUploaded { digest, meta }))
 }
 
-/// Takes a body to the disk as it comes. It has a place from its first bytes on.
+/// Writes a body to disk as it arrives. The upload is counted from its first bytes on.
 async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
     let mut body = Steady::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
@@ -85,14 +85,14 @@ async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spoo
     Ok((archive, place))
 }
 
-/// What was found when the same archive was uploaded before.
+/// Returns the result of the check of the same archive at an earlier upload.
 fn known(durable: &Durable, digest: &Digest) -> Option<Checked> {
     let published = durable.current();
     let charm = published.root.charm(digest)?;
     Some(Checked { component: charm.component, meta: charm.meta.clone() })
 }
 
-/// Keeps an archive, and then makes its charm known: what is known is always there.
+/// Stores an archive, then registers its charm, so that every registered charm has its archive.
 async fn keep(
     contents: &Contents,
     intake: &Intake,
@@ -104,7 +104,7 @@ async fn keep(
     let _keeping = contents.collector.lock_for_upload().await;
     contents.collector.note_request(&digest);
     contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
-    // What the model keeps of it is its metadata.
+    // The command counts no bytes in the queue: the model only keeps the metadata.
     let known = intake.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
     if known.is_err() {
         contents.collector.note_refused(digest);

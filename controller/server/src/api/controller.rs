@@ -1,4 +1,4 @@
-//! `/v1/controller`, `/v1/commands`, `/v1/agents`: what belongs to no model.
+//! The routes `/v1/controller`, `/v1/commands` and `/v1/agents`, which are about no model.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) async fn commands(
     Ok(Json(results))
 }
 
-/// What a command of an operator is answered.
+/// Returns the answer to an operator's command.
 pub(crate) fn answer(output: Output) -> Option<Answered> {
     match output {
         Output::Answer(answer) => Some(answer),

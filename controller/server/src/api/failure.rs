@@ -1,4 +1,4 @@
-//! Refusals as responses.
+//! The responses for refusals.
 
 use axum::{
     body::{Body, to_bytes},
@@ -9,12 +9,12 @@ use periapt_host_api::{ErrorCode, Refusal, problem::Problem};
 
 /// The media type of RFC 9457.
 pub(crate) const PROBLEM: &str = "application/problem+json";
-/// After how many seconds it may be worth another try: what makes the controller busy is mostly shorter.
+/// The seconds after which a client may try again. Most reasons for being busy are shorter.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
-/// How much of a framework's own error text is looked at.
+/// The most bytes that are read from a framework's own error text.
 const MAX_TEXT: usize = 1024;
 
-/// A refusal on its way to the client.
+/// A refusal as the error of a handler.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) Refusal);
 
@@ -33,10 +33,10 @@ impl IntoResponse for Failure {
     }
 }
 
-/// A problem whose status may say more than its code does.
+/// Returns the response for a problem. Its status may be more specific than its code.
 pub(crate) fn problem(problem: Problem) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    // The type has no map whose keys are no text, so it can be written.
+    // The type has no map with keys that are not text, so it can be serialized.
     let body = serde_json::to_vec(&problem).unwrap_or_default();
     let mut response = (status, body).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
@@ -46,7 +46,7 @@ pub(crate) fn problem(problem: Problem) -> Response {
     response
 }
 
-/// Gives errors that the framework itself answers (unknown paths, wrong methods) the form of all others.
+/// Gives the framework's own errors (unknown paths, wrong methods) the form of all others.
 pub(crate) async fn unify(response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();

@@ -1,4 +1,4 @@
-//! `/v1/models`: what operators see of a model, and the commands that change it.
+//! The routes `/v1/models`: the data of a model for operators, and the commands that change it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -37,10 +37,10 @@ use crate::{
     writer::Lane,
 };
 
-/// How many of a unit's newest hooks are shown with it.
+/// The number of newest hooks that are shown with a unit.
 const SHOWN_HOOKS: usize = 20;
 
-/// A model that a caller may read, as it is now.
+/// Returns a model that a caller may read, in its current state.
 pub(crate) fn readable(
     durable: &Durable,
     who: &Who,
@@ -52,7 +52,7 @@ pub(crate) fn readable(
     Ok((published, state))
 }
 
-/// A name out of a path.
+/// Parses a name in a path.
 pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Refusal> {
     text.parse().map_err(|error: T::Err| Refusal::bad_request(error.to_string()))
 }
@@ -165,7 +165,7 @@ pub(crate) async fn refresh_plan(
     let request = RefreshRequest { application, charm, force: query.flag("force")? };
     query.end()?;
     let (published, state) = readable(&durable, &who, &model)?;
-    // Nothing of it is kept, so that no id is drawn.
+    // The result is not stored, so no id is drawn.
     let env = Environment { now: clock.now(), lease_now_ms: clock.monotonic_ms(), seed: [0; 16] };
     Ok(Json(plan_refresh(&published.root, &who.0, &env, state.model().uuid, &request)?))
 }

@@ -1,4 +1,4 @@
-//! `/v1/offers`, `/v1/models/MODEL/offers`: what models offer to others.
+//! The routes `/v1/offers` and `/v1/models/MODEL/offers`.
 
 use axum::{
     Json,
@@ -15,7 +15,7 @@ use crate::{
     state::Durable,
 };
 
-/// Offers of all models that the caller may know of.
+/// Returns the offers of all models that the caller has access to.
 pub(crate) async fn find(
     State(durable): State<Durable>,
     who: Who,
@@ -50,7 +50,7 @@ pub(crate) async fn find(
     Ok(Json(found.into_iter().filter(fits).collect()))
 }
 
-/// The offers of one model.
+/// Returns the offers of one model.
 pub(crate) async fn of_model(
     State(durable): State<Durable>,
     who: Who,

@@ -1,4 +1,4 @@
-//! The API's description in OpenAPI 3.0, made from the table of routes and the types' own schemas.
+//! The API's description in OpenAPI 3.0, generated from the table of routes and the schemas of types.
 
 use http::Method;
 use periapt_host_api::problem::Problem;
@@ -11,7 +11,7 @@ use crate::api::{
     streams::NDJSON,
 };
 
-/// What the variable parts of paths are.
+/// The variable parts of paths, with their descriptions.
 const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("agent", "an agent's name"),
     ("application", "an application's name"),
@@ -28,7 +28,7 @@ const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("uuid", "a model's UUID"),
 ];
 
-/// The OpenAPI document of this version.
+/// Returns the OpenAPI document of this version.
 pub fn openapi() -> Value {
     let mut generator = SchemaSettings::openapi3().into_generator();
     let problem = generator.subschema_for::<Problem>();

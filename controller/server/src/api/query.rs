@@ -1,15 +1,15 @@
-//! Reading queries: typed, with an error that says what was wrong with which key.
+//! Queries: typed values, with errors that name the key and the problem.
 
 use std::{fmt::Display, str::FromStr};
 
 use periapt_host_api::Refusal;
 
-/// The pairs of a query; each key is taken once it was asked for, and one that nobody asked for is a mistake.
+/// The pairs of a query. Reading a key takes its pairs; pairs that are left at the end are an error.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Splits a query and takes its escapes back.
+    /// Splits a query and decodes its escapes.
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, Refusal> {
         let pairs = text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -31,7 +31,7 @@ impl Query {
             .collect()
     }
 
-    /// Takes the value of a key that may stand there once.
+    /// Takes the value of a key that may be given once.
     pub(crate) fn one<T: FromStr<Err: Display>>(&mut self, key: &str) -> Result<Option<T>, Refusal> {
         let mut values = self.all(key)?.into_iter();
         match (values.next(), values.next()) {
@@ -40,7 +40,7 @@ impl Query {
         }
     }
 
-    /// Takes a truth value; `key` alone is true.
+    /// Takes a truth value; `key` without a value is true.
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, Refusal> {
         match self.one::<String>(key)?.as_deref() {
             None | Some("false") => Ok(false),
@@ -49,7 +49,7 @@ impl Query {
         }
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses keys that were not taken.
     pub(crate) fn end(self) -> Result<(), Refusal> {
         match self.0.first() {
             None => Ok(()),

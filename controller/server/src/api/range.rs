@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-/// Which part of a blob is wanted.
+/// The part of a blob that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
-    /// All of it: nothing else was asked for, or what nobody must understand.
+    /// The whole blob: there is no range, or one that a server may ignore.
     Whole,
-    /// A part that is there.
+    /// A part within the blob.
     Part(Range<u64>),
-    /// A part that lies outside.
+    /// A part outside of the blob.
     Outside,
 }
 
-/// Reads a `Range` header for a blob of some size. Several ranges at a time are answered with the whole.
+/// Parses a `Range` header for a blob of some size. Several ranges at a time give the whole.
 pub(crate) fn wanted(header: Option<&str>, size: u64) -> RequestedRange {
     let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
         return RequestedRange::Whole;

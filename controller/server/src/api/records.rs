@@ -1,4 +1,4 @@
-//! `/v1/models/MODEL/logs`, `/journal` and `/status-history`.
+//! The routes `/v1/models/MODEL/logs`, `/journal` and `/status-history`.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(crate) async fn logs(
     let query = log_query(query.as_deref())?;
     let (_, state) = readable(&durable, &who, &model)?;
     let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
-    // Before the first byte, so that a store that cannot be read is an error and no empty log.
+    // Checked before the first byte, so that an unreadable store gives an error and not an empty log.
     durable.records()?;
     let reading = Reading {
         follow: query.follow,
@@ -72,7 +72,7 @@ pub(crate) async fn logs(
     Ok(streams::groups(permit, reading.stream()))
 }
 
-/// A log on its way out.
+/// A log that is being streamed.
 struct Reading {
     durable: Durable,
     stop: CancellationToken,
@@ -86,10 +86,10 @@ impl Reading {
         stream::unfold(self, |mut reading| async move { reading.next().await.map(|lines| (lines, reading)) })
     }
 
-    /// The next lines; none when there are no more, or the controller stops.
+    /// Returns the next lines, or none when there are no more, or the controller stops.
     async fn next(&mut self) -> Option<Result<Vec<LogLine>, Refusal>> {
         loop {
-            // Before reading: what is written meanwhile has another number.
+            // Taken before reading: later writes get another number.
             let shown = self.subscriber.shown().number;
             let store = match self.durable.records() {
                 Ok(store) => store,

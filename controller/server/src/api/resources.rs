@@ -1,4 +1,5 @@
-//! Resources: content that operators upload, what applications have of it, and what runners fetch for their units.
+//! The routes of resources: uploads of operators, attachments of applications, and downloads of runners for their
+//! units.
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ use crate::{
     writer::Lane,
 };
 
-/// How long an upload may take: the largest content over a line of 5 Mbit/s.
+/// The longest time for an upload: the largest content over a line of 5 Mbit/s.
 const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 
 pub(crate) async fn upload(
@@ -54,7 +55,7 @@ pub(crate) async fn upload(
         incoming.discard().await;
         return Err(refusal.into());
     }
-    // Whatever becomes of who asked, what was begun is brought to its end.
+    // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
         let kept = keep(&contents, &intake, who.0, incoming, digest).await;
         drop(place);
@@ -66,7 +67,7 @@ pub(crate) async fn upload(
     Ok(Json(ResourceUploaded { digest, size }))
 }
 
-/// Takes a body to the store as it comes; no more than a part of it is in memory.
+/// Writes a body to the blob store as it arrives. Only a part of it is in memory.
 async fn receive(
     incoming: &mut Incoming,
     first: Option<Bytes>,
@@ -82,7 +83,7 @@ async fn receive(
     Ok(())
 }
 
-/// Keeps what came if it is what was promised, and then makes it known: what is known is always there.
+/// Stores the content if it has the promised digest, then registers it, so that all registered content has its blob.
 async fn keep(
     contents: &Contents,
     intake: &Intake,
@@ -104,7 +105,7 @@ async fn keep(
     known.map(|_| size)
 }
 
-/// Whether there is such content: whoever is told so need not send it.
+/// Answers if the content is stored. A client then need not upload it.
 pub(crate) async fn head(
     State(Resources { contents }): State<Resources>,
     State(durable): State<Durable>,

@@ -1,4 +1,4 @@
-//! Every route of the API, once: router and OpenAPI document are made from this table.
+//! The table of all routes. The router and the OpenAPI document are made from it.
 
 mod operation;
 mod query;
@@ -42,7 +42,7 @@ use crate::{
     state::ControllerState,
 };
 
-/// The API.
+/// Returns all routes of the API.
 pub(crate) fn table() -> Vec<Route> {
     let mut table = for_controller();
     table.extend(for_models());
@@ -399,7 +399,7 @@ fn for_agents() -> Vec<Route> {
     ]
 }
 
-/// The service that answers requests.
+/// Returns the service that answers requests.
 pub(crate) fn router(state: ControllerState) -> Router {
     let router =
         table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handlers));

@@ -1,4 +1,4 @@
-//! `/v1/models/MODEL/secrets`, and the content that runners fetch for their units.
+//! The routes `/v1/models/MODEL/secrets`, and the downloads of content by runners for their units.
 
 use axum::{
     Json,
@@ -39,7 +39,7 @@ pub(crate) async fn list(
     query.end()?;
     let (_, state) = readable(&durable, &who, &model)?;
     if asked.reveal {
-        // Reading a model is not reading its secrets (`docs/hook-model.md` 7.8).
+        // Access to a model does not include its secrets (`docs/hook-model.md` 7.8).
         check_access(&state, &who.0, ModelAccess::Admin)?;
     }
     let secrets: Vec<&Secret> = match selector {

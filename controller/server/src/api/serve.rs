@@ -1,5 +1,5 @@
-//! Connections: HTTP/2 with prior knowledge for our own clients, HTTP/1.1 for `curl`; each bounded in what it
-//! can hold open and for how long unused, and drained when the controller stops.
+//! Connections: HTTP/2 with prior knowledge for Periapt's own clients, HTTP/1.1 for `curl`. Each is bounded in its
+//! open requests and in its idle time, and is drained when the controller stops.
 
 mod answers;
 
@@ -32,33 +32,33 @@ use tower::ServiceExt as _;
 use crate::api::caller::Peer;
 use answers::{Answers, Look};
 
-/// How many connections are served at a time; more wait in the system's queue.
+/// The most connections at a time; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 1_024;
-/// How long a connection may take until its first request; also bounds one that sends half a preface.
+/// The longest time until a connection's first request. It also bounds one that sends half a preface.
 const FIRST_REQUEST_WITHIN: Duration = Duration::from_secs(10);
-/// How much of one request's body may wait unread.
+/// The most unread bytes of one request's body.
 const STREAM_WINDOW: u32 = 64 * 1024;
-/// As much as all streams together, so that none holds up another.
+/// The window of a connection: as much as all streams together, so that no stream blocks another.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
-/// All headers of one request; ours have a few hundred bytes.
+/// The most bytes of all headers of one request. Periapt's own have a few hundred.
 const MAX_HEADERS: u32 = 16 * 1024;
-/// Resets that a peer may have caused and not yet seen: bounds a flood of requests taken back.
+/// The most pending resets that a peer has caused. It bounds a flood of cancelled requests.
 const MAX_PENDING_RESETS: usize = 64;
-/// How often in the time after which a connection is cut it is looked at.
+/// The number of checks of a connection in its timeout.
 const LOOKS: u32 = 4;
-/// Answers wait no longer than this for a listener that cannot accept (no file descriptors left).
+/// The pause after a failure to accept a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long things may take.
+/// The timeouts of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionTimeouts {
-    /// For requests in progress, once the controller was told to stop.
+    /// The time for requests in progress, once the controller stops.
     pub(crate) drain: Duration,
-    /// Until a connection is cut whose caller asks nothing, or does not take what it was given.
+    /// The time after which a connection is closed whose caller sends no request, or does not read an answer.
     pub(crate) stall: Duration,
 }
 
-/// Serves until it is told to stop, and then as long as requests in progress take, within bounds.
+/// Serves until the controller stops, and then until requests in progress are finished, within bounds.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -108,7 +108,7 @@ async fn connection(
     stop: CancellationToken,
     stall: Duration,
 ) {
-    // Answers are small and somebody waits for them.
+    // Answers are small, and their callers wait for them.
     let _ = stream.set_nodelay(true);
     let (asked, answers) = (Arc::new(AtomicBool::new(false)), Answers::new());
     let (has_asked, opened) = (Arc::clone(&asked), answers.clone());
@@ -125,7 +125,7 @@ async fn connection(
             std::future::pending::<()>().await;
         }
     });
-    // Told to end once what is asked is answered; from then on it only is cut.
+    // Set once the connection was told to end after its requests. From then on it is only closed.
     let mut ending = false;
     loop {
         tokio::select! {
@@ -159,8 +159,8 @@ async fn connection(
     }
 }
 
-/// A response with the date that HTTP wants. The protocol's own cannot tell one before 1970, as a machine may have whose
-/// clock lost its battery, and ends the connection's task.
+/// Adds the date that HTTP requires. The HTTP library's own date panics before 1970, which the clock of a machine
+/// without a battery may show.
 fn dated(mut response: Response<Body>) -> Response<Body> {
     if let Ok(now) = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now())
         && let Ok(date) = HeaderValue::try_from(now)

@@ -1,4 +1,4 @@
-//! Bodies that do not end: values as lines of JSON, each made when the one before was handed over.
+//! Streamed bodies: values as lines of JSON. Each is made when the one before was handed over.
 
 use std::{convert::Infallible, error::Error};
 
@@ -14,7 +14,7 @@ use crate::bounds::StreamPermit;
 /// The media type of a stream of values.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// A response of values, one a line.
+/// Returns a response of values, one in each line.
 pub(crate) fn lines<T: Serialize>(
     permit: StreamPermit,
     values: impl Stream<Item = T> + Send + 'static,
@@ -22,8 +22,8 @@ pub(crate) fn lines<T: Serialize>(
     encoded(permit, values.map(|value| line(&value).into()))
 }
 
-/// A response of lines that are grouped already. An error resets the stream, so that nobody takes what came before it
-/// for all there is.
+/// Returns a response of grouped lines. An error resets the stream, so that the client does not take the lines before
+/// it for all of them.
 pub(crate) fn groups<T: Serialize>(
     permit: StreamPermit,
     groups: impl Stream<Item = Result<Vec<T>, Refusal>> + Send + 'static,
@@ -32,7 +32,7 @@ pub(crate) fn groups<T: Serialize>(
     response(permit, groups.map(move |group| group.map(encoded)))
 }
 
-/// A response of lines that are encoded already.
+/// Returns a response of encoded lines.
 pub(crate) fn encoded(permit: StreamPermit, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     response(permit, lines.map(Ok::<_, Infallible>))
 }
@@ -42,7 +42,7 @@ where
     E: Error + Send + Sync + 'static,
 {
     let body = Body::from_stream(lines.map(move |line| {
-        // Taken until the stream is gone, however it ends.
+        // The permit is held until the stream is dropped, however it ends.
         let _ = &permit;
         line
     }));

@@ -1,4 +1,4 @@
-//! What a route is made of.
+//! The parts of a route.
 
 use std::convert::Infallible;
 
@@ -8,14 +8,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::state::ControllerState;
 
-/// What a request or an answer holds.
+/// The content of a request or an answer.
 #[derive(Clone, Copy)]
 pub(crate) enum Content {
-    /// Nothing.
+    /// No content.
     Empty,
     /// One value.
     Json(fn(&mut SchemaGenerator) -> Schema),
-    /// Values, one a line.
+    /// Several values, one in each line.
     Lines(fn(&mut SchemaGenerator) -> Schema),
     /// A charm's archive.
     Archive,
@@ -31,7 +31,7 @@ pub(crate) struct Parameter {
     pub(crate) description: &'static str,
 }
 
-/// One method on one path.
+/// A method on a path.
 pub(crate) struct Operation {
     pub(crate) method: Method,
     pub(crate) id: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Operation {
     pub(crate) answer: Content,
 }
 
-/// A path with all that can be done on it.
+/// A path with all its operations.
 pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) operations: Vec<Operation>,

@@ -1,4 +1,4 @@
-//! The keys that queries have.
+//! The keys of queries.
 
 use super::Parameter;
 

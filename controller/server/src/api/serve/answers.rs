@@ -1,4 +1,4 @@
-//! The answers that are on their way over one connection, and since when their caller takes nothing of them.
+//! The open answers of one connection, with the time since when the caller has not read a part.
 
 use std::{
     collections::BTreeMap,
@@ -13,31 +13,31 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
 
-/// The requests of one connection that are not done. Cloning is cheap.
+/// The unfinished requests of one connection. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Answers(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     next: u64,
-    /// By request: since when a part of its answer waits to be taken; none: the answer is being made.
+    /// The requests. The time is set while a part of the answer waits to be read, and none while the answer is made.
     open: BTreeMap<u64, Option<Instant>>,
-    /// Since when there is no request.
+    /// The time since when there is no request.
     idle_since: Instant,
 }
 
-/// What a connection looks like.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Somebody waits for us, or takes what we give.
+    /// The caller waits for an answer, or reads it.
     Alive,
-    /// Nothing is asked.
+    /// There is no request.
     Idle,
-    /// Something was given, and is not taken.
+    /// A part of an answer was given and is not read.
     Stalled,
 }
 
-/// One request, until its answer is on its way.
+/// A request, until its answer is finished.
 #[derive(Debug)]
 pub(super) struct Open {
     answers: Answers,
@@ -49,7 +49,7 @@ impl Answers {
         Self(Arc::new(Mutex::new(State { next: 0, open: BTreeMap::new(), idle_since: Instant::now() })))
     }
 
-    /// A request came.
+    /// Notes a new request.
     pub(super) fn open(&self) -> Open {
         let mut state = self.lock();
         let number = state.next;
@@ -59,7 +59,7 @@ impl Answers {
         Open { answers: self.clone(), number }
     }
 
-    /// Looks whether nothing has happened for so long.
+    /// Returns the state of the connection, by what happened within this time.
     pub(super) fn look(&self, within: Duration) -> Look {
         let (state, now) = (self.lock(), Instant::now());
         let long_ago = |then: Instant| now.saturating_duration_since(then) >= within;
@@ -73,13 +73,13 @@ impl Answers {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each call leaves the state whole.
+        // Each call leaves the state consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Open {
-    /// The request's answer, which is watched on its way.
+    /// Returns the request's answer as a body that notes when it is read.
     pub(super) fn answer(self, body: Body) -> Body {
         Body::new(Answer { body, open: self })
     }
@@ -99,7 +99,7 @@ impl Drop for Open {
     }
 }
 
-/// A body that notes when a part of it is given, and when the next is asked for.
+/// A body that notes when a part is given, and when the next one is requested.
 struct Answer {
     body: Body,
     open: Open,
