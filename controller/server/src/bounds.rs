@@ -1,4 +1,4 @@
-//! What clients may hold at a time: streams that are open, uploads that are under way.
+//! Bounds on clients: the number of their open streams, and their running uploads.
 
 mod streams;
 mod uploads;

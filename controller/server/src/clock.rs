@@ -1,28 +1,28 @@
-//! Time and chance, as the controller draws them from the world. Tests move and seed their own.
+//! The controller's sources of time and randomness. Tests replace them.
 
 use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_host_api::Timestamp;
 
-/// The longest that is slept in one piece: a wall clock that jumps is noticed after that.
+/// The longest single sleep. A jump of the wall clock is noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// The controller's clocks.
 pub trait Clock: Send + Sync + 'static {
-    /// The time, for people and for due dates.
+    /// Returns the wall-clock time, for people and for due dates.
     fn now(&self) -> Timestamp;
 
-    /// Milliseconds of a clock that never goes back, from any start: leases lapse by it.
+    /// Returns the milliseconds of a clock that never goes back, from an arbitrary start. Leases expire by it.
     fn monotonic_ms(&self) -> u64;
 
-    /// Ends after so long by this clock, or some time before: who waits looks again.
+    /// Sleeps for the duration by this clock, or less. The caller checks the time again.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// Where ids and other chance comes from.
+/// A source of random bytes, for ids.
 pub trait RandomSource: Send + Sync + 'static {
-    /// Fresh random bytes.
+    /// Returns random bytes.
     fn seed(&self) -> [u8; 16];
 }
 
@@ -61,8 +61,8 @@ impl RandomSource for SystemRandomSource {
         let mut seed = [0; 16];
         match getrandom::fill(&mut seed) {
             Ok(()) => seed,
-            // Linux answers for ever once it has started; should it not, the standard library's own source,
-            // which ends the process without one, is asked.
+            // Linux always answers once it has started. As a fallback, the standard library's source is used, which
+            // ends the process if it has no randomness.
             Err(_) => uuid_from_hasher(),
         }
     }

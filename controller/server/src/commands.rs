@@ -1,4 +1,4 @@
-//! How everybody hands commands to the writer.
+//! The submission of commands to the writer.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::writer::{Answered, Job, Lane, Queue};
 
-/// The way to the writer. Cloning is cheap.
+/// A handle to submit commands to the writer. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Commands {
     queue: Arc<Queue<Job>>,
@@ -19,8 +19,8 @@ impl Commands {
         Self { queue }
     }
 
-    /// Has commands evaluated in order; answers all results once they are durable. `bytes` is how large the
-    /// request was. Refused as a whole where there is no room for all of them.
+    /// Submits commands to be evaluated in order, and returns all results once they are durable. `bytes` is the size
+    /// of the request. Refuses all of them if the queue has no room.
     pub(crate) async fn submit(
         &self,
         lane: Lane,
@@ -42,7 +42,7 @@ impl Commands {
         Ok(answered)
     }
 
-    /// The same for one command.
+    /// Submits one command.
     pub(crate) async fn submit_one(
         &self,
         lane: Lane,
@@ -58,8 +58,8 @@ impl Commands {
     }
 }
 
-/// The writer ended before it answered: whether the command is durable is not known. Not `try-again`, which clients take to
-/// mean that nothing happened, and send the request again by themselves.
+/// Returns the error for a writer that ended before its answer. It is unknown if the command is durable, so the code
+/// is not `try-again`: clients would repeat the request.
 fn stopping() -> Refusal {
     let message = "the controller is shutting down; whether the request was carried out is not known";
     Refusal::new(ErrorCode::StorageUnavailable, message)

@@ -1,4 +1,4 @@
-//! Reading status history (`docs/hook-model.md` 7.5).
+//! Reads of status history (`docs/hook-model.md` 7.5).
 
 use periapt_host_api::{
     MachineId, Refusal, Timestamp,
@@ -9,25 +9,26 @@ use periapt_store::{Order, Record, Store, codec, key};
 
 use crate::records::unreadable;
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 512;
-/// The most lines that are given: they are gathered in memory.
+/// The most entries of an answer, which is built in memory.
 const MAX_LINES: usize = 10_000;
 
-/// What is asked for of a history, with whatever it is of found.
+/// A query for a history, with its entity resolved.
 struct HistoryRequest {
-    /// The name of its sequence of records.
+    /// The name of the entity's sequence of records.
     entity: String,
     kind: StatusHistoryType,
     lines: usize,
-    /// None that is older: what the caller says, and not before the thing was made, whose name may have been another's.
+    /// The oldest time: the query's, but not before the creation of the entity, whose name may have belonged to
+    /// another one.
     since: Timestamp,
 }
 
-/// Lines of one history, the oldest first.
+/// Returns entries of one history, the oldest first.
 ///
 /// # Errors
-/// There is no such thing, or the store cannot be read.
+/// The entity does not exist, or the store cannot be read.
 pub(crate) async fn history(
     store: &dyn Store,
     root: &Root,

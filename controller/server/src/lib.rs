@@ -1,8 +1,8 @@
-//! The controller: a single writer over the pure model, what readers and watchers see of it, the workers that
-//! converge the world, and the HTTP/2 API.
+//! The controller: a single writer over the pure model, the states and streams for readers, the background workers,
+//! and the HTTP/2 API.
 //!
-//! [`Options`] say what it is made from, [`Options::build`] opens the store and binds the address, and
-//! [`Service::run`] serves until it is told to stop.
+//! [`Options`] configure it, [`Options::build`] opens the store and binds the address, and [`Service::run`] serves
+//! until it is stopped.
 
 mod api;
 mod bounds;

@@ -1,4 +1,4 @@
-//! What a controller is built from.
+//! The configuration of a controller.
 
 use std::{
     fs,
@@ -21,43 +21,42 @@ use crate::{
     seal::SealKey,
 };
 
-/// How a controller is set up.
+/// The parts and settings of a controller.
 pub struct Options {
-    /// The name that it takes at its first start.
+    /// The name that the controller gets at its first start.
     pub name: String,
-    /// Where it listens; port 0 takes any that is free.
+    /// The address to listen on. Port 0 takes any free port.
     pub listen: SocketAddr,
-    /// The engine that this version's agents run hooks in, and its version: shown in `status`.
+    /// The WebAssembly engine of this version's agents, and its version, for `status`.
     pub engine: String,
-    /// Opens the store, at the start and again after it failed.
+    /// The opener of the store, for the start and for each recovery from a failure.
     pub store: Arc<dyn OpenStore>,
-    /// Where charm archives and the content of resources lie.
+    /// The blobs: charm archives and the content of resources.
     pub blobs: Blobs,
-    /// Checks what is uploaded as a charm: a program that calls [`run_check_helper`](crate::run_check_helper).
+    /// The program that checks uploaded charms. It calls [`run_check_helper`](crate::run_check_helper).
     pub check_helper: Program,
-    /// What secrets are kept under; whoever loses it loses them.
+    /// The key that encrypts secrets. Without it the secrets are lost.
     pub seal: SealKey,
-    /// Its clocks.
+    /// The controller's clocks.
     pub clock: Arc<dyn Clock>,
-    /// Its chance.
+    /// The controller's source of randomness.
     pub chance: Arc<dyn RandomSource>,
-    /// How long requests in progress may take once it was told to stop; streams end at once.
+    /// The longest time for requests in progress after the controller is told to stop. Streams end at once.
     pub drain_within: Duration,
-    /// After this long a connection is cut whose caller does not take what it is given, and one on which nothing is
-    /// asked is closed.
+    /// The time after which a connection is closed if its caller does not read an answer, or sends no request.
     pub stall_within: Duration,
-    /// In each such time an upload must bring 256 KiB, or it is broken off: 10 s, in which every line does that an
-    /// archive of a Python charm could be sent over in time.
+    /// The time in which an upload must bring 256 KiB. The default of 10 s fits every line that is fast enough to
+    /// send the archive of a Python charm in time.
     pub upload_progress_within: Duration,
 }
 
 impl Options {
-    /// A controller that keeps everything in one directory: `DIRECTORY/store` (RocksDB), `DIRECTORY/blobs`, and the
-    /// key of its secrets in `DIRECTORY/secret-key`.
-    /// Only one process at a time can have it.
+    /// Returns the options of a controller with all its data in one directory: `DIRECTORY/store` (RocksDB),
+    /// `DIRECTORY/blobs`, and the key of its secrets in `DIRECTORY/secret-key`. Only one process can use the
+    /// directory at a time.
     ///
     /// # Errors
-    /// The directory cannot be made or used.
+    /// The directory cannot be created or used.
     pub fn in_directory(
         name: impl Into<String>,
         directory: &Path,
@@ -65,7 +64,7 @@ impl Options {
         engine: impl Into<String>,
         check_helper: Program,
     ) -> Result<Self, BlobError> {
-        // Settings and journals lie in it, which are for nobody else on this machine.
+        // The directory has settings and journals, which other users of this machine must not read.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(|source| BlobError::Directory { directory: directory.display().to_string(), source })?;
         let blobs = Blobs::local(&directory.join("blobs"))?;
@@ -91,9 +90,9 @@ impl Options {
     }
 }
 
-/// Opens the store. Called again after a failure, when the one before was dropped.
+/// An opener of the store. After a failure it is called again, when the failed store is dropped.
 pub trait OpenStore: Send + Sync + 'static {
-    /// The store, ready to be read.
+    /// Opens the store, ready to be read.
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>>;
 }
 

@@ -1,4 +1,5 @@
-//! Which agents are connected: those that have a stream open. The model is told, and told again after it forgot.
+//! The connected agents: those with an open stream. This task tells the model about changes, and repeats refused
+//! commands.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +18,7 @@ use crate::{
     writer::Lane,
 };
 
-/// How long after a refusal the model is told again.
+/// The delay before a refused command is repeated.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The open streams by agent. Cloning is cheap.
@@ -33,11 +34,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Streams {
     open: BTreeMap<AgentName, usize>,
-    /// How often a stream was opened or ended.
+    /// The number of openings and ends of streams so far.
     changes: u64,
 }
 
-/// One open stream of an agent.
+/// The guard of one open stream of an agent.
 #[derive(Debug)]
 pub(crate) struct Connected {
     presence: Presence,
@@ -45,7 +46,7 @@ pub(crate) struct Connected {
 }
 
 impl Presence {
-    /// Notes a stream; it counts until the guard is dropped.
+    /// Counts a stream as open until the guard is dropped.
     pub(crate) fn connected(&self, agent: AgentName) -> Connected {
         self.count(&agent, |streams| streams.saturating_add(1));
         Connected { presence: self.clone(), agent }
@@ -63,7 +64,7 @@ impl Presence {
         self.0.changed.notify_one();
     }
 
-    /// What the model must be told for it to know who is connected.
+    /// Returns the commands that bring the model's presence up to date.
     fn differences(&self, root: &Root) -> Vec<WorkerCommand> {
         let streams = self.lock();
         let known = |agent: &AgentName| root.presence(agent).is_some_and(|presence| presence.connected);
@@ -79,13 +80,13 @@ impl Presence {
     }
 
     fn lock(&self) -> MutexGuard<'_, Streams> {
-        // Each call leaves the streams whole.
+        // Each call leaves the counts consistent.
         self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the model told until it is told to stop.
+    /// Keeps the model's presence up to date until the controller stops.
     pub(crate) async fn run(self, commands: Commands, mut state: Subscription, stop: CancellationToken) {
-        // For these streams and this state there was nothing to tell.
+        // The number of changes and the state for which there was nothing to tell.
         let mut told: Option<(u64, Arc<Published>)> = None;
         loop {
             let (published, changes) = (state.seen(), self.lock().changes);

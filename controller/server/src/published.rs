@@ -1,4 +1,4 @@
-//! What readers and watchers see: the durable state, and the states shortly before it.
+//! The published states: the newest durable state, and those shortly before it.
 
 use std::{
     collections::VecDeque,
@@ -12,40 +12,40 @@ use periapt_model::Root;
 use periapt_store::Batch;
 use tokio::{sync::watch, time::Instant};
 
-/// How many durable states are kept for watchers that come back.
+/// The most former states that are kept for watchers that reconnect.
 const HISTORY: usize = 256;
 
-/// How much they may hold together, in bytes. They share all that did not change between them, so one holds what its batch
-/// replaced; of a model's end that is the whole model.
+/// The most bytes that the former states hold. They share all unchanged parts, so a state holds only what its batch
+/// replaced; at the end of a model that is the whole model.
 const HISTORY_BYTES: usize = 8 << 20;
 
-/// How long a state is kept. Who reconnects later than that is sent the whole view.
+/// The time for which a state is kept. A watcher that reconnects later gets the whole view.
 const HISTORY_AGE: Duration = Duration::from_secs(60);
 
-/// What an entity takes in memory beside its stored form: the nodes of the maps that lead to it, which are copied.
+/// The bytes of memory of an entity besides its stored form: the copied nodes of the maps that lead to it.
 const ENTITY_BYTES: usize = 4 << 10;
 
 /// The durable state at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Published {
-    /// The model.
+    /// The state of the controller.
     pub(crate) root: Root,
-    /// The store whose revisions these are.
+    /// The id of the store, to which the revisions belong.
     pub(crate) store: StoreId,
-    /// When what was written last.
+    /// The revisions of the last writes.
     pub(crate) changed: Changed,
-    /// Why nothing can be written now, for people; none: all is well.
+    /// The reason why nothing can be written now, for people; none if writes work.
     pub(crate) problem: Option<String>,
 }
 
 impl Published {
-    /// The durable revision.
+    /// Returns the durable revision.
     pub(crate) fn revision(&self) -> Revision {
         self.root.revision()
     }
 }
 
-/// The last revision in which each model was written, and that in which anything outside of models was.
+/// The revision of the last write in each model, and of the last write outside of models.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changed {
     outside: Revision,
@@ -53,7 +53,7 @@ pub(crate) struct Changed {
 }
 
 impl Changed {
-    /// After a start nothing is known: everything counts as written at the revision that was loaded.
+    /// Returns the value after a start: everything counts as written at the loaded revision.
     pub(crate) fn at_start(revision: Revision) -> Self {
         Self { outside: revision, models: OrdMap::new() }
     }
@@ -68,7 +68,7 @@ impl Changed {
         self.models.insert(model, revision);
     }
 
-    /// The models that were written since then; none: it may be any of them.
+    /// Returns the models that were written since `then`, or none if it may be any of them.
     pub(crate) fn models_since(&self, then: &Self) -> Option<Vec<ModelUuid>> {
         let written = || then.models.diff(&self.models);
         let model = |item| match item {
@@ -79,13 +79,13 @@ impl Changed {
         (self.outside == then.outside).then(|| written().map(model).collect())
     }
 
-    /// The revision from which on a model looks as it does now.
+    /// Returns the revision since which a model looks as it does now.
     pub(crate) fn model(&self, model: &ModelUuid) -> Revision {
         self.models.get(model).copied().unwrap_or_default().max(self.outside)
     }
 }
 
-/// The writer's end: makes states visible.
+/// The writer's end: it publishes states.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     sender: watch::Sender<Arc<Published>>,
@@ -105,21 +105,21 @@ struct History {
     states: VecDeque<Former>,
 }
 
-/// A durable state, and what came with it.
+/// A former durable state, and the weight of its batch.
 #[derive(Debug)]
 struct Former {
     root: Root,
-    /// What its batch replaced: the states before it hold that alone.
+    /// The weight of the data that its batch replaced: only the states before it hold that data.
     replaced: Weight,
     since: Instant,
 }
 
-/// What a batch writes, in bytes of memory.
+/// The memory that a batch writes, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Weight(usize);
 
 impl Weight {
-    /// Of a batch.
+    /// Returns the weight of a batch.
     pub(crate) fn of(batch: &Batch) -> Self {
         let bytes =
             |(_, value): &(Vec<u8>, Option<Vec<u8>>)| value.as_ref().map_or(0, Vec::len) + ENTITY_BYTES;
@@ -142,7 +142,7 @@ impl Publisher {
         Arc::clone(&self.sender.borrow())
     }
 
-    /// Makes a state the one that everybody sees. `replaced` is what was written for it.
+    /// Publishes a state to all readers. `replaced` is the weight of its batch.
     pub(crate) fn publish(&self, next: Published, replaced: Weight) {
         lock(&self.history).push(next.store, &next.root, replaced);
         self.sender.send_replace(Arc::new(next));
@@ -150,27 +150,27 @@ impl Publisher {
 }
 
 impl Subscription {
-    /// The newest durable state. Does not count as seen.
+    /// Returns the newest durable state, without marking it as seen.
     pub(crate) fn current(&self) -> Arc<Published> {
         Arc::clone(&self.receiver.borrow())
     }
 
-    /// The newest durable state; [`changed`](Self::changed) waits for the next.
+    /// Returns the newest durable state, and marks it as seen for [`changed`](Self::changed).
     pub(crate) fn seen(&mut self) -> Arc<Published> {
         Arc::clone(&self.receiver.borrow_and_update())
     }
 
-    /// Waits for a state that was not seen. False once there will be none.
+    /// Waits for a state that was not seen. Returns false if there will be none.
     pub(crate) async fn changed(&mut self) -> bool {
         self.receiver.changed().await.is_ok()
     }
 
-    /// The state at a revision, if it is not too long ago.
+    /// Returns the state at a revision, if it is still kept.
     pub(crate) fn at(&self, store: StoreId, revision: Revision) -> Option<Root> {
         lock(&self.history).at(store, revision)
     }
 
-    /// Lets go of states that are too old. Without a commit nobody else does.
+    /// Drops states that are too old. The writer does so only with each commit.
     pub(crate) fn forget_old(&self) {
         lock(&self.history).forget_old(Instant::now());
     }
@@ -183,7 +183,7 @@ impl History {
 
     fn push(&mut self, store: StoreId, root: &Root, replaced: Weight) {
         let now = Instant::now();
-        // A store that was opened again may have lost what was never durable: start over.
+        // A reopened store may be at a lower revision. The history starts over then.
         let rises = self.states.back().is_none_or(|last| last.root.revision() <= root.revision());
         if self.store != store || !rises {
             *self = Self::new(store);
@@ -202,12 +202,13 @@ impl History {
         self.forget_old(now);
     }
 
-    /// What the states hold that the newest does not: what batches after the first of them replaced.
+    /// Returns the bytes that the former states hold and the newest does not: the weights of all batches after the
+    /// first state.
     fn weight(&self) -> usize {
         self.states.iter().skip(1).fold(0, |sum, state| sum.saturating_add(state.replaced.0))
     }
 
-    /// The newest stays: it is what everybody sees.
+    /// Drops old states, but never the newest.
     fn forget_old(&mut self, now: Instant) {
         let is_old = |next: &Former| now.duration_since(next.since) >= HISTORY_AGE;
         // A state was the newest until the next one came.
@@ -226,7 +227,7 @@ impl History {
 }
 
 fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
-    // Each call leaves the history whole.
+    // Each call leaves the history consistent.
     history.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -276,7 +277,7 @@ mod tests {
         history.push(store(1), &root(101), Weight(3 * HISTORY_BYTES));
         assert_eq!(history.states.len(), 1, "the end of a large model is held by nobody");
         assert!(history.at(store(1), Revision(101)).is_some());
-        // A state that differs in memory alone takes the place of the one before, and what that replaced counts on.
+        // A state with only in-memory changes replaces the one before, and that one's weight is kept.
         history.push(store(1), &root(102), Weight(HISTORY_BYTES));
         history.push(store(1), &root(102), Weight::default());
         assert_eq!((history.states.len(), history.weight()), (2, HISTORY_BYTES));

@@ -1,4 +1,4 @@
-//! Reading records: log lines and the journal.
+//! Reads of records: log lines and the journal.
 
 mod journal;
 
@@ -13,16 +13,16 @@ use periapt_store::{Order, Record, RecordPosition, Store, StoreError, codec, key
 
 pub(crate) use journal::{JournalReader, newest};
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 512;
-/// How many lines `tail` gives at most: they are gathered in memory.
+/// The most lines of `tail`, which are collected in memory.
 const MAX_TAIL: usize = 10_000;
-/// How many lines are given where nobody says how many.
+/// The number of lines without `tail` and `replay`.
 const DEFAULT_TAIL: usize = 10;
-/// How far `tail` looks back for lines that match.
+/// The most records that `tail` reads back to find matching lines.
 const MAX_LOOKED_AT: usize = 200_000;
 
-/// Which log lines match a query.
+/// A filter of log lines by a query.
 #[derive(Debug, Clone)]
 pub(crate) struct LogFilter(LogQuery);
 
@@ -35,7 +35,7 @@ impl LogFilter {
         records.iter().filter_map(log_line).filter(|line| self.0.admits(line)).collect()
     }
 
-    /// How many of the lines that are there are wanted; none: all.
+    /// Returns the number of present lines to send, or none for all.
     fn tail(&self) -> Option<usize> {
         match (self.0.tail, self.0.replay) {
             (Some(tail), _) => Some(usize::try_from(tail).unwrap_or(MAX_TAIL).min(MAX_TAIL)),
@@ -70,7 +70,7 @@ impl LogReader {
         Self { prefix, filter, after: None, started: false }
     }
 
-    /// The next lines that match, the oldest first; none when all that is there was read.
+    /// Returns the next matching lines, the oldest first, or none when all present lines are read.
     pub(crate) async fn page(&mut self, store: Arc<dyn Store>) -> Result<Option<Vec<LogLine>>, StoreError> {
         if !self.started {
             self.started = true;
@@ -85,7 +85,7 @@ impl LogReader {
         Ok(Some(self.filter.lines(&records)))
     }
 
-    /// The newest lines that match; reading goes on behind the newest of all.
+    /// Returns the newest matching lines. The next page continues after the newest line of all.
     async fn newest(&mut self, store: &dyn Store, tail: usize) -> Result<Vec<LogLine>, StoreError> {
         let (mut lines, mut before, mut looked_at) = (Vec::new(), None, 0);
         while looked_at == 0 || (lines.len() < tail && looked_at < MAX_LOOKED_AT) {
@@ -104,7 +104,7 @@ impl LogReader {
     }
 }
 
-/// What a caller is told when records cannot be read.
+/// Returns the refusal for records that cannot be read.
 pub(crate) fn unreadable(error: &StoreError) -> Refusal {
     Refusal::new(ErrorCode::StorageUnavailable, error.to_string())
 }

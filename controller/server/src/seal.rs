@@ -1,4 +1,4 @@
-//! The controller's key, which is not in its database: what is confidential is kept under it
+//! The controller's key. It encrypts confidential data, and is kept outside of the database
 //! (`docs/design/secrets.md`).
 
 use std::{
@@ -23,10 +23,10 @@ use ring::{
 
 use crate::clock::RandomSource;
 
-/// Bytes of a key.
+/// The bytes of a key.
 const KEY_BYTES: usize = 32;
 
-/// The controller's key. It is not printed.
+/// The controller's key. Its debug output does not show it.
 #[derive(Clone)]
 pub struct SealKey {
     digest: hmac::Key,
@@ -40,13 +40,13 @@ impl std::fmt::Debug for SealKey {
 }
 
 impl SealKey {
-    /// The key of some secret bytes.
+    /// Derives the keys from secret bytes.
     ///
     /// # Errors
     /// The cipher takes no key of this length: a defect.
     pub fn new(secret: &[u8; KEY_BYTES]) -> io::Result<Self> {
         let master = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        // A key of its own for each use, so that neither tells anything of the other.
+        // Each use has its own derived key, so that neither reveals the other.
         let derived = |purpose: &[u8]| hmac::sign(&master, purpose);
         let cipher = UnboundKey::new(&CHACHA20_POLY1305, derived(b"periapt seal cipher").as_ref())
             .map_err(|_| io::Error::other("the cipher takes no such key"))?;
@@ -56,10 +56,10 @@ impl SealKey {
         })
     }
 
-    /// The key in a file, which only its owner may read; made where there is none.
+    /// Returns the key in a file that only its owner may read. Creates the file if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be read or made, or holds no key.
+    /// The file cannot be read or created, or is no key.
     pub fn in_file(path: &Path) -> io::Result<Self> {
         let mut key = [0; KEY_BYTES];
         match OpenOptions::new().read(true).open(path) {
@@ -96,7 +96,7 @@ impl SealKey {
     }
 }
 
-/// Whole or not at all: a half-written key would be taken for the key.
+/// Writes the file atomically: half a key would be taken for the key.
 fn make(path: &Path, key: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("new");
     let _ = fs::remove_file(&fresh);
@@ -110,8 +110,8 @@ fn make(path: &Path, key: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The nonce is the beginning of the keyed digest of all that is sealed and of what it is for: two different
-/// messages never share one, and the same message gives the same seal, as a commit that is sent again must.
+/// The nonce is the beginning of the keyed digest of the content and its context. So two different messages never
+/// share a nonce, and equal messages give equal results, which a repeated commit needs.
 impl Sealer for SealKey {
     fn seal(&self, what: SealedFor, bytes: &[u8]) -> Result<Sealed, Refusal> {
         let failed = || Refusal::new(ErrorCode::Internal, "content could not be sealed");
@@ -135,7 +135,7 @@ impl Sealer for SealKey {
     }
 }
 
-/// The sealer of confidential values: seals what comes in, and opens what its reader may have.
+/// The encryption of incoming data, and the decryption for readers with access.
 #[derive(Clone)]
 pub(crate) struct SecretSealer {
     pub(crate) key: SealKey,
@@ -143,12 +143,12 @@ pub(crate) struct SecretSealer {
 }
 
 impl SecretSealer {
-    /// Seals what is confidential in a request.
+    /// Encrypts the confidential data of a request.
     pub(crate) fn seal(&self, root: &Root, input: &mut Input) -> Result<(), Refusal> {
         seal_input(root, input, &self.key, self.chance.seed())
     }
 
-    /// A run's record with its seed and its confidential answers, for a reader who may have them.
+    /// Returns a journal record with its seed and confidential answers decrypted, for a reader with access.
     pub(crate) fn open_journal(
         &self,
         model: &ModelUuid,
@@ -157,7 +157,7 @@ impl SecretSealer {
         open_journal(&self.key, model, record)
     }
 
-    /// Opens content that its reader may have.
+    /// Decrypts content for a reader with access.
     pub(crate) fn open(&self, (sealed, what): (Sealed, SealedFor)) -> Result<SecretData, Refusal> {
         open_content(&self.key, what, &sealed).ok_or_else(|| {
             let text =

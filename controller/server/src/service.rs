@@ -1,4 +1,4 @@
-//! A controller from its options to its end.
+//! The life of a controller, from its options to its end.
 
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::{
     writer::{self, Lane, Queue, Writer},
 };
 
-/// Why a controller did not start.
+/// An error that prevents the start of a controller.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The store could not be opened or read.
@@ -39,25 +39,25 @@ pub enum BuildError {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
 }
 
-/// Why a controller stopped by itself.
+/// An error that ends a running controller.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The first start could not be written down.
+    /// The first start could not be stored.
     #[error("the controller could not be initialised: {0}")]
     Initialize(Refusal),
-    /// One of its parts ended: a defect.
+    /// A part of the controller ended: a defect.
     #[error("a part of the controller ended unexpectedly")]
     PartEnded,
 }
 
-/// A controller that was built: its store is open, its address bound.
+/// A controller that is built: its store is open, and its address is bound.
 pub struct Service {
     listener: TcpListener,
     writer: Writer,
@@ -69,7 +69,7 @@ pub struct Service {
     timeouts: api::ConnectionTimeouts,
 }
 
-/// A way to a running controller. Cloning is cheap.
+/// A handle to a running controller. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct Handle {
     address: SocketAddr,
@@ -78,36 +78,36 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// Returns the address that the controller listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL for clients on this machine.
+    /// Returns the controller's URL for clients on this machine.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Waits until it answers requests; false if it ended before.
+    /// Waits until the controller answers requests. Returns false if it ended before.
     pub async fn serving(&mut self) -> bool {
         self.serving.wait_for(|serving| *serving).await.is_ok()
     }
 
-    /// Tells it to stop; [`Service::run`] then ends.
+    /// Stops the controller; [`Service::run`] then ends.
     pub fn shutdown(&self) {
         self.stop.cancel();
     }
 }
 
 impl Options {
-    /// Opens the store, reads it, and binds the address. Nothing is served yet.
+    /// Opens the store, reads it, and binds the address. Serves nothing yet.
     ///
     /// # Errors
     /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
     pub async fn build(self) -> Result<Service, BuildError> {
         guard_helpers();
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
-        // The store is open: this is the one controller of this directory.
+        // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
         let listen = |source| BuildError::Listen { address: self.listen, source };
         let listener = TcpListener::bind(self.listen).await.map_err(listen)?;
@@ -149,21 +149,21 @@ impl Options {
 }
 
 impl Service {
-    /// A way to it, also before it runs.
+    /// Returns a handle, which works before the controller runs.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Runs until `stop` is cancelled or [`Handle::shutdown`] called: then streams end, requests in progress
-    /// are finished, and the store is closed.
+    /// Runs until `stop` is cancelled or [`Handle::shutdown`] is called. Then streams end, requests in progress are
+    /// finished, and the store is closed.
     ///
     /// # Errors
-    /// [`RunError`] if it cannot go on.
+    /// [`RunError`] if the controller cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
         let Self { listener, writer, state, growth, name, handle, serving, timeouts } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
-        // Workers and connections end first, so that what they still ask is answered by the writer.
+        // Workers and connections end before the writer, which still answers their commands.
         let writer_stop = CancellationToken::new();
         let writing = tokio::spawn(writer.run(writer_stop.clone()));
         let result = match initialize(&state.intake.commands, name).await {
@@ -176,7 +176,7 @@ impl Service {
                 tokio::select! {
                     () = stop.cancelled() => Ok(()),
                     () = stopping.cancelled() => Ok(()),
-                    // Parts end only when they are told to.
+                    // Parts end only on request.
                     _ = parts.join_next() => match stopping.is_cancelled() {
                         true => Ok(()),
                         false => Err(RunError::PartEnded),
@@ -196,7 +196,7 @@ impl Service {
     }
 }
 
-/// Keeps what this process has open from its helpers, and says what this host does not offer of the fence around them.
+/// Keeps open files of this process from helpers, and logs the parts of helpers' isolation that this host lacks.
 fn guard_helpers() {
     if let Err(error) = periapt_helper::keep_descriptors() {
         tracing::warn!(%error, "inherited descriptors pass on to helpers");
@@ -227,7 +227,7 @@ fn start_parts(parts: &mut JoinSet<()>, state: &ControllerState, growth: Growth,
     start(Box::pin(Upkeep::new(state.clone(), growth).run(stop.clone())));
 }
 
-/// Gives a new controller its name and id; changes nothing at later starts.
+/// Gives a new controller its name and id. Changes nothing at later starts.
 async fn initialize(commands: &Commands, name: String) -> Result<(), Refusal> {
     let input = Input::Worker(WorkerCommand::Initialize { name });
     commands.submit_one(Lane::Controller, &Caller::Worker, input, 0).await.map(|_| ())

@@ -1,4 +1,4 @@
-//! What is shown of single things.
+//! The details of single entities for display.
 
 mod application;
 mod status;
@@ -11,7 +11,7 @@ pub(crate) use application::application;
 pub(crate) use status::StatusSource;
 pub(crate) use unit::unit;
 
-/// A charm as lists name it: `local:NAME-REV`, with its name and its revision in the model.
+/// A charm's name and revision in the model. Lists show it as `local:NAME-REV`.
 struct CharmLabel {
     name: String,
     revision: u64,

@@ -1,4 +1,4 @@
-//! What requests and workers share, in parts: a handler asks for those that it needs, and sees no others.
+//! The state that requests and workers share, in parts. A handler takes only the parts that it needs.
 
 mod blobs;
 mod collector;
@@ -21,10 +21,10 @@ use crate::{
     watch::Watches,
 };
 
-/// Declares the state as a whole, and lets a handler ask for each of its parts by type (`State<Durable>`).
+/// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
 macro_rules! parts {
     ($($(#[$text:meta])* $part:ident: $type:ty,)*) => {
-        /// All parts. Cloning is cheap.
+        /// The whole state. Cloning is cheap.
         #[derive(Clone)]
         pub(crate) struct ControllerState {
             $($(#[$text])* pub(crate) $part: $type,)*
@@ -39,30 +39,30 @@ macro_rules! parts {
 }
 
 parts! {
-    /// What is on the disk.
+    /// The durable state.
     durable: Durable,
-    /// How commands come to the writer.
+    /// The intake of commands.
     intake: Intake,
-    /// Charms' archives.
+    /// The archives of charms.
     charms: Charms,
-    /// Content of resources.
+    /// The content of resources.
     resources: Resources,
-    /// What answers that go on are made of.
+    /// The parts for streamed answers.
     streams: Streams,
-    /// What statuses say beside their model.
+    /// The data of statuses that is in no model.
     statuses: StatusSource,
-    /// What seals and opens what is confidential.
+    /// The encryption of confidential data.
     sealer: SecretSealer,
-    /// The time.
+    /// The clock.
     clock: Arc<dyn Clock>,
 }
 
-/// What answers that go on for long need: who watches what, how many may, and when all of them end.
+/// The parts for streamed answers: watches, bounds on them, and their common end.
 #[derive(Clone)]
 pub(crate) struct Streams {
     pub(crate) watches: Watches,
     pub(crate) limits: StreamLimits,
     pub(crate) presence: Presence,
-    /// Ends all streams.
+    /// The token that ends all streams.
     pub(crate) stop: CancellationToken,
 }

@@ -1,10 +1,10 @@
-//! Where the open store is found, if there is one.
+//! The slot of the open store.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use periapt_store::Store;
 
-/// The open store, for the writer and for readers of records. Cloning is cheap.
+/// The open store, shared by the writer and readers of records. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct StoreSlot(Arc<RwLock<Option<Arc<dyn Store>>>>);
 
@@ -13,8 +13,8 @@ impl StoreSlot {
         Self(Arc::new(RwLock::new(Some(store))))
     }
 
-    /// The store; none while it is being opened again. Who holds it keeps it from being opened again: not for
-    /// longer than one call.
+    /// Returns the store, or none while it is being reopened. A caller must drop it after one call, because the store
+    /// cannot be reopened before.
     pub(crate) fn get(&self) -> Option<Arc<dyn Store>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

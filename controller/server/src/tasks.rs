@@ -1,4 +1,4 @@
-//! Reading operations and tasks: what the model has of them, and their records.
+//! Reads of operations and tasks: their entities in the model, and their records.
 
 use periapt_host_api::{
     ModelUuid, Refusal, Revision, TaskId,
@@ -14,32 +14,32 @@ use periapt_store::{Order, RecordPosition, Store, codec, key};
 
 use crate::records::unreadable;
 
-/// How many bytes of records one answer has, and one turn of a watch.
+/// The bytes of records in one answer, and in one turn of a watch.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
-/// How many records are read at a time: that many more than a page has may be in memory.
+/// The number of records in one read. A page may exceed its bound by so many records.
 const AT_A_TIME: usize = 16;
 
-/// A list ends where it has so many bytes.
+/// The bytes after which a list ends.
 const LIST_BYTES: usize = 16 << 20;
-/// What a task or an operation takes in a list beside its texts.
+/// The bytes of a task or an operation in a list, besides its texts.
 const OUTLINE_BYTES: usize = 512;
 
-/// How many operations a list has where nobody says, and at most.
+/// The number of operations in a list: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 1_000;
 
-/// What a task's records say, from a position on.
+/// The records of a task after a position.
 #[derive(Debug, Default)]
 pub(crate) struct TaskRecords {
     pub(crate) log: Vec<TaskMessage>,
     pub(crate) results: Option<TaskResults>,
-    /// Behind the last that was read.
+    /// The position of the last record that was read.
     pub(crate) after: Option<RecordPosition>,
-    /// Whether there may be more behind it.
+    /// True if there may be more records.
     pub(crate) more: bool,
 }
 
-/// Reads the records of a task behind a position, as far as there is room, in bytes.
+/// Reads the records of a task after a position, up to `room` bytes, and subtracts the bytes read.
 pub(crate) async fn records(
     store: &dyn Store,
     model: &ModelUuid,
@@ -70,7 +70,7 @@ pub(crate) async fn records(
     Ok(found)
 }
 
-/// A task with its messages and results behind a position, as far as there is room.
+/// Returns a task with its messages and results after a position, up to `room` bytes.
 pub(crate) async fn task(
     store: &dyn Store,
     model: &ModelUuid,
@@ -83,16 +83,16 @@ pub(crate) async fn task(
     Ok(TaskDetails { log, results, next, parameters: task.parameters.clone(), ..outline(task) })
 }
 
-/// Where a page of a task's records ended, as its reader gives it back.
+/// Returns the end of a page of a task's records, as the reader sends it back.
 fn cursor(after: Option<RecordPosition>) -> String {
     let RecordPosition { revision, index } = after.unwrap_or_default();
     format!("{}.{index}", revision.0)
 }
 
-/// Reads back where a page ended.
+/// Parses the end of a page.
 ///
 /// # Errors
-/// No page ends there.
+/// The text is not the end of a page.
 pub(crate) fn parse_cursor(text: &str) -> Result<RecordPosition, Refusal> {
     let position = || {
         let (revision, index) = text.split_once('.')?;
@@ -101,7 +101,7 @@ pub(crate) fn parse_cursor(text: &str) -> Result<RecordPosition, Refusal> {
     position().ok_or_else(|| Refusal::bad_request(format!("query after={text}: no page ended there")))
 }
 
-/// A task without its parameters, messages and results.
+/// Returns a task without its parameters, messages and results.
 fn outline(task: &Task) -> TaskDetails {
     TaskDetails {
         id: task.id,
@@ -120,7 +120,7 @@ fn outline(task: &Task) -> TaskDetails {
     }
 }
 
-/// An operation with its tasks, as far as they are kept; what is too much for one answer is read task by task.
+/// Returns an operation with its present tasks. Records that exceed one answer are read task by task.
 pub(crate) async fn operation(
     store: &dyn Store,
     state: &ModelState,
@@ -144,8 +144,8 @@ fn details(operation: &ActionOperation, tasks: Vec<TaskDetails>) -> OperationDet
     }
 }
 
-/// The operations that a query admits, the newest first; their tasks without messages and results, and with the first
-/// one's parameters, a page of them in all.
+/// Returns the operations that match a query, the newest first. The tasks have no messages and results. Each first
+/// task has its parameters, up to the bytes of one page in all.
 pub(crate) fn list(state: &ModelState, query: &OperationQuery) -> Vec<OperationDetails> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
     let all = state.operations().rev().map(|operation| {
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// A store with so many messages of one task, of 16 KiB each.
+    /// Returns a store with so many messages of one task, each of 16 KiB.
     async fn store_with(model: ModelUuid, task: TaskId, messages: usize) -> MemoryStore {
         let at = Timestamp::UNIX_EPOCH;
         let message = |number: usize| {

@@ -1,8 +1,8 @@
-//! Nothing grows for ever: logs, status history and journal are pruned by age, number and size, those of a model or a
-//! task that is gone are forgotten, and so are charms and content of resources that nobody uses.
+//! The pruning of logs, status history and journal by age, number and size. It also deletes the records of removed
+//! models and tasks, and unused charms and content of resources.
 //!
-//! The store's own list of sequences says what there is to prune. So the records of a removed unit grow old and go
-//! as all others, and those of a model that was removed just before a crash are found at the next start.
+//! The store's own list of sequences drives it. So the records of a removed unit age as all others, and those of a
+//! model that was removed just before a crash are found at the next start.
 
 mod collect;
 mod growth;
@@ -28,14 +28,14 @@ use crate::{
     state::{Charms, ControllerState, Durable, Resources},
 };
 
-/// How often it is looked whether a model is gone.
+/// The interval between checks for removed models.
 const LOOK: Duration = Duration::from_secs(10);
-/// How often records are pruned and unused charms looked for, in milliseconds of a clock that is never set.
+/// The interval between prunings of records and searches for unused charms, in milliseconds of the monotonic clock.
 const INTERVAL_MS: u64 = 600_000;
-/// How many names of sequences are held at a time.
+/// The most names of sequences in one read.
 const PAGE: usize = 1_000;
 
-/// The one loop that prunes.
+/// The loop that prunes.
 pub(crate) struct Upkeep {
     durable: Durable,
     charms: Charms,
@@ -51,13 +51,13 @@ impl Upkeep {
         Self { durable, charms, resources, commands: intake.commands, growth, clock }
     }
 
-    /// Prunes now and then until it is told to stop.
+    /// Prunes at intervals until the controller stops.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut known = BTreeSet::new();
         let mut due = 0;
         loop {
             self.durable.state.forget_old();
-            // Not broken off: a call of the store that nobody waits for would keep it open.
+            // This is not cancelled, because a pending call of the store would keep the store open.
             for kind in BlobKind::ALL {
                 collect::discard_refused(&self, kind).await;
             }
@@ -79,11 +79,12 @@ impl Upkeep {
         }
     }
 
-    /// Prunes what has grown past its bound since it was pruned last.
+    /// Prunes the sequences that have exceeded their bounds since the last pruning.
     async fn prune_grown(&self, now: Timestamp) -> Result<(), StoreError> {
         for name in self.growth.names() {
             if let Some((model, kind)) = key::parse_records(&name) {
-                // Of a status history its number of lines counts here; what is its share is for the next round.
+                // A status history is only pruned by its number of entries here; the next round applies its share of
+                // bytes.
                 self.prune(&*self.store()?, &model, kind, &name, now, 1).await?;
             }
         }
@@ -109,7 +110,7 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Walks over all sequences that the store has.
+    /// Prunes all sequences in the store.
     async fn prune_all(&self, now: Timestamp) -> Result<(), StoreError> {
         let histories = self.count_histories().await?;
         let mut after: Option<Vec<u8>> = None;
@@ -122,7 +123,7 @@ impl Upkeep {
                     tracing::warn!(name = %name.escape_ascii(), "records of an unknown kind are left alone");
                     continue;
                 };
-                // The store is asked for each time, so that it can be closed between any two.
+                // The store is fetched for each sequence, so that it can be closed in between.
                 let store = self.store()?;
                 match self.is_gone(&*store, &model, &name).await? {
                     true => store.forget(&key::records_of_model(&model)).await?,
@@ -135,7 +136,7 @@ impl Upkeep {
         }
     }
 
-    /// How many status histories each model has.
+    /// Returns the number of status histories of each model.
     async fn count_histories(&self) -> Result<BTreeMap<ModelUuid, u64>, StoreError> {
         let (mut counts, mut after) = (BTreeMap::new(), None::<Vec<u8>>);
         loop {
@@ -160,7 +161,7 @@ impl Upkeep {
         now: Timestamp,
         histories: u64,
     ) -> Result<(), StoreError> {
-        // What is appended from now on counts anew.
+        // Records that are appended from now on count anew.
         self.growth.pruned(name);
         let judge = match kind {
             RecordKind::Log => retention::log(now),
@@ -171,7 +172,7 @@ impl Upkeep {
                 let config = state.map(|state| state.config().clone()).unwrap_or_default();
                 retention::history(now, &config, histories)
             }
-            // They go with the task, which the model prunes.
+            // These are deleted with the task, which the model prunes.
             RecordKind::Task => {
                 return match self.is_of_forgotten_task(store, name).await? {
                     true => store.forget(name).await,
@@ -182,8 +183,8 @@ impl Upkeep {
         store.prune(name, judge).await.map(drop)
     }
 
-    /// Whether a model of which there are records was removed. One that is not shown yet because it was made this
-    /// moment has no record that is older than what is shown.
+    /// Returns true if the model of some records was removed. A model that was created just now and is not published
+    /// yet has only records that are newer than the published state.
     async fn is_gone(&self, store: &dyn Store, model: &ModelUuid, name: &[u8]) -> Result<bool, StoreError> {
         let published = self.durable.current();
         if published.root.model(model).is_some() {
@@ -193,7 +194,7 @@ impl Upkeep {
         Ok(oldest.first().is_some_and(|record| record.position.revision <= published.revision()))
     }
 
-    /// Whether a task of which there are records is kept no longer.
+    /// Returns true if the task of some records was pruned.
     async fn is_of_forgotten_task(&self, store: &dyn Store, name: &[u8]) -> Result<bool, StoreError> {
         let Some((model, task)) = key::parse_task_records(name) else { return Ok(false) };
         let published = self.durable.current();

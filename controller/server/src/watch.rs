@@ -1,6 +1,7 @@
-//! Watches: what keeps those who look on equal to what they may see (`docs/design/views.md`).
+//! Watches: streams that keep clients up to date with what they may see (`docs/design/views.md`).
 //!
-//! Who sees alike is one group: a [`Notifier`] shows it one state after the other, and what it is sent then is made once.
+//! All watchers of the same topic form one watcher group. Its notifier ([`Notifier`]) shows it one state after the
+//! other, and each answer is encoded once for the whole group.
 
 mod encoder;
 mod log;
@@ -23,7 +24,7 @@ pub(crate) use view::{Frames, ViewOf};
 use crate::published::Subscription;
 use view::Seen;
 
-/// All groups of a controller.
+/// All watcher groups of a controller.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watches {
     pub(crate) views: Notifier<ViewOf>,
@@ -33,7 +34,7 @@ pub(crate) struct Watches {
 }
 
 impl Watches {
-    /// Tells all who wait what is new, until it is told to stop.
+    /// Notifies all watchers of new states, until the controller stops.
     pub(crate) async fn run(self, state: Subscription, stop: CancellationToken) {
         tokio::join!(
             self.views.run(state.clone(), stop.clone()),
@@ -43,17 +44,17 @@ impl Watches {
     }
 }
 
-/// One runner's watch. It holds what was sent last and nothing else: a frame is taken when the one before was handed
-/// over, so a slow reader gets fewer and wider ones.
+/// One runner's watch. It holds only the view that was sent last. The next frame is made when the one before was
+/// handed over, so a slow reader gets fewer and wider frames.
 pub(crate) struct Watch {
     subscriber: Subscriber<ViewOf>,
     progress: Progress,
 }
 
 enum Progress {
-    /// Nothing was sent; the watcher says that it is here.
+    /// Nothing was sent yet; the position is the watcher's last one.
     Asked(Subscription, Option<WatchPosition>),
-    /// This was sent last, at the group's state of this number.
+    /// The view that was sent last, at this number of the group's state.
     Sent(Arc<Seen>, u64),
 }
 
@@ -69,8 +70,8 @@ impl Watch {
         Self { subscriber, progress: Progress::Asked(state, position) }
     }
 
-    /// The next frame: the first at once, then whenever the model was written, else a heartbeat. None when the
-    /// watch is over.
+    /// Returns the next frame: the first at once, then one after each write in the model, or a heartbeat. Returns
+    /// none when the watch is over.
     pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
         let frame = async {
             loop {
@@ -96,7 +97,7 @@ impl Watch {
     }
 }
 
-/// What a watcher that came back saw last, if it is not too long ago.
+/// Returns the view at the position of a watcher that reconnects, if that state is still kept.
 async fn resumed(
     subscriber: &Subscriber<ViewOf>,
     state: &Subscription,
@@ -130,7 +131,7 @@ mod tests {
         published
     }
 
-    /// Something to watch, and the notifier that tells of it.
+    /// A published state with a notifier for its watchers.
     struct Watched {
         publisher: Publisher,
         watches: Watches,
@@ -217,7 +218,7 @@ mod tests {
             }
         }
         assert_eq!(watched.watches.encoder.encoded(), 1 + 4);
-        // A heartbeat is one, too; and those who come back with the same position are.
+        // A heartbeat takes one encoding, and so do all watchers that reconnect with the same position.
         for watch in &mut watches {
             assert_eq!(next(watch).await, (Some(9), 9));
         }

@@ -1,5 +1,4 @@
-//! What the controller has to do by itself: the model says what is due, and each step is a command like any
-//! other.
+//! The controller's background work. The model says what is due, and each step is an ordinary command.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{clock::Clock, commands::Commands, published::Subscription, writer::Lane};
 
-/// The one loop of all workers.
+/// The loop of all workers.
 pub(crate) struct Workers {
     pub(crate) commands: Commands,
     pub(crate) state: Subscription,
@@ -18,7 +17,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Does what is due until it is told to stop.
+    /// Runs due work until the controller stops.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let mut agenda = Agenda::default();
         loop {
@@ -46,7 +45,7 @@ impl Workers {
         }
     }
 
-    /// Submits steps, each in the lane of its model, and notes what became of them.
+    /// Submits steps, each in the lane of its model, and notes their results.
     async fn round(&self, due: Vec<WorkerCommand>, agenda: &mut Agenda) {
         let results = join_all(due.iter().map(|command| self.submit(command))).await;
         for (command, result) in due.iter().zip(results) {
@@ -67,7 +66,7 @@ impl Workers {
     }
 }
 
-/// How long until a time; never nothing, so that a time that has come is not asked for without end.
+/// Returns the duration until a time, but at least a millisecond, so that a time in the past causes no busy loop.
 fn until(now: Timestamp, then: Timestamp) -> Duration {
     let ahead = then.as_millisecond().saturating_sub(now.as_millisecond());
     Duration::from_millis(u64::try_from(ahead).unwrap_or(0).max(1))

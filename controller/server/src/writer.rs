@@ -1,5 +1,5 @@
-//! The single writer: evaluates commands in order against a speculative state, makes their writes durable
-//! together, and only then lets anybody see them.
+//! The single writer: it evaluates commands in order against a speculative state, makes their writes durable
+//! together, and only then publishes the state.
 
 mod batch;
 mod queue;
@@ -25,31 +25,31 @@ use crate::{
 };
 use batch::Speculation;
 
-/// How many commands one batch holds at most; with their bytes it bounds how long a batch takes.
+/// The most commands of one batch. With their bytes it bounds the duration of a batch.
 const BATCH_COUNT: usize = 512;
-/// How many bytes of requests are taken for one batch, but for one that is larger alone.
+/// The most bytes of requests in one batch, except for a single larger request.
 const BATCH_BYTES: usize = MAX_COMMIT_BYTES;
 
-/// One command that waits.
+/// A command in the queue.
 pub(crate) struct Job {
-    /// Who asks.
+    /// The caller.
     pub(crate) caller: Caller,
-    /// For what.
+    /// The command.
     pub(crate) input: Input,
-    /// Where the result goes; nobody may be there any more.
+    /// The receiver of the result, which may be gone.
     pub(crate) answer: oneshot::Sender<Answered>,
 }
 
 /// The result of one command, once it is durable.
 #[derive(Debug)]
 pub(crate) struct Answered {
-    /// What it did, or why it did nothing.
+    /// The output, or the refusal.
     pub(crate) result: Result<Output, Refusal>,
-    /// The revision at which this can be read.
+    /// The revision at which the result can be read.
     pub(crate) revision: Revision,
 }
 
-/// The writer's parts. It owns the one speculative state.
+/// The writer's parts. It owns the only speculative state.
 pub(crate) struct Writer {
     pub(crate) queue: Arc<Queue<Job>>,
     pub(crate) store: StoreSlot,
@@ -61,7 +61,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Works until it is told to stop. What waits then is thrown away: nobody was told that it happened.
+    /// Runs until the controller stops, and then drops the queued commands, none of which was answered.
     pub(crate) async fn run(self, stop: CancellationToken) {
         loop {
             let jobs = tokio::select! {
@@ -77,7 +77,7 @@ impl Writer {
         self.queue.close();
     }
 
-    /// Evaluates some commands and commits what they write. An error if the store must be opened again.
+    /// Evaluates some commands and commits their writes. Returns an error if the store must be reopened.
     async fn turn(&self, jobs: Vec<Job>) -> Result<(), StoreError> {
         let before = self.publisher.current();
         let mut speculation = Speculation::new(&before.root);
@@ -91,7 +91,7 @@ impl Writer {
             Ok(after) => {
                 for (answer, result, model) in waiting {
                     let revision = model.map_or(after.revision(), |model| after.changed.model(&model));
-                    // Who asked may have gone; that the command happened is in the state.
+                    // The caller may be gone; the command's effect is in the state.
                     let _ = answer.send(Answered { result, revision });
                 }
                 return Ok(());
@@ -100,7 +100,7 @@ impl Writer {
         };
         tracing::error!(error = %failure, "a batch of {} commands was not written", waiting.len());
         if !matches!(failure, StoreError::Refused(_)) {
-            // Whoever hears that it failed also sees it.
+            // Published before the answers, so that a caller who gets the failure also sees it in `status`.
             self.say(&failure);
         }
         let refusal = unavailable(&failure);
@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    /// Writes a speculative state, and shows it once it is durable.
+    /// Writes a speculative state, and publishes it once it is durable.
     async fn commit(
         &self,
         before: &Published,
@@ -155,7 +155,7 @@ impl Writer {
     }
 }
 
-/// What a caller is told when the store did not take a batch.
+/// Returns the refusal for the commands of a batch that the store did not take.
 fn unavailable(failure: &StoreError) -> Refusal {
     let message = match failure {
         StoreError::Refused(_) => format!("{failure}; nothing of the request happened, try again"),

@@ -1,4 +1,4 @@
-//! The helper that checks charms, for controllers that are built into something else than `periapt`: tests.
+//! The helper process that checks charms, for controllers that are built into other programs, such as tests.
 
 use std::process::ExitCode;
 

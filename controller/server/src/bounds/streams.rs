@@ -1,5 +1,4 @@
-//! How many streams may be open at a time. They have bounds of their own, below those of connections, so that no number
-//! of watchers keeps a command out.
+//! Bounds on open streams. They are below the bound on connections, so that no number of watchers locks out commands.
 
 use std::{
     collections::BTreeMap,
@@ -10,18 +9,18 @@ use std::{
 use http::Version;
 use periapt_host_api::{AgentName, ErrorCode, ModelUuid, Refusal};
 
-/// Streams of operators: logs and statuses of one model, and of all.
+/// Streams of operators (logs and statuses): of one model, and of all models.
 const OPERATORS_OF_MODEL: usize = 128;
 const OPERATORS: usize = 512;
-/// Streams of agents: a model has one for each host with units of it, and one more while a runner comes back.
+/// Streams of agents. A model has one for each host with units of it, and one more while a runner reconnects.
 const AGENTS_OF_MODEL: usize = 2_048;
 const AGENTS: usize = 8_192;
-/// One keeper watches its assignments once; the rest is for those before it that nobody noticed to be gone.
+/// Streams of one agent's assignments. A keeper needs one; the rest is for lost connections that are not noticed yet.
 const OF_AGENT: usize = 8;
-/// Without HTTP/2 each stream has a connection to itself: a quarter of all connections.
+/// Streams without HTTP/2, each of which has its own connection: a quarter of all connections.
 const WITHOUT_HTTP2: usize = 256;
 
-/// What a stream is of.
+/// The subject of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StreamOf {
     /// A log or a status of a model, for operators.
@@ -32,18 +31,18 @@ pub(crate) enum StreamOf {
     Agent(AgentName),
 }
 
-/// The streams that are open. Cloning is cheap.
+/// The counts of open streams. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamLimits(Arc<Mutex<BTreeMap<Bound, usize>>>);
 
-/// The permission for one stream, until it is dropped.
+/// The permit of one stream. Dropping it admits another stream.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     limits: StreamLimits,
     taken: Vec<Bound>,
 }
 
-/// What is bounded.
+/// A bound on open streams.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Bound {
     Of(StreamOf),
@@ -82,7 +81,7 @@ impl StreamLimits {
     /// Admits a stream.
     ///
     /// # Errors
-    /// Too many are open: which, and how many may be.
+    /// Too many streams are open; the message names the bound.
     pub(crate) fn admit(&self, of: StreamOf, version: Version) -> Result<StreamPermit, Refusal> {
         let whole = match of {
             StreamOf::Model(_) => Bound::Operators,
@@ -110,7 +109,7 @@ impl StreamLimits {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Bound, usize>> {
-        // Nothing between two counts can fail.
+        // Nothing can panic between the changes of two counts.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -151,7 +150,7 @@ mod tests {
         }
         let refusal = limits.admit(StreamOf::Model(model(5)), Version::HTTP_2).unwrap_err();
         assert!(refusal.message.starts_with("512 streams for logs and statuses are open"), "{refusal}");
-        // Agents are not kept out by operators.
+        // Operators' streams do not lock out agents.
         let runner = limits.admit(StreamOf::Runner(model(1)), Version::HTTP_2).unwrap();
         drop(held.pop());
         held.push(limits.admit(StreamOf::Model(model(5)), Version::HTTP_2).unwrap());

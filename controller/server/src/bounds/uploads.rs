@@ -1,10 +1,10 @@
-//! Bounds on the uploads that are under way: how many there are and how many bytes they hold, over one connection and over
-//! all.
+//! Bounds on running uploads: their number and their bytes, for one connection and for all.
 //!
-//! The controller cannot tell callers apart by the names that they give, so it counts connections. One connection holds at
-//! most a quarter of the bytes of all, and one of its archives is checked at a time: a caller that fills its share and then
-//! sends slowly leaves room for others. An upload takes a place once its first bytes are there, and is broken off when it
-//! brings less than `api/body.rs` requires. Several connections together can still take everything: `docs/security.md`.
+//! The controller counts connections, because it cannot tell callers apart by the names that they give. One
+//! connection holds at most a quarter of all bytes, and one of its archives is checked at a time: a caller that fills
+//! its share and then sends slowly leaves room for others. An upload is counted from its first bytes on, and is ended
+//! if it is slower than `api/body.rs` requires. Several connections together can still take everything:
+//! `docs/security.md`.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use std::{
 use periapt_host_api::{ErrorCode, Refusal};
 use tokio::sync::Semaphore;
 
-/// What uploads of one kind may take together.
+/// The bounds for uploads of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// The most uploads over one connection.
@@ -26,11 +26,11 @@ pub(crate) struct Bounds {
     bytes: u64,
 }
 
-/// Which part of the bytes of all one connection may hold: enough for the largest upload of each kind.
+/// The divisor for the bytes of one connection. A quarter is enough for the largest upload of each kind.
 const SHARE: u64 = 4;
 
 impl Bounds {
-    /// Archives: eight of the largest size, or some hundred of the usual.
+    /// Archives: eight of the largest size, or some hundred of the usual size.
     pub(crate) const CHARMS: Self = Self { of_connection: 8, all: 256, bytes: 1 << 30 };
     /// Content of resources: four of the largest size.
     pub(crate) const RESOURCES: Self = Self { of_connection: 4, all: 64, bytes: 4 << 30 };
@@ -50,7 +50,7 @@ struct Taken {
     bytes: u64,
 }
 
-/// What the uploads of one connection take.
+/// The uploads of one connection.
 #[derive(Debug)]
 struct Connection {
     uploads: usize,
@@ -64,7 +64,7 @@ impl Default for Connection {
     }
 }
 
-/// One upload, until it is dropped.
+/// The reservation of one upload. Dropping it releases its bytes.
 #[derive(Debug)]
 pub(crate) struct Upload {
     uploads: Uploads,
@@ -78,10 +78,10 @@ impl Uploads {
         Self { bounds, taken: Arc::default() }
     }
 
-    /// A place for an upload.
+    /// Admits an upload.
     ///
     /// # Errors
-    /// Too many are under way.
+    /// Too many uploads are running.
     pub(crate) fn begin(&self, peer: SocketAddr) -> Result<Upload, Refusal> {
         let Bounds { of_connection, all, .. } = self.bounds;
         let mut taken = self.lock();
@@ -101,16 +101,16 @@ impl Uploads {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        // Nothing between two counts can fail.
+        // Nothing can panic between the changes of two counts.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Upload {
-    /// Counts bytes that this upload is about to put on the disk.
+    /// Reserves bytes that this upload is about to write to disk.
     ///
     /// # Errors
-    /// Too many bytes are held, of this connection's uploads or of all.
+    /// The uploads of this connection, or all uploads, hold too many bytes.
     pub(crate) fn hold(&mut self, more: usize) -> Result<(), Refusal> {
         let (most, more) = (self.uploads.bounds.bytes, more as u64);
         let mut taken = self.uploads.lock();
@@ -130,7 +130,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Has one permit, for what the uploads of this connection do one after the other.
+    /// Returns the semaphore with the connection's single permit for checks, which run one after the other.
     pub(crate) fn turn(&self) -> &Semaphore {
         &self.turn
     }
@@ -211,7 +211,7 @@ mod tests {
             for port in [2, 3] {
                 uploads.begin(peer(port)).unwrap().hold(largest).unwrap();
             }
-            // What a connection gives back it may take again.
+            // Released bytes can be reserved again.
             drop(stalled.remove(0));
             stalled[held].hold(largest).unwrap();
             drop(stalled);

@@ -1,4 +1,4 @@
-//! Pages of the journal. What one of them costs is bounded in bytes, however large records are and however many units a
+//! Pages of the journal. The bytes of one page are bounded, however large the records are and however many units the
 //! model has.
 
 use std::{fmt, str::FromStr};
@@ -13,24 +13,24 @@ use periapt_store::{Order, Record, RecordPosition, Store, codec, key};
 
 use super::unreadable;
 
-/// The most hooks of one unit that are given, before what failed and is older; and of each where all are asked for.
+/// The most hooks of one unit, besides older failed ones; and of each unit in a query for all units.
 const MAX_HOOKS: usize = 50;
 const MAX_HOOKS_OF_EACH: usize = 10;
-/// A page ends when so many bytes of records were read...
+/// A page ends when so many bytes of records are read...
 const PAGE_BYTES: usize = 1 << 20;
-/// ... or the store was asked so many times.
+/// ... or after so many reads of the store.
 const PAGE_READS: usize = 256;
-/// How many records are read at a time: that many more than a page may be in memory.
+/// The number of records in one read. A page may exceed its bound by so many records.
 const AT_A_TIME: usize = 4;
 
-/// Where a page ends: at a unit, of which some hooks may have been given.
+/// The end of a page: a unit, with the hooks of it that are already given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cursor {
     unit: UnitName,
     given: Option<(RecordPosition, usize)>,
 }
 
-/// Reads one page.
+/// A reader of one page.
 pub(crate) struct JournalReader<'a> {
     store: &'a dyn Store,
     model: ModelUuid,
@@ -45,17 +45,17 @@ impl<'a> JournalReader<'a> {
         Self { store, model, query, page: Journal::default(), bytes: 0, reads: 0 }
     }
 
-    /// The page that is asked for.
+    /// Returns the page of the query.
     ///
     /// # Errors
-    /// The continuation makes no sense, or the store cannot be read.
+    /// The continuation is invalid, or the store cannot be read.
     pub(crate) async fn page(mut self, state: &ModelState) -> Result<Journal, Refusal> {
         let from: Option<Cursor> = match &self.query.after {
             Some(text) => Some(text.parse().map_err(|()| unknown(text))?),
             None => None,
         };
         let (units, most) = match &self.query.unit {
-            // One that is gone may still have a journal.
+            // A removed unit may still have a journal.
             Some(unit) => (vec![unit.clone()], MAX_HOOKS),
             None => (state.units().map(|unit| unit.name.clone()).collect(), MAX_HOOKS_OF_EACH),
         };
@@ -76,7 +76,7 @@ impl<'a> JournalReader<'a> {
         }
     }
 
-    /// Adds a unit's hooks, the newest first; answers where the page ends if it does.
+    /// Adds a unit's hooks, the newest first. Returns the end of the page if it is full.
     async fn unit(
         &mut self,
         unit: &UnitName,
@@ -85,7 +85,7 @@ impl<'a> JournalReader<'a> {
     ) -> Result<Option<Cursor>, Refusal> {
         let prefix = key::record_prefix(&self.model, RecordKind::Journal, &unit.to_string());
         let (mut before, mut count) = given.map_or((None, 0), |(position, count)| (Some(position), count));
-        // Of one unit that is asked for, all that failed is given, too.
+        // A query for one unit also gives all older failed hooks.
         let failed_too = self.query.unit.is_some();
         while count < most || failed_too {
             if self.bytes >= PAGE_BYTES || self.reads >= PAGE_READS {
@@ -108,7 +108,7 @@ impl<'a> JournalReader<'a> {
         Ok(None)
     }
 
-    /// Adds a hook; of those that are old only one that failed.
+    /// Adds a hook. An old one is added only if it failed.
     fn add(&mut self, unit: &UnitName, record: &Record, old: bool) {
         let Some(hook) = hook(unit, record) else { return };
         if old && !matches!(hook.outcome, HookOutcome::Failed { .. }) {
@@ -124,7 +124,7 @@ impl<'a> JournalReader<'a> {
     }
 }
 
-/// The newest hooks of a unit, the oldest first, without calls and secrets.
+/// Returns the newest hooks of a unit, the oldest first, without calls and secrets.
 pub(crate) async fn newest(
     store: &dyn Store,
     model: &ModelUuid,

@@ -1,4 +1,4 @@
-//! `show-application` and `config`.
+//! The data of `show-application` and `config`.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use periapt_model::{ModelState, Root, entity::Application};
 
 use super::CharmLabel;
 
-/// An application with its endpoints and its settings.
+/// Returns the details of an application, with its endpoints and settings.
 pub(crate) fn application(
     root: &Root,
     state: &ModelState,

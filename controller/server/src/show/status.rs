@@ -1,4 +1,4 @@
-//! What is shown of a model's status, and of the controller.
+//! The status of a model, and the info of the controller.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use periapt_model::{StatusContext, full_status};
 
 use crate::{clock::Clock, published::Published};
 
-/// What a status says that no model holds: the time, this version, and the engine of its agents.
+/// The data of a status that is in no model: the time, this version, and the engine of the agents.
 #[derive(Clone)]
 pub(crate) struct StatusSource {
     pub(crate) clock: Arc<dyn Clock>,
@@ -15,7 +15,7 @@ pub(crate) struct StatusSource {
 }
 
 impl StatusSource {
-    /// What `status` shows of a model in a state; none if there is no such model.
+    /// Returns the status of a model in a state, if the model exists.
     pub(crate) fn status_of(&self, published: &Published, model: &ModelUuid) -> Option<FullStatus> {
         let context = StatusContext {
             now: self.clock.now(),
@@ -26,7 +26,7 @@ impl StatusSource {
         full_status(&published.root, model, &context)
     }
 
-    /// What the controller says of itself.
+    /// Returns the controller's info.
     pub(crate) fn info(&self, published: &Published) -> Result<ControllerInfo, Refusal> {
         let controller = published
             .root

@@ -1,4 +1,4 @@
-//! `show-unit`.
+//! The data of `show-unit`.
 
 use periapt_host_api::{
     EndpointName, Refusal, UnitName,
@@ -14,7 +14,7 @@ use periapt_model::{
 
 use super::CharmLabel;
 
-/// A unit with its relations and the newest of its hooks.
+/// Returns the details of a unit, with its relations and newest hooks.
 pub(crate) fn unit(
     root: &Root,
     state: &ModelState,
@@ -62,7 +62,7 @@ fn relation(state: &ModelState, unit: &Unit, relation: &Relation) -> Option<Unit
     let endpoint_of = |end: &Endpoint| -> EndpointName { end.name.clone() };
     let here = state.units_of(&other.application);
     let here = here.filter(|candidate| candidate.name != unit.name && sees(relation, unit, candidate));
-    // Of another model's units only those are known that are in the relation.
+    // The model only knows the units of another model that are in the relation.
     let remote = state.members(&relation.id).map(|(name, _)| name);
     let remote = remote.filter(|name| relation.is_remote(name.application()));
     let related = here.map(|candidate| &candidate.name).chain(remote);
@@ -80,7 +80,7 @@ fn relation(state: &ModelState, unit: &Unit, relation: &Relation) -> Option<Unit
     })
 }
 
-/// Whether a unit at the other end is one that this unit meets.
+/// Returns true if a unit sees the other unit in the relation.
 fn sees(relation: &Relation, unit: &Unit, other: &Unit) -> bool {
     match relation.scope {
         Scope::Global => true,

@@ -1,4 +1,4 @@
-//! What is kept as blobs, and how it is taken from clients.
+//! The blobs, and the parts for their uploads.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,27 +7,27 @@ use periapt_blobs::Blobs;
 use super::BlobCollector;
 use crate::{bounds::Uploads, check::Checks};
 
-/// Blobs of one kind. Cloning is cheap.
+/// The blobs of one kind. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Contents {
     pub(crate) blobs: Blobs,
-    /// Which of them somebody has asked for or may throw away.
+    /// The collector, whose notes decide on the deletion of blobs.
     pub(crate) collector: BlobCollector,
-    /// How many are taken at a time.
+    /// The bounds on running uploads.
     pub(crate) uploads: Uploads,
-    /// An upload that makes no progress for this long is ended.
+    /// The time after which an upload without progress is ended.
     pub(crate) progress_within: Duration,
 }
 
-/// Charms' archives.
+/// The archives of charms.
 #[derive(Clone)]
 pub(crate) struct Charms {
     pub(crate) contents: Contents,
-    /// Reads what was uploaded, in a process of its own.
+    /// The checks of uploaded archives, in a helper process.
     pub(crate) checks: Arc<Checks>,
 }
 
-/// Content of resources.
+/// The content of resources.
 #[derive(Clone)]
 pub(crate) struct Resources {
     pub(crate) contents: Contents,

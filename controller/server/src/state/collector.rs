@@ -1,4 +1,4 @@
-//! What is known of blobs besides the model: who has asked for them, and which nobody took.
+//! The collector of unused blobs: its notes say which blobs are unused, and which may be unregistered.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,71 +8,71 @@ use std::{
 use periapt_host_api::Digest;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
 
-/// How long something is kept that nobody uses and nobody asks for, in milliseconds: far longer than it takes from an
-/// upload to the command that it is for, and as long as an action may read what was replaced since it began.
+/// The time for which an unused blob is kept, in milliseconds. It is far longer than the time from an upload to its
+/// command, and lets a running action read content that was replaced after its start.
 const GRACE_MS: u64 = 3_600_000;
 
-/// What is known of blobs of one kind besides the model. Cloning is cheap.
+/// The collector of unused blobs of one kind. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlobCollector(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     notes: Mutex<Notes>,
-    /// Read while a blob is kept and made known, written while one is thrown away.
+    /// A lock: shared by uploads that store and register a blob, exclusive for the deletion of one.
     changing: Arc<RwLock<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Notes {
-    /// Since when nobody uses a blob, as far as it was looked.
+    /// The unused blobs, with the time at which each was first found unused.
     unused: BTreeMap<Digest, u64>,
-    /// Blobs that were kept, and were refused afterwards, or nobody knows.
+    /// The stored blobs that may be unregistered: their registration or their deletion failed.
     refused: BTreeSet<Digest>,
 }
 
 impl BlobCollector {
-    /// Somebody looks whether the blob is here, and will go by the answer.
+    /// Notes a request for a blob: the client relies on the answer, so the blob must not be deleted soon.
     pub(crate) fn note_request(&self, digest: &Digest) {
         self.notes().unused.remove(digest);
     }
 
-    /// From before a blob is kept until it is known, so that it is not thrown away in between.
+    /// Keeps blobs from deletion while an upload stores a blob and registers it.
     pub(crate) async fn lock_for_upload(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.0.changing).read_owned().await
     }
 
-    /// A blob was kept, and not taken.
+    /// Notes a stored blob that may be unregistered.
     pub(crate) fn note_refused(&self, digest: Digest) {
         self.notes().refused.insert(digest);
     }
 
-    /// Keeps everybody else from keeping blobs, while one is thrown away.
+    /// Keeps uploads from storing blobs while a blob is deleted.
     pub(crate) async fn lock_for_deletion(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.changing.write().await
     }
 
-    /// Blobs that were kept and not taken.
+    /// Returns the stored blobs that may be unregistered.
     pub(crate) fn refused(&self) -> Vec<Digest> {
         self.notes().refused.iter().copied().collect()
     }
 
-    /// A refused blob is known after all, or gone.
+    /// Removes the note about a blob that turned out to be registered, or is deleted.
     pub(crate) fn forget_refused(&self, digest: &Digest) {
         self.notes().refused.remove(digest);
     }
 
-    /// Whether nobody has used or asked for a blob since it was found unused.
+    /// Returns true if a blob was not used or requested since it was found unused.
     pub(crate) fn is_unused(&self, digest: &Digest) -> bool {
         self.notes().unused.contains_key(digest)
     }
 
-    /// A blob that nobody used is known no longer.
+    /// Removes the note about an unused blob that the model has forgotten.
     pub(crate) fn forget(&self, digest: &Digest) {
         self.notes().unused.remove(digest);
     }
 
-    /// What was unused for long enough, as seen now and before.
+    /// Returns the blobs that were unused for [`GRACE_MS`]. `unused` are those that are unused now.
     pub(crate) fn due(&self, unused: &BTreeSet<Digest>, now_ms: u64) -> Vec<Digest> {
         let mut notes = self.notes();
         notes.unused.retain(|digest, _| unused.contains(digest));
@@ -84,7 +84,7 @@ impl BlobCollector {
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        // Each call leaves the notes whole.
+        // Each call leaves the notes consistent.
         self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What is on the disk: the root that the writer has published, and the records in the store.
+//! The durable state: the root that the writer published, and the records in the store.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::{
 /// The durable state. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Durable {
-    /// What the writer publishes.
+    /// The states that the writer publishes.
     pub(crate) state: Subscription,
-    /// Where the open store is found.
+    /// The open store.
     pub(crate) store: StoreSlot,
 }
 
 impl Durable {
-    /// The durable state now.
+    /// Returns the current durable state.
     pub(crate) fn current(&self) -> Arc<Published> {
         self.state.current()
     }
 
-    /// The open store, for reading records.
+    /// Returns the open store, to read records.
     ///
     /// # Errors
-    /// It is being opened again.
+    /// The store is being reopened.
     pub(crate) fn records(&self) -> Result<Arc<dyn Store>, Refusal> {
         self.store.get().ok_or_else(|| {
             Refusal::new(ErrorCode::StorageUnavailable, "the store is being opened again; try again later")
@@ -37,7 +37,8 @@ impl Durable {
     }
 }
 
-/// The model that a caller means: its own of that name, or else the only one of that name.
+/// Returns the model that a selector names. Of several models with a name it is the caller's own; otherwise the name
+/// must be unique.
 pub(crate) fn find_model(
     published: &Published,
     caller: &Caller,

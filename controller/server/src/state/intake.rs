@@ -1,4 +1,4 @@
-//! How a client's commands come to the writer: read within bounds, sealed, queued.
+//! The intake of clients' commands: read within bounds, encrypted, queued.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use tokio::sync::Semaphore;
 use super::Durable;
 use crate::{commands::Commands, seal::SecretSealer};
 
-/// How many large bodies are read at a time: with the largest that is taken it bounds what clients can make the
-/// controller hold, however many streams they open.
+/// The number of large bodies that are read at a time. With the largest body it bounds the memory that clients can
+/// use, however many streams they open.
 const BODIES: usize = 64;
 
-/// What a request with commands needs. Cloning is cheap.
+/// The parts that a request with commands needs. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Intake {
-    /// The way to the writer.
+    /// The handle to the writer.
     pub(crate) commands: Commands,
-    /// Seals what is confidential in them.
+    /// The encryption of confidential data in commands.
     pub(crate) sealer: SecretSealer,
-    /// Which models and secrets there are to seal for.
+    /// The state, with the models and secrets that data is encrypted for.
     pub(crate) durable: Durable,
-    /// Permits of large bodies.
+    /// The permits for large bodies.
     pub(crate) bodies: Arc<Semaphore>,
 }
 

@@ -1,4 +1,5 @@
-//! Charms and content of resources that no model uses: they are forgotten after a while, and then their blobs go.
+//! The deletion of unused charms and content of resources: the model forgets them after a while, then their blobs are
+//! deleted.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use periapt_model::{Input, Root, WorkerCommand};
 use super::Upkeep;
 use crate::{state::Contents, writer::Lane};
 
-/// What is kept as blobs.
+/// The kinds of blobs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BlobKind {
     Charms,
@@ -32,7 +33,7 @@ impl BlobKind {
         }
     }
 
-    /// What is known, and used by no model.
+    /// Returns the registered blobs that no model uses.
     fn unused(self, root: &Root) -> BTreeSet<Digest> {
         match self {
             Self::Charms => {
@@ -54,14 +55,14 @@ impl BlobKind {
     }
 }
 
-/// Throws blobs away that were refused.
+/// Deletes stored blobs that turn out to be unregistered.
 pub(super) async fn discard_refused(upkeep: &Upkeep, kind: BlobKind) {
     let Contents { blobs, collector, .. } = kind.contents(upkeep);
     for digest in collector.refused() {
         let _alone = collector.lock_for_deletion().await;
         let published = upkeep.durable.current();
         if published.problem.is_some() {
-            // What was refused because the store failed may be there once it is read again.
+            // A command that failed with the store may have been stored. The next load shows it.
             return;
         }
         if !kind.is_known(&published.root, &digest)
@@ -74,15 +75,15 @@ pub(super) async fn discard_refused(upkeep: &Upkeep, kind: BlobKind) {
     }
 }
 
-/// Forgets what no model used for a while. It is forgotten before its blob goes: a crash in between leaves a blob that
-/// nobody knows, never something without one.
+/// Forgets and deletes blobs that no model used for a while. The model forgets first: a crash in between leaves an
+/// unregistered blob, never a registered entity without its blob.
 pub(super) async fn forget_unused(upkeep: &Upkeep, kind: BlobKind) {
     let Contents { blobs, collector, .. } = kind.contents(upkeep);
     let due = collector.due(&kind.unused(&upkeep.durable.current().root), upkeep.clock.monotonic_ms());
     for digest in due {
         let _alone = collector.lock_for_deletion().await;
         if !collector.is_unused(&digest) {
-            // Somebody has asked for it meanwhile.
+            // A client has requested the blob meanwhile.
             continue;
         }
         let forget = Input::Worker(kind.forget(digest));

@@ -1,5 +1,5 @@
-//! How much was appended to each sequence of records since it was pruned: what grows past its bound between two rounds
-//! is pruned at once, and a log that grows faster than that has no more of its lines taken.
+//! The growth of each sequence of records since its last pruning. A sequence that exceeds its bound is pruned at
+//! once. A log that grows even faster loses lines.
 
 use std::{
     collections::BTreeMap,
@@ -12,14 +12,14 @@ use tokio::sync::Notify;
 
 use super::retention::MAX_LOG_BYTES;
 
-/// What the journal of a unit grows by before it is pruned: some four times what is kept of it.
+/// The bytes by which a unit's journal grows before it is pruned: about four times what is kept.
 const JOURNAL_BYTES: u64 = 64 << 20;
-/// What a status history grows by: some four times what its lines may take.
+/// The bytes by which a status history grows before it is pruned: about four times what is kept.
 const STATUS_BYTES: u64 = 16 << 20;
-/// How many times its bound a log grows by before lines are dropped.
+/// The multiple of its bound at which a log loses lines.
 const DROPPED_AFTER: u64 = 2;
 
-/// What all sequences grew by. Cloning is cheap.
+/// The growth of all sequences. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Growth(Arc<Inner>);
 
@@ -30,7 +30,7 @@ struct Inner {
 }
 
 impl Growth {
-    /// Counts records that are to be written, and takes those away that come too fast.
+    /// Counts records before they are written, and removes log lines that come too fast.
     pub(crate) fn admit(&self, records: &mut Vec<NewRecord>) {
         let mut appended = self.lock();
         let (before, mut grown) = (records.len(), false);
@@ -54,30 +54,30 @@ impl Growth {
         }
     }
 
-    /// Waits until a sequence has grown past its bound.
+    /// Waits until a sequence has exceeded its bound.
     pub(super) async fn grown(&self) {
         self.0.grown.notified().await;
     }
 
-    /// The sequences that have grown past their bounds.
+    /// Returns the sequences that have exceeded their bounds.
     pub(super) fn names(&self) -> Vec<Vec<u8>> {
         let past = |name: &[u8], bytes: u64| bound_of(name).is_some_and(|(_, bound)| bytes > bound);
         let appended = self.lock();
         appended.iter().filter(|(name, bytes)| past(name, **bytes)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// A sequence was pruned.
+    /// Resets the growth of a sequence that is pruned.
     pub(super) fn pruned(&self, name: &[u8]) {
         self.lock().remove(name);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u64>> {
-        // Each call leaves the counts whole.
+        // Each call leaves the counts consistent.
         self.0.appended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a sequence may grow by; none: it is bounded otherwise, a task's by the task.
+/// Returns the bound on a sequence's growth, or none for tasks, which are bounded by their own limits.
 fn bound_of(name: &[u8]) -> Option<(RecordKind, u64)> {
     let (_, kind) = key::parse_records(name)?;
     let bound = match kind {
@@ -117,7 +117,7 @@ mod tests {
         let bound = usize::try_from(MAX_LOG_BYTES >> 24).unwrap();
         assert_eq!(admitted(&growth, RecordKind::Log, bound), bound);
         assert!(growth.names().is_empty());
-        // Twice the bound, and the line that goes past it.
+        // Twice the bound, plus the line that exceeds it.
         assert_eq!(admitted(&growth, RecordKind::Log, 3 * bound), bound + 1);
         let names = growth.names();
         assert_eq!(names.len(), 1, "it is pruned at once");

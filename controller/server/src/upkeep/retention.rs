@@ -1,4 +1,4 @@
-//! How much of what was recorded is kept.
+//! The retention of records.
 
 use periapt_host_api::{Timestamp, journal::HookOutcome, settings::ModelConfig};
 use periapt_model::RecordBody;
@@ -6,28 +6,29 @@ use periapt_store::{Judge, Record, Verdict, codec};
 
 const DAY: i64 = 24 * 3600;
 
-/// How long log lines and journals are kept, in seconds. Status history is kept as the model's configuration says.
+/// The age up to which log lines and journals are kept, in seconds. The model's configuration sets that of status
+/// history.
 const MAX_AGE: i64 = 14 * DAY;
 /// The most log lines of one model.
 const MAX_LOG_LINES: usize = 1_000_000;
-/// The most bytes that the log lines of one model take: a line may be as long as a charm likes.
+/// The most bytes of one model's log lines. A charm chooses the length of a line.
 pub(super) const MAX_LOG_BYTES: u64 = 256 << 20;
-/// The most lines of one entity's status history.
+/// The most entries of one entity's status history.
 const MAX_STATUSES: usize = 1_000;
-/// The newest hooks of each unit (`docs/design/sandbox.md`).
+/// The number of each unit's newest hooks that are kept (`docs/design/sandbox.md`).
 const MAX_HOOKS: usize = 50;
-/// How long hooks that failed are kept besides, in seconds.
+/// The age up to which failed hooks are kept besides, in seconds.
 const FAILED_AGE: i64 = 7 * DAY;
-/// The most bytes of these: a hook that fails at each retry, with as much in its journal as there may be, would
-/// take half a GiB a week for each unit.
+/// The most bytes of failed hooks. Without it, a hook that fails at each retry with a full journal would take half a
+/// GiB a week for each unit.
 const MAX_FAILED_BYTES: u64 = 16 << 20;
 
-/// Of one model's log.
+/// Returns the retention of one model's log.
 pub(super) fn log(now: Timestamp) -> Judge {
     Box::new(newest(MAX_LOG_LINES, MAX_LOG_BYTES, seconds_before(now, MAX_AGE)))
 }
 
-/// Of one unit's hooks: the newest, and what failed lately.
+/// Returns the retention of one unit's journal: the newest hooks, and those that failed lately.
 pub(super) fn journal(now: Timestamp) -> Judge {
     let mut newest_hooks = newest(MAX_HOOKS, u64::MAX, seconds_before(now, MAX_AGE));
     let mut failed = newest(usize::MAX, MAX_FAILED_BYTES, seconds_before(now, FAILED_AGE));
@@ -37,8 +38,9 @@ pub(super) fn journal(now: Timestamp) -> Judge {
     })
 }
 
-/// Of one of a model's status histories: the size that the model keeps is divided evenly among them, so that no unit's
-/// chatter costs another its history. The newest line is kept, as the present status, whatever its size.
+/// Returns the retention of one of a model's status histories. The model's bytes are divided evenly among them, so a
+/// unit with many changes costs no other unit its history. The newest entry is the current status, and is kept
+/// whatever its size.
 pub(super) fn history(now: Timestamp, config: &ModelConfig, histories: u64) -> Judge {
     let share = (u64::from(config.max_status_history_size) << 20) / histories.max(1);
     let oldest = seconds_before(now, i64::from(config.max_status_history_age));
@@ -52,12 +54,12 @@ pub(super) fn history(now: Timestamp, config: &ModelConfig, histories: u64) -> J
     })
 }
 
-/// Keeps so many of the newest, as far as they fit into so many bytes, and none that is too old.
+/// Keeps the newest records, up to a count and a number of bytes, and none that is too old.
 fn newest(count: usize, bytes: u64, oldest: Timestamp) -> impl FnMut(&Record) -> Verdict + Send {
     let (mut count, mut bytes) = (count, bytes);
     move |record| {
         let (counted, fits) = (count.checked_sub(1), bytes.checked_sub(record.body.len() as u64));
-        // What does not fit is the end: nothing older is kept for being smaller.
+        // The first record that does not fit ends the list: no older and smaller one is kept.
         (count, bytes) = (counted.unwrap_or(0), fits.unwrap_or(0));
         match counted.and(fits) {
             Some(_) if record.at >= oldest => Verdict::Keep,
@@ -95,13 +97,13 @@ mod tests {
         Timestamp::from_second(NOW).unwrap()
     }
 
-    /// A record of so many seconds ago.
+    /// Returns a record from so many seconds ago.
     fn record(ago: i64, body: Vec<u8>) -> Record {
         let at = Timestamp::from_second(NOW - ago).unwrap();
         Record { position: RecordPosition::default(), at, body }
     }
 
-    /// How many of some records, the newest first, are kept.
+    /// Returns the number of records that are kept. The newest record comes first.
     fn kept(mut judge: Judge, records: impl IntoIterator<Item = Record>) -> usize {
         records.into_iter().filter(|record| judge(record) == Verdict::Keep).count()
     }
@@ -157,9 +159,9 @@ mod tests {
     #[test]
     fn the_newest_fifty_hooks_are_kept_and_failures_of_seven_days_besides() {
         let (good, bad) = (hook(HookOutcome::Handled, 0), failed(0));
-        // A hook an hour, every second of which failed.
+        // A hook runs every hour, and every second one fails.
         let life = (0..400).map(|hour| record(hour * 3600, if hour % 2 == 0 { &good } else { &bad }.clone()));
-        // The failures among the first fifty are of these.
+        // Some failures are among the first fifty.
         assert_eq!(kept(journal(now()), life), 50 + (168 - 50) / 2);
         assert_eq!(kept(journal(now()), (0..400).map(|hour| record(hour * 3600, good.clone()))), 50);
         let days = (0..30).map(|day| record(day * DAY, good.clone()));

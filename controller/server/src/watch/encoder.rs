@@ -1,4 +1,4 @@
-//! Makes what watchers are sent: once for all who see alike, counted, and large work on threads of its own.
+//! The encoding of answers for watchers: once for each group, counted, and on separate threads if it is large.
 
 use std::sync::{
     Arc,
@@ -10,10 +10,10 @@ use periapt_host_api::{api::FRAME_LINE_BYTES, view::Frame};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-/// How many large works are done at a time: the threads for them also write the store, and must not run out.
+/// The number of large encodings at a time. Their threads also write the store, and must not run out.
 const AT_A_TIME: usize = 4;
 
-/// What is made for watchers. Cloning is cheap.
+/// The encoder of answers for watchers. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Encoder(Arc<Shared>);
 
@@ -30,7 +30,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// Does large work apart from the threads that answer requests. None if it did not end: a defect.
+    /// Runs large work on threads that answer no requests. Returns none if it panicked: a defect.
     pub(crate) async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -40,7 +40,7 @@ impl Encoder {
         done.inspect_err(|error| tracing::error!(%error, "work for watchers did not end")).ok()
     }
 
-    /// A value as a line of its own.
+    /// Returns a value as a line.
     pub(crate) fn line<T: Serialize>(&self, value: &T) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
         let mut line = BytesMut::new();
@@ -48,7 +48,7 @@ impl Encoder {
         line.freeze()
     }
 
-    /// A frame as a line, or as lines if it is too large for one.
+    /// Returns a frame as a line, or as several lines if it is too large for one.
     pub(crate) fn frame(&self, frame: Frame) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
         let mut lines = BytesMut::new();
@@ -62,14 +62,14 @@ impl Encoder {
         lines.freeze()
     }
 
-    /// How many values were encoded so far.
+    /// Returns the number of encoded values so far.
     #[cfg(test)]
     pub(crate) fn encoded(&self) -> u64 {
         self.0.encoded.load(Ordering::Relaxed)
     }
 }
 
-/// Adds a value as a line.
+/// Appends a value as a line.
 fn write<T: Serialize>(lines: &mut BytesMut, value: &T) {
     let before = lines.len();
     if let Err(error) = serde_json::to_writer((&mut *lines).writer(), value) {

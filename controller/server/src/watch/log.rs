@@ -1,4 +1,4 @@
-//! Who follows a log: each reads for itself, when its model was written.
+//! Followers of logs: each reads for itself after a write in its model.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use periapt_host_api::ModelUuid;
 use super::Topic;
 use crate::published::Published;
 
-/// A model's log.
+/// The topic of a model's log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogOf(pub(crate) ModelUuid);
 
 impl Topic for LogOf {
     type Shared = ();
 
-    /// People read; each look is a read of the store.
+    /// The readers are people, and each look is a read of the store.
     const PACE: Duration = Duration::from_millis(20);
-    /// So that a follower of a log that nobody writes keeps no old state of all models alive.
+    /// A follower of a quiet log must not keep old states of all models alive.
     const AGAIN: Option<Duration> = Some(Duration::from_secs(60));
     const OF_ALL: bool = false;
 
@@ -24,7 +24,7 @@ impl Topic for LogOf {
         self.0
     }
 
-    /// Records stand beside an entity that was written with them.
+    /// Records are always written together with an entity of their model.
     fn differs(&self, before: &Published, after: &Published) -> bool {
         let continues = before.store == after.store && before.revision() <= after.revision();
         !continues || after.changed.model(&self.0) > before.changed.model(&self.0)

@@ -1,9 +1,9 @@
-//! Tells those who wait for news, a few at a time, so that a commit waits for none of them.
+//! The notifier: it wakes watchers a few at a time, so that a commit waits for none of them.
 //!
-//! The writer wakes one notifier, whatever the number of watchers. Who waits for the same thing is one group: all of it
-//! goes from one state to the same next one, so what they are told is made once. Groups are notified in turn, a few
-//! subscribers each, and between these everybody else has a turn: a group of a thousand holds up neither commits nor small
-//! groups, and what comes while it is still being notified is one more round, not one more a commit.
+//! The writer wakes one notifier, whatever the number of watchers. All watchers of the same topic form a watcher
+//! group, which goes from one state to the same next one, so its answers are made once. The groups take turns, a few
+//! subscribers each, and other tasks run in between. So a group of a thousand delays neither commits nor small
+//! groups, and states that come while it is being woken add one more round in all, not one each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,38 +17,39 @@ use tokio_util::sync::CancellationToken;
 
 use crate::published::{Published, Subscription};
 
-/// How many subscribers of one group are notified before others have their turn: about as much work as one commit is.
+/// The number of a group's subscribers that are woken before other tasks have their turn: about the work of one
+/// commit.
 const AT_A_TIME: usize = 16;
-/// The longest that a notifier rests: groups that came meanwhile may be due earlier than those that it knew.
+/// The longest pause of a notifier. Groups that were added meanwhile may be due earlier than those that it knew.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// What a group waits for.
+/// A topic that a watcher group waits for.
 pub(crate) trait Topic: Ord + Clone + Send + Sync + 'static {
-    /// What its group has in common.
+    /// The data that the group shares.
     type Shared: std::fmt::Debug + Send + Sync + 'static;
 
-    /// The least time between two looks.
+    /// The shortest time between two states that the group is shown.
     const PACE: Duration;
-    /// After how long it looks again though nothing differs; none: never.
+    /// The time after which the group is shown a state without differences; none means never.
     const AGAIN: Option<Duration>;
 
-    /// Whether it may differ without a write in its model.
+    /// True if the topic may change without a write in its model.
     const OF_ALL: bool;
 
-    /// The model that it is about.
+    /// Returns the model of the topic.
     fn model(&self) -> ModelUuid;
 
-    /// Whether what it waits for may differ between two states.
+    /// Returns true if the topic may differ between two states.
     fn differs(&self, before: &Published, after: &Published) -> bool;
 
-    /// When it is to look at a state, given which it looked at last, and when.
+    /// Returns the time at which the group is to be shown `now`, given the state that it was shown last.
     fn due(&self, shown: &ShownState, now: &Published) -> Option<Instant> {
         let after = if self.differs(&shown.published, now) { Some(Self::PACE) } else { Self::AGAIN };
         after.map(|after| shown.since + after)
     }
 }
 
-/// The groups of one kind of topic. Cloning is cheap.
+/// A notifier: the watcher groups of one kind of topic. Cloning is cheap.
 #[derive(Debug)]
 pub(crate) struct Notifier<T: Topic>(Arc<Mutex<WatcherGroups<T>>>);
 
@@ -73,15 +74,16 @@ impl<T: Topic> Default for Notifier<T> {
 
 #[derive(Debug)]
 struct WatcherGroups<T: Topic> {
-    /// By the models that they are about: a commit concerns the groups of the models that it writes.
+    /// The groups by model: a commit concerns the groups of the models that it writes.
     models: BTreeMap<ModelUuid, BTreeMap<T, WatcherGroup<T>>>,
-    /// When groups that are in no round are to be looked at. One that has another time since, or is gone, is passed over.
+    /// The due times of groups that are in no round. An entry whose group has another time now, or is gone, is
+    /// skipped.
     due: BTreeSet<(Instant, T)>,
-    /// Groups of which some subscribers were not notified yet.
+    /// The groups of which some subscribers are not woken yet.
     rounds: BTreeSet<T>,
-    /// The state of the last notifications.
+    /// The last state for which groups were woken.
     notified_for: Option<Arc<Published>>,
-    /// How often a group was looked at so far.
+    /// The number of looks at a group so far.
     looked_at: u64,
     next_subscriber: u64,
 }
@@ -90,9 +92,9 @@ struct WatcherGroups<T: Topic> {
 struct WatcherGroup<T: Topic> {
     shared_state: Arc<GroupState<T>>,
     subscribers: BTreeMap<u64, Arc<Notify>>,
-    /// The subscriber from which the round goes on; none: all were notified.
+    /// The subscriber at which the round goes on; none if all are woken.
     round: Option<u64>,
-    /// When it is to be looked at.
+    /// The time of the next look.
     due: Option<Instant>,
 }
 
@@ -102,17 +104,17 @@ struct GroupState<T: Topic> {
     shared: T::Shared,
 }
 
-/// The state that a group is to look at.
+/// The state that a group is shown.
 #[derive(Debug, Clone)]
 pub(crate) struct ShownState {
-    /// Which of this group's it is; each next one has a higher number, also where nothing was written.
+    /// The number of the state in this group. Each next state has a higher number, even if nothing was written.
     pub(crate) number: u64,
-    /// The state.
+    /// The published state.
     pub(crate) published: Arc<Published>,
     since: Instant,
 }
 
-/// One watcher's membership of its group; it leaves when it is dropped.
+/// A subscriber: one watcher in its group. It leaves when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Subscriber<T: Topic> {
     notifier: Notifier<T>,
@@ -122,17 +124,17 @@ pub(crate) struct Subscriber<T: Topic> {
     wake: Arc<Notify>,
 }
 
-/// The notifier's next step.
+/// The next step of a notifier.
 enum Next {
-    /// Some subscribers were not notified yet.
+    /// Some subscribers are not woken yet.
     GoOn,
-    /// Nothing is due before then.
+    /// Nothing is due before this time.
     Rest(Option<Instant>),
 }
 
 impl<T: Topic> Notifier<T> {
-    /// Joins those who wait for the same. The group is shown the present state at once if it has not seen
-    /// what was written: who comes reads what was there when it came.
+    /// Adds a subscriber to the group of a topic. The group is shown the current state at once if it has newer
+    /// writes: a new watcher must see all that was written before it came.
     pub(crate) fn join(
         &self,
         topic: T,
@@ -147,7 +149,7 @@ impl<T: Topic> Notifier<T> {
         let group = of_model.entry(topic.clone()).or_insert_with(|| {
             let shown = ShownState { number: 0, published: Arc::clone(&current), since: now };
             let shared_state = GroupState { shown: Mutex::new(shown), shared: shared() };
-            // The notifier may know a newer state already: it looks at once.
+            // The notifier may have a newer state already, so it looks at once.
             groups.due.insert((now, topic.clone()));
             WatcherGroup {
                 shared_state: Arc::new(shared_state),
@@ -157,7 +159,7 @@ impl<T: Topic> Notifier<T> {
             }
         });
         let shown = group.shared_state.shown().published;
-        // The notifier may have shown a newer one meanwhile.
+        // The notifier may have shown a newer state meanwhile.
         if shown.revision() <= current.revision() && topic.differs(&shown, &current) {
             group.show(current, now);
             groups.rounds.insert(topic.clone());
@@ -173,7 +175,7 @@ impl<T: Topic> Notifier<T> {
         }
     }
 
-    /// Notifies subscribers until it is told to stop.
+    /// Wakes subscribers until the controller stops.
     pub(crate) async fn run(self, mut state: Subscription, stop: CancellationToken) {
         loop {
             let rest = match self.notify(&state.seen(), Instant::now()) {
@@ -192,13 +194,13 @@ impl<T: Topic> Notifier<T> {
         }
     }
 
-    /// Notifies a few subscribers of each group that has something to look at.
+    /// Wakes a few subscribers of each group that has something new.
     fn notify(&self, published: &Arc<Published>, now: Instant) -> Next {
         self.lock().notify(published, now)
     }
 
     fn lock(&self) -> MutexGuard<'_, WatcherGroups<T>> {
-        // Each call leaves the groups whole.
+        // Each call leaves the groups consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -226,7 +228,7 @@ impl<T: Topic> WatcherGroups<T> {
         }
     }
 
-    /// The groups that a state may be news to, since the one before.
+    /// Returns the groups that a state may be news for, compared to the last one.
     fn concerned(&mut self, published: &Arc<Published>) -> Vec<T> {
         let Some(before) = self.notified_for.replace(Arc::clone(published)) else { return self.all() };
         if Arc::ptr_eq(&before, published) {
@@ -250,7 +252,8 @@ impl<T: Topic> WatcherGroups<T> {
         self.models.get_mut(&topic.model())?.get_mut(topic)
     }
 
-    /// Shows a group a state if that is due, or notes when it will be. In a round, that waits until all were notified.
+    /// Shows a group a state if that is due, or notes the due time. A group in a round waits until all subscribers
+    /// are woken.
     fn look(&mut self, topic: &T, published: &Arc<Published>, now: Instant) {
         self.looked_at += 1;
         let Some(group) = self.group(topic).filter(|group| group.round.is_none()) else { return };
@@ -269,14 +272,14 @@ impl<T: Topic> WatcherGroups<T> {
 }
 
 impl<T: Topic> WatcherGroup<T> {
-    /// Begins a round with a state; should one not be finished, those that it has not come to are shown this one.
+    /// Begins a round with a state. Subscribers that an unfinished round has not reached are shown this one.
     fn show(&mut self, published: Arc<Published>, now: Instant) {
         let mut shown = self.shared_state.lock();
         *shown = ShownState { number: shown.number + 1, published, since: now };
         self.round = Some(0);
     }
 
-    /// Notifies a few subscribers of the round. Returns true if some remain.
+    /// Wakes a few subscribers of the round. Returns true if the round has to go on.
     fn notify(&mut self) -> bool {
         let Some(from) = self.round else { return false };
         let mut rest = self.subscribers.range(from..);
@@ -290,7 +293,7 @@ impl<T: Topic> WatcherGroup<T> {
 
 impl<T: Topic> GroupState<T> {
     fn lock(&self) -> MutexGuard<'_, ShownState> {
-        // It is replaced in one step.
+        // The value is replaced in one step.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -300,22 +303,22 @@ impl<T: Topic> GroupState<T> {
 }
 
 impl<T: Topic> Subscriber<T> {
-    /// What the group is to look at now.
+    /// Returns the state that the group is shown now.
     pub(crate) fn shown(&self) -> ShownState {
         self.shared_state.shown()
     }
 
-    /// What it waits for.
+    /// Returns the topic.
     pub(crate) fn topic(&self) -> &T {
         &self.topic
     }
 
-    /// What the group has in common.
+    /// Returns the data that the group shares.
     pub(crate) fn shared(&self) -> &T::Shared {
         &self.shared_state.shared
     }
 
-    /// Waits until there is something to look at that was not there at the last call.
+    /// Waits until the group is shown a state since the last call.
     pub(crate) async fn notified(&self) {
         self.wake.notified().await;
     }
@@ -381,7 +384,7 @@ mod tests {
             notifier.notify(&wrote(revision, model(1)), Instant::now());
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        // Each is looked at when it was written, and after its round.
+        // Each group is looked at when its model is written, and after its round.
         assert!(looked_at(&notifier) - at_first <= 4 * 10, "{} looks", looked_at(&notifier) - at_first);
         let shown = |number: usize| subscribers[number].shown().published.revision();
         assert_eq!((shown(1), shown(2)), (Revision(11), Revision(1)));

@@ -1,4 +1,4 @@
-//! Watched statuses: derived and encoded once for all who watch a model's.
+//! Watched statuses: derived and encoded once for all watchers of a model.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,20 +10,20 @@ use tokio_util::sync::CancellationToken;
 use super::{Encoder, Subscriber, Topic, Watches};
 use crate::{published::Published, show::StatusSource};
 
-/// How many times as long as making a status took there is none made for watchers: it costs as much as the model is large,
-/// and a model that changes all the time must not keep a processor busy with being looked at.
+/// The pause after making a status, as a multiple of the time that making it took. The cost grows with the model, and
+/// watchers of a busy model must not occupy a processor.
 const REST: u32 = 9;
 
-/// A model's status.
+/// The topic of a model's status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StatusOf(pub(crate) ModelUuid);
 
 impl Topic for StatusOf {
     type Shared = Statuses;
 
-    /// People read it.
+    /// The readers are people.
     const PACE: Duration = Duration::from_millis(50);
-    /// An agent is lost by the clock alone.
+    /// An agent becomes lost by the clock alone.
     const AGAIN: Option<Duration> = Some(Duration::from_secs(5));
     const OF_ALL: bool = true;
 
@@ -31,7 +31,7 @@ impl Topic for StatusOf {
         self.0
     }
 
-    /// Who is connected and what is wrong with the store are no writes.
+    /// Presence of agents and problems of the store are no writes, so every state may differ.
     fn differs(&self, before: &Published, after: &Published) -> bool {
         !std::ptr::eq(before, after)
     }
@@ -46,12 +46,12 @@ pub(crate) struct Statuses {
 
 #[derive(Debug, Default)]
 struct Newest {
-    /// The group's state that was looked at last.
+    /// The number of the group's state that was looked at last.
     looked_at: Option<u64>,
-    /// What it showed, and its number.
+    /// The status of that state, and the number of the state in which it first appeared.
     status: Option<(Arc<FullStatus>, u64)>,
     line: Bytes,
-    /// Before then no other is made for those who have seen one.
+    /// The time before which no other status is made for watchers that have seen one.
     rests_until: Option<Instant>,
 }
 
@@ -68,7 +68,7 @@ impl Statuses {
         }
     }
 
-    /// The status at the group's state of a number: its own number, and its line. None once there is no such model.
+    /// Returns the status at a state of the group: its own number and its line. Returns none if the model is gone.
     async fn at(
         &self,
         number: u64,
@@ -100,18 +100,18 @@ impl Statuses {
     }
 }
 
-/// Whether two statuses differ in no more than the time at which they were asked for.
+/// Returns true if two statuses differ only in the controller's time.
 fn is_the_same(last: &FullStatus, next: &FullStatus) -> bool {
     let mut same = next.clone();
     same.controller.timestamp = last.controller.timestamp;
     *last == same
 }
 
-/// One watcher of a status: is sent the newest whenever it differs from what it was sent.
+/// One watcher of a status. It is sent the newest status whenever that differs from the last one sent.
 pub(crate) struct StatusWatch {
     source: StatusSource,
     subscriber: Subscriber<StatusOf>,
-    /// Of which state it has seen the status, and that status' number.
+    /// The number of the last state that was seen, and the number of its status.
     seen: Option<(u64, u64)>,
 }
 
@@ -127,7 +127,7 @@ impl StatusWatch {
         Self { source, subscriber, seen: None }
     }
 
-    /// The next status; none when the model is gone or the controller stops.
+    /// Returns the next status, or none when the model is gone or the controller stops.
     pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
         let next = async {
             loop {
@@ -163,7 +163,7 @@ mod tests {
     async fn a_status_that_took_long_is_not_made_again_at_once() {
         let statuses = Statuses::new(Encoder::default());
         statuses.rested().await;
-        // Making it takes time by the clock of this test.
+        // The clock of this test advances while the status is made.
         let began = Instant::now();
         let (advance, advanced) = std::sync::mpsc::channel::<()>();
         let made = statuses.at(1, move || {

@@ -1,5 +1,5 @@
-//! What all watchers of one runner's view share: the views that they were sent last, and the frames between these and
-//! the newest, each made once.
+//! The data that all watchers of one runner's view share: the views that they were sent last, and the frames from
+//! these to the newest, each made once.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -13,13 +13,14 @@ use tokio::sync::Mutex;
 use super::{Encoder, Topic};
 use crate::published::Published;
 
-/// How many views that somebody came back with are remembered, and how many frames to the newest: after a restart, a
-/// whole host's watchers come back with the same few.
+/// The number of views of reconnecting watchers that are remembered, and of frames to the newest view. After a
+/// restart, all watchers of a host come back with the same few views.
 const REMEMBERED: usize = 4;
-/// A view of more entries is worked on apart: one step of a smaller one takes less time than to hand it over.
+/// The number of entries above which a view is made on a separate thread. A step of a smaller view takes less time
+/// than the handover.
 const LARGE: usize = 256;
 
-/// One runner's view of its model: who watches it sees alike.
+/// The topic of one runner's view. All its watchers see the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ViewOf {
     pub(crate) model: ModelUuid,
@@ -30,7 +31,7 @@ impl Topic for ViewOf {
     type Shared = Frames;
 
     const PACE: Duration = Duration::ZERO;
-    /// The heartbeat also renews what watchers hold, so that none keeps old states alive.
+    /// The heartbeat also renews the states that watchers hold, so that no old state stays alive.
     const AGAIN: Option<Duration> = Some(HEARTBEAT);
     const OF_ALL: bool = false;
 
@@ -38,7 +39,7 @@ impl Topic for ViewOf {
         self.model
     }
 
-    /// A frame without content, too, tells that a revision is reached: who committed waits for it.
+    /// An empty frame also matters: it says that a revision is reached, and the committer waits for it.
     fn differs(&self, before: &Published, after: &Published) -> bool {
         let continues = before.store == after.store && before.revision() <= after.revision();
         !continues || after.changed.model(&self.model) > before.changed.model(&self.model)
@@ -50,7 +51,7 @@ impl Topic for ViewOf {
 pub(crate) struct Seen {
     store: StoreId,
     view: View,
-    /// What the view was made from: the next is found by what differs from it.
+    /// The root of the view. The next view is computed from the difference to it.
     root: Root,
 }
 
@@ -59,7 +60,7 @@ impl Seen {
         Self { store, view: view(&root, caller), root }
     }
 
-    /// Whether a state is a later one of the same history.
+    /// Returns true if a state is a later one of the same history.
     pub(crate) fn continues_to(&self, published: &Published) -> bool {
         self.store == published.store && self.view.revision <= published.revision()
     }
@@ -73,7 +74,7 @@ impl Seen {
     }
 }
 
-/// A frame as it is sent, and the view that it leads to.
+/// An encoded frame, and the view that it leads to.
 pub(crate) type Sent = (Bytes, Arc<Seen>);
 
 /// The frames of one view.
@@ -89,7 +90,7 @@ struct Memory {
     newest: Option<(Arc<Published>, Arc<Seen>)>,
     /// Frames to the newest view, by the view that they start from.
     frames: VecDeque<(Option<Arc<Seen>>, Bytes)>,
-    /// Views that watchers came back with.
+    /// Views of reconnecting watchers.
     resumed: VecDeque<Arc<Seen>>,
 }
 
@@ -99,11 +100,12 @@ impl Frames {
         Self { caller, encoder, memory: Mutex::default() }
     }
 
-    /// The frame from a view, or from nothing, to a state. None if it could not be made.
+    /// Returns the frame from a view, or from nothing, to a state. Returns none if making it failed.
     pub(crate) async fn to(&self, from: Option<&Arc<Seen>>, to: &Arc<Published>) -> Option<Sent> {
-        // Held while a frame is made: whoever wants the same waits for it.
+        // The lock is held while a frame is made, so that others who want the same frame wait for it.
         let mut memory = self.memory.lock().await;
-        // What changed since the last step fits a commit or a few; all that there is, or was missed, may be anything.
+        // The changes since the last step fit into a few commits; a whole view, or missed changes, may be of any
+        // size.
         let is_step = memory
             .newest
             .as_ref()
@@ -118,7 +120,7 @@ impl Frames {
                 }
                 (None, Some(seen))
             }
-            // What the others saw last is nearer than what this one did.
+            // The view that the other watchers saw last is nearer than this watcher's.
             Some((_, seen)) if seen.continues_to(to) => (Some(seen), None),
             _ => (from.cloned(), None),
         };
@@ -136,7 +138,7 @@ impl Frames {
         Some(made)
     }
 
-    /// The view at a position that somebody came back with.
+    /// Returns the view at a position that a reconnecting watcher has.
     pub(crate) async fn seen_at(&self, store: StoreId, root: Root) -> Option<Arc<Seen>> {
         let mut memory = self.memory.lock().await;
         let revision = root.revision();
@@ -167,7 +169,8 @@ impl Memory {
     fn remember(&mut self, from: Option<&Arc<Seen>>, to: &Arc<Published>, (frame, seen): &Sent) {
         if !self.newest.as_ref().is_some_and(|(at, _)| Arc::ptr_eq(at, to)) {
             self.frames.clear();
-            // Nobody's old states outlive the second target after it came back.
+            // Views of reconnecting watchers are dropped at the second state after their return, so that old states
+            // do not stay alive.
             self.resumed.retain(|seen| from.is_some_and(|from| Arc::ptr_eq(seen, from)));
             self.newest = Some((Arc::clone(to), Arc::clone(seen)));
         }
@@ -178,7 +181,7 @@ impl Memory {
     }
 }
 
-/// Makes a frame. `base` is a view to find the next one from, `ready` that next one if it is known already.
+/// Makes a frame. `base` is a view to compute the next one from; `ready` is that next view, if it exists already.
 fn make(
     from: Option<&Seen>,
     base: Option<&Seen>,

@@ -1,4 +1,4 @@
-//! One batch in the making: a state that is not durable yet, and what must be written for it.
+//! One batch: a state that is not durable yet, and its writes.
 
 use std::{
     collections::BTreeSet,
@@ -27,15 +27,15 @@ pub(super) struct Speculation {
 
 /// A batch that is ready to be written.
 pub(super) struct Speculated {
-    /// The state afterwards; its revision is still the old one.
+    /// The state afterwards, still with the old revision.
     pub(super) root: Root,
-    /// What is to be written; none: nothing.
+    /// The batch to write, if there is anything to store.
     pub(super) batch: Option<Batch>,
-    /// Whether the state differs at all.
+    /// True if the state differs at all.
     pub(super) differs: bool,
     /// The models that are written.
     pub(super) models: BTreeSet<ModelUuid>,
-    /// Whether anything outside of models is.
+    /// True if anything outside of models is written.
     pub(super) outside: bool,
 }
 
@@ -51,14 +51,14 @@ impl Speculation {
         }
     }
 
-    /// Evaluates one command on top of those before. One that is refused leaves nothing.
+    /// Evaluates one command on top of those before it. A refused command leaves no trace.
     pub(super) fn evaluate(
         &mut self,
         caller: &Caller,
         input: &Input,
         environment: &Environment,
     ) -> Result<Output, Refusal> {
-        // The model does not panic. Should it, then one command must not end all the others.
+        // The model does not panic. If it did, one command must not end all others.
         let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(&self.root, caller, input, environment)));
         let (changes, output) = evaluated.unwrap_or_else(|_| {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
@@ -67,7 +67,7 @@ impl Speculation {
         if changes == Changes::default() {
             return Ok(output);
         }
-        // What no store would take is refused here, alone: later it would take the whole batch with it.
+        // Writes that no store would take are refused here; later, they would fail the whole batch.
         if !changes.stores_nothing() {
             let writes =
                 Writes::of(&changes).map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))?;
@@ -92,12 +92,12 @@ impl Speculation {
     }
 }
 
-/// The same state, said to be of a revision.
+/// Returns the state with another revision.
 pub(super) fn at_revision(root: &Root, revision: Revision) -> Root {
     root.apply(&Changes::default(), revision)
 }
 
-/// The model that a command is about, if it is about one.
+/// Returns the model that a command is about, if it is about one.
 pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
     match input {
         Input::Model(model, _) | Input::Runner(model, _) => Some(*model),

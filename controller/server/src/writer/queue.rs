@@ -1,4 +1,4 @@
-//! What waits for the writer: one lane for each model, served in turn by bytes, bounded as a whole and each.
+//! The writer's queue: one lane for each model, served in turn by bytes, bounded in total and for each lane.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,23 +8,23 @@ use std::{
 use periapt_host_api::{ErrorCode, ModelUuid, Refusal};
 use tokio::sync::Notify;
 
-/// The most that may wait, in bytes of requests: some seconds of work for the writer.
+/// The most bytes of queued requests: some seconds of work for the writer.
 const MAX_BYTES: usize = 64 << 20;
-/// The most commands that may wait.
+/// The most queued commands.
 const MAX_COUNT: usize = 8_192;
-/// How much of each bound one lane may take, so that one model never shuts the others out.
+/// The divisor of both bounds for one lane, so that one model never locks out the others.
 const LANE_SHARE: usize = 2;
-/// What a lane may send in one turn, in bytes; what it does not use up is kept for its next.
+/// The bytes that a lane may send in one turn. The unused rest is kept for its next turn.
 const QUANTUM: usize = 64 << 10;
-/// What even the smallest command weighs: evaluating it costs, too.
+/// The least weight of a command, in bytes. Evaluating a small command has a cost, too.
 const LEAST_WEIGHT: usize = 512;
 
-/// Whose turn it is: commands of one lane are evaluated in the order in which they came.
+/// The lane of a command. Commands of one lane are evaluated in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
-    /// What is about no model.
+    /// Commands about no model.
     Controller,
-    /// One model.
+    /// Commands about one model.
     Model(ModelUuid),
 }
 
@@ -60,15 +60,14 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Puts jobs behind those that wait in a lane: all, or none where there is no room. `bytes` is what they
-    /// weigh together.
+    /// Adds jobs to a lane: all, or none if there is no room. `bytes` is their total weight.
     pub(crate) fn push(&self, lane: Lane, bytes: usize, jobs: Vec<T>) -> Result<(), Refusal> {
         self.lock().push(lane, bytes, jobs)?;
         self.filled.notify_one();
         Ok(())
     }
 
-    /// Waits until there is something, and takes up to `max_bytes` and `max_count` of it, at least one.
+    /// Waits until the queue has jobs, and takes up to `max_bytes` and `max_count`, but at least one.
     pub(crate) async fn take(&self, max_bytes: usize, max_count: usize) -> Vec<T> {
         loop {
             let taken = self.lock().take(max_bytes, max_count);
@@ -79,7 +78,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Refuses what comes from now on, and throws away what waits.
+    /// Refuses new jobs from now on, and drops the queued ones.
     pub(crate) fn close(&self) {
         let mut lanes = self.lock();
         lanes.closed = true;
@@ -87,7 +86,7 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lanes<T>> {
-        // Each call leaves the lanes whole.
+        // Each call leaves the lanes consistent.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -118,7 +117,7 @@ impl<T> Lanes<T> {
         Ok(())
     }
 
-    /// Deficit round robin: each lane in turn is given credit, and sends what it can pay for.
+    /// Takes jobs by deficit round robin: each lane in turn gets credit, and sends the jobs that it can pay for.
     fn take(&mut self, max_bytes: usize, max_count: usize) -> Vec<T> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while let Some(lane) = self.next_lane() {

@@ -1,5 +1,5 @@
-//! After a failed sync nobody knows what is on the disk: the store is closed, opened and read again before
-//! anything more is written.
+//! The recovery from a failed sync: the contents of the disk are unknown, so the store is closed, opened and read
+//! again before the next write.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::{Answered, BATCH_BYTES, BATCH_COUNT, Job, Writer};
 use crate::published::{Changed, Published, Weight};
 
-/// The pauses between attempts grow from this...
+/// The pause before the first attempt. Each failed attempt doubles it...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// ... to this.
+/// ... up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 impl Writer {
-    /// Opens the store until that succeeds, and refuses what comes meanwhile. Reading goes on from the last
-    /// durable state. False if it was told to stop.
+    /// Reopens the store, with repeated attempts, and refuses commands meanwhile. Reads go on from the last durable
+    /// state. Returns false if the controller stops.
     pub(super) async fn reopen(&self, mut failure: StoreError, stop: &CancellationToken) -> bool {
         self.store.close();
         let mut pause = FIRST_PAUSE;
@@ -55,11 +55,11 @@ impl Writer {
                 }
             }
         };
-        // Ends by its time alone.
+        // The loop ends only by the timeout.
         let _: Result<(), _> = tokio::time::timeout(pause, refuse).await;
     }
 
-    /// Shows in `status` that nothing can be written.
+    /// Publishes for `status` that nothing can be written.
     pub(super) fn say(&self, failure: &StoreError) {
         let problem = Some(format!("the store cannot be written: {failure}"));
         let current = self.publisher.current();
@@ -67,7 +67,7 @@ impl Writer {
     }
 }
 
-/// Opens a store and reads the state that it holds.
+/// Opens a store and reads its state.
 pub(crate) async fn load(
     opener: &dyn crate::options::OpenStore,
     clock: &dyn crate::clock::Clock,
