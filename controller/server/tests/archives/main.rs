@@ -1,5 +1,5 @@
-//! Uploads that are small and unpack to much: what they take of the controller. A binary of its own: it measures the memory
-//! of its whole process, in which no other test may run.
+//! The memory that small uploads which unpack to much take of the controller. This is a binary of its own, because it
+//! measures the memory of its whole process, in which no other test may run.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -16,14 +16,14 @@ mod raw;
 
 use raw::Raw;
 
-/// The most memory that this process has had since [`forget_peak`], in bytes.
+/// Returns the peak memory of this process since [`forget_peak`], in bytes.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// The most memory that any of this process's children has had, of those that ended, in bytes.
+/// Returns the peak memory of any ended child of this process, in bytes.
 fn peak_of_children() -> u64 {
     // SAFETY: the kernel fills a structure of integers, for which zeros are valid, and keeps no pointer to it.
     #[expect(unsafe_code, reason = "no safe interface tells what ended children used")]
@@ -51,7 +51,7 @@ async fn small_archives_that_unpack_to_much_are_refused_and_take_no_memory() {
     let running = tokio::spawn(service.run(CancellationToken::new()));
     let client = Client::new(periapt_client::Options::new(handle.url(), Identity::Local)).unwrap();
     client.controller().await.unwrap();
-    // One file under many names, and many files of zeros.
+    // The archives have one file under many names, and many files of zeros.
     let zeros = vec![0; 54 << 10];
     let file = Raw::deflated("00000", &zeros);
     let named = |number: usize, shares: bool| {

@@ -1,5 +1,5 @@
-//! Disks that are full, cannot be written, or hold what cannot be understood: each is one clear error, what was
-//! acknowledged stays, and the controller goes on when it can.
+//! Disks that are full, read-only or damaged: each gives one clear error, acknowledged writes stay, and the
+//! controller goes on when it can.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ use crate::{
     watches::set_title,
 };
 
-/// Why a controller does not start in a directory: the words that `periapt controller run` ends with.
+/// Returns the error of a controller that does not start in a directory. `periapt controller run` ends with it.
 async fn refused(directory: &Path) -> StoreError {
     match in_directory(directory).build().await {
         Err(BuildError::Store(error)) => error,
@@ -32,7 +32,7 @@ async fn refused(directory: &Path) -> StoreError {
     }
 }
 
-/// A model with an application that has an option to set.
+/// Deploys an application with an option to set, and returns its model.
 async fn deployed(client: &Client) -> ModelSelector {
     let add = ControllerCommand::add_model("m".parse().unwrap());
     let Answer::Model { uuid } = client.controller_command(add).await.unwrap() else { panic!("no model") };
@@ -99,7 +99,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     });
 }
 
-/// Writes until nothing more fits.
+/// Fills the file system with a file.
 fn fill(directory: &Path) -> std::path::PathBuf {
     let ballast = directory.join("ballast");
     let mut file = fs::File::options().create(true).append(true).open(&ballast).unwrap();
@@ -124,7 +124,7 @@ fn a_full_disk_is_told_loses_nothing_and_is_recovered_from() {
         let mut status = client.watch_status(&model).await.unwrap();
         fill(directory);
 
-        // The log has some room that was reserved for it.
+        // The log has some reserved room.
         let (mut acknowledged, mut number) = ("mine".to_owned(), 0);
         let refusal = loop {
             number += 1;
@@ -134,7 +134,7 @@ fn a_full_disk_is_told_loses_nothing_and_is_recovered_from() {
                 CommandResult::Error(refusal) => break refusal,
             }
         };
-        // What the store gave back when it was closed.
+        // Fills the room that the store freed when it was closed.
         let ballast = fill(directory);
         assert_eq!(refusal.code, ErrorCode::StorageUnavailable);
         assert!(refusal.message.contains("No space left on device"), "{refusal:?}");
@@ -148,7 +148,7 @@ fn a_full_disk_is_told_loses_nothing_and_is_recovered_from() {
 
         fs::remove_file(ballast).unwrap();
         next_where(&mut status, |status| status.controller.problems.is_empty()).await;
-        // The write that was in doubt may have come to be, whole.
+        // The write in doubt may have been stored, but only as a whole.
         let found = title(&client, &model).await;
         assert!(found == acknowledged || found.starts_with(&format!("{number}-")), "{}", &found[..9]);
         client.command(&model, set_title("after")).await.unwrap();
@@ -170,7 +170,7 @@ fn a_full_disk_is_told_loses_nothing_and_is_recovered_from() {
     });
 }
 
-/// How many files there are below a directory.
+/// Returns the number of files below a directory.
 fn files(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()

@@ -1,4 +1,4 @@
-//! Streams and connections have bounds: whoever holds many of them keeps no command out.
+//! Bounds on streams and connections: a client that holds many of them locks out no commands.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::{
     watches::set_title,
 };
 
-/// The most streams of operators of one model, and those without HTTP/2.
+/// The most streams of operators of one model, and the most without HTTP/2.
 const OF_MODEL: usize = 128;
 const WITHOUT_HTTP2: usize = 256;
-/// Soon enough for a test, and longer than a busy machine takes from one poll to the next.
+/// A stall timeout that is short for a test, and longer than the time between two polls on a busy machine.
 const SOON: Duration = Duration::from_secs(2);
 
 fn following() -> LogQuery {
@@ -97,9 +97,9 @@ async fn a_stream_that_nobody_reads_is_cut_and_its_watcher_goes_on_where_it_was(
     let position = WatchPosition { store: first.store, revision: first.to };
     let mut mirror = View::default();
     mirror.apply(first).unwrap();
-    // More than is taken in unread.
+    // These are more bytes than the client takes in unread.
     commit(&deployed, 10, LARGE).await;
-    // The other stream of the same connection sees it end.
+    // The other stream of the same connection sees the end.
     let ended =
         async { while let Some(Ok(_)) = futures_util::StreamExt::next(&mut deployed.assignments).await {} };
     tokio::time::timeout(TIMEOUT, ended).await.unwrap();
@@ -119,13 +119,13 @@ async fn a_connection_on_which_nothing_is_asked_is_closed() {
     let between = tokio::spawn(async move {
         let (mut client, _) = listener.accept().await.unwrap();
         let mut controller = TcpStream::connect(controller).await.unwrap();
-        // Either may fail: the other end may have gone.
+        // Either direction may fail: the other end may be gone.
         let _ = copy_bidirectional(&mut client, &mut controller).await;
         let _ = ended.send(());
     });
     let client = Client::new(Options::new(url, Identity::Local)).unwrap();
     client.controller().await.unwrap();
-    // It asks for signs of life by itself, so that it is never silent.
+    // The client sends keep-alives by itself, so it is never silent.
     tokio::time::timeout(TIMEOUT, closed).await.unwrap().unwrap();
     between.await.unwrap();
     fixture.stop().await;

@@ -1,4 +1,4 @@
-//! Charm archives: checked on the way in, cached for ever on the way out.
+//! Charm archives: checked at the upload, and cached forever by clients.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     raw,
 };
 
-/// Lets time pass until so many archives are kept.
+/// Advances the clock until so many archives are stored.
 async fn wait_for_archives(fixture: &Fixture, count: usize) {
     let waiting = async {
         while fixture.archives() != count {
@@ -22,7 +22,7 @@ async fn wait_for_archives(fixture: &Fixture, count: usize) {
     tokio::time::timeout(TIMEOUT, waiting).await.unwrap();
 }
 
-/// Lets some minutes pass, and what is due meanwhile happen.
+/// Advances the clock by some minutes, and lets due work happen.
 async fn minutes(fixture: &Fixture, minutes: u32) {
     for _ in 0..minutes {
         fixture.clock.advance(Duration::from_secs(60));
@@ -71,7 +71,7 @@ async fn an_archive_whose_charm_was_refused_is_not_kept() {
         assert_eq!(fixture.archives(), 1);
         if fault != Fault::Refuse {
             next_where(&mut status, |status| !status.controller.problems.is_empty()).await;
-            // As long as nobody knows whether the charm is there, its archive is.
+            // While it is unknown if the charm is registered, its archive stays.
             minutes(&fixture, 5).await;
             assert_eq!(fixture.archives(), 1, "{fault:?}");
         }

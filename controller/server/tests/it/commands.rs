@@ -1,4 +1,4 @@
-//! Commands, their results, and what can be read afterwards.
+//! Commands, their results, and reads after them.
 
 use std::collections::BTreeMap;
 

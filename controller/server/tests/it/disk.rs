@@ -1,4 +1,4 @@
-//! A controller in a directory.
+//! A controller with its data in a directory.
 
 use periapt_client::{ClientError, Identity, RequestOutcome};
 use periapt_controller::BuildError;

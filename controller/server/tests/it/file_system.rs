@@ -1,7 +1,7 @@
-//! File systems of a test's own: a small one that can be filled, and one that cannot be written.
+//! File systems for tests: a small one that can be filled, and a read-only one.
 //!
-//! The test starts itself again in a mount namespace of its own, so that nothing is mounted where others see it and
-//! nothing is left behind.
+//! The test starts itself again in its own mount namespace, so that nothing is mounted for others and nothing is left
+//! behind.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,9 +10,9 @@ use std::{
 
 const MOUNTED: &str = "PERIAPT_MOUNTED";
 
-/// Runs a test, named in full, in a file system that is mounted with some options.
+/// Runs a test, given by its full name, in a file system that is mounted with some options.
 ///
-/// Where no file system may be mounted it prints why, and does nothing.
+/// Prints the reason and does nothing if no file system can be mounted.
 #[expect(clippy::print_stderr, reason = "who runs the tests is told what was not tried, and why")]
 pub(crate) fn with_file_system(test: &str, options: &str, body: impl AsyncFnOnce(&Path)) {
     if let Some(mounted) = std::env::var_os(MOUNTED) {
@@ -22,7 +22,7 @@ pub(crate) fn with_file_system(test: &str, options: &str, body: impl AsyncFnOnce
     }
     let directory = tempfile::TempDir::new().unwrap();
     let mut refusals = Vec::new();
-    // Who is not root may mount in a namespace in which he is.
+    // A user other than root may mount in a user namespace.
     for as_root in [&[][..], &["--map-root-user"]] {
         let mut mount = Command::new("unshare");
         mount.args(as_root).args(["--mount", "--", "sh", "-c"]);
@@ -54,7 +54,7 @@ pub(crate) fn with_file_system(test: &str, options: &str, body: impl AsyncFnOnce
         return;
     }
     let refusals = refusals.join("; ");
-    // Where the tests are judged they run.
+    // In CI these tests must run.
     assert!(std::env::var_os("CI").is_none(), "no file system can be mounted here: {refusals}");
     eprintln!("SKIPPED {test}: no file system can be mounted here: {refusals}");
 }

@@ -1,4 +1,4 @@
-//! A controller under test: its store fails on demand, and its clock is moved by the test.
+//! A controller under test: its store fails on demand, and the test moves its clock.
 
 use std::{
     net::SocketAddr,
@@ -28,10 +28,10 @@ use tokio_util::sync::CancellationToken;
 use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve};
 
-/// Nothing that a test waits for takes this long, on however slow a machine.
+/// The timeout of waits. No event takes this long, even on a slow machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A controller, and an operator's client of it.
+/// A controller, and an operator's client for it.
 pub(crate) struct Fixture {
     pub(crate) handle: Handle,
     pub(crate) client: Client,
@@ -46,12 +46,12 @@ impl Fixture {
         Self::start_on(Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7))))).await
     }
 
-    /// A controller that finds something in its store.
+    /// Starts a controller on an existing store.
     pub(crate) async fn start_on(memory: Arc<MemoryStore>) -> Self {
         Self::start_with(memory, 2 * TIMEOUT).await
     }
 
-    /// A controller that waits so long for callers that do nothing.
+    /// Starts a controller with this stall timeout.
     pub(crate) async fn start_impatient(stall_within: Duration) -> Self {
         Self::start_with(Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7)))), stall_within).await
     }
@@ -75,12 +75,12 @@ impl Fixture {
             upload_progress_within: Duration::from_secs(10),
         };
         let (handle, client, running) = run(options).await;
-        // It answers once its first write is done: what tests make the store do wrong comes after that.
+        // The first answer means that the first write is done; faults come after it.
         client.controller().await.unwrap();
         Self { handle, client, clock, faults, running, blobs }
     }
 
-    /// How many blobs are kept.
+    /// Returns the number of stored blobs.
     pub(crate) fn archives(&self) -> usize {
         let namespaces = std::fs::read_dir(self.blobs.path()).unwrap();
         namespaces
@@ -88,7 +88,7 @@ impl Fixture {
             .sum()
     }
 
-    /// Where blobs are kept.
+    /// Returns the directory of the blobs.
     pub(crate) fn blobs(&self) -> &Path {
         self.blobs.path()
     }
@@ -117,7 +117,7 @@ impl Fixture {
         }
     }
 
-    /// A model with an application `tiny` on a connected agent `one`.
+    /// Returns a model with an application `tiny` on a connected agent `one`.
     pub(crate) async fn deployed(&self, units: u32) -> Deployed {
         let agent = self.as_agent("one");
         let assignments = agent.connect().await;
@@ -141,7 +141,7 @@ pub(crate) fn in_directory(directory: &Path) -> Options {
     Options::in_directory("home", directory, any, "wasmtime 48", check_helper()).unwrap()
 }
 
-/// Checks charms as the binary does.
+/// Returns the helper program that checks charms, as the binary has it.
 pub(crate) fn check_helper() -> Program {
     let path = env!("CARGO_BIN_EXE_periapt-check-charm").into();
     Program { path, arguments: Vec::new(), environment: Vec::new() }
@@ -159,7 +159,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Registers, and keeps the stream open by which an agent is there.
+    /// Registers the agent, and returns the open stream by which it is connected.
     pub(crate) async fn connect(&self) -> NdJson<AgentAssignments> {
         self.client.register(&self.name, &host()).await.unwrap();
         self.client.assignments(&self.name).await.unwrap()
@@ -227,12 +227,12 @@ pub(crate) fn code_of<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Err
     result.unwrap_err().refusal().unwrap().code
 }
 
-/// The next value of a stream, which must come.
+/// Returns the next value of a stream. Panics if there is none.
 pub(crate) async fn next<T>(stream: &mut NdJson<T>) -> T {
     tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap().unwrap().unwrap()
 }
 
-/// The first value of a stream of which something holds.
+/// Returns the first value of a stream for which `holds` returns true.
 pub(crate) async fn next_where<T>(stream: &mut NdJson<T>, holds: impl Fn(&T) -> bool) -> T {
     loop {
         let value = next(stream).await;
@@ -242,7 +242,7 @@ pub(crate) async fn next_where<T>(stream: &mut NdJson<T>, holds: impl Fn(&T) -> 
     }
 }
 
-/// Whether a stream has nothing more to say now, shown by doing something else meanwhile.
+/// Checks that a stream has no more values now, by a request on `meanwhile`.
 pub(crate) async fn is_silent<T: std::fmt::Debug>(stream: &mut NdJson<T>, meanwhile: &Client) {
     for _ in 0..20 {
         meanwhile.controller().await.unwrap();
@@ -252,26 +252,26 @@ pub(crate) async fn is_silent<T: std::fmt::Debug>(stream: &mut NdJson<T>, meanwh
     }
 }
 
-/// The archive of a charm that has all functions and does nothing.
+/// Returns the archive of a charm that has all functions and does nothing.
 pub(crate) fn charm() -> bytes::Bytes {
     static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
     ARCHIVE.get_or_init(|| packed("tiny", "", 0)).clone()
 }
 
-/// Another, of more than a MiB.
+/// Returns the archive of a charm of more than a MiB.
 pub(crate) fn larger_charm() -> bytes::Bytes {
     static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
     ARCHIVE.get_or_init(|| packed("large", "", 1 << 20)).clone()
 }
 
-/// Another, with a file that an operator attaches.
+/// Returns the archive of a charm with a resource file.
 pub(crate) fn charm_with_resources() -> bytes::Bytes {
     static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
     let resources = "resources: {data: {type: file, filename: rows.csv}}\n";
     ARCHIVE.get_or_init(|| packed("stocked", resources, 0)).clone()
 }
 
-/// `more`: what its metadata says beside. `ballast`: how many bytes it is larger by.
+/// Packs a charm. `more` is added to its metadata; `ballast` is the number of added bytes.
 fn packed(name: &str, more: &str, ballast: u32) -> bytes::Bytes {
     let mut resolve = Resolve::default();
     let wit = include_str!("../../../../host-api/wit/charm.wit");
@@ -280,7 +280,7 @@ fn packed(name: &str, more: &str, ballast: u32) -> bytes::Bytes {
     let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
     if ballast > 0 {
-        // A custom section of bytes that nothing compresses, each of its lengths in five digits of seven bits.
+        // A custom section of incompressible bytes. Each of its lengths takes five digits of seven bits.
         let mut seed = 1u64;
         let noise = (0..ballast).map(|_| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -305,7 +305,7 @@ fn packed(name: &str, more: &str, ballast: u32) -> bytes::Bytes {
     packed.unwrap().bytes.into()
 }
 
-/// Ids that differ, and are the same in every run.
+/// A source of ids that differ, and are the same in every run.
 #[derive(Default)]
 struct Counting(AtomicU64);
 
@@ -347,14 +347,14 @@ impl Clock for ManualClock {
         let mut elapsed = self.elapsed.subscribe();
         let until = *elapsed.borrow() + duration;
         async move {
-            // The test's clock goes with its sender; nobody waits for it then.
+            // The test's clock ends with its sender; then no task waits for it.
             let _ = elapsed.wait_for(|now| *now >= until).await;
         }
         .boxed()
     }
 }
 
-/// What a store is to do wrong.
+/// The faults of a store, set by the test.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Fault>>, watch::Sender<bool>, Arc<AtomicU64>);
 
@@ -362,13 +362,13 @@ pub(crate) struct Faults(Arc<Mutex<Fault>>, watch::Sender<bool>, Arc<AtomicU64>)
 pub(crate) enum Fault {
     #[default]
     None,
-    /// Every write is refused.
+    /// Refuses every write.
     Refuse,
-    /// The write happens, but nobody can know; then the store cannot be opened.
+    /// Writes, then reports an unknown outcome; then the store cannot be opened.
     FailAfterWriting,
-    /// The write is lost, and nobody can know; then the store cannot be opened.
+    /// Loses the write, then reports an unknown outcome; then the store cannot be opened.
     FailBeforeWriting,
-    /// Of records the first page alone can be read.
+    /// Reads only the first page of records.
     TornRecords,
 }
 
@@ -381,12 +381,12 @@ impl Faults {
         *self.0.lock().unwrap()
     }
 
-    /// Lets no write begin until it is called with false.
+    /// Blocks all writes, until it is called with false.
     pub(crate) fn hold(&self, hold: bool) {
         self.1.send_replace(hold);
     }
 
-    /// How many writes were begun.
+    /// Returns the number of writes that have begun.
     pub(crate) fn writes(&self) -> u64 {
         self.2.load(Ordering::SeqCst)
     }

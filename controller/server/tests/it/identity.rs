@@ -1,4 +1,4 @@
-//! Who may ask what.
+//! The identity of callers, and the requests that each may send.
 
 use periapt_host_api::{AgentName, ErrorCode, agent::RunnerCommand};
 

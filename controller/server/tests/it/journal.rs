@@ -1,4 +1,4 @@
-//! The journal: in pages that are bounded in bytes, and without what not everybody may see.
+//! The journal: pages that are bounded in bytes, without data that needs more access.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{
     raw,
 };
 
-/// The calls of a hook that asked for a secret by either interface, and for much else.
+/// Returns the calls of a hook that read a secret by both interfaces (typed and hook tool), and much else.
 fn calls(bytes: usize) -> RecordedCalls {
     let call = |function: &str, arguments: &str, answer| RecordedCall {
         function: function.to_owned(),

@@ -82,7 +82,7 @@ async fn lines_are_read_from_the_end_filtered_and_followed() {
     assert!(logging.read(important).await.iter().all(|line| !line.ends_with(['1', '3', '5'])));
     let first_unit = LogQuery { include: vec!["tiny/0".into()], tail: Some(1), ..LogQuery::default() };
     assert_eq!(logging.read(first_unit).await, ["line 9"]);
-    // What is left out, and what is asked for by its module, is left out before lines are counted.
+    // Lines are filtered, by entity and by module, before they are counted.
     let others = LogQuery { exclude: vec!["tiny/1".into()], tail: Some(1), ..LogQuery::default() };
     assert_eq!(logging.read(others).await, ["line 9"]);
     let module = vec!["unit.tiny/0".to_owned()];
@@ -114,7 +114,7 @@ async fn a_log_that_cannot_be_read_further_ends_with_an_error() {
     fixture.faults.set(Fault::TornRecords);
     let client = &logging.deployed.model.client;
     let replay = LogQuery { replay: true, ..LogQuery::default() };
-    // A reset may overtake what was sent before it, and even the beginning of the answer.
+    // A reset may overtake data that was sent before it, even the beginning of the answer.
     let error = match client.logs(&logging.deployed.model.selector(), &replay).await {
         Ok(lines) => lines.collect::<Vec<Result<LogLine, _>>>().await.pop().unwrap().unwrap_err(),
         Err(error) => error,
@@ -141,7 +141,7 @@ async fn a_history_that_grows_fast_is_pruned_before_the_next_round() {
     }
     let name = key::record_prefix(&logging.deployed.model.uuid, RecordKind::Status, "tiny/0");
     let pruned = async {
-        // The clock stands still.
+        // The clock does not move.
         while memory.records(&name, Order::OldestFirst { after: None }, 9_999).await.unwrap().len() > 3_000 {
             tokio::task::yield_now().await;
         }

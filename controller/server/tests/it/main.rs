@@ -1,4 +1,4 @@
-//! A real controller on 127.0.0.1, asked over its API.
+//! Tests of a real controller on 127.0.0.1, over its API.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 #![expect(clippy::panic, reason = "a test says what failed by panicking")]

@@ -1,4 +1,4 @@
-//! `docs/openapi.json` says what the controller does.
+//! The document `docs/openapi.json` matches the controller.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ async fn every_path_of_the_document_is_answered_and_refuses_other_methods() {
             .split(',')
             .map(|method| method.trim().to_ascii_lowercase())
             .collect();
-        // Every GET can be asked for its head alone; the document names that where it is of use.
+        // Every GET path also answers HEAD; the document names HEAD only where it is useful.
         offered.retain(|method| method != "head" || item.get("head").is_some());
         offered.sort();
         offered.dedup();

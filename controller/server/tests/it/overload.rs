@@ -1,4 +1,4 @@
-//! More commands than the writer can take: they share syncs, and past the bound they are refused.
+//! Overload: commands share syncs, and are refused beyond the queue's bound.
 
 use periapt_host_api::{
     ErrorCode,
@@ -14,7 +14,7 @@ use crate::{
     logs::Logging,
 };
 
-/// Waits until the writer is within a write that it may not finish.
+/// Waits until the writer is in a blocked write.
 async fn hold(fixture: &Fixture) -> JoinSet<()> {
     fixture.faults.hold(true);
     let before = fixture.faults.writes();
@@ -44,7 +44,7 @@ async fn commands_that_wait_together_are_written_together() {
             client.controller_command(add).await.unwrap();
         });
     }
-    // Each of these was answered after the commands before it on the one connection had arrived.
+    // Each answer came after the commands before it on the same connection had arrived.
     for _ in 0..COMMANDS {
         fixture.client.controller().await.unwrap();
     }
@@ -72,7 +72,7 @@ async fn past_the_bound_a_model_is_told_to_try_again_and_others_are_not() {
             ];
         bulks.spawn(async move { client.commands(&model, commands).await });
     }
-    // While the writer is held, only what is refused can be answered.
+    // While the writer is blocked, only refusals can be answered.
     for _ in 0..2 {
         let first = tokio::time::timeout(TIMEOUT, bulks.join_next()).await.unwrap().unwrap().unwrap();
         assert_eq!(code_of(first), ErrorCode::TooManyRequests);
@@ -100,7 +100,7 @@ async fn a_command_that_writes_more_than_a_store_takes_is_refused_alone() {
     let fixture = Fixture::start().await;
     let logging = Logging::new(&fixture).await;
     let commit = |seq, value: String| {
-        // Bytes that take six each in stored form: within what a hook may keep, past what a commit may write.
+        // Bytes that take six each in stored form: within a hook's bounds, and beyond those of a commit.
         let state = (0..4).map(|key| (format!("k{key}"), Some(value.clone()))).collect();
         RunnerCommand::Commit(Box::new(UnitCommit {
             unit: unit("tiny/0"),

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as `curl` speaks it: what the client crate would not send.
+//! HTTP/1.1 as `curl` sends it: requests that the client crate cannot send.
 
 use std::net::SocketAddr;
 
@@ -49,12 +49,12 @@ pub(crate) async fn request(
     Response { status, head, body: bytes[end + 4..].to_vec() }
 }
 
-/// A request whose body was begun and does not go on. It comes back once the controller waits for the rest.
+/// Sends a request with a partial body. Returns once the controller waits for the rest.
 pub(crate) async fn stalled(address: SocketAddr, line: &str) -> TcpStream {
     begun(address, line, "PK").await
 }
 
-/// A request whose body does not begin. It comes back once the controller waits for it.
+/// Sends a request without its body. Returns once the controller waits for it.
 pub(crate) async fn silent(address: SocketAddr, line: &str) -> TcpStream {
     begun(address, line, "").await
 }

@@ -1,4 +1,4 @@
-//! Records whose owners are gone.
+//! Records of removed owners.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use periapt_store::{Batch, MemoryStore, NewRecord, Order, Store as _, key};
 
 use crate::fixture::{Fixture, TIMEOUT, application, code_of, next_where};
 
-/// Waits until the store lists just these sequences of those that fit.
+/// Waits until the store's matching sequences are exactly the wanted ones.
 async fn wait_for_sequences(memory: &MemoryStore, fits: impl Fn(&[u8]) -> bool, wanted: &[Vec<u8>]) {
     let listed = async {
         loop {
@@ -103,7 +103,7 @@ async fn a_history_is_read_by_kind_number_and_time() {
     fixture.stop().await;
 }
 
-/// The size that a model keeps is divided evenly, and whatever is newest stays.
+/// The size for a model is divided evenly, and the newest entry always stays.
 #[tokio::test]
 async fn a_history_is_pruned_by_age_and_by_size_as_the_model_says() {
     let memory = Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7))));
@@ -119,7 +119,7 @@ async fn a_history_is_pruned_by_age_and_by_size_as_the_model_says() {
     let name = |unit: &str| key::record_prefix(&uuid, RecordKind::Status, unit);
     let row =
         |unit: &str, seconds, bytes| NewRecord { prefix: name(unit), at: at(seconds), body: vec![0; bytes] };
-    // Half a MiB for each: sixteen rows of 32 KiB of the one, and all of the other that is young enough.
+    // Each gets half a MiB: sixteen rows of 32 KiB of one, and all of the other that are young enough.
     let mut records: Vec<_> = (0..40).map(|second| row("big/0", second, 32 << 10)).collect();
     records.extend([row("small/0", -3 * 3600, 10), row("small/0", -3600, 10)]);
     let expected = memory.load().await.unwrap().revision;

@@ -1,4 +1,4 @@
-//! Resources: streamed in, kept while somebody has them, handed to those who may have them.
+//! Resources: streamed uploads, kept while an application has them, downloads for units with access.
 
 use std::{path::Path, time::Duration};
 
@@ -38,7 +38,7 @@ async fn fetch(agent: &Agent, model: &Model, of: &UnitName, content: &[u8]) -> R
     Ok(fetched)
 }
 
-/// An application `stocked` with a unit on a connected agent `one`.
+/// Deploys an application `stocked` with a unit on a connected agent `one`.
 async fn deployed(fixture: &Fixture) -> (Agent, Model, impl Sized + use<>) {
     let agent = fixture.as_agent("one");
     let assignments = agent.connect().await;
@@ -48,7 +48,7 @@ async fn deployed(fixture: &Fixture) -> (Agent, Model, impl Sized + use<>) {
     (agent, model, assignments)
 }
 
-/// How many files there are below a directory.
+/// Returns the number of files below a directory.
 fn files(directory: &Path) -> usize {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
@@ -100,17 +100,18 @@ async fn nobody_else_is_given_content() {
     let (of, other) = (unit("stocked/0"), fixture.as_agent("two"));
     let _other_there = other.connect().await;
     let denied = |result| assert_eq!(code_of(result), ErrorCode::PermissionDenied);
-    // An agent without a unit of the application, for itself and in another's name.
+    // An agent without a unit of the application asks for itself and in another agent's name.
     denied(fetch(&other, &model, &of, &content).await);
     let pretending = Agent { name: agent.name.clone(), client: other.client.clone() };
     denied(fetch(&pretending, &model, &of, &content).await);
-    // The agent, for another model.
+    // The agent asks for another model.
     denied(fetch(&agent, &fixture.add_model("n").await, &of, &content).await);
-    // What was uploaded and is not attached, and what the unit's application does not have.
+    // The agent asks for content that is uploaded and not attached, and for a resource that the application does not
+    // have.
     upload(&fixture.client, b"unattached").await.unwrap();
     denied(fetch(&agent, &model, &of, b"unattached").await);
     denied(fetch(&agent, &model, &unit("stocked/1"), &content).await);
-    // A blob of a resource is no charm, and an agent uploads nothing.
+    // A resource's blob is no charm, and an agent may not upload.
     let as_charm = agent.client.fetch_charm(&Digest::of(&content)).await;
     assert_eq!(code_of(as_charm), ErrorCode::NotFound);
     assert_eq!(code_of(upload(&agent.client, b"from an agent").await), ErrorCode::PermissionDenied);

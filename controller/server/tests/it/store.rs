@@ -1,4 +1,4 @@
-//! A store that fails: nobody is told that something happened which did not, and the controller goes on.
+//! A failing store: no client is told of a success that did not happen, and the controller goes on.
 
 use periapt_host_api::ErrorCode;
 
@@ -21,7 +21,7 @@ async fn a_refused_write_leaves_nothing_and_the_next_succeeds() {
     fixture.stop().await;
 }
 
-/// Fails a write in doubt, and answers how many models there are when the store is open again.
+/// Fails a write with an unknown outcome, and returns the number of models after the store is reopened.
 async fn models_after(fault: Fault) -> usize {
     let fixture = Fixture::start().await;
     let model = fixture.add_model("first").await;

@@ -1,4 +1,4 @@
-//! Watchers that do not behave: none of them slows a commit, or makes the controller hold more than one frame.
+//! Watchers that misbehave: none slows down commits, or makes the controller hold more than one frame.
 
 use std::{
     net::SocketAddr,
@@ -23,12 +23,12 @@ use crate::{
     watches::set_title,
 };
 
-/// A change that is far more than anything else in its frame.
+/// The size of a change, in bytes, which dominates its frame.
 pub(crate) const LARGE: usize = 60_000;
-/// How much the client lets wait unread on one stream, and how many frames that is at most.
+/// The most unread bytes of one stream, and the most frames that fit into them.
 const WINDOW: usize = 256 * 1024;
 const FRAMES_IN_WINDOW: usize = WINDOW.div_ceil(LARGE);
-/// How many watchers there are at once.
+/// The number of watchers at once.
 const MANY: usize = 1_000;
 
 pub(crate) async fn placed(fixture: &Fixture) -> Deployed {
@@ -37,7 +37,7 @@ pub(crate) async fn placed(fixture: &Fixture) -> Deployed {
     deployed
 }
 
-/// Commits so many changes, one after the other; answers at which revision the last can be read.
+/// Commits changes one after the other, and returns the revision at which the last can be read.
 pub(crate) async fn commit(deployed: &Deployed, changes: usize, size: usize) -> Revision {
     let mut revision = Revision(0);
     for number in 0..changes {
@@ -49,7 +49,7 @@ pub(crate) async fn commit(deployed: &Deployed, changes: usize, size: usize) -> 
     revision
 }
 
-/// Applies frames until a revision is reached; answers how many it took.
+/// Applies frames until a revision is reached, and returns their number.
 async fn catch_up(mirror: &mut View, watch: &mut NdJson<Frame>, revision: Revision) -> usize {
     let mut frames = 0;
     while mirror.revision < revision {
@@ -72,8 +72,8 @@ async fn what_waits_for_a_watcher_that_never_reads_does_not_grow_with_the_change
         for watch in &mut silent {
             let mut mirror = View::default();
             let frames = catch_up(&mut mirror, watch, revision).await;
-            // What is there at first, what fills the window, the one frame that did not fit any more, and the one
-            // that brings it to the end.
+            // The initial frame, the frames that fill the window, the one frame that did not fit, and the frame that
+            // leads to the end.
             assert!(frames <= 1 + FRAMES_IN_WINDOW + 1 + 1, "{frames} frames for {changes} changes");
             assert_eq!(mirror, deployed.view().await);
         }
@@ -81,7 +81,7 @@ async fn what_waits_for_a_watcher_that_never_reads_does_not_grow_with_the_change
     fixture.stop().await;
 }
 
-/// How long some commits take with watchers, compared to the same without: the best of some rounds of each.
+/// Returns the ratio of the times of some commits with and without watchers, each the best of some rounds.
 async fn slowdown<T>(deployed: &Deployed, size: usize, watchers: impl AsyncFn() -> T) -> f64 {
     const ROUNDS: usize = 4;
     const COMMITS: usize = 25;
@@ -109,7 +109,7 @@ async fn watchers_that_never_read_do_not_slow_commits() {
         for _ in 0..100 {
             silent.push(deployed.watch(None).await);
         }
-        // They have as much as they will ever have.
+        // The watchers now have as much as they will ever have.
         commit(&deployed, FRAMES_IN_WINDOW + 2, LARGE).await;
         silent
     })
@@ -118,7 +118,7 @@ async fn watchers_that_never_read_do_not_slow_commits() {
     fixture.stop().await;
 }
 
-/// Another connection of the same agent.
+/// Returns another connection of the same agent.
 fn connection(fixture: &Fixture, deployed: &Deployed) -> Client {
     Client::new(Options::new(fixture.handle.url(), Identity::Agent(deployed.agent.name.clone()))).unwrap()
 }
@@ -191,7 +191,7 @@ async fn a_thousand_watchers_do_not_slow_the_commits_of_other_models() {
         reading
     };
     let elsewhere = slowdown(&deployed, 10, watchers).await;
-    // They are woken, see that it is none of theirs, and sleep again.
+    // The watchers are woken, see that nothing concerns them, and wait again.
     assert!(elsewhere < 12.0, "commits take {elsewhere:.1} times as long");
     fixture.stop().await;
 }
@@ -217,7 +217,7 @@ async fn a_thousand_prompt_watchers_of_one_model_leave_its_commits_their_turn() 
     fixture.stop().await;
 }
 
-/// A way to the controller that is cut after so many bytes from it; answers its URL.
+/// Starts a proxy to the controller that closes each connection after so many bytes from it, and returns its URL.
 async fn cut_after(controller: SocketAddr, bytes: u64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -228,7 +228,7 @@ async fn cut_after(controller: SocketAddr, bytes: u64) -> String {
         let (from_controller, mut to_controller) = controller.split();
         let mut down = from_controller.take(bytes);
         tokio::select! {
-            // Either may fail: the other end may have gone.
+            // Either direction may fail: the other end may be gone.
             _ = copy(&mut from_client, &mut to_controller) => {}
             _ = copy(&mut down, &mut to_client) => {}
         }
@@ -269,7 +269,7 @@ async fn a_watcher_that_is_cut_off_at_any_byte_goes_on_from_where_it_was() {
     }
     assert!(cut > 300, "a frame and what comes before it are more than {cut} bytes");
 
-    // No stream was left open by those that were cut off.
+    // The cut watchers left no stream open.
     drop(deployed.assignments);
     while fixture.client.agents().await.unwrap()[0].alive {
         fixture.clock.advance(Duration::from_secs(31));

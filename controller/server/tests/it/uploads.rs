@@ -1,4 +1,4 @@
-//! Many uploads at once, slow ones among them, and helpers that do not do their work.
+//! Many uploads at once, some of them slow, and failing helpers.
 
 use std::{
     fs,
@@ -41,7 +41,7 @@ async fn senders_that_stall_keep_no_other_out() {
     fixture.stop().await;
 }
 
-/// An upload that has begun, and ends without its rest once it is let go.
+/// Starts an upload that stalls until `go`, and then ends without its rest.
 fn held(client: &Client, go: &watch::Sender<bool>) -> impl Future<Output = ErrorCode> + use<> {
     let (client, go) = (client.clone(), go.subscribe());
     async move {
@@ -64,7 +64,7 @@ async fn what_a_busy_controller_refuses_is_sent_again_until_it_is_taken() {
     let patient = Client::new(options.with_busy_retry_timeout(TIMEOUT)).unwrap();
     let go = watch::Sender::new(false);
     let mut uploads = JoinSet::new();
-    // As many as one connection may have, and more: those are refused, and come again.
+    // More than one connection may have: the surplus is refused, and tried again.
     for _ in 0..12 {
         uploads.spawn(held(&patient, &go));
     }
@@ -76,7 +76,7 @@ async fn what_a_busy_controller_refuses_is_sent_again_until_it_is_taken() {
     });
     go.send_replace(true);
     for code in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
-        // Each arrived, and was not what it said.
+        // Each upload arrived with another digest than its path says.
         assert_eq!(code, ErrorCode::BadRequest);
     }
     tokio::time::timeout(TIMEOUT, taken).await.unwrap().unwrap().unwrap();
@@ -91,7 +91,7 @@ async fn past_the_bound_a_connection_is_told_when_to_come_again() {
     for _ in 0..9 {
         uploads.spawn(held(&fixture.client, &go));
     }
-    // Only what is refused can end while nothing goes on.
+    // While nothing else goes on, only refused uploads can end.
     let first = tokio::time::timeout(TIMEOUT, uploads.join_next()).await.unwrap().unwrap().unwrap();
     assert_eq!(first, ErrorCode::TooManyRequests);
     go.send_replace(true);
@@ -101,7 +101,7 @@ async fn past_the_bound_a_connection_is_told_when_to_come_again() {
     fixture.stop().await;
 }
 
-/// An upload that brings a piece at once, and then one byte after the other without end.
+/// Sends an upload with one piece at once, and then one byte after the other without end.
 async fn drips(client: Client, piece: usize) -> ErrorCode {
     let content = move || {
         let first = stream::iter([Ok(Bytes::from(vec![b'x'; piece]))]);
@@ -120,7 +120,7 @@ async fn an_upload_that_drips_after_it_has_sent_much_is_broken_off_and_leaves_it
     options.upload_progress_within = Duration::from_secs(1);
     let (handle, client, _running) = run(options).await;
     let mut uploads = JoinSet::new();
-    // As many as one connection may have.
+    // The most that one connection may have.
     for _ in 0..8 {
         uploads.spawn(drips(client.clone(), 8 << 20));
     }
@@ -152,12 +152,12 @@ async fn forty_uploads_of_four_charms_at_once_all_succeed() {
     fixture.stop().await;
 }
 
-/// The same archive with a comment at its end.
+/// Returns the same archive with a comment at its end.
 fn edition(archive: &Bytes) -> Bytes {
     [&archive[..archive.len() - 2], &[1, 0, b'x']].concat().into()
 }
 
-/// A controller whose helper is a shell with this script.
+/// Starts a controller whose helper is a shell with this script.
 async fn with_helper(directory: &TempDir, script: String) -> (periapt_controller::Handle, Client) {
     let mut options = in_directory(&directory.path().join("controller"));
     let arguments = vec!["-c".into(), script.into()];
@@ -183,7 +183,7 @@ async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_told_
     let mut options = in_directory(directory.path());
     options.check_helper.path = PathBuf::from("/nonexistent");
     let (handle, client, _running) = run(options).await;
-    // A patient client does not send the archive again and again either.
+    // A client with retries does not send the archive again and again either.
     let options = periapt_client::Options::new(handle.url(), Identity::Local);
     let patient = Client::new(options.with_busy_retry_timeout(10 * TIMEOUT)).unwrap();
     let error = tokio::time::timeout(TIMEOUT, patient.upload_charm(charm())).await.unwrap().unwrap_err();
@@ -197,7 +197,7 @@ async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_told_
     handle.shutdown();
 }
 
-/// The most helpers that ran at one time, as they wrote it down.
+/// Returns the most helpers that ran at the same time, from their log.
 fn most_at_once(log: &Path) -> usize {
     let mut running = 0_usize;
     let text = fs::read_to_string(log).unwrap();
@@ -271,7 +271,7 @@ async fn uploads_that_bring_no_byte_take_no_place() {
     let fixture = Fixture::start().await;
     let address = fixture.handle.address();
     let mut silent = Vec::new();
-    // More of each kind than may be under way.
+    // The counts are above the bounds of each kind.
     for (kind, count) in [("charms", 260), ("resources", 70)] {
         for number in 0..count {
             let digest = Digest::of(format!("{number}").as_bytes());
@@ -285,7 +285,7 @@ async fn uploads_that_bring_no_byte_take_no_place() {
     fixture.stop().await;
 }
 
-/// The files below a directory that have this name.
+/// Returns the files below a directory that have this name.
 fn named(directory: &Path, name: &str) -> Vec<PathBuf> {
     let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     paths

@@ -1,4 +1,4 @@
-//! Watches: the first event at once, then differences, from wherever the watcher stands.
+//! Watches: the first event at once, then differences, from any position.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ impl Deployed {
         self.agent.client.watch(&self.agent.name, &self.model.uuid, position).await.unwrap()
     }
 
-    /// The whole view, as somebody new gets it.
+    /// Returns the whole view, as a new watcher gets it.
     pub(crate) async fn view(&self) -> View {
         let mut view = View::default();
         view.apply(next(&mut self.watch(None).await).await).unwrap();
         view
     }
 
-    /// Waits until the units run on the agent.
+    /// Waits until the units are placed on the agent.
     pub(crate) async fn placed(&mut self) {
         next_where(&mut self.assignments, |assigned| !assigned.models.is_empty()).await;
     }
@@ -129,7 +129,7 @@ async fn a_slow_reader_gets_fewer_and_wider_frames() {
     mirror.apply(next(&mut watch).await).unwrap();
     let mut revision = Revision(0);
     for number in 0..CHANGES {
-        // Together far more than all buffers between the two.
+        // Together they far exceed all buffers between the two.
         let title = format!("{number}{}", "x".repeat(60_000));
         let results =
             fixture.client.commands(&deployed.model.selector(), vec![set_title(title)]).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the controller does by itself, and what runners ask of it.
+//! The controller's background work, and the calls of runners.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_view_that_is_too_large_for_a_line_comes_in_lines_and_is_whole() {
     for seq in 0..12 {
         let mut commit = deployed.commit(incarnation, seq);
         for half in ["a", "b"] {
-            // Each of these takes six bytes of a line.
+            // Each of these characters takes six bytes in a line.
             let value = "\u{1}".repeat(MAX_VALUE_BYTES);
             commit.effects.state.insert(format!("{half}{seq}"), Some(value));
         }
@@ -121,7 +121,7 @@ async fn an_agent_whose_streams_end_is_gone_after_a_while() {
     assert!(alive().await, "as long as its stream is open");
     drop(connected);
     let model = fixture.add_model("m").await;
-    // The end of a stream takes its time over the network; the clock does not.
+    // The end of a stream takes time on the network, while the test's clock stands still.
     while alive().await {
         fixture.clock.advance(Duration::from_secs(31));
         fixture.client.model(&model.selector()).await.unwrap();
@@ -182,7 +182,7 @@ async fn leadership_goes_on_when_its_lease_lapses() {
     fixture.clock.advance(Duration::from_secs(45));
     assert!(matches!(claim("tiny/1").await, RunnerAnswer::Held { .. }), "it was renewed");
     fixture.clock.advance(Duration::from_secs(16));
-    // The controller itself takes the leadership away, or the claim finds it lapsed.
+    // Either the controller has already taken leadership away, or the claim finds the lease expired.
     assert!(matches!(claim("tiny/1").await, RunnerAnswer::Granted { .. }));
     assert!(leads("tiny/1").await && !leads("tiny/0").await);
     fixture.stop().await;
