@@ -93,7 +93,7 @@ fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta
     Ok(())
 }
 
-/// Refuses changes of storage that units use (U-37). The reason names the storage.
+/// Refuses changes of storage that units use. The reason names the storage.
 fn check_storage(
     tx: &Transaction<'_>,
     name: &ApplicationName,
@@ -128,7 +128,7 @@ fn check_storage(
     Ok(())
 }
 
-/// Refuses changes of endpoints that relations use, and limits below their number (U-37).
+/// Refuses changes of endpoints that relations use, and limits below their number.
 fn check_relations(
     tx: &Transaction<'_>,
     name: &ApplicationName,
