@@ -1,9 +1,9 @@
-//! A value for each of many units, kept as runs: units of one application that follow each other by number and have the
-//! same value take one entry. What a unit was told of ten thousand members is one run in most cases, so that it costs the
-//! same to copy, to send and to store as what it was told of ten.
+//! A map from units to values, kept as runs: consecutive units of one application with equal values take one entry. A
+//! unit's record of ten thousand members is one run in most cases, and costs as much to copy, send and store as a record
+//! of ten.
 //!
-//! As JSON, a map is `{"mysql": [[0, 9999, 1], [10000, 10000, 3]]}`: by application the first unit of each run, its last,
-//! and their value. The earlier spelling `{"mysql/0": 1}` is read, too.
+//! As JSON, a map is `{"mysql": [[0, 9999, 1], [10000, 10000, 3]]}`: by application the first unit of each run, its last
+//! unit, and their value. The earlier form `{"mysql/0": 1}` can be read, too.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
@@ -19,11 +19,11 @@ mod stretch;
 
 pub use stretch::{Stretch, stretches};
 
-/// The most units that a map is read with. A run of a few bytes may stand for any number of them, and whoever reads a map
-/// may list them all.
+/// The most units of a map that is read. A run of a few bytes may stand for any number of units, and readers may list them
+/// all.
 pub const MAX_UNITS: usize = 1 << 20;
 
-/// A value for each of some units. Cloning costs as much as there are applications.
+/// A map from units to values. The cost of cloning is proportional to the number of applications.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UnitMap<V> {
     // No list is empty. The runs of a list are in order, and none can be joined to its neighbour: equal maps have equal runs.
@@ -31,14 +31,14 @@ pub struct UnitMap<V> {
     len: usize,
 }
 
-/// Units of one application that follow each other by number and have the same value.
+/// Consecutive units of one application with equal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32, V)", into = "(u32, u32, V)")]
 #[serde(bound(serialize = "V: Clone + Serialize"))]
 pub struct Run<V> {
-    /// The number of the first.
+    /// The number of the first unit.
     pub first: u32,
-    /// The number of the last.
+    /// The number of the last unit.
     pub last: u32,
     /// Their value.
     pub value: V,
@@ -57,12 +57,12 @@ impl<V> From<Run<V>> for (u32, u32, V) {
 }
 
 impl<V> Run<V> {
-    /// How many units it has.
+    /// Returns the number of units.
     pub fn len(&self) -> usize {
         usize::try_from(self.last.abs_diff(self.first)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
-    /// A run has at least one unit.
+    /// Returns false: a run has at least one unit.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -75,44 +75,44 @@ impl<V> Default for UnitMap<V> {
 }
 
 impl<V> UnitMap<V> {
-    /// A map without units.
+    /// Creates a map without units.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many units it has.
+    /// Returns the number of units.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no unit.
+    /// Returns true if the map has no unit.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A unit's value.
+    /// Returns a unit's value.
     pub fn get(&self, unit: &UnitName) -> Option<&V> {
         let runs = self.runs(unit.application());
         let run = runs.get(position(runs, unit.number()).ok()?)?;
         Some(&run.value)
     }
 
-    /// Whether it has a unit.
+    /// Returns true if the map has the unit.
     pub fn contains_key(&self, unit: &UnitName) -> bool {
         self.get(unit).is_some()
     }
 
-    /// The runs of an application's units, by number.
+    /// Returns the runs of an application's units, by number.
     pub fn runs(&self, application: &ApplicationName) -> &[Run<V>] {
         self.applications.get(application).map_or(&[], |runs| runs.as_slice())
     }
 
-    /// The applications of its units.
+    /// Returns the applications of the units, sorted.
     pub fn applications(&self) -> impl Iterator<Item = &ApplicationName> {
         self.applications.keys()
     }
 
-    /// The units with their values, sorted.
+    /// Returns the units with their values, sorted.
     pub fn iter(&self) -> Iter<'_, V> {
         Box::new(self.applications.iter().flat_map(|(application, runs)| {
             runs.iter().flat_map(move |run| {
@@ -122,19 +122,19 @@ impl<V> UnitMap<V> {
         }))
     }
 
-    /// The units, sorted.
+    /// Returns the units, sorted.
     pub fn keys(&self) -> impl Iterator<Item = UnitName> {
         self.iter().map(|(unit, _)| unit)
     }
 
-    /// Takes all units out.
+    /// Removes all units.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
 impl<V: Clone + PartialEq> UnitMap<V> {
-    /// Gives a unit a value; answers the one that it had.
+    /// Sets a unit's value and returns the former one.
     pub fn insert(&mut self, unit: UnitName, value: V) -> Option<V> {
         let runs = self.applications.entry(unit.application().clone()).or_default();
         let before = put(Arc::make_mut(runs), unit.number(), Some(value));
@@ -142,7 +142,7 @@ impl<V: Clone + PartialEq> UnitMap<V> {
         before
     }
 
-    /// Takes a unit out; answers the value that it had.
+    /// Removes a unit and returns its value.
     pub fn remove(&mut self, unit: &UnitName) -> Option<V> {
         let runs = self.applications.get_mut(unit.application())?;
         position(runs, unit.number()).ok()?;
@@ -155,7 +155,7 @@ impl<V: Clone + PartialEq> UnitMap<V> {
     }
 }
 
-/// The run that a number is in, or before which one for it would stand.
+/// Returns the index of the run that contains a number, or else the index at which its run would be inserted.
 fn position<V>(runs: &[Run<V>], number: u32) -> Result<usize, usize> {
     let behind = runs.partition_point(|run| run.last < number);
     match runs.get(behind) {
@@ -164,7 +164,7 @@ fn position<V>(runs: &[Run<V>], number: u32) -> Result<usize, usize> {
     }
 }
 
-/// Gives a number a value or takes it out, and joins the runs that can be joined; answers the value that it had.
+/// Sets or removes a number's value, joins the runs that can be joined, and returns the former value.
 fn put<V: Clone + PartialEq>(runs: &mut Vec<Run<V>>, number: u32, value: Option<V>) -> Option<V> {
     let (at, old) = match position(runs, number) {
         Ok(at) => (at, runs.get(at).cloned()),

@@ -2,22 +2,22 @@
 
 use super::Run;
 
-/// Numbers that follow each other, and of which each list says the same.
+/// Consecutive numbers with the same value in each list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch<'a, A, B, C> {
     /// The first number.
     pub first: u32,
     /// The last number.
     pub last: u32,
-    /// What the first list says of them.
+    /// Their value in the first list.
     pub one: Option<&'a A>,
-    /// What the second list says of them.
+    /// Their value in the second list.
     pub two: Option<&'a B>,
-    /// What the third list says of them.
+    /// Their value in the third list.
     pub three: Option<&'a C>,
 }
 
-/// The numbers of which three lists of runs say anything, in order. Costs as much as there are runs.
+/// Returns the numbers with a value in at least one of three lists, in order. The cost is proportional to the runs.
 pub fn stretches<'a, A, B, C>(
     one: &'a [Run<A>],
     two: &'a [Run<B>],
@@ -36,11 +36,11 @@ pub fn stretches<'a, A, B, C>(
     })
 }
 
-/// What is left of a list of runs.
+/// The rest of a list of runs.
 struct List<'a, V>(&'a [Run<V>]);
 
 impl<'a, V> List<'a, V> {
-    /// The first number not before this one of which the list says anything. Forgets the runs before it.
+    /// Returns the first number from this one on that has a value, and drops the runs before it.
     fn from(&mut self, number: u32) -> Option<u32> {
         while let [run, rest @ ..] = self.0 {
             if run.last >= number {
@@ -51,7 +51,7 @@ impl<'a, V> List<'a, V> {
         None
     }
 
-    /// Up to where it says the same as of this number.
+    /// Returns the last number up to which the list has the same value as for this number.
     fn until(&self, number: u32) -> u32 {
         match self.0.first() {
             Some(run) if run.first <= number => run.last,
@@ -60,7 +60,7 @@ impl<'a, V> List<'a, V> {
         }
     }
 
-    /// What it says of this number.
+    /// Returns the value of this number.
     fn at(&self, number: u32) -> Option<&'a V> {
         self.0.first().filter(|run| run.first <= number).map(|run| &run.value)
     }

@@ -1,5 +1,5 @@
-//! What a hook of a relation costs does not grow with the relation: counted in allocations, of which every copy and every
-//! list is at least one, and in the bytes that are committed.
+//! Tests that the cost of a relation's hook does not grow with the relation. The cost is counted in allocations (each copy
+//! and each list is at least one) and in bytes of the commit.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -15,7 +15,7 @@ use periapt_uniter::{Decision, HookEnd, Jitter, hook_ended, resolve};
 
 use crate::World;
 
-/// How many members a small relation has, and a large one.
+/// The numbers of members of a small relation and of a large one.
 const SIZES: [u32; 2] = [100, 2_000];
 
 thread_local! {
@@ -27,7 +27,7 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-#[expect(unsafe_code, reason = "what is asked of it goes to the system's allocator as it is")]
+#[expect(unsafe_code, reason = "it passes each call to the system's allocator")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.set(ALLOCATED.get() + 1);
@@ -39,12 +39,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What one hook costs.
+/// The cost of one hook.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
-    /// Allocations to find the hook, and what follows it.
+    /// The allocations to find the hook and to derive its record.
     allocations: u64,
-    /// The record that is committed, as JSON.
+    /// The size of the committed record as JSON, in bytes.
     record: usize,
 }
 
@@ -52,7 +52,7 @@ fn member(number: u32) -> UnitName {
     UnitName::new("b".parse().unwrap(), number)
 }
 
-/// A started unit that was told of the first so many units of `b`, while all of them are members.
+/// Creates a started unit that was told of the first `told` units of `b`. All `count` units are members.
 fn related(count: u32, told: u32) -> World {
     let mut world = World::started();
     world.update_status_every("0");
@@ -78,7 +78,7 @@ fn bag(relation: periapt_host_api::RelationId, number: u32) -> BagKey {
     BagKey { relation, owner: BagOwner::Unit(member(number)) }
 }
 
-/// What the next hook costs, which is the expected one.
+/// Returns the cost of the next hook, which must be the expected one.
 #[track_caller]
 fn cost(world: &World, expected: &str) -> Cost {
     let before = ALLOCATED.get();
@@ -91,7 +91,7 @@ fn cost(world: &World, expected: &str) -> Cost {
     Cost { allocations, record: serde_json::to_vec(&progress.record).unwrap().len() }
 }
 
-/// Holds that a hook costs the same in both relations. A larger number takes a digit more.
+/// Checks that a hook costs the same in both relations. A larger number takes a digit more.
 #[track_caller]
 fn is_flat(what: &str, cost: impl Fn(u32) -> Cost) {
     let [small, large] = SIZES.map(cost);
