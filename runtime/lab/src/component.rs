@@ -74,20 +74,20 @@ impl fmt::Debug for Component {
 
 impl CharmCode for Component {
     fn run(&self, context: HookContext, host: &mut dyn HookHost) -> LabHookReport {
-        let desk = Desk::new(host.now());
+        let requests = HookRequests::new(host.now());
         let inputs = RunInputs {
             context,
             seed: Seed(host.seed()),
             budgets: self.budgets.clone(),
             // Components in a laboratory have no disk.
             storage: Vec::new(),
-            services: Arc::new(desk.clone()),
+            services: Arc::new(requests.clone()),
         };
         let report = self.runtime.block_on(async {
             let mut hook = pin!(self.sandbox.run_hook(&self.prepared, inputs));
             poll_fn(|task| {
                 let polled = hook.as_mut().poll(task);
-                desk.serve(host);
+                requests.serve(host);
                 polled
             })
             .await
@@ -125,111 +125,111 @@ fn nothing() -> Gathered {
 /// The requests of a hook, which the laboratory serves between two polls of it. Both are on one thread, but the
 /// hook's side must be `Send`.
 #[derive(Clone)]
-struct Desk(Arc<Mutex<Slips>>);
+struct HookRequests(Arc<Mutex<RequestState>>);
 
-struct Slips {
+struct RequestState {
     now: CallTime,
     early: Vec<(Timestamp, EarlyEffect)>,
-    lease: Wish<LeaseState>,
-    secret: Wish<Result<SecretData, CallError>>,
+    lease: PendingRequest<LeaseState>,
+    secret: PendingRequest<Result<SecretData, CallError>>,
     wanted: Option<SecretKey>,
     sleep: Duration,
-    sleeper: Wish<()>,
+    sleeper: PendingRequest<()>,
 }
 
 /// A request that the hook waits for.
-enum Wish<T> {
+enum PendingRequest<T> {
     None,
-    Wanted(Waker),
-    Granted(T),
+    Waiting(Waker),
+    Answered(T),
 }
 
-impl<T> Wish<T> {
+impl<T> PendingRequest<T> {
     /// Makes the request, or takes its answer. For the hook's side.
     fn poll(&mut self, task: &Context<'_>) -> Poll<T> {
         match std::mem::replace(self, Self::None) {
-            Self::Granted(value) => Poll::Ready(value),
-            Self::None | Self::Wanted(_) => {
-                *self = Self::Wanted(task.waker().clone());
+            Self::Answered(value) => Poll::Ready(value),
+            Self::None | Self::Waiting(_) => {
+                *self = Self::Waiting(task.waker().clone());
                 Poll::Pending
             }
         }
     }
 
     /// Answers a pending request. For the laboratory's side.
-    fn grant(&mut self, value: impl FnOnce() -> T) {
-        if let Self::Wanted(waker) = std::mem::replace(self, Self::None) {
-            *self = Self::Granted(value());
+    fn answer(&mut self, value: impl FnOnce() -> T) {
+        if let Self::Waiting(waker) = std::mem::replace(self, Self::None) {
+            *self = Self::Answered(value());
             waker.wake();
         }
     }
 }
 
-impl Desk {
+impl HookRequests {
     fn new(now: CallTime) -> Self {
-        let slips = Slips {
+        let state = RequestState {
             now,
             early: Vec::new(),
-            lease: Wish::None,
-            secret: Wish::None,
+            lease: PendingRequest::None,
+            secret: PendingRequest::None,
             wanted: None,
             sleep: Duration::ZERO,
-            sleeper: Wish::None,
+            sleeper: PendingRequest::None,
         };
-        Self(Arc::new(Mutex::new(slips)))
+        Self(Arc::new(Mutex::new(state)))
     }
 
-    fn slips(&self) -> MutexGuard<'_, Slips> {
+    fn state(&self) -> MutexGuard<'_, RequestState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Serves the requests since the last time.
     fn serve(&self, host: &mut dyn HookHost) {
-        let mut slips = self.slips();
-        let early = std::mem::take(&mut slips.early);
+        let mut state = self.state();
+        let early = std::mem::take(&mut state.early);
         if !early.is_empty() {
             host.early(early);
         }
-        let sleep = std::mem::take(&mut slips.sleep);
+        let sleep = std::mem::take(&mut state.sleep);
         if !sleep.is_zero() {
             host.sleep(sleep);
         }
-        slips.sleeper.grant(|| ());
-        slips.lease.grant(|| host.renew_lease());
-        if let Some(key) = slips.wanted.take() {
-            slips.secret.grant(|| host.fetch_secret(key));
+        state.sleeper.answer(|| ());
+        state.lease.answer(|| host.renew_lease());
+        if let Some(key) = state.wanted.take() {
+            state.secret.answer(|| host.fetch_secret(key));
         }
-        slips.now = host.now();
+        state.now = host.now();
     }
 }
 
-impl HookServices for Desk {
+impl HookServices for HookRequests {
     fn now(&self) -> CallTime {
-        self.slips().now
+        self.state().now
     }
 
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
-        Box::pin(poll_fn(|task| self.slips().lease.poll(task)))
+        Box::pin(poll_fn(|task| self.state().lease.poll(task)))
     }
 
     fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
-        self.slips().wanted = Some(key);
-        Box::pin(poll_fn(|task| self.slips().secret.poll(task)))
+        self.state().wanted = Some(key);
+        Box::pin(poll_fn(|task| self.state().secret.poll(task)))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        self.slips().early.extend(items);
+        self.state().early.extend(items);
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let desk = self.clone();
+        let requests = self.clone();
         let mut wanted = Some(duration);
         Box::pin(poll_fn(move |task| {
-            let mut slips = desk.slips();
+            let mut state = requests.state();
             if let Some(duration) = wanted.take() {
-                slips.sleep = slips.sleep.saturating_add(duration);
+                state.sleep = state.sleep.saturating_add(duration);
             }
-            slips.sleeper.poll(task)
+            state.sleeper.poll(task)
         }))
     }
 }

@@ -31,8 +31,8 @@ mod run;
 mod standing;
 
 pub use by_hand::ByHand;
-pub use run::Weather;
-pub use standing::Standings;
+pub use run::FaultRates;
+pub use standing::ReductionCache;
 
 /// The first agent of every laboratory.
 const FIRST_AGENT: &str = "host";
@@ -54,7 +54,7 @@ pub struct Lab {
     scripts: BTreeMap<(UnitName, String), Vec<Action>>,
     held: BTreeSet<UnitName>,
     trace: Trace,
-    weather: Weather,
+    fault_rates: FaultRates,
     defect: Option<Defect>,
 }
 
@@ -96,7 +96,7 @@ impl Lab {
             scripts: BTreeMap::new(),
             held: BTreeSet::new(),
             trace: Trace::default(),
-            weather: Weather::default(),
+            fault_rates: FaultRates::default(),
             defect: None,
         };
         lab.add_agent(FIRST_AGENT)?;

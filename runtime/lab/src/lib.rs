@@ -33,5 +33,5 @@ pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, LabHookRepo
 pub use component::{Component, ComponentError};
 pub use defect::Defect;
 pub use error::LabError;
-pub use lab::{ByHand, Lab, Standings, Weather};
+pub use lab::{ByHand, FaultRates, Lab, ReductionCache};
 pub use trace::{Fate, ToolCall, Traced};

@@ -17,7 +17,7 @@ const MAX_ROUNDS: usize = 20_000;
 
 /// The rates of simulated faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Weather {
+pub struct FaultRates {
     /// The chance, in a thousand, that a commit's answer is lost, so that the commit is sent again.
     pub lost_answers: u16,
     /// The chance, in a thousand, that keepers are too slow to claim leadership before a unit's next step. With 1000
@@ -27,8 +27,8 @@ pub struct Weather {
 
 impl Lab {
     /// Sets the rates of simulated faults.
-    pub fn set_weather(&mut self, weather: Weather) {
-        self.weather = weather;
+    pub fn set_fault_rates(&mut self, fault_rates: FaultRates) {
+        self.fault_rates = fault_rates;
     }
 
     /// Runs everything that can happen without time passing, in whole operations, unit by unit.
@@ -56,7 +56,7 @@ impl Lab {
         if !acted {
             acted = self.flush(None)?;
         }
-        if !acted && self.weather.late_claims > 0 {
+        if !acted && self.fault_rates.late_claims > 0 {
             acted = self.claim_leadership()?;
         }
         Ok(acted)
@@ -64,7 +64,7 @@ impl Lab {
 
     /// Runs the due work of controller and keepers, and delivers all frames.
     pub(super) fn upkeep(&mut self) -> Result<bool, LabError> {
-        let late = self.weather.late_claims;
+        let late = self.fault_rates.late_claims;
         let claims_are_late = late > 0 && self.chance.in_thousand(late);
         let mut acted = !claims_are_late && self.claim_leadership()?;
         for agent in self.agents.values_mut() {
@@ -197,7 +197,8 @@ impl Lab {
         unit: &UnitName,
         act: impl FnOnce(&mut Driver, &mut World<'_>) -> Result<T, LabError>,
     ) -> Result<Option<T>, LabError> {
-        let Self { clock, chance, controller, agents, charms, scripts, trace, weather, defect, .. } = self;
+        let Self { clock, chance, controller, agents, charms, scripts, trace, fault_rates, defect, .. } =
+            self;
         let Some(agent) = agents.get_mut(agent) else { return Ok(None) };
         let Some(mut driver) = agent.drivers.remove(unit) else { return Ok(None) };
         let mut world = World {
@@ -208,7 +209,7 @@ impl Lab {
             charms,
             scripts,
             trace,
-            lost_answers: weather.lost_answers,
+            lost_answers: fault_rates.lost_answers,
             defect: *defect,
         };
         let done = act(&mut driver, &mut world);

@@ -36,7 +36,7 @@ const AWAITED: &[&str] = &["due", "update-status-due"];
 
 /// A cache of reduced entities. Cloned laboratories share most entities.
 #[derive(Debug)]
-pub struct Standings<T>(HashMap<*const (), Known<T>>);
+pub struct ReductionCache<T>(HashMap<*const (), Known<T>>);
 
 #[derive(Debug)]
 struct Known<T> {
@@ -50,7 +50,7 @@ struct Known<T> {
 /// The most entities in the cache.
 const MOST_KNOWN: usize = 200_000;
 
-impl<T> Default for Standings<T> {
+impl<T> Default for ReductionCache<T> {
     fn default() -> Self {
         Self(HashMap::new())
     }
@@ -66,7 +66,7 @@ impl Lab {
     /// A defect: a value has no JSON form.
     pub fn standing<T: Copy>(
         &self,
-        known: &mut Standings<T>,
+        known: &mut ReductionCache<T>,
         make: impl Fn(&Value) -> T,
     ) -> Result<Vec<T>, LabError> {
         if known.0.len() > MOST_KNOWN {
@@ -79,9 +79,9 @@ impl Lab {
             let part = match found {
                 Some(known) => known.part,
                 None => {
-                    let mut blur = Blur { now: self.now(), asked: false };
-                    let part = blur.entity(entity)?.map(|part| make(&part));
-                    let at = blur.asked.then(|| self.now());
+                    let mut reducer = Reducer { now: self.now(), asked: false };
+                    let part = reducer.entity(entity)?.map(|part| make(&part));
+                    let at = reducer.asked.then(|| self.now());
                     known.0.insert(entity.address(), Known { _entity: entity.clone(), at, part });
                     part
                 }
@@ -108,13 +108,13 @@ impl Lab {
 }
 
 /// Reduces entities to the parts that decide what can happen next.
-struct Blur {
+struct Reducer {
     now: Timestamp,
     /// True if the reduction depended on the time.
     asked: bool,
 }
 
-impl Blur {
+impl Reducer {
     /// Reduces an entity. None if nothing depends on it.
     fn entity(&mut self, entity: &Entity) -> Result<Option<Value>, LabError> {
         Ok(Some(match entity {

@@ -7,10 +7,10 @@ use periapt_host_api::{
     command::{Command, Force, ResolveMode},
     record::{HookStep, Operation},
 };
-use periapt_lab::{Fate, Lab, LabError, Traced, Weather};
+use periapt_lab::{Fate, FaultRates, Lab, LabError, Traced};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
-use crate::properties::{APPLICATIONS, ROUGH, act, beginning, config, connect, live, perform, weather};
+use crate::properties::{APPLICATIONS, ROUGH, act, beginning, config, connect, fault_rates, live, perform};
 
 fn fail(error: LabError) -> TestCaseError {
     TestCaseError::fail(error.to_string())
@@ -116,10 +116,10 @@ proptest! {
     #[test]
     fn a_unit_always_finds_what_it_has_written_last(
         seed: u64,
-        weather in weather(),
+        fault_rates in fault_rates(),
         acts in prop::collection::vec(act(), 1..40),
     ) {
-        let lab = live(seed, weather, &acts)?;
+        let lab = live(seed, fault_rates, &acts)?;
         check_counts(lab.trace())?;
     }
 
@@ -182,7 +182,7 @@ proptest! {
 #[test]
 fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
     use crate::properties::Act::*;
-    let weather = Weather { lost_answers: 0, late_claims: 0 };
+    let fault_rates = FaultRates { lost_answers: 0, late_claims: 0 };
     let acts = [
         Advance(30),
         Stumble(3),
@@ -193,7 +193,7 @@ fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
         Advance(30),
         KillAgent(0),
     ];
-    let lab = live(3404232041051955774, weather, &acts).unwrap();
+    let lab = live(3404232041051955774, fault_rates, &acts).unwrap();
     check_counts(lab.trace()).unwrap();
     let lost = lab.trace().iter().filter(|traced| traced.fate == Fate::Lost).count();
     assert_eq!(lost, 1);
@@ -204,7 +204,7 @@ fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
 #[test]
 fn a_frame_concerns_no_unit_that_will_look_at_the_newest_view() {
     use crate::properties::Act::*;
-    let weather = Weather { lost_answers: 0, late_claims: 700 };
+    let fault_rates = FaultRates { lost_answers: 0, late_claims: 700 };
     let acts = [
         Stumble(58),
         AddUnit(1),
@@ -220,10 +220,10 @@ fn a_frame_concerns_no_unit_that_will_look_at_the_newest_view() {
         Stumble(1),
         RemoveRelation(1, None),
     ];
-    let lab = live(438370929928677159, weather, &acts).unwrap();
+    let lab = live(438370929928677159, fault_rates, &acts).unwrap();
     check_counts(lab.trace()).unwrap();
 
-    let weather = Weather { lost_answers: 300, late_claims: 1_000 };
+    let fault_rates = FaultRates { lost_answers: 300, late_claims: 1_000 };
     let acts = [
         RebootHost(0),
         Stumble(59),
@@ -236,6 +236,6 @@ fn a_frame_concerns_no_unit_that_will_look_at_the_newest_view() {
         Stumble(14),
         RemoveUnit(15, None),
     ];
-    let lab = live(13792016973553574542, weather, &acts).unwrap();
+    let lab = live(13792016973553574542, fault_rates, &acts).unwrap();
     check_counts(lab.trace()).unwrap();
 }

@@ -9,7 +9,7 @@ use periapt_host_api::{
     command::{Command, Force, RelationSelector, ResolveMode},
     event::Event,
 };
-use periapt_lab::{Action, Claims, Ending, Fate, Hook, Lab, LabCharm, LabError, Weather, laws};
+use periapt_lab::{Action, Claims, Ending, Fate, FaultRates, Hook, Lab, LabCharm, LabError, laws};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::{bench::charm, promises::failed};
@@ -319,7 +319,7 @@ fn calm(lab: &mut Lab) -> Result<(), LabError> {
 
 /// Starts and connects every agent, and lets no answer be lost.
 pub(crate) fn connect(lab: &mut Lab) -> Result<(), LabError> {
-    lab.set_weather(Weather::default());
+    lab.set_fault_rates(FaultRates::default());
     for agent in AGENTS {
         lab.start_agent(agent)?;
         reconnect(lab, agent)?;
@@ -344,20 +344,21 @@ fn check_laws(lab: &Lab) -> Result<(), TestCaseError> {
 }
 
 /// Generates the rates of simulated faults.
-pub(crate) fn weather() -> impl Strategy<Value = Weather> {
+pub(crate) fn fault_rates() -> impl Strategy<Value = FaultRates> {
     let lost_answers = prop_oneof![Just(0_u16), Just(300)];
     let late_claims = prop_oneof![Just(0_u16), Just(700), Just(1000)];
-    (lost_answers, late_claims).prop_map(|(lost_answers, late_claims)| Weather { lost_answers, late_claims })
+    (lost_answers, late_claims)
+        .prop_map(|(lost_answers, late_claims)| FaultRates { lost_answers, late_claims })
 }
 
 /// Rates at which some answers are lost, and most claims are late.
-pub(crate) const ROUGH: Weather = Weather { lost_answers: 100, late_claims: 700 };
+pub(crate) const ROUGH: FaultRates = FaultRates { lost_answers: 100, late_claims: 700 };
 
-pub(crate) fn live(seed: u64, weather: Weather, acts: &[Act]) -> Result<Lab, TestCaseError> {
+pub(crate) fn live(seed: u64, fault_rates: FaultRates, acts: &[Act]) -> Result<Lab, TestCaseError> {
     let fail = |error: LabError| TestCaseError::fail(error.to_string());
     let mut lab = beginning(seed).map_err(fail)?;
     lab.doubt_frames();
-    lab.set_weather(weather);
+    lab.set_fault_rates(fault_rates);
     for act in acts {
         perform(&mut lab, act).map_err(fail)?;
     }
@@ -401,10 +402,10 @@ proptest! {
     #[test]
     fn whatever_happens_hooks_keep_their_order_and_every_unit_settles(
         seed: u64,
-        weather in weather(),
+        fault_rates in fault_rates(),
         acts in prop::collection::vec(act(), 1..40),
     ) {
-        let lab = live(seed, weather, &acts)?;
+        let lab = live(seed, fault_rates, &acts)?;
         check_laws(&lab)?;
         let unrest = laws::unrest(lab.state().map_err(|error| TestCaseError::fail(error.to_string()))?);
         prop_assert!(unrest.is_empty(), "{}", unrest.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));

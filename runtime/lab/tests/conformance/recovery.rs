@@ -8,7 +8,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
     status::AgentStatus,
 };
-use periapt_lab::{Fate, Lab, Weather, laws};
+use periapt_lab::{Fate, FaultRates, Lab, laws};
 use periapt_model::{RecordBody, StatusRecord};
 
 use crate::bench::{LOCAL, PEERED, Related, START_UP, charm, does, lab, runs, started};
@@ -219,7 +219,7 @@ fn a_runner_that_dies_between_any_two_steps_changes_nothing() {
 #[test]
 fn an_answer_that_is_lost_changes_nothing() {
     let mut lab = life();
-    lab.set_weather(Weather { lost_answers: 900, ..Weather::default() });
+    lab.set_fault_rates(FaultRates { lost_answers: 900, ..FaultRates::default() });
     lab.run_until_idle().unwrap();
     lab.release("a/1").unwrap();
     lab.run_until_idle().unwrap();

@@ -7,7 +7,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_lab::{Action, Claims, Ending, Weather, laws};
+use periapt_lab::{Action, Claims, Ending, FaultRates, laws};
 
 use crate::bench::{LOCAL, PEERED, REMOTE, START_UP, charm, does, lab, printed, runs, started, workload};
 
@@ -208,7 +208,10 @@ fn u4_who_leads_is_told_before_config_changed_however_slow_each_keeper_is() {
     for seed in 0..20 {
         let mut lab = periapt_lab::Lab::new(seed).unwrap();
         lab.add_agent("far").unwrap();
-        lab.set_weather(Weather { late_claims: if seed == 0 { 1000 } else { 800 }, ..Weather::default() });
+        lab.set_fault_rates(FaultRates {
+            late_claims: if seed == 0 { 1000 } else { 800 },
+            ..FaultRates::default()
+        });
         lab.deploy("a", &charm(PEERED), 3).unwrap();
         lab.deploy("b", &charm(REMOTE), 1).unwrap();
         lab.integrate("a", "b").unwrap();

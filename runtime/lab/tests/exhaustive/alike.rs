@@ -22,7 +22,7 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-use periapt_lab::{Lab, Standings};
+use periapt_lab::{Lab, ReductionCache};
 use serde_json::{Map, Value};
 
 /// Two equal units, and the numbers of their machines.
@@ -35,12 +35,12 @@ pub(super) struct Twins {
 /// Computes digests of states, equal for a state and its image.
 pub(super) struct StateDigests {
     twins: Option<Twins>,
-    known: Standings<(u128, u128)>,
+    known: ReductionCache<(u128, u128)>,
 }
 
 impl StateDigests {
     pub(super) fn new(twins: Option<Twins>) -> Self {
-        Self { twins, known: Standings::default() }
+        Self { twins, known: ReductionCache::default() }
     }
 
     /// Returns an equal digest for all states in which the same can happen next.
