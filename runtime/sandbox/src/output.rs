@@ -15,7 +15,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamError, StreamResult},
 };
 
-use crate::{meter::Meter, state::Gate};
+use crate::{meter::Meter, state::ContextAccess};
 
 /// The most bytes of a line. A longer line is logged in pieces, so that a stream buffers no more than
 /// this.
@@ -31,7 +31,7 @@ const MAX_WRITE: usize = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct Output {
     stream: Stream,
-    gate: Arc<Gate>,
+    access: Arc<ContextAccess>,
     meter: Arc<Meter>,
     text: Arc<Mutex<Text>>,
 }
@@ -45,9 +45,9 @@ struct Text {
 }
 
 impl Output {
-    pub(crate) fn new(stream: Stream, gate: &Arc<Gate>, meter: &Arc<Meter>) -> Self {
-        let (gate, meter) = (Arc::clone(gate), Arc::clone(meter));
-        Self { stream, gate, meter, text: Arc::default() }
+    pub(crate) fn new(stream: Stream, access: &Arc<ContextAccess>, meter: &Arc<Meter>) -> Self {
+        let (access, meter) = (Arc::clone(access), Arc::clone(meter));
+        Self { stream, access, meter, text: Arc::default() }
     }
 
     /// Logs a last line without an end of line.
@@ -65,7 +65,7 @@ impl Output {
 
     fn push(&self, bytes: &[u8]) -> StreamResult<()> {
         self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
-        self.gate.call(|context, _| context.capture_output(self.stream, bytes));
+        self.access.call(|context, _| context.capture_output(self.stream, bytes));
         let lines = self.text().push(bytes);
         self.meter.lines(lines.len() as u64);
         for line in lines {
@@ -76,7 +76,7 @@ impl Output {
 
     fn log(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        self.gate.call(|context, now| context.output_line(now, self.stream, &text));
+        self.access.call(|context, now| context.output_line(now, self.stream, &text));
     }
 
     fn text(&self) -> MutexGuard<'_, Text> {

@@ -15,7 +15,7 @@ use crate::{
     limits::{self, Limiter},
     meter::Meter,
     output::Output,
-    state::{Gate, HookState},
+    state::{ContextAccess, HookState},
     wasi,
 };
 
@@ -77,16 +77,16 @@ impl Sandbox {
             true => Shows::Resources,
             false => Shows::Nothing,
         };
-        let gate = Gate::new(context, Arc::clone(&services));
+        let access = ContextAccess::new(context, Arc::clone(&services));
         let meter = Arc::new(Meter::new(budgets.host_calls));
-        let stdout = Output::new(OutputStream::Stdout, &gate, &meter);
-        let stderr = Output::new(OutputStream::Stderr, &gate, &meter);
+        let stdout = Output::new(OutputStream::Stdout, &access, &meter);
+        let stderr = Output::new(OutputStream::Stderr, &access, &meter);
         let started_at = services.now().at;
         let clock = Arc::new(HookClock::new(started_at, budgets.fuel));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::MAX_RESOURCES);
         let state = HookState {
-            gate: Arc::clone(&gate),
+            access: Arc::clone(&access),
             services,
             limiter: Limiter::new(budgets.memory.min(self.options().largest_memory)),
             files: Files::new(
@@ -147,7 +147,7 @@ impl Sandbox {
             clippy::expect_used,
             reason = "store and streams, which held the other references, are gone"
         )]
-        let context = Arc::into_inner(gate).expect("the last reference").into_context();
+        let context = Arc::into_inner(access).expect("the last reference").into_context();
         let gathered = context.finish();
         let costs = HookCosts {
             fuel,

@@ -17,7 +17,7 @@ use crate::{
 
 /// The data of one hook's store.
 pub(crate) struct HookState {
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) access: Arc<ContextAccess>,
     pub(crate) services: Arc<dyn HookServices>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) limiter: Limiter,
@@ -49,12 +49,12 @@ impl WasiView for HookState {
 }
 
 /// Access to the hook's context, for host functions and output streams.
-pub(crate) struct Gate {
+pub(crate) struct ContextAccess {
     context: Mutex<HookContext>,
     services: Arc<dyn HookServices>,
 }
 
-impl Gate {
+impl ContextAccess {
     pub(crate) fn new(context: HookContext, services: Arc<dyn HookServices>) -> Arc<Self> {
         Arc::new(Self { context: Mutex::new(context), services })
     }

@@ -24,7 +24,7 @@ where
     interface.func_wrap(name, move |mut store: StoreContextMut<'_, HookState>, arguments: P| {
         let state = store.data();
         state.meter.call(arguments.weight())?;
-        let answer = state.gate.call(|context, now| call(context, now, arguments));
+        let answer = state.access.call(|context, now| call(context, now, arguments));
         state.meter.bytes(answer.weight());
         let meter = Arc::clone(&state.meter);
         meter.settle(&mut store)?;
@@ -44,7 +44,7 @@ where
     interface.func_wrap(name, move |mut store: StoreContextMut<'_, HookState>, arguments: P| {
         let state = store.data();
         state.meter.call(arguments.weight())?;
-        state.gate.call(|context, now| call(context, now, arguments));
+        state.access.call(|context, now| call(context, now, arguments));
         let meter = Arc::clone(&state.meter);
         meter.settle(&mut store)
     })
@@ -63,22 +63,22 @@ where
 {
     interface.func_wrap_async(name, move |mut store: StoreContextMut<'_, HookState>, arguments: P| {
         Box::new(async move {
-            let (gate, meter) = (Arc::clone(&store.data().gate), Arc::clone(&store.data().meter));
+            let (access, meter) = (Arc::clone(&store.data().access), Arc::clone(&store.data().meter));
             meter.call(arguments.weight())?;
             let mut asked = 0;
             let answer = loop {
                 let services = Arc::clone(&store.data().services);
-                match gate.call(|context, now| call(context, now, &arguments)) {
+                match access.call(|context, now| call(context, now, &arguments)) {
                     CallAnswer::Ready(answer) => break answer,
                     // A call needs at most one lease, one content and a few files.
                     _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),
                     CallAnswer::NeedsLease => {
                         let lease = services.renew_lease().await;
-                        gate.call(|context, _| context.lease_renewed(lease));
+                        access.call(|context, _| context.lease_renewed(lease));
                     }
                     CallAnswer::NeedsSecret(key) => {
                         let content = services.fetch_secret(key).await;
-                        gate.call(|context, _| context.secret_fetched(key, content));
+                        access.call(|context, _| context.secret_fetched(key, content));
                     }
                     CallAnswer::NeedsFile(request) => {
                         let answer = store.data_mut().files.answer(&request);
@@ -86,17 +86,17 @@ where
                         let content = answer.as_ref().map_or(0, |content| content.len() as u64);
                         meter.bytes(arguments.weight().saturating_add(content));
                         meter.check(&store)?;
-                        gate.call(|context, _| context.file_answered(request, answer));
+                        access.call(|context, _| context.file_answered(request, answer));
                     }
                     CallAnswer::NeedsResource(key) => {
                         let fetched = services.fetch_resource(key.clone()).await;
-                        let filename = gate.call(|context, _| {
+                        let filename = access.call(|context, _| {
                             context.resource_filename(&key.name).map(str::to_owned).unwrap_or_default()
                         });
                         let files = &mut store.data_mut().files;
                         let shown =
                             fetched.and_then(|file| files.show_resource(key.name.as_str(), &filename, file));
-                        gate.call(|context, _| context.resource_fetched(key, shown));
+                        access.call(|context, _| context.resource_fetched(key, shown));
                     }
                 }
                 asked += 1;

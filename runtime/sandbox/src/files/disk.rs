@@ -106,8 +106,8 @@ impl Filesystem {
         walk::all(root.as_fd(), |seen| {
             used.files += 1;
             used.bytes += match seen {
-                walk::Seen::File { size, .. } => price(size),
-                walk::Seen::Directory { .. } => BLOCK,
+                walk::WalkEntry::File { size, .. } => price(size),
+                walk::WalkEntry::Directory { .. } => BLOCK,
             };
             Ok(())
         })?;

@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
 
 /// An entry of the tree. A directory comes after its content.
-pub(super) enum Seen<'a> {
+pub(super) enum WalkEntry<'a> {
     /// A file, a link or a special file.
     File { parent: BorrowedFd<'a>, name: &'a CStr, size: u64 },
     /// A directory.
@@ -17,7 +17,10 @@ pub(super) enum Seen<'a> {
 }
 
 /// Visits all entries of a directory, but not the directory itself.
-pub(super) fn all(root: BorrowedFd<'_>, mut visit: impl FnMut(Seen<'_>) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn all(
+    root: BorrowedFd<'_>,
+    mut visit: impl FnMut(WalkEntry<'_>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut here = open(root, c".")?;
     // The current path, and the directories that remain at each level.
     let mut path: Vec<CString> = Vec::new();
@@ -31,17 +34,17 @@ pub(super) fn all(root: BorrowedFd<'_>, mut visit: impl FnMut(Seen<'_>) -> io::R
             waiting.pop();
             let Some(name) = path.pop() else { break };
             here = openat(here.as_fd(), c"..", flags(), Mode::empty())?;
-            visit(Seen::Directory { parent: here.as_fd(), name: &name })?;
+            visit(WalkEntry::Directory { parent: here.as_fd(), name: &name })?;
         }
     }
     Ok(())
 }
 
 /// Removes an entry.
-pub(super) fn remove(seen: &Seen<'_>) -> io::Result<()> {
+pub(super) fn remove(seen: &WalkEntry<'_>) -> io::Result<()> {
     let (parent, name, flags) = match seen {
-        Seen::File { parent, name, .. } => (parent, name, AtFlags::empty()),
-        Seen::Directory { parent, name } => (parent, name, AtFlags::REMOVEDIR),
+        WalkEntry::File { parent, name, .. } => (parent, name, AtFlags::empty()),
+        WalkEntry::Directory { parent, name } => (parent, name, AtFlags::REMOVEDIR),
     };
     Ok(unlinkat(parent, *name, flags)?)
 }
@@ -55,7 +58,10 @@ fn open(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
 }
 
 /// Visits the files of one directory, and returns the names of its directories.
-fn look(directory: &OwnedFd, visit: &mut impl FnMut(Seen<'_>) -> io::Result<()>) -> io::Result<Vec<CString>> {
+fn look(
+    directory: &OwnedFd,
+    visit: &mut impl FnMut(WalkEntry<'_>) -> io::Result<()>,
+) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
@@ -69,7 +75,7 @@ fn look(directory: &OwnedFd, visit: &mut impl FnMut(Seen<'_>) -> io::Result<()>)
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             directories.push(name);
         } else {
-            visit(Seen::File { parent: directory.as_fd(), name: &name, size: super::size_of(&stat) })?;
+            visit(WalkEntry::File { parent: directory.as_fd(), name: &name, size: super::size_of(&stat) })?;
         }
     }
     Ok(directories)
