@@ -22,7 +22,7 @@ pub(crate) use status::{StatusOf, StatusWatch};
 pub(crate) use view::{Frames, ViewOf};
 
 use crate::published::Subscription;
-use view::Seen;
+use view::SentView;
 
 /// All watcher groups of a controller.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +55,7 @@ enum Progress {
     /// Nothing was sent yet; the position is the watcher's last one.
     Asked(Subscription, Option<WatchPosition>),
     /// The view that was sent last, at this number of the group's state.
-    Sent(Arc<Seen>, u64),
+    Sent(Arc<SentView>, u64),
 }
 
 impl Watch {
@@ -102,7 +102,7 @@ async fn resumed(
     subscriber: &Subscriber<ViewOf>,
     state: &Subscription,
     position: Option<WatchPosition>,
-) -> Option<Arc<Seen>> {
+) -> Option<Arc<SentView>> {
     let position = position?;
     let root = state.at(position.store, position.revision)?;
     subscriber.shared().seen_at(position.store, root).await

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::{
-        caller::Who,
+        caller::RequestCaller,
         failure::Answer,
         models::{parsed, readable},
         query::Query,
@@ -34,7 +34,7 @@ use crate::{
 /// Returns the actions that an application's charm declares.
 pub(crate) async fn of_application(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
 ) -> Answer<Json<BTreeMap<String, ActionMeta>>> {
     let name: ApplicationName = parsed(&application)?;
@@ -49,7 +49,7 @@ pub(crate) async fn of_application(
 
 pub(crate) async fn operations(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Vec<OperationDetails>>> {
@@ -69,7 +69,7 @@ pub(crate) async fn operations(
 
 pub(crate) async fn operation(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path((model, id)): Path<(String, String)>,
 ) -> Answer<Json<OperationDetails>> {
     let id = operation_id(&id)?;
@@ -80,7 +80,7 @@ pub(crate) async fn operation(
 
 pub(crate) async fn task(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path((model, id)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<TaskDetails>> {
@@ -99,7 +99,7 @@ pub(crate) async fn task(
 pub(crate) async fn watch(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
-    who: Who,
+    who: RequestCaller,
     Path((model, id)): Path<(String, String)>,
     version: Version,
 ) -> Answer<Response> {

@@ -20,7 +20,7 @@ use periapt_model::{Input, Output, assignment, assignments as assignments_of};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{body, bulk, caller::Who, failure::Answer, models::parsed, query::Query, streams},
+    api::{body, bulk, caller::RequestCaller, failure::Answer, models::parsed, query::Query, streams},
     bounds::StreamOf,
     presence::Connected,
     published::{Published, Subscription},
@@ -32,7 +32,7 @@ use crate::{
 pub(crate) async fn register(
     State(durable): State<Durable>,
     State(intake): State<Intake>,
-    who: Who,
+    who: RequestCaller,
     Path(agent): Path<String>,
     headers: HeaderMap,
     content: Body,
@@ -48,7 +48,7 @@ pub(crate) async fn register(
 pub(crate) async fn assignments(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
-    who: Who,
+    who: RequestCaller,
     Path(agent): Path<String>,
     version: Version,
 ) -> Answer<Response> {
@@ -122,7 +122,7 @@ impl AssignmentWatch {
 pub(crate) async fn watch(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
-    who: Who,
+    who: RequestCaller,
     Path((agent, model)): Path<(String, String)>,
     version: Version,
     RawQuery(query): RawQuery,
@@ -149,7 +149,7 @@ pub(crate) async fn watch(
 
 pub(crate) async fn commands(
     State(intake): State<Intake>,
-    who: Who,
+    who: RequestCaller,
     Path((agent, model)): Path<(String, String)>,
     headers: HeaderMap,
     content: Body,

@@ -111,7 +111,7 @@ async fn read(body: Body, limit: usize, permits: &Semaphore) -> Result<Bytes, Re
 
 /// A body that is read piece by piece, bounded in size, time and least speed: a slow sender holds a permit that
 /// others wait for. Only the wait for the sender counts, not the work on a piece.
-pub(crate) struct Steady {
+pub(crate) struct PacedBody {
     body: Limited<Body>,
     limit: usize,
     within: Duration,
@@ -125,7 +125,7 @@ pub(crate) struct Steady {
     came: usize,
 }
 
-impl Steady {
+impl PacedBody {
     pub(crate) fn new(body: Body, limit: usize, within: Duration, progress_within: Duration) -> Self {
         let body = Limited::new(body, limit);
         Self { body, limit, within, left: within, progress_within, progress_left: progress_within, came: 0 }
@@ -224,7 +224,7 @@ mod tests {
 
     /// Reads the whole of a steady body.
     async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
-        let (mut body, mut bytes) = (Steady::new(body, limit, within, PROGRESS_WITHIN), BytesMut::new());
+        let (mut body, mut bytes) = (PacedBody::new(body, limit, within, PROGRESS_WITHIN), BytesMut::new());
         while let Some(piece) = body.next().await? {
             bytes.extend_from_slice(&piece);
         }

@@ -15,9 +15,9 @@ pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// The caller that a request names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Who(pub(crate) Caller);
+pub(crate) struct RequestCaller(pub(crate) Caller);
 
-impl Who {
+impl RequestCaller {
     /// Returns the caller as one of a model's runners: the agent's keeper speaks for its runner.
     pub(crate) fn runner(&self, agent: &AgentName, model: ModelUuid) -> Result<Caller, Refusal> {
         self.agent(agent)?;
@@ -53,7 +53,7 @@ impl<S: Sync> FromRequestParts<S> for Peer {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Who {
+impl<S: Sync> FromRequestParts<S> for RequestCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
@@ -139,10 +139,10 @@ mod tests {
     fn an_agent_speaks_for_itself_and_its_runners_alone() {
         let (one, two) = (AgentName::new("one").unwrap(), AgentName::new("two").unwrap());
         let model = ModelUuid(uuid::Uuid::nil());
-        let who = Who(Caller::Agent(one.clone()));
+        let who = RequestCaller(Caller::Agent(one.clone()));
         assert_eq!(who.runner(&one, model), Ok(Caller::Runner { agent: one.clone(), model }));
         assert!(who.runner(&two, model).is_err());
         assert!(who.user().is_err());
-        assert!(Who(Caller::User(UserName::new("admin").unwrap())).agent(&one).is_err());
+        assert!(RequestCaller(Caller::User(UserName::new("admin").unwrap())).agent(&one).is_err());
     }
 }

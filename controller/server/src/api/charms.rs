@@ -20,8 +20,8 @@ use periapt_model::{Input, UploadedCharm};
 use crate::{
     api::{
         blob::{self, Kind, unavailable},
-        body::Steady,
-        caller::{Peer, Who},
+        body::PacedBody,
+        caller::{Peer, RequestCaller},
         failure::Answer,
         models::parsed,
     },
@@ -38,7 +38,7 @@ pub(crate) async fn upload(
     State(charms): State<Charms>,
     State(durable): State<Durable>,
     State(intake): State<Intake>,
-    who: Who,
+    who: RequestCaller,
     peer: Peer,
     Path(digest): Path<String>,
     content: Body,
@@ -72,7 +72,7 @@ pub(crate) async fn upload(
 /// Writes a body to disk as it arrives. The upload is counted from its first bytes on.
 async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
+    let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let mut next = body.next().await?;
     let mut place = contents.uploads.begin(peer.0)?;
     let mut archive = contents.blobs.spool().await.map_err(|error| unavailable(&error))?;
@@ -114,7 +114,7 @@ async fn keep(
 
 pub(crate) async fn download(
     State(Charms { contents, .. }): State<Charms>,
-    _: Who,
+    _: RequestCaller,
     method: Method,
     Path(digest): Path<String>,
     headers: HeaderMap,

@@ -12,7 +12,7 @@ use periapt_host_api::{
 use periapt_model::{Input, Output, agent_summaries};
 
 use crate::{
-    api::{body, bulk, caller::Who, failure::Answer},
+    api::{body, bulk, caller::RequestCaller, failure::Answer},
     clock::Clock,
     show::StatusSource,
     state::{Durable, Intake},
@@ -22,14 +22,14 @@ use crate::{
 pub(crate) async fn info(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
-    _: Who,
+    _: RequestCaller,
 ) -> Answer<Json<ControllerInfo>> {
     Ok(Json(statuses.info(&durable.current())?))
 }
 
 pub(crate) async fn commands(
     State(intake): State<Intake>,
-    Who(caller): Who,
+    RequestCaller(caller): RequestCaller,
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<CommandResults<Answered>>> {
@@ -48,7 +48,7 @@ pub(crate) fn answer(output: Output) -> Option<Answered> {
     }
 }
 
-pub(crate) async fn kept(State(durable): State<Durable>, who: Who) -> Answer<Json<Kept>> {
+pub(crate) async fn kept(State(durable): State<Durable>, who: RequestCaller) -> Answer<Json<Kept>> {
     who.user()?;
     let published = durable.current();
     Ok(Json(published.root.controller().map(|controller| controller.kept.clone()).unwrap_or_default()))
@@ -57,13 +57,16 @@ pub(crate) async fn kept(State(durable): State<Durable>, who: Who) -> Answer<Jso
 pub(crate) async fn agents(
     State(durable): State<Durable>,
     State(clock): State<Arc<dyn Clock>>,
-    who: Who,
+    who: RequestCaller,
 ) -> Answer<Json<Vec<AgentSummary>>> {
     who.user()?;
     Ok(Json(agent_summaries(&durable.current().root, clock.now())))
 }
 
-pub(crate) async fn model_defaults(State(durable): State<Durable>, who: Who) -> Answer<Json<ModelDefaults>> {
+pub(crate) async fn model_defaults(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+) -> Answer<Json<ModelDefaults>> {
     who.user()?;
     let published = durable.current();
     let set = published.root.controller().map(|controller| controller.model_defaults.clone());

@@ -26,7 +26,7 @@ use periapt_model::{
 };
 
 use crate::{
-    api::{body, bulk, caller::Who, controller::answer, failure::Answer, query::Query, streams},
+    api::{body, bulk, caller::RequestCaller, controller::answer, failure::Answer, query::Query, streams},
     bounds::StreamOf,
     clock::Clock,
     published::Published,
@@ -43,7 +43,7 @@ const SHOWN_HOOKS: usize = 20;
 /// Returns a model that a caller may read, in its current state.
 pub(crate) fn readable(
     durable: &Durable,
-    who: &Who,
+    who: &RequestCaller,
     model: &str,
 ) -> Result<(Arc<Published>, Arc<ModelState>), Refusal> {
     let selector: ModelSelector = parsed(model)?;
@@ -57,14 +57,17 @@ pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -
     text.parse().map_err(|error: T::Err| Refusal::bad_request(error.to_string()))
 }
 
-pub(crate) async fn list(State(durable): State<Durable>, who: Who) -> Answer<Json<Vec<ModelSummary>>> {
+pub(crate) async fn list(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+) -> Answer<Json<Vec<ModelSummary>>> {
     who.user()?;
     Ok(Json(durable.current().root.models().map(|(_, state)| model_summary(state)).collect()))
 }
 
 pub(crate) async fn one(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelSummary>> {
     let (_, state) = readable(&durable, &who, &model)?;
@@ -74,7 +77,7 @@ pub(crate) async fn one(
 pub(crate) async fn commands(
     State(durable): State<Durable>,
     State(intake): State<Intake>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     headers: HeaderMap,
     content: Body,
@@ -89,7 +92,7 @@ pub(crate) async fn commands(
 pub(crate) async fn status(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<FullStatus>> {
     let (published, state) = readable(&durable, &who, &model)?;
@@ -102,7 +105,7 @@ pub(crate) async fn status(
 
 pub(crate) async fn storage(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<CombinedStorage>> {
     let (published, state) = readable(&durable, &who, &model)?;
@@ -115,7 +118,7 @@ pub(crate) async fn watch_status(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
     State(statuses): State<StatusSource>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     version: Version,
 ) -> Answer<Response> {
@@ -133,7 +136,7 @@ pub(crate) async fn watch_status(
 
 pub(crate) async fn unit(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path((model, application, number)): Path<(String, String, String)>,
 ) -> Answer<Json<UnitDetails>> {
     let name: UnitName = parsed(&format!("{application}/{number}"))?;
@@ -144,7 +147,7 @@ pub(crate) async fn unit(
 
 pub(crate) async fn application(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
 ) -> Answer<Json<ApplicationDetails>> {
     let name: ApplicationName = parsed(&application)?;
@@ -155,7 +158,7 @@ pub(crate) async fn application(
 pub(crate) async fn refresh_plan(
     State(durable): State<Durable>,
     State(clock): State<Arc<dyn Clock>>,
-    who: Who,
+    who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<RefreshPlan>> {
@@ -173,7 +176,7 @@ pub(crate) async fn refresh_plan(
 pub(crate) async fn machines(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<BTreeMap<String, MachineStatus>>> {
     let (published, state) = readable(&durable, &who, &model)?;
@@ -183,7 +186,7 @@ pub(crate) async fn machines(
 
 pub(crate) async fn config(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelConfigDetails>> {
     let (_, state) = readable(&durable, &who, &model)?;
@@ -192,7 +195,7 @@ pub(crate) async fn config(
 
 pub(crate) async fn constraints(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<Constraints>> {
     let (_, state) = readable(&durable, &who, &model)?;
@@ -202,7 +205,7 @@ pub(crate) async fn constraints(
 
 pub(crate) async fn usage(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelUsage>> {
     let (_, state) = readable(&durable, &who, &model)?;
@@ -211,7 +214,7 @@ pub(crate) async fn usage(
 
 pub(crate) async fn ssh_keys(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<Vec<SshKey>>> {
     let (_, state) = readable(&durable, &who, &model)?;
@@ -220,7 +223,7 @@ pub(crate) async fn ssh_keys(
 
 pub(crate) async fn spaces(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<SpaceList>> {
     let (published, state) = readable(&durable, &who, &model)?;

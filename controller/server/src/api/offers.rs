@@ -11,14 +11,14 @@ use periapt_host_api::{
 use periapt_model::{offer_details, offers_of_model};
 
 use crate::{
-    api::{caller::Who, failure::Answer, models::readable, query::Query},
+    api::{caller::RequestCaller, failure::Answer, models::readable, query::Query},
     state::Durable,
 };
 
 /// Returns the offers of all models that the caller has access to.
 pub(crate) async fn find(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Vec<OfferDetails>>> {
     let caller = who.user()?;
@@ -53,7 +53,7 @@ pub(crate) async fn find(
 /// Returns the offers of one model.
 pub(crate) async fn of_model(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<Vec<OfferDetails>>> {
     let (published, state) = readable(&durable, &who, &model)?;

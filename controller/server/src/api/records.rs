@@ -19,7 +19,7 @@ use periapt_model::{ModelAccess, check_access};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{caller::Who, failure::Answer, models::readable, query::Query, streams},
+    api::{caller::RequestCaller, failure::Answer, models::readable, query::Query, streams},
     bounds::StreamOf,
     clock::Clock,
     history,
@@ -52,7 +52,7 @@ fn log_query(text: Option<&str>) -> Result<LogQuery, Refusal> {
 pub(crate) async fn logs(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     version: Version,
     RawQuery(query): RawQuery,
@@ -135,7 +135,7 @@ fn journal_query(text: Option<&str>) -> Result<JournalQuery, Refusal> {
 pub(crate) async fn journal(
     State(durable): State<Durable>,
     State(sealer): State<SecretSealer>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Journal>> {
@@ -159,7 +159,7 @@ pub(crate) async fn journal(
 pub(crate) async fn status_history(
     State(durable): State<Durable>,
     State(clock): State<Arc<dyn Clock>>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<StatusHistory>> {

@@ -23,8 +23,8 @@ use periapt_model::{Input, UploadedResource, resource_details, resource_for_unit
 use crate::{
     api::{
         blob::{self, Kind, unavailable},
-        body::Steady,
-        caller::{Peer, Who},
+        body::PacedBody,
+        caller::{Peer, RequestCaller},
         failure::Answer,
         models::{parsed, readable},
     },
@@ -39,7 +39,7 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 pub(crate) async fn upload(
     State(Resources { contents }): State<Resources>,
     State(intake): State<Intake>,
-    who: Who,
+    who: RequestCaller,
     peer: Peer,
     Path(digest): Path<String>,
     content: Body,
@@ -47,7 +47,7 @@ pub(crate) async fn upload(
     let digest: Digest = parsed(&digest)?;
     who.user()?;
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
+    let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
     let mut place = contents.uploads.begin(peer.0)?;
     let mut incoming = contents.blobs.begin(digest).await.map_err(|error| unavailable(&error))?;
@@ -71,7 +71,7 @@ pub(crate) async fn upload(
 async fn receive(
     incoming: &mut Incoming,
     first: Option<Bytes>,
-    mut body: Steady,
+    mut body: PacedBody,
     place: &mut Upload,
 ) -> Result<(), Refusal> {
     let mut next = first;
@@ -109,7 +109,7 @@ async fn keep(
 pub(crate) async fn head(
     State(Resources { contents }): State<Resources>,
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     method: Method,
     Path(digest): Path<String>,
     headers: HeaderMap,
@@ -125,7 +125,7 @@ pub(crate) async fn head(
 
 pub(crate) async fn of_application(
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
 ) -> Answer<Json<Vec<ResourceDetails>>> {
     let (published, state) = readable(&durable, &who, &model)?;
@@ -140,7 +140,7 @@ pub(crate) async fn of_application(
 pub(crate) async fn of_unit(
     State(Resources { contents }): State<Resources>,
     State(durable): State<Durable>,
-    who: Who,
+    who: RequestCaller,
     method: Method,
     Path((agent, model, application, number, resource, digest)): Path<(
         String,

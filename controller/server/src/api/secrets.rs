@@ -17,7 +17,7 @@ use periapt_model::{
 
 use crate::{
     api::{
-        caller::Who,
+        caller::RequestCaller,
         failure::Answer,
         models::{parsed, readable},
         query::Query,
@@ -29,7 +29,7 @@ use crate::{
 pub(crate) async fn list(
     State(durable): State<Durable>,
     State(sealer): State<SecretSealer>,
-    who: Who,
+    who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Vec<SecretDetails>>> {
@@ -76,7 +76,7 @@ fn details(
 pub(crate) async fn of_unit(
     State(durable): State<Durable>,
     State(sealer): State<SecretSealer>,
-    who: Who,
+    who: RequestCaller,
     Path((agent, model, application, number, secret, revision)): Path<(
         String,
         String,

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::api::caller::Peer;
-use answers::{Answers, Look};
+use answers::{Answers, ConnectionState};
 
 /// The most connections at a time; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 1_024;
@@ -144,13 +144,13 @@ async fn connection(
                 serving.as_mut().graceful_shutdown();
             }
             () = tokio::time::sleep(stall / LOOKS) => match answers.look(stall) {
-                Look::Alive => {}
-                Look::Idle if !ending => {
+                ConnectionState::Alive => {}
+                ConnectionState::Idle if !ending => {
                     ending = true;
                     serving.as_mut().graceful_shutdown();
                 }
-                Look::Idle => return,
-                Look::Stalled => {
+                ConnectionState::Idle => return,
+                ConnectionState::Stalled => {
                     tracing::debug!(peer = %peer.0, "closed a connection whose client reads no answers");
                     return;
                 }

@@ -48,14 +48,14 @@ impl Topic for ViewOf {
 
 /// A view that was sent.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SentView {
     store: StoreId,
     view: View,
     /// The root of the view. The next view is computed from the difference to it.
     root: Root,
 }
 
-impl Seen {
+impl SentView {
     fn at(root: Root, store: StoreId, caller: &Caller) -> Self {
         Self { store, view: view(&root, caller), root }
     }
@@ -75,7 +75,7 @@ impl Seen {
 }
 
 /// An encoded frame, and the view that it leads to.
-pub(crate) type Sent = (Bytes, Arc<Seen>);
+pub(crate) type Sent = (Bytes, Arc<SentView>);
 
 /// The frames of one view.
 #[derive(Debug)]
@@ -87,11 +87,11 @@ pub(crate) struct Frames {
 
 #[derive(Debug, Default)]
 struct Memory {
-    newest: Option<(Arc<Published>, Arc<Seen>)>,
+    newest: Option<(Arc<Published>, Arc<SentView>)>,
     /// Frames to the newest view, by the view that they start from.
-    frames: VecDeque<(Option<Arc<Seen>>, Bytes)>,
+    frames: VecDeque<(Option<Arc<SentView>>, Bytes)>,
     /// Views of reconnecting watchers.
-    resumed: VecDeque<Arc<Seen>>,
+    resumed: VecDeque<Arc<SentView>>,
 }
 
 impl Frames {
@@ -101,7 +101,7 @@ impl Frames {
     }
 
     /// Returns the frame from a view, or from nothing, to a state. Returns none if making it failed.
-    pub(crate) async fn to(&self, from: Option<&Arc<Seen>>, to: &Arc<Published>) -> Option<Sent> {
+    pub(crate) async fn to(&self, from: Option<&Arc<SentView>>, to: &Arc<Published>) -> Option<Sent> {
         // The lock is held while a frame is made, so that others who want the same frame wait for it.
         let mut memory = self.memory.lock().await;
         // The changes since the last step fit into a few commits; a whole view, or missed changes, may be of any
@@ -139,7 +139,7 @@ impl Frames {
     }
 
     /// Returns the view at a position that a reconnecting watcher has.
-    pub(crate) async fn seen_at(&self, store: StoreId, root: Root) -> Option<Arc<Seen>> {
+    pub(crate) async fn seen_at(&self, store: StoreId, root: Root) -> Option<Arc<SentView>> {
         let mut memory = self.memory.lock().await;
         let revision = root.revision();
         let newest = memory.newest.iter().map(|(_, seen)| seen);
@@ -147,7 +147,7 @@ impl Frames {
             return Some(Arc::clone(known));
         }
         let caller = self.caller.clone();
-        let seen = Arc::new(self.encoder.apart(move || Seen::at(root, store, &caller)).await?);
+        let seen = Arc::new(self.encoder.apart(move || SentView::at(root, store, &caller)).await?);
         memory.resumed.push_back(Arc::clone(&seen));
         if memory.resumed.len() > REMEMBERED {
             memory.resumed.pop_front();
@@ -157,8 +157,8 @@ impl Frames {
 }
 
 impl Memory {
-    fn frame_from(&self, from: Option<&Arc<Seen>>) -> Option<Bytes> {
-        let same = |known: &Option<Arc<Seen>>| match (known, from) {
+    fn frame_from(&self, from: Option<&Arc<SentView>>) -> Option<Bytes> {
+        let same = |known: &Option<Arc<SentView>>| match (known, from) {
             (Some(known), Some(from)) => Arc::ptr_eq(known, from),
             (None, None) => true,
             _ => false,
@@ -166,7 +166,7 @@ impl Memory {
         self.frames.iter().find(|(known, _)| same(known)).map(|(_, frame)| frame.clone())
     }
 
-    fn remember(&mut self, from: Option<&Arc<Seen>>, to: &Arc<Published>, (frame, seen): &Sent) {
+    fn remember(&mut self, from: Option<&Arc<SentView>>, to: &Arc<Published>, (frame, seen): &Sent) {
         if !self.newest.as_ref().is_some_and(|(at, _)| Arc::ptr_eq(at, to)) {
             self.frames.clear();
             // Views of reconnecting watchers are dropped at the second state after their return, so that old states
@@ -183,21 +183,21 @@ impl Memory {
 
 /// Makes a frame. `base` is a view to compute the next one from; `ready` is that next view, if it exists already.
 fn make(
-    from: Option<&Seen>,
-    base: Option<&Seen>,
-    ready: Option<Arc<Seen>>,
+    from: Option<&SentView>,
+    base: Option<&SentView>,
+    ready: Option<Arc<SentView>>,
     to: &Published,
     caller: &Caller,
     encoder: &Encoder,
 ) -> Sent {
     let seen = ready.unwrap_or_else(|| {
         Arc::new(match base {
-            Some(base) => Seen {
+            Some(base) => SentView {
                 store: to.store,
                 view: follow(&base.root, &base.view, &to.root, caller),
                 root: to.root.clone(),
             },
-            None => Seen::at(to.root.clone(), to.store, caller),
+            None => SentView::at(to.root.clone(), to.store, caller),
         })
     });
     let frame = match from {

@@ -28,7 +28,7 @@ struct State {
 
 /// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum ConnectionState {
     /// The caller waits for an answer, or reads it.
     Alive,
     /// There is no request.
@@ -60,15 +60,15 @@ impl Answers {
     }
 
     /// Returns the state of the connection, by what happened within this time.
-    pub(super) fn look(&self, within: Duration) -> Look {
+    pub(super) fn look(&self, within: Duration) -> ConnectionState {
         let (state, now) = (self.lock(), Instant::now());
         let long_ago = |then: Instant| now.saturating_duration_since(then) >= within;
         if state.open.is_empty() {
-            return if long_ago(state.idle_since) { Look::Idle } else { Look::Alive };
+            return if long_ago(state.idle_since) { ConnectionState::Idle } else { ConnectionState::Alive };
         }
         match state.open.values().flatten().any(|given| long_ago(*given)) {
-            true => Look::Stalled,
-            false => Look::Alive,
+            true => ConnectionState::Stalled,
+            false => ConnectionState::Alive,
         }
     }
 
@@ -141,13 +141,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_idle_without_requests_and_stalled_when_a_part_is_not_taken() {
         let answers = Answers::new();
-        assert_eq!(answers.look(WITHIN), Look::Alive);
+        assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
         tokio::time::advance(WITHIN).await;
-        assert_eq!(answers.look(WITHIN), Look::Idle);
+        assert_eq!(answers.look(WITHIN), ConnectionState::Idle);
 
         let open = answers.open();
         tokio::time::advance(10 * WITHIN).await;
-        assert_eq!(answers.look(WITHIN), Look::Alive, "who waits for us is not to blame");
+        assert_eq!(answers.look(WITHIN), ConnectionState::Alive, "who waits for us is not to blame");
         let (sender, receiver) = tokio::sync::mpsc::channel::<Result<Bytes, std::io::Error>>(4);
         let parts = futures_util::stream::unfold(receiver, |mut receiver| async move {
             receiver.recv().await.map(|part| (part, receiver))
@@ -155,16 +155,20 @@ mod tests {
         let mut body = open.answer(Body::from_stream(parts));
         sender.send(Ok(Bytes::from_static(b"1"))).await.unwrap();
         assert!(body.frame().await.unwrap().is_ok());
-        assert_eq!(answers.look(WITHIN), Look::Alive);
+        assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
         tokio::time::advance(WITHIN).await;
-        assert_eq!(answers.look(WITHIN), Look::Stalled);
+        assert_eq!(answers.look(WITHIN), ConnectionState::Stalled);
 
         assert!(futures_util::poll!(body.frame()).is_pending());
         tokio::time::advance(10 * WITHIN).await;
-        assert_eq!(answers.look(WITHIN), Look::Alive, "it was taken, and the next is not there yet");
+        assert_eq!(
+            answers.look(WITHIN),
+            ConnectionState::Alive,
+            "it was taken, and the next is not there yet"
+        );
         drop(body);
-        assert_eq!(answers.look(WITHIN), Look::Alive);
+        assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
         tokio::time::advance(WITHIN).await;
-        assert_eq!(answers.look(WITHIN), Look::Idle);
+        assert_eq!(answers.look(WITHIN), ConnectionState::Idle);
     }
 }
