@@ -131,7 +131,7 @@ impl<'a> Own<'a> {
     }
 
     fn add_relation(&self, relation: &Relation, view: &mut View) {
-        let sight = Sight::of(self, relation);
+        let sight = RelationVisibility::of(self, relation);
         let members = self.state.members(&relation.id).filter(|(unit, _)| sight.sees_unit(unit));
         let members = members.map(|(unit, membership)| (unit.clone(), *membership)).collect();
         view.relations.insert(relation.id, project::relation(relation, members));
@@ -142,14 +142,14 @@ impl<'a> Own<'a> {
 }
 
 /// The part of one relation that a runner's units see.
-struct Sight<'a> {
+struct RelationVisibility<'a> {
     own: &'a Own<'a>,
     relation: &'a Relation,
     /// The applications whose units and bags the runner's units see.
     remote: BTreeSet<&'a ApplicationName>,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> RelationVisibility<'a> {
     fn of(own: &'a Own<'a>, relation: &'a Relation) -> Self {
         let remote = relation
             .endpoints

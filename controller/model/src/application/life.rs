@@ -65,7 +65,7 @@ pub(crate) fn destroy_step(
         state.units_of_behind(name, after).find(wanted).cloned()
     };
     let rest = unit::life::destroy_each(tx, after, force, storage, next);
-    if let Some(unit::life::Behind(after)) = rest {
+    if let Some(unit::life::ResumeAfter(after)) = rest {
         let application = name.clone();
         tx.add_work(Work::DestroyApplication { application, force, storage, after }, None);
     }

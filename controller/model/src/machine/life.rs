@@ -15,7 +15,7 @@ pub(crate) fn destroy_units_on(
         let behind = |name: &UnitName| after.is_none_or(|after| name > after);
         state.units_on(&machine).find(|unit| behind(&unit.name)).cloned()
     };
-    if let Some(unit::life::Behind(after)) =
+    if let Some(unit::life::ResumeAfter(after)) =
         unit::life::destroy_each(tx, after, Some(force), UnitStorage::Detach, next)
     {
         tx.add_work(Work::DestroyUnitsOn { machine, force, after }, None);

@@ -36,10 +36,10 @@ pub(crate) fn destroy_each(
     force: Option<Force>,
     storage: UnitStorage,
     next: impl Fn(&ModelState, Option<&UnitName>) -> Option<Arc<Unit>>,
-) -> Option<Behind> {
+) -> Option<ResumeAfter> {
     while let Some(unit) = next(&tx.state, after.as_ref()) {
         if !tx.has_room(REMOVE_ROOM) {
-            return Some(Behind(after));
+            return Some(ResumeAfter(after));
         }
         destroy(tx, &unit, force, storage);
         after = Some(unit.name.clone());
@@ -49,7 +49,7 @@ pub(crate) fn destroy_each(
 
 /// The unit after which work goes on; none means at the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Behind(pub(crate) Option<UnitName>);
+pub(crate) struct ResumeAfter(pub(crate) Option<UnitName>);
 
 /// Destroys the subordinates of one unit while the commit has room; the worker goes on with the rest. Their number is
 /// bounded, because the unit's record has a relation for each.

@@ -11,7 +11,7 @@ use periapt_host_api::{
 use super::Follow;
 use crate::{
     entity::Unit,
-    view::{Sight, project},
+    view::{RelationVisibility, project},
 };
 
 /// The members and bags whose visibility may have changed.
@@ -103,7 +103,7 @@ impl Follow<'_> {
     fn show_relation(&mut self, id: RelationId, doubtful: Option<&BTreeSet<UnitName>>) {
         let Some(relation) = self.own.state.relation(&id) else { return };
         let Some(seen) = self.next.relations.get(&id) else { return };
-        let (mut members, sight) = (seen.members.clone(), Sight::of(&self.own, relation));
+        let (mut members, sight) = (seen.members.clone(), RelationVisibility::of(&self.own, relation));
         for unit in doubtful.into_iter().flatten() {
             match self.own.state.membership(&id, unit).filter(|_| sight.sees_unit(unit)) {
                 Some(membership) => members.insert(unit.clone(), membership),
@@ -119,7 +119,7 @@ impl Follow<'_> {
         if !self.next.relations.contains_key(&key.relation) {
             return;
         }
-        let sight = Sight::of(&self.own, relation);
+        let sight = RelationVisibility::of(&self.own, relation);
         match state.bag(key).filter(|bag| sight.sees_bag(bag)) {
             Some(bag) => drop(self.next.bags.insert(key.clone(), project::bag(bag))),
             None => drop(self.next.bags.remove(key)),
