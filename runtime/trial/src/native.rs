@@ -31,7 +31,7 @@ use tokio::{
 
 use crate::{
     Scene, Trial, TrialError, Tried,
-    run::{Play, tried},
+    run::{PreparedScene, tried},
     stage::Stage,
 };
 
@@ -83,7 +83,7 @@ impl Trial {
         let process = command.spawn()?;
         let output =
             attended(process.wait_with_output(), wall, &listener, &mut play, &program.directory).await?;
-        let Play { mut context, stage, .. } = play;
+        let PreparedScene { mut context, stage, .. } = play;
         let outcome = match output {
             Some(output) => {
                 written(&mut context, &stage, &output);
@@ -134,7 +134,7 @@ async fn attended(
     ended: impl Future<Output = io::Result<Output>>,
     wall: Duration,
     listener: &UnixListener,
-    play: &mut Play,
+    play: &mut PreparedScene,
     directory: &Path,
 ) -> Result<Option<Output>, TrialError> {
     let attending = async {

@@ -129,7 +129,7 @@ impl Trial {
     /// # Errors
     /// [`TrialError::Scene`]: the scene is invalid. A hook that fails is no error but an outcome.
     pub async fn run(&self, scene: &Scene) -> Result<Tried, TrialError> {
-        let Play { context, seed, budgets, stage } = self.play(scene)?;
+        let PreparedScene { context, seed, budgets, stage } = self.play(scene)?;
         let services = Arc::clone(&stage) as Arc<dyn HookServices>;
         let inputs = RunInputs { context, seed, budgets, storage: self.mounts(scene)?, services };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
@@ -145,8 +145,8 @@ impl Trial {
     }
 
     /// Sets a scene up.
-    pub(crate) fn play(&self, scene: &Scene) -> Result<Play, TrialError> {
-        Play::new(scene, &OfCharm { digest: self.digest, meta: &self.meta })
+    pub(crate) fn play(&self, scene: &Scene) -> Result<PreparedScene, TrialError> {
+        PreparedScene::new(scene, &OfCharm { digest: self.digest, meta: &self.meta })
     }
 
     fn mounts(&self, scene: &Scene) -> Result<Vec<StorageMount>, SceneError> {
@@ -163,14 +163,14 @@ impl Trial {
 }
 
 /// A scene that is set up, without the code that handles the hook.
-pub(crate) struct Play {
+pub(crate) struct PreparedScene {
     pub(crate) context: HookContext,
     pub(crate) seed: Seed,
     pub(crate) budgets: Budgets,
     pub(crate) stage: Arc<Stage>,
 }
 
-impl Play {
+impl PreparedScene {
     pub(crate) fn new(scene: &Scene, charm: &OfCharm<'_>) -> Result<Self, TrialError> {
         check::check(scene, charm.meta)?;
         let seed = seed(scene)?;

@@ -10,14 +10,14 @@ use tokio::{net::UnixStream, time::timeout};
 use super::*;
 use crate::scene::view::OfCharm;
 
-fn play() -> Play {
+fn play() -> PreparedScene {
     let files = CharmFiles {
         charmcraft: Some("name: plain\nsummary: s\ndescription: d".to_owned()),
         ..CharmFiles::default()
     };
     let meta = CharmMeta::parse(&files).unwrap();
     let scene = serde_json::from_value(json!({"unit": "plain/0", "event": {"hook": "install"}})).unwrap();
-    Play::new(&scene, &OfCharm { digest: Digest::of(b"plain"), meta: &meta }).unwrap()
+    PreparedScene::new(&scene, &OfCharm { digest: Digest::of(b"plain"), meta: &meta }).unwrap()
 }
 
 /// The paused clock reaches the deadline as soon as all tasks are idle.

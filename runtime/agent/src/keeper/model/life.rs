@@ -66,7 +66,7 @@ struct Life {
 }
 
 /// The reason for ending a runner, before its process has ended.
-enum Over {
+enum RunnerStop {
     Ordered,
     Idle(Option<Timestamp>),
     Closed,
@@ -100,7 +100,7 @@ impl<C: Controller> ModelKeeper<C> {
         self.finish(over, life, incoming, runner.process).await
     }
 
-    async fn serve(&mut self, incoming: &mut Incoming<ToKeeper>, life: &mut Life) -> Over {
+    async fn serve(&mut self, incoming: &mut Incoming<ToKeeper>, life: &mut Life) -> RunnerStop {
         let shared = Arc::clone(&self.shared);
         let mut calls = Calls::new(
             shared.controller.clone(),
@@ -126,28 +126,28 @@ impl<C: Controller> ModelKeeper<C> {
                 () = sleep_until(heard_at + RUNNER_SILENCE) => Wake::Silent,
             };
             match wake {
-                Wake::Ended => return Over::Ordered,
-                Wake::Silent => return Over::Kill("it hangs".to_owned()),
+                Wake::Ended => return RunnerStop::Ordered,
+                Wake::Silent => return RunnerStop::Kill("it hangs".to_owned()),
                 // The runner died with unread messages. All its own messages are read.
                 Wake::Message(Err(LinkError::Socket(error)))
                     if error.kind() == std::io::ErrorKind::ConnectionReset =>
                 {
-                    return Over::Closed;
+                    return RunnerStop::Closed;
                 }
                 Wake::Message(Err(error)) => {
-                    return Over::Kill(format!("its messages are unreadable: {error}"));
+                    return RunnerStop::Kill(format!("its messages are unreadable: {error}"));
                 }
-                Wake::Message(Ok(None)) => return Over::Closed,
+                Wake::Message(Ok(None)) => return RunnerStop::Closed,
                 Wake::Message(Ok(Some((ToKeeper::Call { id, call }, bytes)))) => {
                     heard_at = Instant::now();
                     if let Err(error) = calls.push(id, call, bytes) {
-                        return Over::Kill(error.to_string());
+                        return RunnerStop::Kill(error.to_string());
                     }
                 }
                 Wake::Message(Ok(Some((ToKeeper::Idle { position, wake_at }, _)))) => {
                     heard_at = Instant::now();
                     if calls.is_empty() && self.may_rest(life, position) {
-                        return Over::Idle(wake_at);
+                        return RunnerStop::Idle(wake_at);
                     }
                 }
                 Wake::Message(Ok(Some((message, _)))) => {
@@ -248,13 +248,13 @@ impl<C: Controller> ModelKeeper<C> {
     /// Waits for a runner's end, and kills it if needed.
     async fn finish(
         &mut self,
-        over: Over,
+        over: RunnerStop,
         life: Life,
         mut incoming: Incoming<ToKeeper>,
         mut process: Box<dyn Process>,
     ) -> Ending {
         match over {
-            Over::Ordered | Over::Idle(_) => {
+            RunnerStop::Ordered | RunnerStop::Idle(_) => {
                 life.say(ToRunner::Exit);
                 let end = async { while let Ok(Some(_)) = incoming.next().await {} };
                 if timeout(ENDS_WITHIN, end).await.is_err() {
@@ -264,18 +264,18 @@ impl<C: Controller> ModelKeeper<C> {
                 process.gone().await;
                 self.suspects.released();
                 match over {
-                    Over::Idle(wake_at) => Ending::Idle { wake_at },
+                    RunnerStop::Idle(wake_at) => Ending::Idle { wake_at },
                     _ => Ending::Ordered,
                 }
             }
-            Over::Closed => {
+            RunnerStop::Closed => {
                 let how = process.gone().await;
                 match life.leaving {
                     Some(reason) => Ending::Left { reason },
                     None => Ending::Died { how },
                 }
             }
-            Over::Kill(how) => {
+            RunnerStop::Kill(how) => {
                 process.kill();
                 process.gone().await;
                 Ending::Died { how }

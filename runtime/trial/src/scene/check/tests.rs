@@ -7,7 +7,7 @@ use periapt_host_api::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Scene, run::Play, scene::view::OfCharm};
+use crate::{Scene, run::PreparedScene, scene::view::OfCharm};
 use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../../../../hook/tests/impossible.json");
@@ -47,7 +47,7 @@ fn played(charm: &str, case: &Map<String, Value>) -> Result<(), String> {
     scene.as_object_mut().unwrap().extend(case.clone());
     let scene: Scene = serde_json::from_value(scene).map_err(|error| format!("malformed: {error}"))?;
     let charm = OfCharm { digest: Digest::of(b"app"), meta: &meta };
-    Play::new(&scene, &charm).map(drop).map_err(|error| error.to_string())
+    PreparedScene::new(&scene, &charm).map(drop).map_err(|error| error.to_string())
 }
 
 #[test]
