@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_archive::{COMPONENT, MAX_UNPACKED};
-use periapt_pack::{Built, CharmBuildError, Language, Workshop};
+use periapt_pack::{BuildEnvironment, Built, CharmBuildError, Language};
 
 use crate::{
     context::Context,
@@ -49,10 +49,10 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     let progress = Progress::of_steps();
     let (shown, verbosity) = (progress.clone(), context.verbosity);
     let report = move |step: &str| shown.step(step, verbosity);
-    let workshop = Workshop::new(|name| env::var_os(name), report).ok_or_else(|| {
+    let environment = BuildEnvironment::new(|name| env::var_os(name), report).ok_or_else(|| {
         Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
     })?;
-    let built = periapt_pack::build(directory, language, &workshop);
+    let built = periapt_pack::build(directory, language, &environment);
     progress.finish();
     Ok(Code { name: directory.to_owned(), built: built.map_err(failed)? })
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Built, CharmBuildError, Workshop,
+    BuildEnvironment, Built, CharmBuildError,
     command::{Tool, run},
     embedded::{self, C_SDK},
 };
@@ -26,11 +26,11 @@ const CLANG_VARIABLE: &str = "PERIAPT_CLANG";
 /// The directory of a charm's own SDK, with which its tests ran.
 const OWN_SDK: &str = "sdk";
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
+pub(crate) fn build(directory: &Path, environment: &BuildEnvironment) -> Result<Built, CharmBuildError> {
     let scratch = tempfile::tempdir().map_err(CharmBuildError::files(std::env::temp_dir()))?;
     let scratch = scratch.path();
-    let compiler = Compiler::find(workshop, scratch)?;
-    workshop.report("building the charm in C");
+    let compiler = Compiler::find(environment, scratch)?;
+    environment.report("building the charm in C");
     let directory = fs::canonicalize(directory).map_err(CharmBuildError::files(directory))?;
     let mut sources = Vec::new();
     sources_in(&directory, Path::new("src"), &mut sources)?;
@@ -55,7 +55,7 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Char
     let what = format!("building {}", directory.join("src").display());
     let said = run(&mut command, || PYTHON.missing(), what).map_err(told)?;
     for line in said.stderr.lines() {
-        workshop.report(line);
+        environment.report(line);
     }
     let wasm = fs::read(&module).map_err(CharmBuildError::files(&module))?;
     Ok(Built { wasm, ..Built::default() })
@@ -81,14 +81,14 @@ enum Compiler {
 
 impl Compiler {
     /// Finds the compiler that the variable names, or else the newest clang, or else Zig's.
-    fn find(workshop: &Workshop, scratch: &Path) -> Result<Self, CharmBuildError> {
-        if let Some(named) = workshop.program(CLANG_VARIABLE) {
+    fn find(environment: &BuildEnvironment, scratch: &Path) -> Result<Self, CharmBuildError> {
+        if let Some(named) = environment.program(CLANG_VARIABLE) {
             return Ok(Self::Clang(named));
         }
         let probe = scratch.join("probe.c");
         fs::write(&probe, "int periapt_probe(void) { return 0; }\n")
             .map_err(CharmBuildError::files(&probe))?;
-        let clangs = clangs(&workshop.variable("PATH").unwrap_or_default());
+        let clangs = clangs(&environment.variable("PATH").unwrap_or_default());
         let known = clangs.into_iter().map(Self::Clang).chain([Self::Zig]);
         let mut fitting = known.filter(|compiler| compiler.can_link(&probe));
         fitting.next().ok_or_else(|| CharmBuildError::MissingTool {

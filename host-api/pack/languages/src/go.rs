@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, path::Path, process::Command};
 
-use crate::{Built, CharmBuildError, Workshop, command::run};
+use crate::{BuildEnvironment, Built, CharmBuildError, command::run};
 
 const PURPOSE: &str = "to pack charms in Go";
 
@@ -15,16 +15,16 @@ const GO_VARIABLE: &str = "PERIAPT_GO";
 /// The first release that exports functions to WebAssembly from a library.
 const OLDEST_GO: (u32, u32) = (1, 24);
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
-    let go = workshop.program(GO_VARIABLE).unwrap_or_else(|| "go".into());
+pub(crate) fn build(directory: &Path, environment: &BuildEnvironment) -> Result<Built, CharmBuildError> {
+    let go = environment.program(GO_VARIABLE).unwrap_or_else(|| "go".into());
     check(&go, directory)?;
-    workshop.report("building the charm in Go");
+    environment.report("building the charm in Go");
     let scratch = tempfile::tempdir().map_err(CharmBuildError::files(std::env::temp_dir()))?;
     let module = scratch.path().join("charm.wasm");
     let mut command = Command::new(&go);
     command.current_dir(directory).env("GOOS", "wasip1").env("GOARCH", "wasm");
-    if workshop.variable("GOCACHE").is_none() {
-        command.env("GOCACHE", workshop.cache().join("go"));
+    if environment.variable("GOCACHE").is_none() {
+        command.env("GOCACHE", environment.cache().join("go"));
     }
     command.args(["build", "-buildmode=c-shared", "-ldflags=-s -w"]);
     // The module must not depend on this machine's paths or on the repository's state.

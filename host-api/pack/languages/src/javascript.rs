@@ -6,7 +6,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    Built, CharmBuildError, Language, Workshop,
+    BuildEnvironment, Built, CharmBuildError, Language,
     command::Tool,
     embedded::{self, CONTRACT, File, JAVASCRIPT_SDK},
 };
@@ -43,10 +43,10 @@ const WORLD: [File; 4] = [
     ("deps/random.wit", include_bytes!("../javascript/random.wit")),
 ];
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
+pub(crate) fn build(directory: &Path, environment: &BuildEnvironment) -> Result<Built, CharmBuildError> {
     check_node()?;
-    let tools = workshop.tools("javascript", &[PACKAGES, LOCK], |place| fetch(place, workshop))?;
-    workshop.report("building the charm in JavaScript");
+    let tools = environment.tools("javascript", &[PACKAGES, LOCK], |place| fetch(place, environment))?;
+    environment.report("building the charm in JavaScript");
     let scratch = tempfile::tempdir().map_err(CharmBuildError::files(std::env::temp_dir()))?;
     let scratch = scratch.path();
     embedded::write(&scratch.join("sdk"), JAVASCRIPT_SDK)?;
@@ -64,8 +64,8 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Char
 }
 
 /// Fetches the packages, without running their scripts.
-fn fetch(place: &Path, workshop: &Workshop) -> Result<(), CharmBuildError> {
-    workshop.report("fetching the tools that pack charms in JavaScript (componentize-qjs, esbuild), once");
+fn fetch(place: &Path, environment: &BuildEnvironment) -> Result<(), CharmBuildError> {
+    environment.report("fetching the tools that pack charms in JavaScript (componentize-qjs, esbuild), once");
     embedded::write(place, &[("package.json", PACKAGES.as_bytes()), ("package-lock.json", LOCK.as_bytes())])?;
     let mut command = NPM.command();
     command.current_dir(place).args([

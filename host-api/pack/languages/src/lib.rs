@@ -1,9 +1,10 @@
 //! Builders of charms from their sources.
 //!
 //! [`Language::of`] detects a charm's language by its files, and [`build`] makes its WebAssembly with that language's
-//! own tools. Tools that must be fetched are in a [`Workshop`], a cache with all-or-nothing entries. [`Template`]
+//! own tools. Tools that must be fetched are in a [`BuildEnvironment`], a cache with all-or-nothing entries. [`Template`]
 //! creates a new charm. This crate knows no archives; `periapt-archive` packs its results.
 
+mod build_environment;
 mod c;
 mod command;
 mod embedded;
@@ -13,14 +14,13 @@ mod javascript;
 mod language;
 mod rust;
 mod template;
-mod workshop;
 
 use std::{collections::BTreeMap, path::Path};
 
+pub use build_environment::{BuildEnvironment, cache_directory};
 pub use error::CharmBuildError;
 pub use language::Language;
 pub use template::Template;
-pub use workshop::{Workshop, cache_directory};
 
 /// The result of building a charm.
 #[derive(Debug, Clone, Default)]
@@ -35,11 +35,15 @@ pub struct Built {
 ///
 /// # Errors
 /// [`CharmBuildError`] names the missing tool, or holds the tool's output.
-pub fn build(directory: &Path, language: Language, workshop: &Workshop) -> Result<Built, CharmBuildError> {
+pub fn build(
+    directory: &Path,
+    language: Language,
+    environment: &BuildEnvironment,
+) -> Result<Built, CharmBuildError> {
     match language {
-        Language::C => c::build(directory, workshop),
-        Language::Go => go::build(directory, workshop),
-        Language::JavaScript => javascript::build(directory, workshop),
-        Language::Rust => rust::build(directory, workshop),
+        Language::C => c::build(directory, environment),
+        Language::Go => go::build(directory, environment),
+        Language::JavaScript => javascript::build(directory, environment),
+        Language::Rust => rust::build(directory, environment),
     }
 }

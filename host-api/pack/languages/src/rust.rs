@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    Built, CharmBuildError, Workshop,
+    BuildEnvironment, Built, CharmBuildError,
     command::{Tool, run},
 };
 
@@ -28,11 +28,11 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_STD: &str = "/usr/lib/rustlib/src/rust/library/std";
 const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
 
-pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, CharmBuildError> {
-    workshop.report("building the charm in Rust");
+pub(crate) fn build(directory: &Path, environment: &BuildEnvironment) -> Result<Built, CharmBuildError> {
+    environment.report("building the charm in Rust");
     let mut command = match Toolchain::find()? {
         Toolchain::Target => CARGO.command(),
-        Toolchain::Debian { linker } => debian(&linker, workshop),
+        Toolchain::Debian { linker } => debian(&linker, environment),
     };
     command.current_dir(directory).args(["build", "--release", "--target", TARGET]);
     command.args(["--message-format", "json-render-diagnostics"]);
@@ -93,7 +93,7 @@ fn newest_linker(directory: &Path) -> Option<PathBuf> {
 
 /// Creates a call of Debian's cargo. The flags and the target directory are those of `tools/guest`, so that a machine
 /// builds the standard library once.
-fn debian(linker: &Path, workshop: &Workshop) -> Command {
+fn debian(linker: &Path, environment: &BuildEnvironment) -> Command {
     let mut command = Command::new(DEBIAN_CARGO);
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
@@ -101,7 +101,7 @@ fn debian(linker: &Path, workshop: &Workshop) -> Command {
     let flags =
         format!("-Clink-self-contained=no -Clink-arg={WASI_LIBC}/crt1-reactor.o -Lnative={WASI_LIBC}");
     command
-        .env("CARGO_TARGET_DIR", workshop.cache().join("guests/target"))
+        .env("CARGO_TARGET_DIR", environment.cache().join("guests/target"))
         .env("RUSTC", DEBIAN_RUSTC)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_WASM32_WASIP1_LINKER", linker)

@@ -20,7 +20,7 @@ use crate::CharmBuildError;
 const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
 
 /// The cache of tools, the environment, and the receiver of progress messages.
-pub struct Workshop {
+pub struct BuildEnvironment {
     cache: PathBuf,
     variables: Box<Variables>,
     report: Box<dyn Fn(&str)>,
@@ -29,9 +29,9 @@ pub struct Workshop {
 /// A function that reads a variable of the environment.
 type Variables = dyn Fn(&str) -> Option<OsString>;
 
-impl fmt::Debug for Workshop {
+impl fmt::Debug for BuildEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workshop").field("cache", &self.cache).finish_non_exhaustive()
+        f.debug_struct("BuildEnvironment").field("cache", &self.cache).finish_non_exhaustive()
     }
 }
 
@@ -44,8 +44,8 @@ pub fn cache_directory(variables: impl Fn(&str) -> Option<OsString>) -> Option<P
         .or_else(|| directory("HOME").map(|path| path.join(".cache/periapt")))
 }
 
-impl Workshop {
-    /// Creates a workshop in the [`cache_directory`], if there is one. `variables` reads a variable of the
+impl BuildEnvironment {
+    /// Creates a build environment in the [`cache_directory`], if there is one. `variables` reads a variable of the
     /// environment. `report` gets the name of each step, such as `fetching esbuild`.
     pub fn new(
         variables: impl Fn(&str) -> Option<OsString> + 'static,
@@ -135,9 +135,9 @@ mod tests {
 
     use super::*;
 
-    fn workshop(cache: &Path) -> Workshop {
+    fn environment(cache: &Path) -> BuildEnvironment {
         let cache = cache.as_os_str().to_owned();
-        Workshop::new(move |name| (name == CACHE_VARIABLE).then(|| cache.clone()), |_| {}).unwrap()
+        BuildEnvironment::new(move |name| (name == CACHE_VARIABLE).then(|| cache.clone()), |_| {}).unwrap()
     }
 
     fn failed() -> CharmBuildError {
@@ -152,16 +152,16 @@ mod tests {
             ("go/bin/go", here.join("go/bin/go")),
             ("/opt/go", "/opt/go".into()),
         ] {
-            let workshop = Workshop::new(move |_| Some(named.into()), |_| {}).unwrap();
-            assert_eq!(workshop.program("PERIAPT_GO").map(PathBuf::from), Some(expected));
+            let environment = BuildEnvironment::new(move |_| Some(named.into()), |_| {}).unwrap();
+            assert_eq!(environment.program("PERIAPT_GO").map(PathBuf::from), Some(expected));
         }
     }
 
     #[test]
     fn tools_are_there_whole_or_not_at_all_and_are_made_once() {
         let cache = tempfile::tempdir().unwrap();
-        let workshop = workshop(cache.path());
-        let broken = workshop.tools("x", &["1"], |place| {
+        let environment = environment(cache.path());
+        let broken = environment.tools("x", &["1"], |place| {
             fs::write(place.join("half"), "").unwrap();
             Err(failed())
         });
@@ -174,11 +174,11 @@ mod tests {
             times.set(times.get() + 1);
             fs::write(place.join("tool"), "").map_err(CharmBuildError::files(place))
         };
-        let place = workshop.tools("x", &["1"], make).unwrap();
+        let place = environment.tools("x", &["1"], make).unwrap();
         assert!(place.join("tool").exists() && !place.join("half").exists());
-        assert_eq!(workshop.tools("x", &["1"], make).unwrap(), place);
+        assert_eq!(environment.tools("x", &["1"], make).unwrap(), place);
         assert_eq!(times.get(), 1);
-        assert_ne!(workshop.tools("x", &["2"], make).unwrap(), place, "other parts, other tools");
+        assert_ne!(environment.tools("x", &["2"], make).unwrap(), place, "other parts, other tools");
     }
 
     #[test]
@@ -187,8 +187,8 @@ mod tests {
         let unfinished = cache.path().join("tools/x.unfinished");
         fs::create_dir_all(&unfinished).unwrap();
         fs::write(unfinished.join("half"), "").unwrap();
-        let workshop = workshop(cache.path());
-        let place = workshop.tools("x", &["1"], |_| Ok(())).unwrap();
+        let environment = environment(cache.path());
+        let place = environment.tools("x", &["1"], |_| Ok(())).unwrap();
         assert_eq!(fs::read_dir(place).unwrap().count(), 0);
     }
 
@@ -199,12 +199,12 @@ mod tests {
         let packers = (0..4).map(|_| {
             let (cache, made) = (Arc::clone(&cache), Arc::clone(&made));
             thread::spawn(move || {
-                let workshop = workshop(cache.path());
+                let environment = environment(cache.path());
                 let count = |_: &Path| {
                     made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                     Ok(())
                 };
-                workshop.tools("x", &["1"], count).unwrap()
+                environment.tools("x", &["1"], count).unwrap()
             })
         });
         let packers: Vec<_> = packers.collect();
@@ -218,7 +218,7 @@ mod tests {
     fn the_cache_lies_where_its_variable_says_else_with_the_users() {
         let cache = |wanted: &'static str| {
             let variables = move |name: &str| (name == wanted).then(|| OsString::from("/c"));
-            Workshop::new(variables, |_| {}).map(|workshop| workshop.cache)
+            BuildEnvironment::new(variables, |_| {}).map(|environment| environment.cache)
         };
         assert_eq!(cache("PERIAPT_CACHE"), Some("/c".into()));
         assert_eq!(cache("XDG_CACHE_HOME"), Some("/c/periapt".into()));
