@@ -197,7 +197,7 @@ pub struct LoadedComponent {
 
 impl std::fmt::Debug for LoadedComponent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Loaded(..)")
+        f.write_str("LoadedComponent(..)")
     }
 }
 
