@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::Installation;
+use periapt_tests::{Installation, InstallationGuard};
 use serde_json::Value;
 
 use crate::cpu::Cpu;
@@ -23,6 +23,8 @@ const REST: f64 = 0.05;
 
 /// A controller and an agent, with an archive to deploy.
 pub(crate) struct Site {
+    // Before the installation, which ends its own processes.
+    _guard: InstallationGuard,
     periapt: Installation,
     archive: PathBuf,
 }
@@ -40,8 +42,9 @@ impl Site {
     /// Bootstraps a controller in a new directory below `parent`.
     pub(crate) fn below(parent: &Path) -> anyhow::Result<Self> {
         let periapt = Installation::below(parent)?;
+        let guard = InstallationGuard::of(&periapt)?;
         periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
-        Ok(Self { archive: parent.join("bench-scale.charm"), periapt })
+        Ok(Self { _guard: guard, archive: parent.join("bench-scale.charm"), periapt })
     }
 
     /// Creates the charm of `init --language rust` with two endpoints, and packs it for all sites.

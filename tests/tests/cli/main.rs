@@ -19,6 +19,7 @@ mod exec;
 mod failing;
 mod go;
 mod goals;
+mod guarded;
 mod installing;
 mod interrupted;
 mod languages;
