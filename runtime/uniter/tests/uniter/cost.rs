@@ -138,3 +138,26 @@ fn a_member_that_went_unseen_costs_the_same_in_a_large_relation() {
         cost(&world, &format!("db-relation-joined b/{}", count - 1))
     });
 }
+
+/// Members that wrote their settings unequally often are no runs: each costs the record some bytes (decision 60). Nothing
+/// else grows with them.
+#[test]
+fn members_that_wrote_unequally_often_cost_the_record_a_dozen_bytes_each() {
+    let [small, large] = SIZES.map(|count| {
+        let mut world = related(count, count);
+        let id = world.id("db");
+        for number in 0..count {
+            let version = u64::from(number % 7) + 1;
+            let seen = if number == count / 2 { version + 1 } else { version };
+            let bag = world.view.bags[&bag(id, number)].clone();
+            world.view.bags.insert(bag.key.clone(), BagView { version, ..bag });
+            let me = world.view.units.get_mut(&world.unit).unwrap();
+            me.record.relations.get_mut(&id).unwrap().members.insert(member(number), seen);
+        }
+        cost(&world, &format!("db-relation-changed b/{}", count / 2))
+    });
+    assert!(large.allocations * 10 <= small.allocations * 13, "{small:?} {large:?}");
+    let members = usize::try_from(SIZES[1] - SIZES[0]).unwrap();
+    let bytes = large.record - small.record;
+    assert!((8 * members..16 * members).contains(&bytes), "{bytes} bytes for {members} members more");
+}
