@@ -30,6 +30,6 @@ fn no_handle_of_the_build_is_left_in_a_hook_and_places_are_those_of_a_hook() -> 
             _ => None,
         })
         .collect();
-    assert_eq!(told, ["8 uses"]);
+    assert_eq!(told, ["10 uses"]);
     Ok(())
 }

@@ -23,7 +23,6 @@ CALLS = {
     "asyncio.run": "an event loop needs sockets, and there are none",
     "cgi.FieldStorage": "of the module cgi, which went with Python 3.13, there is parse_header alone",
     "concurrent.futures.ProcessPoolExecutor": "there are no processes",
-    "concurrent.futures.ThreadPoolExecutor": "there are no threads",
     "http.client.HTTPConnection": "there is no network",
     "http.client.HTTPSConnection": "there is no network",
     "multiprocessing.Pool": "there are no processes",
@@ -37,8 +36,8 @@ CALLS = {
     "socket.create_connection": "there is no network",
     "socket.create_server": "there is no network",
     "socket.socket": "there is no network; of sockets on paths only Pebble's are known",
-    "threading.Thread": "there are no threads",
-    "threading.Timer": "there are no threads",
+    "threading.Thread": "a hook is one thread: it runs when somebody waits for it",
+    "threading.Timer": "a hook is one thread, and its end waits for this one",
     "urllib.request.urlopen": "there is no network",
 }
 

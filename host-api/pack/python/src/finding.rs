@@ -27,7 +27,7 @@ pub struct Finding {
     pub message: String,
 }
 
-/// `src/charm.py:7: threading.Thread: there are no threads`
+/// `src/charm.py:7: os.fork: there are no processes`
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.message)

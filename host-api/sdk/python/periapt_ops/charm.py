@@ -17,6 +17,7 @@ import traceback
 import types
 
 from . import tracing
+from .stand_ins import threads
 
 #: Where the program lies.
 PATH = "/charm/src/charm.py"
@@ -70,6 +71,7 @@ class Program:
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
             ended = Exit(1, "".join(traceback.format_exception_only(error)).strip())
+        threads.finish()
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -3,16 +3,19 @@
 
 import _socket
 import asyncio
+import concurrent.futures
 import errno
 import glob
 import importlib.resources
 import inspect
 import os
 import pathlib
+import queue
 import select
 import selectors
 import socket
 import ssl
+import threading
 import urllib.error
 import urllib.request
 from os import scandir
@@ -95,6 +98,8 @@ PLACES = {
     "clients' certificates": requests.certs.where(),
 }
 SOURCE = inspect.getsource(number_of)
+# Made while it is imported, as libraries do, and used in a hook.
+POOL = concurrent.futures.ThreadPoolExecutor(max_workers=2)
 
 
 class SnapshotCharm(ops.CharmBase):
@@ -104,6 +109,7 @@ class SnapshotCharm(ops.CharmBase):
 
     def _on_config_changed(self, _: ops.EventBase) -> None:
         uses = [looks_up, use_sockets, use_directories, use_files, use_places, use_interpreters, make_directories, run_asyncio]
+        uses += [use_pools, use_threads]
         for use in uses:
             use()
         self.unit.status = ops.ActiveStatus(f"{len(uses)} uses")
@@ -204,6 +210,40 @@ def run_asyncio() -> None:
     coroutine = nothing()
     assert number_of(asyncio.run, coroutine) == ("OSError", errno.EADDRNOTAVAIL)
     coroutine.close()
+
+
+def use_pools() -> None:
+    future = POOL.submit(sum, [1, 2])
+    assert future.result(timeout=1) == 3
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert list(pool.map(abs, [-1, 2])) == [1, 2]
+        assert concurrent.futures.wait([future], timeout=1).done == {future}
+        assert isinstance(pool.submit(int, "x").exception(), ValueError)
+
+
+def use_threads() -> None:
+    seen, work, done = [], queue.Queue(), threading.Event()
+
+    def consume():
+        while True:
+            seen.append((work.get(), threading.current_thread() is threading.main_thread()))
+            work.task_done()
+
+    threading.Thread(target=consume, daemon=True).start()
+    work.put("first")
+    work.join()
+    thread = threading.Thread(target=lambda: seen.append("second") or done.set())
+    thread.start()
+    assert thread.is_alive() and done.wait(timeout=1)
+    thread.join()
+    assert seen == [("first", False), "second"] and not thread.is_alive(), seen
+    assert not threading.Event().wait(timeout=0)
+    try:
+        threading.Event().wait()
+    except RuntimeError as error:
+        assert "a hook is one thread" in str(error), error
+    else:
+        raise AssertionError("somebody set it")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import files, floats, hashing, headers, hosts, interpreters, locks, network, processes, tls, users, xz
+from . import files, floats, hashing, headers, hosts, interpreters, locks, network, pools, processes, threads, tls, users, xz
 
 
 def install() -> None:
@@ -17,6 +17,8 @@ def install() -> None:
     network.install()
     hosts.install()
     interpreters.install()
+    threads.install()
+    pools.install()
     processes.install()
     tls.install()
     xz.install()
