@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 
 from . import bounds, unpacked, wheels
 from .unpacked import Wheel, normalised
@@ -53,17 +54,26 @@ class Mismatch(VendorError):
         self.name = normalised(name)
 
 
-def machine_of(version: str) -> tuple[str, ...]:
-    """Options for wheels of an interpreter."""
-    number = version.replace(".", "")
-    return ("--implementation=cp", f"--abi=cp{number}", "--abi=abi3", "--abi=none", *(f"--platform={it}" for it in _MACHINES))
+def machine_of(version: str, older: Sequence[str] = ()) -> tuple[str, ...]:
+    """Options for wheels of an interpreter, and of older ones where a release has none for it (`wheels.with_older`)."""
+    abis = (f"--abi=cp{each.replace('.', '')}" for each in (version, *older))
+    return ("--implementation=cp", *abis, "--abi=abi3", "--abi=none", *(f"--platform={it}" for it in _MACHINES))
+
+
+def attempts() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields the interpreters that pip may choose packages for, the best first, with their options: for each the wheels of that
+    interpreter alone, and then those of older ones as well, which pins of several ages need."""
+    for number, version in enumerate(PYTHON_VERSIONS, 1):
+        yield version, machine_of(version)
+        if older := PYTHON_VERSIONS[number:]:
+            yield version, machine_of(version, older)
 
 
 def fetch(target: pathlib.Path, version: str, machine: tuple[str, ...], *arguments: str) -> list[Wheel]:
     """Fetch what the arguments ask for, look at it, and unpack it. No code of any package is run by that."""
     with tempfile.TemporaryDirectory() as place:
         fetched = download(pathlib.Path(place), version, machine, *arguments)
-        unpack(pathlib.Path(place), target, version, machine)
+        unpack(pathlib.Path(place), target, version)
     return fetched
 
 
@@ -77,17 +87,28 @@ def download(place: pathlib.Path, version: str, machine: tuple[str, ...], *argum
         raise VendorError(str(error)) from None
 
 
-def unpack(place: pathlib.Path, target: pathlib.Path, version: str, machine: tuple[str, ...]) -> None:
+def unpack(place: pathlib.Path, target: pathlib.Path, version: str) -> None:
     """Unpack all wheels in a directory, which were looked at: these files, and none that lie elsewhere by the same names."""
     files = sorted(str(file) for file in place.resolve().iterdir())
     if files:
         # What was chosen is not judged again: pip before 23.1 does that by the packer's own interpreter.
         offline = ("--no-compile", "--no-index", "--no-deps", "--ignore-requires-python")
+        machine = machine_of(version, PYTHON_VERSIONS[PYTHON_VERSIONS.index(version) + 1 :])
         run("install", "--target", str(target), *_own(version, machine), *offline, "--", *files)
 
 
 def _own(version: str, machine: tuple[str, ...]) -> tuple[str, ...]:
     return ("--only-binary=:all:", f"--python-version={version}", *machine)
+
+
+def older_python_of(wheel: Wheel, version: str) -> str:
+    """The newest interpreter that a wheel is for, if that is older than the one given; else empty."""
+    found = re.fullmatch(r".*-(?P<python>[^-]+)-(?P<abi>[^-]+)-[^-]+\.whl", wheel.file)
+    pythons = set(found["python"].split(".")) if found and "abi3" not in found["abi"] else set()
+    minors = [int(python[3:]) for python in pythons if re.fullmatch(r"cp3\d+", python)]
+    if len(minors) < len(pythons) or not minors or max(minors) >= int(version.partition(".")[2]):
+        return ""
+    return f"3.{max(minors)}"
 
 
 def has_wheels(name: str) -> bool:

@@ -30,6 +30,8 @@ class Pin:
     url: str | None = None
     #: Who asks for it: lines, or packages.
     required_by: tuple[str, ...] = ()
+    #: The extras of it that are asked for.
+    extras: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -92,7 +94,7 @@ def fetch_pure(pin: Pin, version: str, place: pathlib.Path, target: pathlib.Path
     if pin.url or pin.wheels is not None and not any(wheel.endswith("-none-any.whl") for wheel in pin.wheels):
         return []
     wheels = _fetch([pin], version, place / "pure", fetching.ANY_MACHINE)
-    fetching.unpack(place / "pure", target, version, fetching.ANY_MACHINE)
+    fetching.unpack(place / "pure", target, version)
     return wheels
 
 

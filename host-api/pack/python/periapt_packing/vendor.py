@@ -67,7 +67,7 @@ def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Bui
     fetched = upgrading.fetch(wanted, place, built)
     for version, directory, _ in fetched:
         beside = place / f"unpacked-{directory.name}"
-        fetching.unpack(directory, beside, version, fetching.machine_of(version))
+        fetching.unpack(directory, beside, version)
         # pip replaces directories that several packages share.
         shutil.copytree(beside, target, dirs_exist_ok=True)
         shutil.rmtree(beside)
@@ -150,9 +150,9 @@ def _fetch(
     constraints = [*wanted.constraints, *(f"{pin.name}=={pin.version}" for pin in wanted.pins.values() if not pin.url)]
     while required:
         first = None
-        for version in PYTHON_VERSIONS:
+        for version, machine in fetching.attempts():
             try:
-                wheels = _fetch_for(version, target, required, constraints, there)
+                wheels = _fetch_for((version, machine), target, required, constraints, there)
             except Unresolved as error:
                 lines = [line for line in required if requirements.name_of(line) == error.name]
                 if isinstance(error, NoWheel) and lines and not fetching.has_wheels(error.name):
@@ -162,8 +162,8 @@ def _fetch(
                     break
                 first = first or _placed(error, required)
             else:
-                wheels, more = _with_built(target, version, wanted, [required, constraints], there, wheels, built)
-                return version, wheels, findings + more
+                wheels, more = _with_built(target, (version, machine), wanted, [required, constraints], there, wheels, built)
+                return version, wheels, findings + more + _of_older(version, wheels, wanted, target)
         else:
             raise first
     return PYTHON_VERSIONS[0], [], findings
@@ -171,7 +171,7 @@ def _fetch(
 
 def _with_built(
     target: pathlib.Path,
-    version: str,
+    python: tuple[str, tuple[str, ...]],
     wanted: Wanted,
     asked: list[list[str]],
     there: set[str],
@@ -184,7 +184,7 @@ def _with_built(
     def again(pins: list[str]) -> list[Wheel]:
         with tempfile.TemporaryDirectory() as place:
             other = pathlib.Path(place)
-            chosen = _fetch_for(version, other, required, [*constraints, *pins], there)
+            chosen = _fetch_for(python, other, required, [*constraints, *pins], there)
             shutil.rmtree(target)
             shutil.copytree(other, target)
         return chosen
@@ -197,7 +197,19 @@ def _with_built(
     return wheels, findings
 
 
-def _fetch_for(version: str, target: pathlib.Path, required: list[str], constraints: list[str], there: set[str]) -> list[Wheel]:
+def _of_older(version: str, wheels: list[Wheel], wanted: Wanted, target: pathlib.Path) -> list[dict]:
+    """Tells which wheels are for an interpreter that is older than the one that pip has chosen for."""
+    findings = []
+    for wheel in wheels:
+        if other := fetching.older_python_of(wheel, version):
+            message = f"{wheel.name} {wheel.version} has no wheel for CPython {version}: that for CPython {other} is taken"
+            findings.append(_told(_place_of(wheel, wanted, wheels, target), message))
+    return findings
+
+
+def _fetch_for(
+    python: tuple[str, tuple[str, ...]], target: pathlib.Path, required: list[str], constraints: list[str], there: set[str]
+) -> list[Wheel]:
     with tempfile.TemporaryDirectory() as place:
         wanted = []
         for option, lines in (("-r", required), ("-c", constraints)):
@@ -205,20 +217,21 @@ def _fetch_for(version: str, target: pathlib.Path, required: list[str], constrai
             listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             wanted += [option, str(listed)] if lines else []
         if not there:
-            return fetching.fetch(target, version, fetching.machine_of(version), *wanted)
-        return _fetch_beside(version, target, pathlib.Path(place), wanted, there)
+            return fetching.fetch(target, *python, *wanted)
+        return _fetch_beside(python, target, pathlib.Path(place), wanted, there)
 
 
-def _fetch_beside(version: str, target: pathlib.Path, place: pathlib.Path, wanted: list[str], there: set[str]) -> list[Wheel]:
+def _fetch_beside(
+    python: tuple[str, tuple[str, ...]], target: pathlib.Path, place: pathlib.Path, wanted: list[str], there: set[str]
+) -> list[Wheel]:
     """The same without the packages that are there already, which pip has to fetch to know what they require."""
-    directory, machine = place / "fetched", fetching.machine_of(version)
-    wheels = []
-    for wheel in fetching.download(directory, version, machine, *wanted):
+    directory, wheels = place / "fetched", []
+    for wheel in fetching.download(directory, *python, *wanted):
         if normalised(wheel.name) in there:
             (directory / wheel.file).unlink()
         else:
             wheels.append(wheel)
-    fetching.unpack(directory, place / "unpacked", version, machine)
+    fetching.unpack(directory, place / "unpacked", python[0])
     if wheels:
         shutil.copytree(place / "unpacked", target, dirs_exist_ok=True)
     return wheels

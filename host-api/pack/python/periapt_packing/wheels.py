@@ -8,6 +8,7 @@ of whoever packs. pip does it in processes of their own, so it is given none.
 import os
 import runpy
 import sys
+from collections.abc import Callable
 
 #: What begins another program.
 _PROGRAMS = frozenset(
@@ -38,6 +39,24 @@ def _refuse(event: str, _arguments: tuple) -> None:
         raise OSError("a requirement is no wheel, and nothing is built while a charm is packed: require a release with one")
 
 
+def with_older(supported_by: Callable[..., list]) -> Callable[..., list]:
+    """Wraps pip's function that lists the tags of the wheels that an interpreter takes, in its order of preference.
+
+    The list goes on with the wheels of older interpreters, if pip is told several ABIs (`--python-version=3.14 --abi=cp314
+    --abi=cp312`). Their native code is left out or replaced, and CPython 3.14 runs what is Python in them. By itself pip takes no
+    such wheel.
+    """
+
+    def supported(version=None, platforms=None, impl=None, abis=None):
+        tags = list(supported_by(version, platforms, impl, abis))
+        for abi in abis or ():
+            if version and abi.startswith("cp3") and abi != f"cp{version}":
+                tags += [tag for tag in supported_by(abi[2:], platforms, impl, [abi]) if tag.interpreter == tag.abi == abi]
+        return tags
+
+    return supported
+
+
 def main() -> None:
     """Be pip."""
     # The directory of this file.
@@ -46,6 +65,10 @@ def main() -> None:
     sys.addaudithook(_refuse)
     from pip._vendor.packaging import markers
 
+    if sum(argument.startswith("--abi=cp3") for argument in sys.argv) > 1:
+        from pip._internal.models import target_python
+
+        target_python.get_supported = with_older(target_python.get_supported)
     markers.default_environment = lambda: dict(ENVIRONMENT)
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
 

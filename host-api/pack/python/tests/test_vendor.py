@@ -186,7 +186,27 @@ def test_wheels_are_for_the_sandboxs_interpreter_or_the_newest_for_which_there_a
         return sorted(path.name.removesuffix(".dist-info") for path in (tmp_path / "venv").iterdir())
 
     assert brought("some\nstable\npure\n") == ["pure-1.0", "some-1.0", "stable-1.0"]
-    assert brought("some>=2\nstable\npure\n") == ["pure-2.0", "some-2.0", "stable-1.0"]
+    # The sandbox's own interpreter, with the wheel for an older one, comes before all that is there for that one.
+    assert brought("some>=2\nstable\npure\n") == ["pure-1.0", "some-2.0", "stable-1.0"]
+    assert brought("some>=2\nstable\npure>=2\n") == ["pure-2.0", "some-2.0", "stable-1.0"]
+
+
+def test_pins_whose_wheels_are_for_interpreters_of_different_ages_are_packed_together_and_told(tmp_path, index):
+    linux = "manylinux_2_17_x86_64"
+    index("markupsafe", {"markupsafe.py": ""}, "2.1.3", f"cp312-cp312-{linux}")
+    index("markupsafe", {"markupsafe.py": ""}, "2.1.3", f"cp310-cp310-{linux}")
+    index("markupsafe", {"markupsafe.py": ""}, "3.0.4", f"cp314-cp314-{linux}")
+    index("fresh", {"fresh.py": ""}, "1.0", f"cp314-cp314-{linux}", "Requires-Python: >=3.14\n")
+    index("jinja", {"jinja.py": ""}, "3.0", says="Requires-Dist: markupsafe>=2\n")
+    (tmp_path / "requirements.txt").write_text("fresh==1.0\njinja==3.0\nmarkupsafe==2.1.3\n")
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
+    assert done["packages"] == ["fresh==1.0", "jinja==3.0", "markupsafe==2.1.3"]
+    message = "markupsafe 2.1.3 has no wheel for CPython 3.14: that for CPython 3.12 is taken"
+    assert done["findings"] == [{"file": "requirements.txt", "line": 3, "severity": "warning", "message": message}]
+    # Where there is a choice, wheels of the sandbox's own interpreter are chosen, and there is nothing to tell.
+    (tmp_path / "requirements.txt").write_text("fresh==1.0\njinja==3.0\nmarkupsafe\n")
+    done = vendor.vendor(tmp_path, tmp_path / "other")
+    assert (done["packages"], done["findings"]) == (["fresh==1.0", "jinja==3.0", "markupsafe==3.0.4"], [])
 
 
 def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
