@@ -66,11 +66,17 @@ def first_that_runs(name: str, specifiers: Iterable[str] = ()) -> str | None:
 
 
 def beyond(name: str, specifiers: Iterable[str]) -> str:
-    """The range that runs in the series of releases that some specifiers name, as a specifier; empty if they name none."""
-    named = [found for specifier in specifiers for found in re.findall(r"\d[0-9.]*", specifier)]
-    for series in _KNOWN.get(normalised(name), ()):
-        if series.first and any(markers.fits(version.rstrip("."), f">={series.begin},<{series.end}.dev0") for version in named):
-            return f">={series.first},<{series.end}"
+    """The range that runs in the series of releases that some specifiers lead to, as a specifier; empty if they lead to none.
+
+    One exact version outweighs all ranges: a charm's libraries allow more than the charm was tested with. Of what ranges allow
+    the newest series counts, which a resolver would take.
+    """
+    said = [specifier for specifier in specifiers if specifier]
+    exact = [f"=={version}" for specifier in said if (version := markers.exact_version(f"x{specifier}"))]
+    for one in exact or ([",".join(said), *said] if said else []):
+        for series in reversed(_KNOWN.get(normalised(name), ())):
+            if series.first and any(markers.fits(version, one) for version in _versions_of(series, one)):
+                return f">={series.first},<{series.end}"
     return ""
 
 
@@ -92,6 +98,14 @@ def said(name: str) -> str:
 
 def _runs(version: str, series: _Series) -> bool:
     return series.first is not None and markers.fits(version, f">={series.first}")
+
+
+def _versions_of(series: _Series, range_: str) -> Iterable[str]:
+    """Versions that a range names in a series, and others that there may be in the series."""
+    named = (found.rstrip(".") for found in re.findall(r"\d[0-9.]*", range_))
+    yield from (version for version in named if markers.fits(version, f">={series.begin},<{series.end}.dev0"))
+    for major in range(int(series.begin), int(series.end)):
+        yield from (f"{major}.{minor}.{patch}" for minor in range(50) for patch in range(30))
 
 
 def _versions_from(series: _Series) -> Iterable[str]:

@@ -505,6 +505,20 @@ class TestUpgrade:
         pydantic.release("typing", "3.0")
         assert "typing-4.15" in pydantic.pack("pydantic>=2.12,<3")[0]
 
+    def test_the_way_out_stays_in_the_series_of_an_exact_pin_whatever_libraries_allow(self, pydantic):
+        (pydantic.charm / "uv.lock").unlink()
+        library = pydantic.charm / "lib/charms/mail/v0/mail.py"
+        library.parent.mkdir(parents=True)
+        library.write_text('PYDEPS = ["pydantic>=1.10,<3"]\n')
+        for line, way in (
+            ("pydantic==2.10.3", ">=2.12,<3"),
+            ("pydantic==1.10.19", ">=1.10.25,<2"),
+            ("pydantic>=2.5,<2.12", ">=2.12,<3"),
+            ("pydantic>=1.9,<1.10.25", ">=1.10.25,<2"),
+        ):
+            (pydantic.charm / "requirements.txt").write_text(f"{line}\n")
+            assert pydantic.refused(libraries=True).endswith(f"--upgrade 'pydantic{way}'"), line
+
     def test_pins_of_an_older_series_are_left_within_it(self, pydantic):
         (pydantic.charm / "uv.lock").unlink()
         for version in ("1.10.19", "1.10.26"):
