@@ -6,12 +6,14 @@ theirs as well, as far as they must.
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 
-from . import fetching, markers, metadata, native, preferring, runnable
+from . import fetching, markers, metadata, native, runnable
 from .built import Built
 from .fetching import PYTHON_VERSIONS, Unresolved, VendorError
 from .lines import Placed, RequirementError, name_of, place_of
+from .resolving import Fetched, resolve
 from .unpacked import Wheel, normalised
 from .wanted import Wanted
 
@@ -44,17 +46,55 @@ def let(wanted: Wanted, name: str, range_: str) -> None:
 
 def follow(wanted: Wanted, place: pathlib.Path, built: Built) -> None:
     """Let lines leave their versions that do not go with what was let beyond its own."""
-    if not wanted.let:
-        return
-    wheels, directory = _alone(wanted, place, built)
-    asked = [line for wheel in wheels for line in metadata.requires(directory / wheel.file)]
-    for wheel in wheels:
+    for number in itertools.count():
+        let_before = set(wanted.let)
+        if not let_before:
+            return
+        _, directory, wheels = _alone(wanted, place / f"beyond-{number}", built)
+        asked = [line for wheel in wheels for line in metadata.requires(directory / wheel.file)]
+        for wheel in wheels:
+            name = normalised(wheel.name)
+            lines = [line for line in wanted.required if name_of(line) == name]
+            version = _said(lines) if lines else wanted.pins[name].version if name in wanted.pins else ""
+            if name in wanted.let or not version or _goes_with(name, version, asked, wheel, built):
+                continue
+            let(wanted, name, f">={version}")
+        if number == 0:
+            pinned_wheels = _pinned(wanted, place / "pinned-alone")
+        _move_along(wanted, pinned_wheels, {normalised(wheel.name): wheel.version for wheel in wheels})
+        if set(wanted.let) == let_before:
+            return
+
+
+def _move_along(wanted: Wanted, pinned: list[tuple[Wheel, list[str]]], versions: dict[str, str]) -> None:
+    """Lets pins leave their versions that require other versions than these of what was let beyond its own lines."""
+    for wheel, requires in pinned:
         name = normalised(wheel.name)
-        lines = [line for line in wanted.required if name_of(line) == name]
-        version = _said(lines) if lines else wanted.pins[name].version if name in wanted.pins else ""
-        if name in wanted.let or not version or _goes_with(name, version, asked, wheel, built):
-            continue
-        let(wanted, name, f">={version}")
+        for line in requires:
+            needed = name_of(line)
+            if name not in wanted.let and needed in wanted.let.keys() & versions.keys() and not metadata.fits(line, versions[needed]):
+                let(wanted, name, f">={wheel.version}")
+                wanted.following[name] = line.split(";")[0].strip()
+
+
+def _pinned(wanted: Wanted, place: pathlib.Path) -> list[tuple[Wheel, list[str]]]:
+    """The wheels of what the charm's own lines pin, and what each requires. Of what is not found nothing is known."""
+    pins = {name: pin.version for name, pin in wanted.pins.items() if not pin.url}
+    for line in wanted.required:
+        if version := _said([line]):
+            pins[name_of(line)] = version
+    pins = {name: version for name, version in pins.items() if name not in wanted.let}
+    version, *older = PYTHON_VERSIONS
+    machine = (*fetching.machine_of(version, older), "--no-deps", "--ignore-requires-python")
+    while pins:
+        try:
+            wheels = fetching.download(place, version, machine, "--", *(f"{name}=={said}" for name, said in pins.items()))
+        except Unresolved as error:
+            if pins.pop(error.name, None) is None:
+                return []
+        else:
+            return [(wheel, metadata.requires(place / wheel.file)) for wheel in wheels]
+    return []
 
 
 def tell(wanted: Wanted, wheels: list[Wheel]) -> None:
@@ -64,34 +104,18 @@ def tell(wanted: Wanted, wheels: list[Wheel]) -> None:
         said = wanted.let.get(name)
         if said is not None and said != wheel.version:
             place = next(iter(wanted.places_of(name)), "requirements.txt:1")
-            wanted.tell(place, f"{name} {wheel.version} is packed and not {said or 'what its line says'}, by --upgrade")
+            line = wanted.following.get(name)
+            why = f"which requires {line}: by --upgrade" if line else "by --upgrade"
+            wanted.tell(place, f"{name} {wheel.version} is packed and not {said or 'what its line says'}, {why}")
 
 
-def _alone(wanted: Wanted, place: pathlib.Path, built: Built) -> tuple[list[Wheel], pathlib.Path]:
-    """What pip chooses for the packages alone, and where it is."""
+def _alone(wanted: Wanted, place: pathlib.Path, built: Built) -> Fetched:
+    """What pip chooses for the packages alone."""
     lines = [str(line).split(" --hash")[0] for line in wanted.required if name_of(line) in wanted.let]
-    first = None
-    for version in PYTHON_VERSIONS:
-        directory = place / f"beyond-{version}"
-
-        def download(pins: list[str], version: str = version, directory: pathlib.Path = directory) -> list[Wheel]:
-            listed = directory.with_suffix(".txt")
-            known = {name: runnable.first_that_runs(name, wanted.ranges_of(name)) for name in runnable.known()}
-            limits = [f"{name}{said}" for name, said in known.items() if said]
-            listed.write_text("".join(f"{line}\n" for line in [*limits, *wanted.constraints, *pins]), encoding="utf-8")
-            fresh = directory.with_name(f"{directory.name}-{len(pins)}")
-            wheels = fetching.download(fresh, version, fetching.machine_of(version), "-c", str(listed), "--", *lines)
-            chosen.append(fresh)
-            return wheels
-
-        chosen: list[pathlib.Path] = []
-        try:
-            wheels, _ = preferring.choose(download([]), built, download)
-        except Unresolved as error:
-            first = first or error
-        else:
-            return wheels, chosen[-1]
-    raise VendorError(f"--upgrade {' '.join(wanted.let)}: {first}")
+    try:
+        return resolve(wanted, lines, {}, place, built)
+    except Unresolved as error:
+        raise VendorError(f"--upgrade {' '.join(wanted.let)}: {error}") from None
 
 
 def _goes_with(name: str, version: str, asked: list[str], wheel: Wheel, built: Built) -> bool:

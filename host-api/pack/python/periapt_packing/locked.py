@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from . import markers
 from .lines import RequirementError, place_of
@@ -56,16 +56,18 @@ def chosen(lock: Lock, required: Iterable[str], overridden: Collection[str] = ()
     return walk.chosen
 
 
-def closure(lock: Lock, names: Iterable[str]) -> set[str]:
-    """All that some packages of a lock need, themselves left out."""
+def closure(lock: Lock, extras: Mapping[str, Iterable[str]]) -> set[str]:
+    """All that some packages of a lock need with some extras of each, themselves left out.
+
+    A lock has nothing of the extras that nobody asked for.
+    """
     walk = _Walk(lock)
-    names = set(names)
-    for name in names:
+    for name, asked in extras.items():
         for entry in lock.packages.get(name, ()):
             if walk.counts(entry):
-                walk.take(entry, entry.extras, entry.place)
+                walk.take(entry, asked, entry.place)
     walk.finish()
-    return set(walk.chosen) - names
+    return set(walk.chosen) - set(extras)
 
 
 class _Walk:

@@ -10,7 +10,7 @@ from . import libraries, locked, markers, poetrylock, requirements, uvlock
 from .git import Checkouts
 from .lines import Placed, RequirementError, name_of, place_of
 from .locks import MOST as MOST_LOCK
-from .locks import Commit, Directory, Entry, Lock, Member, Other, Virtual, Wheel
+from .locks import Commit, Directory, Lock, Member, Other, Virtual, Wheel
 from .pinned import Pin
 from .projects import Project
 from .repository import Repository
@@ -114,16 +114,17 @@ class _Gathered:
         chosen = locked.chosen(lock, [line for line in lines if name_of(line) not in own], project.overridden)
         for package in chosen.values():
             if package.name not in own:
-                self._of_lock(package.entry, tuple(package.required_by))
+                self._of_lock(package)
         for line in lines:
             if name_of(line) in own:
                 for extra in markers.requirement_of(line).extras:
                     more = list(project.of_extra(extra))
                     self.wanted.own += more
                     for package in locked.chosen(lock, more, project.overridden).values():
-                        self._of_lock(package.entry, tuple(package.required_by))
+                        self._of_lock(package)
 
-    def _of_lock(self, entry: Entry, required_by: tuple[str, ...]) -> None:
+    def _of_lock(self, package: locked.Chosen) -> None:
+        entry, required_by = package.entry, tuple(package.required_by)
         if isinstance(entry.source, (Directory, Member, Commit)):
             if isinstance(entry.source, Directory) and pathlib.Path(entry.source.path).resolve() == self.repository.charm:
                 return
@@ -138,7 +139,14 @@ class _Gathered:
             raise RequirementError(f"{entry.place}: {entry.name}: {entry.source.reason}")
         url = entry.source.url.partition("#")[0] if isinstance(entry.source, Wheel) else None
         pin = Pin(
-            entry.name, entry.version, tuple(entry.digests), entry.place, None if url else tuple(entry.wheels), url, required_by
+            entry.name,
+            entry.version,
+            tuple(entry.digests),
+            entry.place,
+            None if url else tuple(entry.wheels),
+            url,
+            required_by,
+            tuple(sorted(package.extras)),
         )
         if not entry.files:
             raise RequirementError(

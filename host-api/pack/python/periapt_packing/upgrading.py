@@ -3,20 +3,17 @@ all else as locked."""
 
 from __future__ import annotations
 
+import itertools
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 
-from . import beyond, fetching, locked, markers, metadata, pinned, preferring, runnable
+from . import beyond, locked, markers, metadata, pinned, runnable
 from .built import Built
-from .fetching import PYTHON_VERSIONS, Unresolved, VendorError
+from .fetching import Unresolved, VendorError
 from .lines import RequirementError, name_of
+from .resolving import Fetched, resolve
 from .unpacked import Wheel, normalised
 from .wanted import Wanted
-
-#: For which interpreter a directory of wheels is, and what is in it.
-Fetched = tuple[str, pathlib.Path, list[Wheel]]
 
 
 def release(wanted: Wanted, names: Sequence[str]) -> None:
@@ -40,12 +37,9 @@ def release(wanted: Wanted, names: Sequence[str]) -> None:
             raise RequirementError(f"--upgrade {name}: the charm takes no {name} from {wanted.lock.name}")
         else:
             bounds[name] = str(asked.specifier)
-    names = list(bounds)
-    if names and wanted.lock is not None:
-        needed = locked.closure(wanted.lock, names)
-        wanted.upgraded = tuple(names)
+    if bounds and wanted.lock is not None:
         wanted.constraints += [f"{name}{bound}" for name, bound in bounds.items() if bound]
-        wanted.released = {name: wanted.pins.pop(name) for name in [*wanted.upgraded, *sorted(needed)] if name in wanted.pins}
+        _release(wanted, bounds)
 
 
 def _see_that_pip_may_choose(wanted: Wanted, name: str) -> None:
@@ -67,22 +61,63 @@ def _is_exact(range_: str) -> bool:
 
 
 def fetch(wanted: Wanted, place: pathlib.Path, built: Built) -> list[Fetched]:
-    """Fetch what is locked, and what is upgraded in the newest versions that go with it."""
-    chosen = _chosen(wanted, place, built) if wanted.upgraded else None
-    if chosen is not None:
-        there = {normalised(wheel.name) for wheel in chosen[2]}
-        # What the upgraded packages need no more somebody else may.
-        wanted.pins.update({name: pin for name, pin in wanted.released.items() if name not in there})
+    """Fetch what is locked, and what is upgraded in the newest versions that go with it.
+
+    A locked package that requires another version of an upgraded one moves as well, within the project's own range.
+    """
     absent: list[pinned.Pin] = []
-    fetched = pinned.fetch(wanted.pins.values(), place, absent)
+    if not wanted.upgraded:
+        fetched = pinned.fetch(wanted.pins.values(), place, absent)
+    else:
+        left: dict[str, tuple[Wheel, str]] = {}
+        for number in itertools.count():
+            try:
+                chosen = _chosen(wanted, _made(place / f"upgraded-{number}"), built)
+            except VendorError as error:
+                raise _stuck(left, wanted) or error from None
+            there = {normalised(wheel.name) for wheel in chosen[2]}
+            # What the upgraded packages need no more somebody else may.
+            kept = {**wanted.pins, **{name: pin for name, pin in wanted.released.items() if name not in there}}
+            absent.clear()
+            fetched = pinned.fetch(kept.values(), _made(place / f"locked-{number}"), absent)
+            left = _left_behind(chosen, fetched)
+            if not left:
+                break
+            wanted.following.update({name: line for name, (_, line) in left.items()})
+            _release(wanted, left)
+        wanted.pins = kept
+        _tell(chosen, wanted)
+        fetched.append(chosen)
     for pin in absent:
         wanted.tell(pin.place, f"{pin.name} {pin.version} has no wheel, and nothing is built: it is not brought in")
         wanted.absent[pin.name] = f"{pin.name} {pin.version}"
-    if chosen is not None:
-        _see_that_it_fits(chosen, fetched, wanted)
-        _tell(chosen, wanted)
-        fetched.append(chosen)
     return fetched
+
+
+def _made(directory: pathlib.Path) -> pathlib.Path:
+    directory.mkdir()
+    return directory
+
+
+def _release(wanted: Wanted, names: Iterable[str]) -> None:
+    """Lets go of what the lock says of some packages, and of what they need."""
+    pins = {**wanted.pins, **wanted.released}
+    needed = locked.closure(wanted.lock, {name: pins[name].extras for name in names if name in pins})
+    wanted.upgraded = tuple(dict.fromkeys([*wanted.upgraded, *names]))
+    for name in [*wanted.upgraded, *sorted(needed)]:
+        if name in wanted.pins:
+            wanted.released[name] = wanted.pins.pop(name)
+
+
+def _stuck(left: dict[str, tuple[Wheel, str]], wanted: Wanted) -> VendorError | None:
+    """The error for packages that stay as locked, since the project allows no version that goes with what is upgraded."""
+    asked = " ".join(name for name in wanted.upgraded if name not in wanted.following)
+    said = [
+        f"--upgrade {asked}: {wheel.name} {wheel.version} stays as locked and requires {line}, and the project allows no version"
+        f" of it that goes with another: add --upgrade '{name}>={wheel.version}'"
+        for name, (wheel, line) in left.items()
+    ]
+    return VendorError("\n  ".join(said)) if said else None
 
 
 def _chosen(wanted: Wanted, place: pathlib.Path, built: Built) -> Fetched:
@@ -114,66 +149,37 @@ def _chosen(wanted: Wanted, place: pathlib.Path, built: Built) -> Fetched:
 
 
 def _resolved(wanted: Wanted, bounds: dict[str, str], place: pathlib.Path, built: Built) -> Fetched:
-    """What pip chooses for the upgraded packages, for the first interpreter for which there is all of it."""
+    """What pip chooses for the upgraded packages."""
     lines = []
     for name in wanted.upgraded:
         own = [line.split(" --hash")[0] for line in wanted.own if name_of(line) == name and getattr(line, "source", None) is None]
         lines += own or [name]
-    limits = [f"{name}=={version}" for name, version in bounds.items()]
-    limits += [f"{name}{said}" for name in wanted.released if (said := runnable.first_that_runs(name, wanted.ranges_of(name)))]
-    limits += [line for line in wanted.constraints if name_of(line) not in bounds]
-    first = None
-    for version in PYTHON_VERSIONS:
-        directory = place.with_name(f"{place.name}-{version}")
-
-        def download(pins: list[str], version: str = version, directory: pathlib.Path = directory) -> list[Wheel]:
-            with tempfile.TemporaryDirectory(dir=place.parent) as other:
-                arguments = _listed(pathlib.Path(other), lines, [*limits, *pins])
-                fetched = pathlib.Path(other) / "fetched"
-                wheels = fetching.download(fetched, version, fetching.machine_of(version), *arguments)
-                shutil.rmtree(directory, ignore_errors=True)
-                shutil.move(fetched, directory)
-            return wheels
-
-        try:
-            wheels, _ = preferring.choose(download([]), built, download)
-        except Unresolved as error:
-            first = first or error
-        else:
-            return version, directory, wheels
-    raise VendorError(
-        f"--upgrade {' '.join(wanted.upgraded)}: nothing fits the project's own range and what else is locked: {first}"
-    )
+    try:
+        return resolve(wanted, lines, bounds, place, built)
+    except Unresolved as error:
+        raise VendorError(
+            f"--upgrade {' '.join(wanted.upgraded)}: nothing fits the project's own range and what else is locked: {error}"
+        ) from None
 
 
-def _listed(place: pathlib.Path, required: list[str], constraints: list[str]) -> list[str]:
-    """Requirements and constraints in files, as arguments for pip."""
-    arguments = []
-    for option, said in (("-r", required), ("-c", constraints)):
-        file = place / f"listed{option}.txt"
-        file.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
-        arguments += [option, str(file)]
-    return arguments
-
-
-def _see_that_it_fits(chosen: Fetched, fetched: Iterable[Fetched], wanted: Wanted) -> None:
-    """See that what stays as locked still has what it requires."""
+def _left_behind(chosen: Fetched, fetched: Iterable[Fetched]) -> dict[str, tuple[Wheel, str]]:
+    """The packages that stay as locked and require another version than is chosen, with what they require; by name."""
     versions = {normalised(wheel.name): wheel.version for wheel in chosen[2]}
+    left = {}
     for _, directory, wheels in fetched:
         for wheel in wheels:
             for line in metadata.requires(directory / wheel.file):
                 name = name_of(line)
                 if name in versions and not metadata.fits(line, versions[name]):
-                    raise VendorError(
-                        f"--upgrade {' '.join(wanted.upgraded)}: {wheel.name} {wheel.version} stays as locked and requires"
-                        f" {line.split(';')[0].strip()}, which {name} {versions[name]} is not: add --upgrade"
-                        f" {normalised(wheel.name)}"
-                    )
+                    left[normalised(wheel.name)] = wheel, line.split(";")[0].strip()
+    return left
 
 
 def _tell(chosen: Fetched, wanted: Wanted) -> None:
     for wheel in chosen[2]:
         pin = wanted.released.get(normalised(wheel.name))
         if pin is not None and pin.version != wheel.version:
-            message = f"{pin.name} {wheel.version} is packed and not {pin.version}, which is locked: --upgrade {' '.join(wanted.upgraded)}"
-            wanted.tell(pin.place, message)
+            asked = " ".join(name for name in wanted.upgraded if name not in wanted.following)
+            line = wanted.following.get(pin.name)
+            why = f"which is locked and requires {line}" if line else "which is locked"
+            wanted.tell(pin.place, f"{pin.name} {wheel.version} is packed and not {pin.version}, {why}: --upgrade {asked}")

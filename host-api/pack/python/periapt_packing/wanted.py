@@ -66,6 +66,8 @@ class Wanted:
     released: dict[str, Pin] = dataclasses.field(default_factory=dict)
     #: What is taken beyond the charm's own lines without a lock, with the version that these named.
     let: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Packages that leave their versions because these do not go with what is upgraded, and what such a version requires.
+    following: dict[str, str] = dataclasses.field(default_factory=dict)
     #: All lines of the charm's own, whatever became of them.
     own: list[str] = dataclasses.field(default_factory=list)
 

@@ -78,6 +78,7 @@ const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/repository.py",
     "periapt_packing/required.py",
     "periapt_packing/requirements.py",
+    "periapt_packing/resolving.py",
     "periapt_packing/runnable.py",
     "periapt_packing/sources.py",
     "periapt_packing/stdlib.py",

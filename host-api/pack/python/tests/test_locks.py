@@ -456,11 +456,70 @@ class TestUpgrade:
             "uv.lock:19: pydantic-core 2.41 is packed and not 2.27, which is locked: --upgrade pydantic",
         ]
 
+    def test_what_is_locked_and_does_not_go_with_it_moves_along_as_far_as_the_project_allows(self, pydantic):
+        pydantic.release("model", "1.0", ["pydantic<2.11", "typing"])
+        pydantic.release("model", "2.0", ["pydantic>=2.12", "typing"])
+        pydantic.release("model", "3.0", ["pydantic>=2.12", "typing"])
+        pydantic.release("field", "1.0", ["model<2"])
+        pydantic.release("field", "2.0", ["model<3"])
+        pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic>=2", "field"]\n')
+        needs = 'dependencies = [{ name = "pydantic" }, { name = "typing" }]'
+        self.lock(pydantic, ("model", "1.0", needs), ("field", "1.0", 'dependencies = [{ name = "model" }]'))
+        there, told = pydantic.pack("pydantic")
+        assert there == ["field-2.0", "model-2.0", "ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
+        said = [line.partition(": ")[2] for line in told]
+        assert sorted(said) == [
+            "field 2.0 is packed and not 1.0, which is locked and requires model<2: --upgrade pydantic",
+            "model 2.0 is packed and not 1.0, which is locked and requires pydantic<2.11: --upgrade pydantic",
+            "pydantic 2.12.5 is packed and not 2.10.6, which is locked: --upgrade pydantic",
+            "pydantic-core 2.41 is packed and not 2.27, which is locked: --upgrade pydantic",
+        ]
+
     def test_what_stays_and_does_not_go_with_it_is_named(self, pydantic):
         pydantic.release("model", "1.0", ["pydantic<2.11"])
-        pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic>=2", "model"]\n')
+        pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic>=2", "model==1.0"]\n')
         self.lock(pydantic, ("model", "1.0", 'dependencies = [{ name = "pydantic" }]'))
-        assert "model 1.0 stays as locked and requires pydantic<2.11" in pydantic.refused("pydantic")
+        said = pydantic.refused("pydantic")
+        assert said == (
+            "--upgrade pydantic: model 1.0 stays as locked and requires pydantic<2.11, and the project allows no version of it"
+            " that goes with another: add --upgrade 'model>=1.0'"
+        )
+        pydantic.release("model", "2.0", ["pydantic>=2.12"])
+        assert "model-2.0" in pydantic.pack("pydantic", "model>=1.0")[0]
+
+    @pytest.mark.parametrize("write", [uv_lock, poetry_lock])
+    def test_of_extras_only_those_that_are_asked_for_are_in_the_lock(self, pydantic, write):
+        """Locks name extras of packages, and have what these need only if somebody asked for it."""
+        pydantic.release("mail", "1.0")
+        pydantic.release("mail", "2.0")
+        pydantic.project('[project]\nname = "c"\ndependencies = ["pydantic[mail]>=2"]\n')
+        needs = ["pydantic-core", "typing"]
+        if write is uv_lock:
+            listed = ", ".join(f'{{ name = "{name}" }}' for name in needs)
+            extras = '[package.optional-dependencies]\nmail = [{ name = "mail" }]\ndocs = [{ name = "sphinx" }]'
+            pydantic.uv(
+                [
+                    ("pydantic", "2.10.6", f"dependencies = [{listed}]", extras),
+                    ("pydantic_core", "2.27", 'dependencies = [{ name = "typing" }]'),
+                    ("typing", "4.12"),
+                    ("mail", "1.0"),
+                ]
+            )
+        else:
+            (pydantic.charm / "uv.lock").unlink()
+            tables = "".join(f'{name} = "*"\n' for name in needs)
+            tables += "".join(f'{name} = {{version = "*", optional = true}}\n' for name in ("mail", "sphinx"))
+            extras = '[package.extras]\nmail = ["mail"]\ndocs = ["sphinx"]'
+            pydantic.poetry(
+                [
+                    ("pydantic", "2.10.6", f"[package.dependencies]\n{tables}", extras),
+                    ("pydantic_core", "2.27", '[package.dependencies]\ntyping = "*"'),
+                    ("typing", "4.12"),
+                    ("mail", "1.0"),
+                ]
+            )
+        there, _ = pydantic.pack("pydantic")
+        assert there == ["mail-1.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
 
     def test_it_can_be_bounded(self, pydantic):
         pydantic.release("pydantic", "2.13.0", ["pydantic_core==2.41", "typing>=4"])
@@ -504,6 +563,22 @@ class TestUpgrade:
         listed.write_text(listed.read_text().replace("4.12", "3.0"))
         pydantic.release("typing", "3.0")
         assert "typing-4.15" in pydantic.pack("pydantic>=2.12,<3")[0]
+
+    def test_pins_that_do_not_go_with_it_move_along(self, pydantic):
+        (pydantic.charm / "uv.lock").unlink()
+        pydantic.release("model", "1.0", ["pydantic<2.11"])
+        pydantic.release("model", "2.0", ["pydantic>=2.12"])
+        listed = pydantic.charm / "requirements.txt"
+        # What requires one that moves, and goes with any version of it, stays.
+        for version in ("1.0", "2.0"):
+            pydantic.release("user", version, ["model"])
+        listed.write_text("model==1.0\nops==2.0\npydantic==2.10.6\nuser==1.0\n")
+        there, told = pydantic.pack("pydantic>=2.12,<3")
+        assert there == ["model-2.0", "ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.15", "user-1.0"]
+        assert told == [
+            "requirements.txt:1: model 2.0 is packed and not 1.0, which requires pydantic<2.11: by --upgrade",
+            "requirements.txt:3: pydantic 2.12.5 is packed and not 2.10.6, by --upgrade",
+        ]
 
     def test_the_way_out_stays_in_the_series_of_an_exact_pin_whatever_libraries_allow(self, pydantic):
         (pydantic.charm / "uv.lock").unlink()
