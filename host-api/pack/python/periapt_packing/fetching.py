@@ -179,9 +179,19 @@ def _failure(said: str, code: int) -> VendorError:
     if absent and ("(from versions: none)" in said or "(from versions:" not in said) and "Ignored the following" not in said:
         return NoWheel(message, absent[1])
     absent = absent or re.search("Package '([A-Za-z0-9._-]+)' requires a different Python", said)
+    absent = absent or _in_conflict(said)
     if absent or re.search("ResolutionImpossible|not a supported wheel", said):
         return Unresolved(message, absent[1] if absent else "")
     return VendorError(message)
+
+
+def _in_conflict(said: str) -> re.Match | None:
+    """The name of the one package that requirements conflict about; none if they conflict about several."""
+    found = re.search(r"Cannot install (.+?) because these package versions have conflicting dependencies", said)
+    names = re.split(r", | and ", found[1]) if found else []
+    if len({normalised(re.split(r"[^A-Za-z0-9._-]", name, maxsplit=1)[0]) for name in names}) != 1:
+        return None
+    return re.match(r"([A-Za-z0-9._-]+)", names[0])
 
 
 def _shortened(line: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from . import fetching, preferring, runnable
 from .built import Built
-from .fetching import Unresolved
+from .fetching import PYTHON_VERSIONS, Unresolved
 from .lines import name_of
 from .unpacked import Wheel
 from .wanted import Wanted
@@ -22,7 +22,7 @@ def resolve(wanted: Wanted, lines: list[str], bounds: Mapping[str, str], place: 
     """Fetches what lines require, with all that it needs, for the first interpreter for which there are wheels of it.
 
     `bounds` are packages in the versions that they must have. All others are in versions that run in the sandbox and that the
-    charm's constraints allow, as built for the sandbox where there is a choice. Raises the first interpreter's `Unresolved`.
+    charm's constraints allow, as built for the sandbox where there is a choice. Raises what did not fit the first interpreter.
     """
     limits = [f"{name}=={version}" for name, version in bounds.items()]
     for name in runnable.known():
@@ -50,7 +50,7 @@ def resolve(wanted: Wanted, lines: list[str], bounds: Mapping[str, str], place: 
         try:
             wheels, _ = preferring.choose(download([]), built, download)
         except Unresolved as error:
-            first = first or error
+            first = error if version == PYTHON_VERSIONS[0] else first
         else:
             return version, directory, wheels
     raise first

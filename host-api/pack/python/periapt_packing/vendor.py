@@ -160,7 +160,7 @@ def _fetch(
                     wanted.absent[error.name] = error.name
                     required = [line for line in required if line not in lines]
                     break
-                first = first or _placed(error, required)
+                first = _placed(error, required) if version == PYTHON_VERSIONS[0] else first
             else:
                 wheels, more = _with_built(target, (version, machine), wanted, [required, constraints], there, wheels, built)
                 return version, wheels, findings + more + _of_older(version, wheels, wanted, target)

@@ -158,6 +158,17 @@ def test_what_is_not_found_is_told_in_pips_words_by_its_line(tmp_path, index, mo
         assert re.match(expected, str(raised.value)), str(raised.value)
 
 
+def test_lines_that_conflict_about_one_package_are_all_told(tmp_path, index):
+    for version in ("0.11", "0.53"):
+        index("cosl", {"cosl.py": ""}, version)
+    library = tmp_path / "lib/charms/loki/v1/loki.py"
+    library.parent.mkdir(parents=True)
+    library.write_text('PYDEPS = ["cosl>=0.50"]\n')
+    (tmp_path / "requirements.txt").write_text("# ours\ncosl==0.11\n")
+    with pytest.raises(vendor.VendorError, match=r"^requirements.txt:2, lib/charms/loki/v1/loki.py:1: pip: Cannot install cosl"):
+        vendor.vendor(tmp_path, tmp_path / "venv", Parts(libraries=True))
+
+
 def test_markers_are_those_of_the_sandbox_whatever_the_packer_has(tmp_path, index):
     for name in ("new", "linux", "old", "other", "deep"):
         index(name)
