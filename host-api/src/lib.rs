@@ -20,7 +20,7 @@ pub use hooks::{action, commit, event, exec, journal, pending, record, state, us
 pub use model::{
     bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
-pub use protocol::{agent, api, command, logs, problem, status, timing, view};
+pub use protocol::{agent, api, command, logs, problem, status, timing, trace, view};
 pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, unit_map, version, yaml};
 
 pub use id::{

@@ -7,4 +7,5 @@ pub mod logs;
 pub mod problem;
 pub mod status;
 pub mod timing;
+pub mod trace;
 pub mod view;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{AgentName, UserName};
+use periapt_host_api::{AgentName, UserName, trace::TraceContext};
 
 /// The options of a [`Client`](crate::Client).
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct Options {
     pub busy_retry_timeout: Duration,
     /// The longest time to wait for an answer. It does not limit streams that are open.
     pub answer_within: Duration,
+    /// The span that each request comes from, sent as the header `traceparent`; none: requests are not traced.
+    pub trace: Option<TraceContext>,
 }
 
 impl Options {
@@ -29,12 +31,19 @@ impl Options {
             retry_timeout: Duration::ZERO,
             busy_retry_timeout: Duration::ZERO,
             answer_within: Duration::from_secs(30),
+            trace: None,
         }
     }
 
     /// Sets the time for which a call retries to connect.
     pub fn with_retry_timeout(mut self, retry_timeout: Duration) -> Self {
         self.retry_timeout = retry_timeout;
+        self
+    }
+
+    /// Sends each request as part of a trace.
+    pub fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
+        self.trace = trace;
         self
     }
 

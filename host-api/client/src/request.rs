@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem};
+use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem, trace::TRACEPARENT};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -195,6 +195,9 @@ impl<'a> Call<'a> {
             Identity::User(name) => builder.header(agent::header::USER, name.as_str()),
             Identity::Agent(name) => builder.header(agent::header::AGENT, name.as_str()),
         };
+        if let Some(trace) = &self.client.options().trace {
+            builder = builder.header(TRACEPARENT, trace.to_string());
+        }
         let mut request = builder.body(self.content.body()).map_err(cannot)?;
         request.headers_mut().extend(self.headers.clone());
         Ok(request)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, Digest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
-    budget::BudgetSettings, relation::BagKey, secret::SecretId, state::StateKey,
+    budget::BudgetSettings, relation::BagKey, secret::SecretId, state::StateKey, trace::RevisionTrace,
 };
 
 mod bags;
@@ -192,6 +192,10 @@ pub struct Frame {
     /// The keys of the entries that are gone or no longer visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletes: Vec<ViewKey>,
+    /// The commands that its revisions come from, where they were traced: the newest, at most
+    /// [`MAX_FRAME_TRACES`](crate::trace::MAX_FRAME_TRACES).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<RevisionTrace>,
 }
 
 /// The error for a frame that does not start at the view's revision.
@@ -225,12 +229,12 @@ impl View {
     /// Returns the frame that turns `self` into `newer`.
     pub fn frame_to(&self, newer: &Self, store: StoreId) -> Frame {
         let (puts, deletes) = self.difference(newer);
-        Frame { store, from: Some(self.revision), to: newer.revision, puts, deletes }
+        Frame { store, from: Some(self.revision), to: newer.revision, puts, deletes, traces: Vec::new() }
     }
 
     /// Returns the frame that gives this view to a receiver without one.
     pub fn full_frame(&self, store: StoreId) -> Frame {
         let (puts, _) = Self::default().difference(self);
-        Frame { store, from: None, to: self.revision, puts, deletes: Vec::new() }
+        Frame { store, from: None, to: self.revision, puts, deletes: Vec::new(), traces: Vec::new() }
     }
 }

@@ -59,10 +59,10 @@ pub(crate) async fn commands<C: DeserializeOwned>(
 fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
     let bytes = text.len();
     let commands: Vec<_> = match serde_json::from_slice::<Commands<C>>(text) {
-        Ok(Commands { commands }) => commands.into_iter().map(Ok).collect(),
+        Ok(Commands { commands, .. }) => commands.into_iter().map(Ok).collect(),
         // Parsed one by one, to find the invalid commands.
         Err(error) => match serde_json::from_slice::<Commands<serde_json::Value>>(text) {
-            Ok(Commands { commands }) => commands
+            Ok(Commands { commands, .. }) => commands
                 .into_iter()
                 .map(|command| serde_json::from_value(command).map_err(|error| no_sense(&error)))
                 .collect(),

@@ -145,7 +145,7 @@ async fn a_request_that_is_too_large_is_refused() {
         "{error}"
     );
     assert_eq!(fixture.client.models().await.unwrap().len(), 1, "the connection lives on");
-    let nothing = serde_json::to_string(&Commands::<Command> { commands: vec![] }).unwrap();
+    let nothing = serde_json::to_string(&Commands::<Command>::from(vec![])).unwrap();
     let json = [("content-type", "application/json")];
     let response = raw::request(fixture.handle.address(), "POST /v1/commands", &json, &nothing).await;
     assert_eq!(response.json()["results"], serde_json::json!([]));

@@ -69,10 +69,10 @@ impl Client {
         &self,
         agent: &AgentName,
         model: &ModelUuid,
-        commands: Vec<RunnerCommand>,
+        commands: impl Into<Commands<RunnerCommand>>,
     ) -> Result<CommandResults<RunnerAnswer>> {
         let path = format!("/v1/agents/{agent}/models/{model}/commands");
-        self.call(Method::POST, path).json(&Commands { commands })?.value().await
+        self.call(Method::POST, path).json(&commands.into())?.value().await
     }
 
     /// Returns the content of a secret that a unit may read.

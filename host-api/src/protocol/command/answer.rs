@@ -13,6 +13,7 @@ use crate::{
     problem::Refusal,
     relation::Endpoint,
     secret::SecretId,
+    trace::TraceContext,
 };
 
 /// The effect of a command.
@@ -127,6 +128,15 @@ impl<T> From<CommandResult<T>> for Result<T, Refusal> {
 pub struct Commands<C> {
     /// The commands, in order.
     pub commands: Vec<C>,
+    /// The step of a trace that each command comes from, in the same order; empty: that of the request, if it has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Option<TraceContext>>,
+}
+
+impl<C> From<Vec<C>> for Commands<C> {
+    fn from(commands: Vec<C>) -> Self {
+        Self { commands, traces: Vec::new() }
+    }
 }
 
 /// The answer to [`Commands`].

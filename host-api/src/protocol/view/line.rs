@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Frame, ViewEntity, ViewKey};
-use crate::{Revision, StoreId, size};
+use crate::{Revision, StoreId, size, trace::RevisionTrace};
 
 /// One line of a watch: a frame, or a part of one. A receiver applies a frame once it has all of its lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,9 @@ pub struct FrameLine {
     /// The keys of the entries that are gone or no longer visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletes: Vec<ViewKey>,
+    /// The commands that the frame's revisions come from; in its first line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<RevisionTrace>,
 }
 
 /// A line's place among the lines of its frame.
@@ -55,17 +58,26 @@ impl FrameLine {
 }
 
 impl From<Frame> for FrameLine {
-    fn from(Frame { store, from, to, puts, deletes }: Frame) -> Self {
-        Self { store, from, to, line: None, puts, deletes }
+    fn from(Frame { store, from, to, puts, deletes, traces }: Frame) -> Self {
+        Self { store, from, to, line: None, puts, deletes, traces }
     }
 }
 
 impl Frame {
     /// Cuts the frame into lines. A line's entries take at most `most` bytes as JSON, or are a single entry.
     pub fn into_lines(self, most: usize) -> Vec<FrameLine> {
-        let Self { store, from, to, puts, deletes } = self;
-        let empty = FrameLine { store, from, to, line: None, puts: Vec::new(), deletes: Vec::new() };
-        let mut splitter = LineSplitter { most, bytes: 0, line: empty.clone(), empty, full: Vec::new() };
+        let Self { store, from, to, puts, deletes, traces } = self;
+        let empty = FrameLine {
+            store,
+            from,
+            to,
+            line: None,
+            puts: Vec::new(),
+            deletes: Vec::new(),
+            traces: Vec::new(),
+        };
+        let first = FrameLine { traces, ..empty.clone() };
+        let mut splitter = LineSplitter { most, bytes: 0, line: first, empty, full: Vec::new() };
         for key in deletes {
             splitter.line_for(&key).deletes.push(key);
         }
@@ -129,10 +141,12 @@ impl FrameLines {
     /// an incomplete one.
     pub fn take(&mut self, line: FrameLine) -> Result<Option<Frame>, LostLine> {
         let last = line.is_last();
-        let FrameLine { store, from, to, line, puts, deletes } = line;
+        let FrameLine { store, from, to, line, puts, deletes, traces } = line;
         let begun = self.begun.take();
         let (frame, next) = match line {
-            None | Some(LineNumber { number: 1, .. }) => (Frame { store, from, to, puts, deletes }, 2),
+            None | Some(LineNumber { number: 1, .. }) => {
+                (Frame { store, from, to, puts, deletes, traces }, 2)
+            }
             Some(line) => {
                 let follows = |(frame, next): &(Frame, u32)| {
                     (frame.store, frame.from, frame.to, *next) == (store, from, to, line.number)
@@ -169,6 +183,10 @@ mod tests {
             to: Revision(7),
             puts: (0..states).map(state).collect(),
             deletes: vec![ViewKey::Model; states],
+            traces: vec![RevisionTrace {
+                revision: Revision(7),
+                context: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().unwrap(),
+            }],
         }
     }
 

@@ -155,7 +155,14 @@ mod tests {
     fn frame(store: u128, from: Option<u64>, to: u64) -> Frame {
         let deletes = vec![ViewKey::Model];
         let store = StoreId(Uuid::from_u128(store));
-        Frame { store, from: from.map(Revision), to: Revision(to), puts: Vec::new(), deletes }
+        Frame {
+            store,
+            from: from.map(Revision),
+            to: Revision(to),
+            puts: Vec::new(),
+            deletes,
+            traces: Vec::new(),
+        }
     }
 
     #[tokio::test]

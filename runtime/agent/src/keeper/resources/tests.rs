@@ -178,7 +178,15 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
     };
     let store = StoreId(uuid::Uuid::from_u128(7));
     let puts = vec![ViewEntity::Application(application)];
-    FrameLine { store, from: from.map(Revision), to: Revision(9), line: None, puts, deletes: Vec::new() }
+    FrameLine {
+        store,
+        from: from.map(Revision),
+        to: Revision(9),
+        line: None,
+        puts,
+        deletes: Vec::new(),
+        traces: Vec::new(),
+    }
 }
 
 #[tokio::test]

@@ -392,5 +392,13 @@ pub(crate) fn led_by(application: &str, unit: &str) -> ViewEntity {
 
 pub(crate) fn frame(from: Option<u64>, to: u64, puts: Vec<ViewEntity>) -> FrameLine {
     let store = StoreId(Uuid::from_u128(9));
-    FrameLine { store, from: from.map(Revision), to: Revision(to), line: None, puts, deletes: Vec::new() }
+    FrameLine {
+        store,
+        from: from.map(Revision),
+        to: Revision(to),
+        line: None,
+        puts,
+        deletes: Vec::new(),
+        traces: Vec::new(),
+    }
 }
