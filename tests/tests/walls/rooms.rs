@@ -14,6 +14,7 @@ pub(crate) struct Room {
 pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-host-api", arrows: &[] },
     Room { name: "periapt-client", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-telemetry", arrows: &["periapt-host-api"] },
     Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
     Room { name: "periapt-pack", arrows: &[] },
     Room { name: "periapt-python", arrows: &["periapt-archive"] },
@@ -31,6 +32,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-client",
             "periapt-archive",
             "periapt-helper",
+            "periapt-telemetry",
         ],
     },
     Room {
@@ -44,7 +46,13 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-blobs", arrows: &["periapt-store"] },
     Room {
         name: "periapt-controller",
-        arrows: &["periapt-store-rocksdb", "periapt-blobs", "periapt-archive", "periapt-helper"],
+        arrows: &[
+            "periapt-store-rocksdb",
+            "periapt-blobs",
+            "periapt-archive",
+            "periapt-helper",
+            "periapt-telemetry",
+        ],
     },
     Room {
         name: "periapt",
