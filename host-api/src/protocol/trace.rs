@@ -1,6 +1,6 @@
-//! Trace context: which step of which trace made a request, a revision or a frame (W3C Trace Context, level 1).
+//! Trace contexts: the span that made a request, a revision or a frame (W3C Trace Context, level 1).
 //!
-//! A context is data: it names a step, and says nothing of time. The pure crates pass it on as it is.
+//! A context is data: it names a span, and says nothing of time. The pure crates pass it on as it is.
 
 use std::{
     fmt,
@@ -19,16 +19,16 @@ pub const TRACEPARENT: &str = "traceparent";
 /// The most contexts that one frame carries: the newest of its revisions. A frame that brings more was late.
 pub const MAX_FRAME_TRACES: usize = 8;
 
-/// A step of a trace, as the header `traceparent` names it.
+/// A span of a trace, as the header `traceparent` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct TraceContext {
     /// The trace.
     pub trace: NonZeroU128,
-    /// The step, which OpenTelemetry calls a span.
+    /// The span.
     pub span: NonZeroU64,
-    /// Whether the trace is recorded.
+    /// True if the trace is recorded.
     pub is_sampled: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct TraceContext {
 pub struct RevisionTrace {
     /// The revision.
     pub revision: Revision,
-    /// The command's step.
+    /// The command's span.
     pub context: TraceContext,
 }
 
-/// Why a text is no trace context.
+/// The error for a text that is no trace context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no trace context; it must be 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hex digits, and no id of zeros"

@@ -10,7 +10,7 @@ use periapt_host_api::trace::TraceContext;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// The context of a span; none: it is not recorded, or not exported.
+/// Returns the context of a span; none if it is not recorded or not exported.
 pub fn of(span: &Span) -> Option<TraceContext> {
     if span.is_disabled() {
         return None;
@@ -18,7 +18,7 @@ pub fn of(span: &Span) -> Option<TraceContext> {
     from_otel(span.context().span().span_context())
 }
 
-/// Makes a span that has not been entered yet the child of a step in another process.
+/// Makes a span that was not entered yet the child of a span in another process.
 pub fn continue_from(span: &Span, context: Option<&TraceContext>) {
     if let Some(context) = context
         && !span.is_disabled()
@@ -29,7 +29,7 @@ pub fn continue_from(span: &Span, context: Option<&TraceContext>) {
     }
 }
 
-/// Notes that a span was caused by another step, too.
+/// Links a span to another one that caused it, too.
 pub fn link(span: &Span, context: &TraceContext) {
     if !span.is_disabled() {
         span.add_link(to_otel(context));
@@ -53,7 +53,7 @@ pub(crate) fn to_otel(context: &TraceContext) -> SpanContext {
     SpanContext::new(trace, span, flags, true, TraceState::default())
 }
 
-/// The name of a value's variant, without what it carries: what a command holds is not for a trace.
+/// The name of a value's variant without its fields: the content of a command does not belong in a trace.
 #[derive(Clone, Copy)]
 pub struct Variant<'a>(pub &'a dyn fmt::Debug);
 

@@ -1,4 +1,4 @@
-//! How spans leave a process.
+//! The export of spans from a process.
 
 use std::{
     fmt,
@@ -13,19 +13,19 @@ use opentelemetry_sdk::{
     trace::{BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanExporter as _, SpanProcessor},
 };
 use tokio::sync::{Mutex, mpsc};
-use tracing::{Level, Metadata, Subscriber};
+use tracing::{Level, Metadata, Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::FilterFn, registry::LookupSpan};
 
 pub use crate::otlp::EndpointError;
 use crate::{otlp, record::SpanRecord, spans::TARGET};
 
-/// Spans of a runner that its keeper was not told of yet. More are dropped: they must not hold a hook up.
+/// The most spans of a runner that wait for its keeper. More are dropped: they must not delay a hook.
 const QUEUE: usize = 1_024;
 
-/// How long a process that ends may take to send its last spans.
+/// The time that a process that ends takes to send its last spans.
 const LAST_SPANS_WITHIN: Duration = Duration::from_secs(2);
 
-/// What exports the spans of this process, if anything does.
+/// The export of this process's spans, once it has begun.
 static EXPORT: OnceLock<Export> = OnceLock::new();
 
 enum Export {
@@ -33,12 +33,12 @@ enum Export {
     Keeper(Arc<Mutex<mpsc::Receiver<SpanRecord>>>),
 }
 
-/// Where the spans of a process go.
+/// The destination of a process's spans.
 #[derive(Debug, Clone, Copy)]
 pub enum Destination<'a> {
     /// To an OTLP collector: its endpoint, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it.
     Collector {
-        /// Such as `http://127.0.0.1:4318`.
+        /// The URL, such as `http://127.0.0.1:4318`.
         endpoint: &'a str,
         /// The name of the service, for the collector.
         service: &'static str,
@@ -58,10 +58,10 @@ impl Drop for LastSpans {
     }
 }
 
-/// Begins to export spans; once in a process. Answers the layer that does so.
+/// Begins to export spans, once in a process, and returns the layer that does so.
 ///
 /// # Errors
-/// The endpoint is none that spans can be sent to.
+/// [`EndpointError`]
 pub fn start<S>(
     destination: Destination<'_>,
 ) -> Result<(impl Layer<S> + Send + Sync, LastSpans), EndpointError>
@@ -90,21 +90,24 @@ where
         .with_threads(false)
         .with_target(false)
         .with_tracked_inactivity(false)
-        .with_filter(FilterFn::new(is_exported as fn(&Metadata<'_>) -> bool));
+        // Without the hint, every disabled event of every crate would ask the filter.
+        .with_filter(
+            FilterFn::new(is_exported as fn(&Metadata<'_>) -> bool).with_max_level_hint(LevelFilter::DEBUG),
+        );
     Ok((layer, LastSpans(provider)))
 }
 
-/// Spans of the vocabulary; and what went wrong, with the span in which it did.
+/// Returns true for spans of the vocabulary, and for warnings and errors, which become events of their span.
 fn is_exported(metadata: &Metadata<'_>) -> bool {
     metadata.target() == TARGET || (metadata.is_event() && *metadata.level() <= Level::WARN)
 }
 
-/// Whether spans of this process are exported at all.
+/// Returns true if this process exports spans.
 pub fn is_on() -> bool {
     EXPORT.get().is_some()
 }
 
-/// Spans of a runner for its keeper: the next ones, at least one. Never, in a process that tells no keeper.
+/// Waits for spans of a runner, and returns them for its keeper. Never returns in a process without a keeper.
 pub async fn next_records() -> Vec<SpanRecord> {
     let Some(Export::Keeper(receiver)) = EXPORT.get() else { return std::future::pending().await };
     let mut records = Vec::new();
@@ -114,7 +117,7 @@ pub async fn next_records() -> Vec<SpanRecord> {
     records
 }
 
-/// Exports spans that a runner tells of.
+/// Exports spans that a runner has sent.
 pub fn export_records(records: Vec<SpanRecord>) {
     if let Some(Export::Collector(processor)) = EXPORT.get() {
         let scope = InstrumentationScope::builder("periapt").build();
@@ -146,7 +149,7 @@ impl SpanProcessor for Shared {
     }
 }
 
-/// Hands spans to whoever calls [`next_records`].
+/// A processor that queues spans for [`next_records`].
 struct ToKeeper(mpsc::Sender<SpanRecord>);
 
 impl fmt::Debug for ToKeeper {

@@ -1,10 +1,10 @@
-//! What a process tells of itself while it runs: metrics in Prometheus' text form, and traces by OTLP.
+//! Metrics in Prometheus' text form, and traces by OTLP.
 //!
 //! - [`metrics`](mod@metrics): the table of a service's metrics is written once, by [`metrics!`]; the exposition and
 //!   `docs/metrics.md` are made from it.
 //! - [`spans`]: the one vocabulary of spans, for controller, agent and command line.
-//! - [`context`]: the step of a trace as data, which requests, revisions and frames carry.
-//! - [`export`]: how spans leave a process: to an OTLP collector, or, from a runner that has no network, to its keeper.
+//! - [`context`]: spans as data, which requests, revisions and frames carry.
+//! - [`export`]: the way of spans out of a process: to an OTLP collector, or, from a runner that has no network, to its keeper.
 
 pub mod context;
 pub mod export;

@@ -12,14 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::CONTENT_TYPE;
 
-/// How many scrapers are answered at a time.
+/// The most scrapers that are answered at a time.
 const CONNECTIONS: usize = 16;
-/// How long one connection may last: a scraper asks again in a while.
+/// The longest time of a connection: a scraper asks again later.
 const CONNECTION_LASTS: Duration = Duration::from_secs(30);
-/// How long until the next attempt, when the system has no more sockets.
+/// The pause until the next attempt when the system has no more sockets.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers scrapes with what `render` writes, until it is told to stop.
+/// Answers scrapes with the text of `render` until `stop` is cancelled.
 pub async fn serve_metrics(listener: TcpListener, render: fn() -> String, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();

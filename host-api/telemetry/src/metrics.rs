@@ -28,35 +28,35 @@ pub const FUEL: &[f64] = &[1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 /// A row of a table of metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Definition {
-    /// As Prometheus knows it.
+    /// The name in Prometheus.
     pub name: &'static str,
-    /// How its values behave.
+    /// The kind.
     pub kind: Kind,
-    /// What is counted or measured.
+    /// The unit of its values.
     pub unit: &'static str,
-    /// Its labels.
+    /// The labels.
     pub labels: &'static [Label],
-    /// What it tells.
+    /// The meaning.
     pub help: &'static str,
 }
 
-/// A label, with all values that it takes.
+/// A label with all its values.
 #[derive(Debug, Clone, Copy)]
 pub struct Label {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its values.
+    /// The values.
     pub values: &'static [&'static str],
 }
 
-/// How a metric's values behave.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// Rises, and begins at zero with each start of the process.
+    /// A count, which begins at zero when the process starts.
     Counter,
-    /// Rises and falls.
+    /// A value that rises and falls.
     Gauge,
-    /// Counts values by size; with its bounds.
+    /// Counts of values by size, with the bounds of the sizes.
     Histogram(&'static [f64]),
 }
 
@@ -73,28 +73,28 @@ pub struct Gauge(IntGaugeVec);
 pub struct Histogram(HistogramVec);
 
 impl Counter {
-    /// Counts so many. The labels' values stand in the table's order.
+    /// Adds to the count. The labels' values have the table's order.
     pub fn add(&self, labels: &[&str], count: u64) {
         if let Ok(counter) = self.0.get_metric_with_label_values(labels) {
             counter.inc_by(count);
         }
     }
 
-    /// Counts one.
+    /// Adds one.
     pub fn inc(&self, labels: &[&str]) {
         self.add(labels, 1);
     }
 }
 
 impl Gauge {
-    /// Is so much now.
+    /// Sets the value.
     pub fn set(&self, labels: &[&str], value: u64) {
         if let Ok(gauge) = self.0.get_metric_with_label_values(labels) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }
     }
 
-    /// Is so much more, or less.
+    /// Changes the value.
     pub fn change(&self, labels: &[&str], by: i64) {
         if let Ok(gauge) = self.0.get_metric_with_label_values(labels) {
             gauge.add(by);
@@ -103,14 +103,14 @@ impl Gauge {
 }
 
 impl Histogram {
-    /// Takes in a value.
+    /// Counts a value.
     pub fn observe(&self, labels: &[&str], value: f64) {
         if let Ok(histogram) = self.0.get_metric_with_label_values(labels) {
             histogram.observe(value);
         }
     }
 
-    /// Takes in a time.
+    /// Counts a time, in seconds.
     pub fn took(&self, labels: &[&str], time: Duration) {
         self.observe(labels, time.as_secs_f64());
     }
@@ -121,7 +121,7 @@ impl Histogram {
 pub struct Exposition(Registry);
 
 impl Exposition {
-    /// The text that Prometheus reads.
+    /// Returns the text that Prometheus reads.
     pub fn render(&self) -> String {
         // Names and labels are the table's, which were taken when it was registered.
         TextEncoder::new().encode_to_string(&self.0.gather()).unwrap_or_default()
@@ -132,9 +132,9 @@ impl Exposition {
     }
 }
 
-/// A metric of one kind, made from its row.
+/// A metric of one kind.
 pub trait Metric: Sized {
-    /// Makes it, and has it exposed. Each series begins at zero.
+    /// Makes the metric of a table's row, and exposes it. Each series begins at zero.
     fn of(definition: &Definition, exposition: &Exposition) -> Self;
 }
 
@@ -181,7 +181,7 @@ fn label_names(definition: &Definition) -> Vec<&'static str> {
     definition.labels.iter().map(|label| label.name).collect()
 }
 
-/// All combinations of the labels' values.
+/// Returns all combinations of the labels' values.
 fn series(labels: &[Label]) -> Vec<Vec<&'static str>> {
     labels.iter().fold(vec![Vec::new()], |series, label| {
         let with = |values: &Vec<&'static str>| {
@@ -203,7 +203,7 @@ fn unfit<T>(definition: &Definition) -> T {
 }
 
 /// Declares the metrics of a service: the table, a struct with a field for each row, and the functions `metrics`, which
-/// gives the process's own, and `render`, which writes them down.
+/// returns those of this process, and `render`, which formats them.
 #[macro_export]
 macro_rules! metrics {
     ($(#[$text:meta])* $($field:ident: $kind:ident $(($bounds:expr))? = $name:literal, $unit:literal,
@@ -254,7 +254,7 @@ pub fn next_row<M: Metric>(rows: &mut std::slice::Iter<'_, Definition>, expositi
 
 const MISSING: Definition = Definition { name: "?", kind: Kind::Counter, unit: "", labels: &[], help: "" };
 
-/// A table as Markdown.
+/// Formats a table as Markdown.
 pub fn markdown(table: &[Definition]) -> String {
     let mut text =
         String::from("| metric | kind | unit | labels | what it tells |\n| --- | --- | --- | --- | --- |\n");
@@ -276,7 +276,7 @@ mod tests {
     #[expect(unreachable_pub, reason = "the macro is for services, which export both")]
     mod table {
         crate::metrics! {
-            /// Of this test.
+            /// Metrics of this test.
             runs: Counter = "test_runs_total", "runs", { event: &["start", "stop"], outcome: &["ok", "failed"] }, "Runs.";
             depth: Gauge = "test_depth", "jobs", {}, "Jobs that wait.";
             time: Histogram(crate::metrics::SECONDS) = "test_seconds", "seconds", {}, "Time.";

@@ -9,28 +9,28 @@ use hyper_util::rt::TokioIo;
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 
-/// How long a collector may take to answer.
+/// The timeout of a collector's answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// The most bytes of an answer: it says how many spans were refused, and why.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// Why an endpoint is none that spans can be sent to.
+/// The error for an endpoint that no span can be sent to.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Its text.
+    /// The text is no URL of a collector.
     #[error(
         "OTEL_EXPORTER_OTLP_ENDPOINT is {endpoint:?}, which must be http://HOST:PORT of a collector on this machine or near it"
     )]
     Endpoint {
-        /// As it was given.
+        /// The text.
         endpoint: String,
     },
-    /// The library refuses it.
+    /// The library refuses the endpoint.
     #[error("spans cannot be exported")]
     Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// What sends spans to an endpoint.
+/// Returns the exporter to an endpoint.
 pub(crate) fn exporter(endpoint: &str) -> Result<SpanExporter, EndpointError> {
     let wrong = || EndpointError::Endpoint { endpoint: endpoint.to_owned() };
     let base = endpoint.trim_end_matches('/');

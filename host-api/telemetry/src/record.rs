@@ -1,4 +1,4 @@
-//! Spans that a process tells another of: a runner has no network, so its keeper exports them.
+//! Spans as data between processes: a runner has no network, so its keeper exports them.
 
 use std::time::{Duration, SystemTime};
 
@@ -24,19 +24,19 @@ const MAX_TEXT: usize = 256;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SpanRecord {
-    /// Itself.
+    /// The span's place in its trace.
     pub context: TraceContext,
-    /// The step before it in the same trace; 0: none.
+    /// The id of its parent; 0: none.
     pub parent: u64,
-    /// Of the vocabulary.
+    /// The name, one of the vocabulary.
     pub name: String,
-    /// When it began, in nanoseconds since 1970.
+    /// The begin, in nanoseconds since 1970.
     pub began_ns: u64,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub took_ns: u64,
-    /// What is known of it.
+    /// The attributes.
     pub attributes: Vec<(String, Attribute)>,
-    /// What else caused it.
+    /// Other spans that caused it.
     pub links: Vec<TraceContext>,
 }
 
@@ -51,7 +51,7 @@ pub enum Attribute {
 }
 
 impl SpanRecord {
-    /// A span as the library has it; none if it belongs to no trace.
+    /// Converts a span of the library; none if it belongs to no trace.
     pub(crate) fn of(span: SpanData) -> Option<Self> {
         let began = span.start_time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let took = span.end_time.duration_since(span.start_time).unwrap_or_default();
@@ -73,8 +73,8 @@ impl SpanRecord {
         })
     }
 
-    /// The span for the library, if it is one that a runner may tell of: a runner comes near strangers' code, and must
-    /// not make its agent say anything else. Attributes that no runner has are left out, and texts are bounded.
+    /// Converts the record to a span of the library, if a runner may send such a span: a runner comes near strangers'
+    /// code, and must not make its agent export anything else. Unknown attributes are left out, and texts are bounded.
     pub(crate) fn checked(self, scope: &InstrumentationScope) -> Option<SpanData> {
         let name = OF_RUNNERS.into_iter().find(|known| *known == self.name)?;
         let start_time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(self.began_ns))?;

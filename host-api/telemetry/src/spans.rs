@@ -35,10 +35,10 @@ pub const OPERATION: &str = "operation";
 /// The charm's code in the sandbox.
 pub const HOOK: &str = "hook";
 
-/// All names, for whoever checks a span that another process tells of.
+/// All names.
 pub const NAMES: [&str; 9] = [VERB, REQUEST, COMMAND, BATCH, COMMIT, RUNNER, UNIT, OPERATION, HOOK];
 
-/// The names of the spans that a runner tells of.
+/// The names of the spans that a runner sends.
 pub const OF_RUNNERS: [&str; 4] = [RUNNER, UNIT, OPERATION, HOOK];
 
 /// The attributes of these spans.

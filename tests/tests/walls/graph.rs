@@ -97,8 +97,13 @@ impl Graph {
     }
 
     /// Returns the shortest path of normal dependencies from a member to any version of `to`, as names; none if there
-    /// is none.
-    pub(crate) fn path(&self, from: &str, to: &str) -> anyhow::Result<Option<Vec<String>>> {
+    /// is none. The path uses none of the edges `except`.
+    pub(crate) fn path(
+        &self,
+        from: &str,
+        to: &str,
+        except: &[(&str, &str)],
+    ) -> anyhow::Result<Option<Vec<String>>> {
         let Some(start) = self.packages().find(|package| package.name.as_str() == from) else {
             bail!("no crate is called {from}");
         };
@@ -116,7 +121,8 @@ impl Graph {
                 return Ok(Some(path));
             }
             for dependency in self.edges.get(next).into_iter().flatten() {
-                if !came_from.contains_key(dependency) {
+                let edge = (self.name(next)?, self.name(dependency)?);
+                if !came_from.contains_key(dependency) && !except.contains(&edge) {
                     came_from.insert(dependency, Some(next));
                     open.push_back(dependency);
                 }

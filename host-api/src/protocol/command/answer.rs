@@ -128,7 +128,7 @@ impl<T> From<CommandResult<T>> for Result<T, Refusal> {
 pub struct Commands<C> {
     /// The commands, in order.
     pub commands: Vec<C>,
-    /// The step of a trace that each command comes from, in the same order; empty: that of the request, if it has one.
+    /// The span that each command comes from, in the same order; where the list ends, the request's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Option<TraceContext>>,
 }
