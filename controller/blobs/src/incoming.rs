@@ -98,6 +98,7 @@ mod tests {
     use futures_util::StreamExt as _;
 
     use super::*;
+    use crate::BlobUsage;
 
     /// Returns all files below a directory.
     fn files(directory: &Path) -> Vec<String> {
@@ -179,7 +180,11 @@ mod tests {
         take(&charms, digest, &[b"same"]).await.unwrap();
         assert_eq!(resources.size(&digest).await.unwrap(), None);
         take(&resources, digest, &[b"same"]).await.unwrap();
+        let one = BlobUsage { count: 1, bytes: 4 };
+        assert_eq!((charms.usage().await.unwrap(), resources.usage().await.unwrap()), (one, one));
         charms.delete(&digest).await.unwrap();
         assert_eq!(resources.size(&digest).await.unwrap(), Some(4));
+        let none = BlobUsage::default();
+        assert_eq!((charms.usage().await.unwrap(), resources.usage().await.unwrap()), (none, one));
     }
 }

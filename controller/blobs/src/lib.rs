@@ -75,6 +75,15 @@ pub struct Blob {
     pub content: BoxStream<'static, Result<Bytes, BlobError>>,
 }
 
+/// The number and the size of blobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BlobUsage {
+    /// The number of blobs.
+    pub count: u64,
+    /// The bytes of all of them.
+    pub bytes: u64,
+}
+
 impl Blobs {
     /// Opens the blobs of a local directory, or creates it. Blobs are durable once they are stored.
     ///
@@ -146,6 +155,25 @@ impl Blobs {
         let swept = tokio::task::spawn_blocking(move || sweep(&directory)).await;
         let swept = swept.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         swept.map_err(|source| BlobError::Directory { directory: shown, source })
+    }
+
+    /// Returns the number and the size of the blobs in this namespace.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn usage(&self) -> Result<BlobUsage, BlobError> {
+        let mut usage = BlobUsage::default();
+        let prefix = self.shelf.map(Key::from);
+        let mut blobs = self.store.list(prefix.as_ref());
+        // The first namespace has no prefix: keys of the others have one part more.
+        let parts = if self.shelf.is_some() { 3 } else { 2 };
+        while let Some(blob) = blobs.next().await.transpose().map_err(BlobError::Store)? {
+            if blob.location.parts_count() == parts {
+                usage.count += 1;
+                usage.bytes += blob.size;
+            }
+        }
+        Ok(usage)
     }
 
     /// Deletes a blob; a missing blob is no error.

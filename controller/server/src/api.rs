@@ -9,6 +9,7 @@ mod caller;
 mod charms;
 mod controller;
 mod failure;
+mod metrics;
 mod models;
 mod offers;
 mod openapi;
@@ -20,6 +21,7 @@ mod routes;
 mod secrets;
 mod serve;
 mod streams;
+mod trace;
 
 pub use openapi::openapi;
 pub(crate) use routes::router;

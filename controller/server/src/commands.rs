@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, command::Caller};
+use periapt_host_api::{ErrorCode, Refusal, command::Caller, trace::TraceContext};
 use periapt_model::{Input, Output};
-use tokio::sync::oneshot;
 
 use crate::writer::{Answered, Job, Lane, Queue};
 
@@ -19,19 +18,19 @@ impl Commands {
         Self { queue }
     }
 
-    /// Submits commands to be evaluated in order, and returns all results once they are durable. `bytes` is the size
-    /// of the request. Refuses all of them if the queue has no room.
+    /// Submits commands to be evaluated in order, and returns all results once they are durable. Each input may name the
+    /// span that it comes from. `bytes` is the size of the request. Refuses all of them if the queue has no room.
     pub(crate) async fn submit(
         &self,
         lane: Lane,
         caller: &Caller,
-        inputs: Vec<Input>,
+        inputs: Vec<(Input, Option<TraceContext>)>,
         bytes: usize,
     ) -> Result<Vec<Answered>, Refusal> {
         let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
-        for input in inputs {
-            let (answer, receiver) = oneshot::channel();
-            jobs.push(Job { caller: caller.clone(), input, answer });
+        for (input, cause) in inputs {
+            let (job, receiver) = Job::new(caller.clone(), input, cause.as_ref());
+            jobs.push(job);
             answers.push(receiver);
         }
         self.queue.push(lane, bytes, jobs)?;
@@ -50,7 +49,7 @@ impl Commands {
         input: Input,
         bytes: usize,
     ) -> Result<(Output, periapt_host_api::Revision), Refusal> {
-        let answered = self.submit(lane, caller, vec![input], bytes).await?;
+        let answered = self.submit(lane, caller, vec![(input, None)], bytes).await?;
         let Some(Answered { result, revision }) = answered.into_iter().next() else {
             return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
         };

@@ -10,6 +10,7 @@ mod check;
 mod clock;
 mod commands;
 mod history;
+pub mod metrics;
 mod options;
 mod presence;
 mod published;

@@ -6,8 +6,11 @@ use std::{
     time::Duration,
 };
 
-use imbl::{OrdMap, ordmap::DiffItem};
-use periapt_host_api::{ModelUuid, Revision, StoreId};
+use imbl::{OrdMap, Vector, ordmap::DiffItem};
+use periapt_host_api::{
+    ModelUuid, Revision, StoreId,
+    trace::{MAX_FRAME_TRACES, RevisionTrace, TraceContext},
+};
 use periapt_model::Root;
 use periapt_store::Batch;
 use tokio::{sync::watch, time::Instant};
@@ -25,6 +28,12 @@ const HISTORY_AGE: Duration = Duration::from_secs(60);
 /// The bytes of memory of an entity besides its stored form: the copied nodes of the maps that lead to it.
 const ENTITY_BYTES: usize = 4 << 10;
 
+/// The most commands that are known as causes of the newest revisions. A frame of older revisions names no cause.
+const CAUSES: usize = 256;
+/// The time for which a whole view names the commands that its newest revisions come from: a runner that starts because
+/// of a command requests the view within this time.
+const CAUSES_OF_WHOLE_VIEW: Duration = Duration::from_secs(30);
+
 /// The durable state at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Published {
@@ -36,6 +45,8 @@ pub(crate) struct Published {
     pub(crate) changed: Changed,
     /// The reason why nothing can be written now, for people; none if writes work.
     pub(crate) problem: Option<String>,
+    /// The time of its publication.
+    pub(crate) since: Instant,
 }
 
 impl Published {
@@ -50,12 +61,23 @@ impl Published {
 pub(crate) struct Changed {
     outside: Revision,
     models: OrdMap<ModelUuid, Revision>,
+    /// The traced commands of the newest revisions, the oldest first.
+    causes: Vector<Cause>,
+}
+
+/// A traced command that wrote in a model.
+#[derive(Debug, Clone, Copy)]
+struct Cause {
+    model: ModelUuid,
+    revision: Revision,
+    context: TraceContext,
+    at: Instant,
 }
 
 impl Changed {
     /// Returns the value after a start: everything counts as written at the loaded revision.
     pub(crate) fn at_start(revision: Revision) -> Self {
-        Self { outside: revision, models: OrdMap::new() }
+        Self { outside: revision, models: OrdMap::new(), causes: Vector::new() }
     }
 
     /// Notes a write outside of models.
@@ -66,6 +88,30 @@ impl Changed {
     /// Notes a write in a model.
     pub(crate) fn note_model(&mut self, model: ModelUuid, revision: Revision) {
         self.models.insert(model, revision);
+    }
+
+    /// Notes the traced command that a model's write comes from. The oldest is forgotten for it.
+    pub(crate) fn note_cause(&mut self, model: ModelUuid, revision: Revision, context: TraceContext) {
+        if self.causes.len() >= CAUSES {
+            self.causes.pop_front();
+        }
+        self.causes.push_back(Cause { model, revision, context, at: Instant::now() });
+    }
+
+    /// Returns the commands that a model's writes after a revision come from, as far as they are known: the newest, in
+    /// order. Without a revision, those of the last moments.
+    pub(crate) fn traces(&self, model: &ModelUuid, after: Option<Revision>) -> Vec<RevisionTrace> {
+        let is_new = |cause: &&Cause| match after {
+            Some(after) => cause.revision > after,
+            None => cause.at.elapsed() < CAUSES_OF_WHOLE_VIEW,
+        };
+        let newest = self.causes.iter().rev().take_while(is_new).filter(|cause| cause.model == *model);
+        let mut traces: Vec<_> = newest
+            .take(MAX_FRAME_TRACES)
+            .map(|Cause { revision, context, .. }| RevisionTrace { revision: *revision, context: *context })
+            .collect();
+        traces.reverse();
+        traces
     }
 
     /// Returns the models that were written since `then`, or none if it may be any of them.
@@ -247,7 +293,7 @@ mod tests {
 
     fn published(revision: u64) -> Published {
         let changed = Changed::at_start(Revision(revision));
-        Published { root: root(revision), store: store(1), changed, problem: None }
+        Published { root: root(revision), store: store(1), changed, problem: None, since: Instant::now() }
     }
 
     #[test]
@@ -316,5 +362,34 @@ mod tests {
         changed.note_outside(Revision(8));
         assert_eq!(changed.models_since(&before), None);
         assert_eq!((changed.model(&one), changed.model(&two)), (Revision(8), Revision(8)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_models_writes_are_told_with_the_commands_that_they_come_from() {
+        let (one, two) = (ModelUuid(uuid::Uuid::from_u128(1)), ModelUuid(uuid::Uuid::from_u128(2)));
+        let context = |span: u64| -> TraceContext {
+            format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{span:016x}-01").parse().unwrap()
+        };
+        let mut changed = Changed::at_start(Revision(5));
+        let revisions = |changed: &Changed, model, after: Option<u64>| -> Vec<u64> {
+            let traces = changed.traces(model, after.map(Revision));
+            assert!(traces.iter().all(|trace| trace.context == context(trace.revision.0)));
+            traces.iter().map(|trace| trace.revision.0).collect()
+        };
+        for revision in [6, 8] {
+            changed.note_cause(one, Revision(revision), context(revision));
+            changed.note_cause(two, Revision(revision + 1), context(revision + 1));
+        }
+        assert_eq!(revisions(&changed, &one, Some(5)), [6, 8]);
+        assert_eq!(revisions(&changed, &one, Some(6)), [8]);
+        assert_eq!(revisions(&changed, &two, None), [7, 9]);
+        tokio::time::advance(CAUSES_OF_WHOLE_VIEW).await;
+        assert!(revisions(&changed, &two, None).is_empty(), "whoever comes back was not caused by them");
+        for revision in 10..10 + 2 * CAUSES as u64 {
+            changed.note_cause(one, Revision(revision), context(revision));
+        }
+        assert_eq!(changed.causes.len(), CAUSES);
+        assert_eq!(revisions(&changed, &one, Some(5)).len(), MAX_FRAME_TRACES);
+        assert!(revisions(&changed, &two, Some(5)).is_empty(), "others have come since");
     }
 }

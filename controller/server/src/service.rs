@@ -19,7 +19,7 @@ use crate::{
     published::{Publisher, Subscription},
     seal::SecretSealer,
     show::StatusSource,
-    state::{BlobCollector, Charms, Contents, ControllerState, Durable, Intake, Resources, Streams},
+    state::{BlobCollector, Charms, Contents, ControllerState, Durable, Intake, Resources, Sizes, Streams},
     store_slot::StoreSlot,
     upkeep::{Growth, Upkeep},
     watch::Watches,
@@ -126,11 +126,14 @@ impl Options {
         };
         let resources = contents(self.blobs.namespace("resources"), Bounds::RESOURCES);
         let charms = contents(self.blobs, Bounds::CHARMS);
+        let charms = Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) };
+        let resources = Resources { contents: resources };
         let state = ControllerState {
+            sizes: Sizes::new(durable.clone(), charms.clone(), resources.clone()),
             intake: Intake::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
             durable,
-            charms: Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) },
-            resources: Resources { contents: resources },
+            charms,
+            resources,
             streams: Streams {
                 watches: Watches::default(),
                 limits: StreamLimits::default(),

@@ -4,6 +4,7 @@ mod blobs;
 mod collector;
 mod durable;
 mod intake;
+mod sizes;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub(crate) use self::{
     collector::BlobCollector,
     durable::{Durable, find_model},
     intake::Intake,
+    sizes::Sizes,
 };
 use crate::{
     bounds::StreamLimits, clock::Clock, presence::Presence, seal::SecretSealer, show::StatusSource,
@@ -55,6 +57,8 @@ parts! {
     sealer: SecretSealer,
     /// The clock.
     clock: Arc<dyn Clock>,
+    /// Sizes on the disk.
+    sizes: Sizes,
 }
 
 /// The parts for streamed answers: watches, bounds on them, and their common end.

@@ -12,7 +12,7 @@ mod view;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use periapt_host_api::api::WatchPosition;
+use periapt_host_api::{ModelUuid, api::WatchPosition};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use encoder::Encoder;
@@ -21,7 +21,10 @@ pub(crate) use notifier::{Notifier, Subscriber, Topic};
 pub(crate) use status::{StatusOf, StatusWatch};
 pub(crate) use view::{Frames, ViewOf};
 
-use crate::published::Subscription;
+use crate::{
+    metrics::metrics,
+    published::{Published, Subscription},
+};
 use view::SentView;
 
 /// All watcher groups of a controller.
@@ -86,6 +89,7 @@ impl Watch {
                 };
                 let from = from.filter(|from| from.continues_to(&shown.published));
                 let (frame, seen) = self.subscriber.shared().to(from.as_ref(), &shown.published).await?;
+                measure(&frame, from.as_deref(), &shown.published, &self.subscriber.topic().model);
                 self.progress = Progress::Sent(seen, shown.number);
                 return Some(frame);
             }
@@ -95,6 +99,20 @@ impl Watch {
             frame = frame => frame,
         }
     }
+}
+
+/// Tells the metrics of a frame that is sent.
+fn measure(frame: &Bytes, from: Option<&Seen>, to: &Published, model: &ModelUuid) {
+    let kind = match from {
+        None => "full",
+        Some(from) if to.changed.model(model) > from.revision() => "change",
+        Some(_) => "heartbeat",
+    };
+    if kind == "change" {
+        metrics().watch_lag.took(&[], to.since.elapsed());
+    }
+    metrics().frames.inc(&[kind]);
+    metrics().frame_bytes.add(&[], frame.len() as u64);
 }
 
 /// Returns the view at the position of a watcher that reconnects, if that state is still kept.
@@ -110,11 +128,12 @@ async fn resumed(
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{AgentName, ModelUuid, Revision, StoreId, timing::HEARTBEAT, view::Frame};
+    use periapt_host_api::{AgentName, Revision, StoreId, timing::HEARTBEAT, view::Frame};
     use periapt_model::{Changes, Root};
+    use tokio::time::Instant;
 
     use super::*;
-    use crate::published::{Changed, Published, Publisher, Weight};
+    use crate::published::{Changed, Publisher, Weight};
 
     const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
     const OWN: ModelUuid = ModelUuid(uuid::Uuid::from_u128(2));
@@ -122,7 +141,13 @@ mod tests {
 
     fn at(revision: u64) -> Published {
         let root = Root::default().apply(&Changes::default(), Revision(revision));
-        Published { root, store: STORE, changed: Changed::at_start(Revision(5)), problem: None }
+        Published {
+            root,
+            store: STORE,
+            changed: Changed::at_start(Revision(5)),
+            problem: None,
+            since: Instant::now(),
+        }
     }
 
     fn wrote(revision: u64, model: ModelUuid) -> Published {

@@ -7,7 +7,7 @@ use periapt_host_api::{Refusal, Timestamp, command::Caller};
 use periapt_model::{Agenda, Input, WorkerCommand, due_work};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, commands::Commands, published::Subscription, writer::Lane};
+use crate::{clock::Clock, commands::Commands, metrics::metrics, published::Subscription, writer::Lane};
 
 /// The loop of all workers.
 pub(crate) struct Workers {
@@ -50,9 +50,13 @@ impl Workers {
         let results = join_all(due.iter().map(|command| self.submit(command))).await;
         for (command, result) in due.iter().zip(results) {
             match result {
-                Ok(()) => agenda.done(command),
+                Ok(()) => {
+                    metrics().worker_steps.inc(&["done"]);
+                    agenda.done(command);
+                }
                 Err(refusal) => {
                     tracing::warn!(step = ?command, %refusal, "a step of the controller's work was refused");
+                    metrics().worker_steps.inc(&["refused"]);
                     agenda.refused(command, &refusal, self.clock.monotonic_ms());
                 }
             }

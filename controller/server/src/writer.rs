@@ -2,52 +2,42 @@
 //! together, and only then publishes the state.
 
 mod batch;
+mod job;
 mod queue;
 mod reopen;
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller};
-use periapt_model::{Environment, Input, Output};
-use periapt_store::{MAX_COMMIT_BYTES, StoreError};
-use tokio::sync::oneshot;
+use periapt_host_api::{ErrorCode, Refusal, Revision};
+use periapt_model::Environment;
+use periapt_store::{Batch, MAX_COMMIT_BYTES, Store, StoreError};
+use periapt_telemetry::{
+    context,
+    spans::{BATCH, COMMIT},
+};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span, field::Empty};
 
+pub(crate) use job::{Answered, Job};
 pub(crate) use queue::{Lane, Queue};
 pub(crate) use reopen::load;
 
 use crate::{
     clock::{Clock, RandomSource},
+    metrics::metrics,
     options::OpenStore,
     published::{Published, Publisher, Weight},
     store_slot::StoreSlot,
     upkeep::Growth,
 };
 use batch::Speculation;
+use job::{Outcome, Pending};
 
 /// The most commands of one batch. With their bytes it bounds the duration of a batch.
 const BATCH_COUNT: usize = 512;
 /// The most bytes of requests in one batch, except for a single larger request.
 const BATCH_BYTES: usize = MAX_COMMIT_BYTES;
-
-/// A command in the queue.
-pub(crate) struct Job {
-    /// The caller.
-    pub(crate) caller: Caller,
-    /// The command.
-    pub(crate) input: Input,
-    /// The receiver of the result, which may be gone.
-    pub(crate) answer: oneshot::Sender<Answered>,
-}
-
-/// The result of one command, once it is durable.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    /// The output, or the refusal.
-    pub(crate) result: Result<Output, Refusal>,
-    /// The revision at which the result can be read.
-    pub(crate) revision: Revision,
-}
 
 /// The writer's parts. It owns the only speculative state.
 pub(crate) struct Writer {
@@ -79,20 +69,22 @@ impl Writer {
 
     /// Evaluates some commands and commits their writes. Returns an error if the store must be reopened.
     async fn turn(&self, jobs: Vec<Job>) -> Result<(), StoreError> {
+        metrics().batch_commands.observe(&[], jobs.len() as f64);
+        let span = batch_span(&jobs);
         let before = self.publisher.current();
         let mut speculation = Speculation::new(&before.root);
         let mut waiting = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let result = speculation.evaluate(&job.caller, &job.input, &self.environment());
+            let cause = job.pending.context();
+            let result = speculation.evaluate(&job.caller, &job.input, &self.environment(), cause);
             let model = batch::model_of(&job.input);
-            waiting.push((job.answer, result, model));
+            waiting.push((job.pending, result, model));
         }
-        let failure = match self.commit(&before, speculation).await {
+        let failure = match self.commit(&before, speculation).instrument(span).await {
             Ok(after) => {
-                for (answer, result, model) in waiting {
+                for (pending, result, model) in waiting {
                     let revision = model.map_or(after.revision(), |model| after.changed.model(&model));
-                    // The caller may be gone; the command's effect is in the state.
-                    let _ = answer.send(Answered { result, revision });
+                    pending.answer(Answered { result, revision }, Outcome::Evaluated);
                 }
                 return Ok(());
             }
@@ -104,8 +96,9 @@ impl Writer {
             self.say(&failure);
         }
         let refusal = unavailable(&failure);
-        for (answer, ..) in waiting {
-            let _ = answer.send(Answered { result: Err(refusal.clone()), revision: before.revision() });
+        for (pending, ..) in waiting {
+            let answered = Answered { result: Err(refusal.clone()), revision: before.revision() };
+            pending.answer(answered, Outcome::Failed);
         }
         match failure {
             StoreError::Refused(_) => Ok(()),
@@ -128,19 +121,22 @@ impl Writer {
                 self.growth.admit(&mut batch.records);
                 replaced = Weight::of(&batch);
                 let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
-                let revision = store.commit(batch).await?;
+                let revision = committed(&*store, batch).await?;
                 for model in speculated.models {
                     changed.note_model(model, revision);
                 }
                 if speculated.outside {
                     changed.note_outside(revision);
                 }
+                for (model, context) in speculated.causes {
+                    changed.note_cause(model, revision, context);
+                }
                 batch::at_revision(&speculated.root, revision)
             }
         };
         if speculated.differs {
             let problem = before.problem.clone();
-            let next = Published { root, store: before.store, changed, problem };
+            let next = Published { root, store: before.store, changed, problem, since: Instant::now() };
             self.publisher.publish(next, replaced);
         }
         Ok(self.publisher.current())
@@ -153,6 +149,44 @@ impl Writer {
             seed: self.chance.seed(),
         }
     }
+}
+
+/// Commits a batch, and measures that.
+async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreError> {
+    let entities = batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
+    let records = batch.records.iter().map(|record| record.prefix.len() + record.body.len());
+    let bytes: usize = entities.chain(records).sum();
+    let span = periapt_telemetry::span!(COMMIT, bytes, revision = Empty, outcome = Empty, sync_us = Empty);
+    let began = Instant::now();
+    let result = store.commit(batch).instrument(span.clone()).await;
+    let outcome = match &result {
+        Ok(_) => "written",
+        Err(StoreError::Refused(_)) => "refused",
+        Err(_) => "failed",
+    };
+    metrics().commits.took(&[outcome], began.elapsed());
+    span.record("outcome", outcome);
+    if let Ok(revision) = &result {
+        metrics().batch_bytes.observe(&[], bytes as f64);
+        metrics().revision.set(&[], revision.0);
+        span.record("revision", revision.0);
+        if let Some(sync) = store.sync_time() {
+            metrics().sync.took(&[], sync);
+            span.record("sync_us", u64::try_from(sync.as_micros()).unwrap_or(u64::MAX));
+        }
+    }
+    result
+}
+
+/// Makes the span of a batch: a child of its first command that is recorded, and linked to the others.
+fn batch_span(jobs: &[Job]) -> Span {
+    let mut recorded = jobs.iter().map(|job| &job.pending).filter(|pending| !pending.span().is_disabled());
+    let Some(first) = recorded.next() else { return Span::none() };
+    let span = periapt_telemetry::span!(parent: first.span(), BATCH, commands = jobs.len());
+    for command in recorded.filter_map(Pending::context) {
+        context::link(&span, &command);
+    }
+    span
 }
 
 /// Returns the refusal for the commands of a batch that the store did not take.

@@ -16,8 +16,9 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -43,6 +44,8 @@ struct Inner {
     failed: AtomicBool,
     /// Held from the read of a state to the write that depends on it: the head, or the emptiness of a sequence.
     writing: Mutex<()>,
+    /// The time that the last commit took to write and sync, in nanoseconds; 0 before the first.
+    sync_ns: AtomicU64,
 }
 
 impl RocksStore {
@@ -62,7 +65,13 @@ impl RocksStore {
         let id = schema::prepare(&db, fresh_id).map_err(|error| database::at(directory, error))?;
         tracing::debug!(directory = %directory.display(), store = %id, "store opened");
         Ok(Self {
-            inner: Arc::new(Inner { db, id, failed: AtomicBool::new(false), writing: Mutex::new(()) }),
+            inner: Arc::new(Inner {
+                db,
+                id,
+                failed: AtomicBool::new(false),
+                writing: Mutex::new(()),
+                sync_ns: AtomicU64::new(0),
+            }),
         })
     }
 
@@ -160,6 +169,33 @@ impl Store for RocksStore {
             inner.db.write(writes).map_err(refused)
         })
     }
+
+    fn size(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.call(|inner| {
+            size_of_files(inner.db.path()).map_err(|error| StoreError::Unavailable(error.to_string()))
+        })
+    }
+
+    fn sync_time(&self) -> Option<Duration> {
+        match self.inner.sync_ns.load(Ordering::Relaxed) {
+            0 => None,
+            nanoseconds => Some(Duration::from_nanos(nanoseconds)),
+        }
+    }
+}
+
+/// Returns the size of a database's files. RocksDB deletes files meanwhile; those count nothing.
+fn size_of_files(directory: &Path) -> std::io::Result<u64> {
+    let mut size = 0;
+    for entry in std::fs::read_dir(directory)? {
+        match entry?.metadata() {
+            Ok(metadata) if metadata.is_file() => size += metadata.len(),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(size)
 }
 
 impl Inner {
@@ -199,11 +235,14 @@ impl Inner {
         schema::put_head(&mut writes, revision);
         let mut options = WriteOptions::default();
         options.set_sync(true);
+        let began = Instant::now();
         self.db.write_opt(writes, &options).map_err(|error| {
             // After a failed write or sync the disk's content is unknown: RocksDB must read its log again.
             self.failed.store(true, Ordering::Release);
             StoreError::Failed(error.to_string())
         })?;
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.sync_ns.store(took, Ordering::Relaxed);
         Ok(revision)
     }
 

@@ -11,6 +11,8 @@ mod memory;
 #[cfg(feature = "suite")]
 pub mod suite;
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
@@ -175,4 +177,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Deletes all records of all sequences whose names start with `prefix`.
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Returns the size of the store in bytes: on its disk, or in memory if it has none.
+    fn size(&self) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    /// Returns the time that the last commit took to write and sync; none before the first commit, and in a store
+    /// that does not sync.
+    fn sync_time(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -145,4 +145,13 @@ impl Store for MemoryStore {
         self.with(|state| state.records.retain(|(of, _), _| !of.starts_with(prefix)));
         ready(Ok(())).boxed()
     }
+
+    fn size(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let size = self.with(|state| {
+            let entities = state.entities.iter().map(|(key, value)| key.len() + value.len());
+            let records = state.records.iter().map(|((name, _), (_, body))| name.len() + body.len());
+            entities.chain(records).sum::<usize>()
+        });
+        ready(Ok(size as u64)).boxed()
+    }
 }

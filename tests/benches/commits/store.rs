@@ -3,6 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -91,5 +92,13 @@ impl Store for RecordedStore {
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
         self.store.forget(prefix)
+    }
+
+    fn size(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.store.size()
+    }
+
+    fn sync_time(&self) -> Option<Duration> {
+        self.store.sync_time()
     }
 }

@@ -12,6 +12,7 @@ use periapt_host_api::{
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::Commands,
     excerpt,
+    trace::TraceContext,
 };
 use serde::de::DeserializeOwned;
 use tokio::{sync::Semaphore, time::Instant};
@@ -32,6 +33,8 @@ const PROGRESS: usize = 256 << 10;
 pub(crate) struct Bulk<C> {
     /// The commands, in order.
     pub(crate) commands: Vec<Result<C, Refusal>>,
+    /// The span that each command comes from, in the same order; where the list ends, the request's.
+    pub(crate) traces: Vec<Option<TraceContext>>,
     /// The size of the request, in bytes.
     pub(crate) bytes: usize,
 }
@@ -58,14 +61,14 @@ pub(crate) async fn commands<C: DeserializeOwned>(
 
 fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
     let bytes = text.len();
-    let commands: Vec<_> = match serde_json::from_slice::<Commands<C>>(text) {
-        Ok(Commands { commands, .. }) => commands.into_iter().map(Ok).collect(),
+    let (commands, traces): (Vec<_>, _) = match serde_json::from_slice::<Commands<C>>(text) {
+        Ok(Commands { commands, traces }) => (commands.into_iter().map(Ok).collect(), traces),
         // Parsed one by one, to find the invalid commands.
         Err(error) => match serde_json::from_slice::<Commands<serde_json::Value>>(text) {
-            Ok(Commands { commands, .. }) => commands
-                .into_iter()
-                .map(|command| serde_json::from_value(command).map_err(|error| no_sense(&error)))
-                .collect(),
+            Ok(Commands { commands, traces }) => {
+                let read = |command| serde_json::from_value(command).map_err(|error| no_sense(&error));
+                (commands.into_iter().map(read).collect(), traces)
+            }
             Err(_) => return Err(no_sense(&error)),
         },
     };
@@ -74,7 +77,7 @@ fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
             let message = format!("{count} commands in one request; at most {MAX_COMMANDS} are taken");
             Err(Refusal::bad_request(message))
         }
-        _ => Ok(Bulk { commands, bytes }),
+        _ => Ok(Bulk { commands, traces, bytes }),
     }
 }
 

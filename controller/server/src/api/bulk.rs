@@ -20,12 +20,13 @@ pub(crate) async fn submit<C, T>(
     let root = intake.durable.current().root.clone();
     let mut inputs = Vec::new();
     let mut pending = Vec::with_capacity(bulk.commands.len());
-    for command in bulk.commands {
+    let traces = bulk.traces.into_iter().chain(std::iter::repeat(None));
+    for (command, trace) in bulk.commands.into_iter().zip(traces) {
         // Confidential data is encrypted here, before it goes any further.
         pending.push(command.and_then(|command| {
             let mut input = input(command);
             intake.sealer.seal(&root, &mut input)?;
-            inputs.push(input);
+            inputs.push((input, trace));
             Ok(())
         }));
     }

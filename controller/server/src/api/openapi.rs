@@ -107,6 +107,7 @@ fn content(generator: &mut SchemaGenerator, content: Content) -> Option<Value> {
         Content::Empty => None,
         Content::Json(schema) => Some(json!({ "application/json": { "schema": schema(generator) } })),
         Content::Lines(schema) => Some(json!({ NDJSON: { "schema": schema(generator) } })),
+        Content::Text(kind) => Some(json!({ kind: { "schema": { "type": "string" } } })),
         Content::Archive => {
             Some(json!({ "application/zip": { "schema": { "type": "string", "format": "binary" } } }))
         }

@@ -28,6 +28,7 @@ use periapt_host_api::{
     usage::ModelUsage,
     view::FrameLine,
 };
+use periapt_telemetry::metrics::CONTENT_TYPE;
 
 pub(crate) use self::operation::{Content, Operation, Parameter, Route};
 use self::{
@@ -38,7 +39,10 @@ use self::{
     },
 };
 use crate::{
-    api::{actions, agents, charms, controller, failure, models, offers, records, resources, secrets},
+    api::{
+        actions, agents, charms, controller, failure, metrics, models, offers, records, resources, secrets,
+        trace,
+    },
     state::ControllerState,
 };
 
@@ -62,6 +66,14 @@ fn for_controller() -> Vec<Route> {
                 json::<ControllerInfo>(),
             ),
             controller::info,
+        ),
+        Route::new("/metrics").on(
+            Operation::get(
+                "metrics",
+                "The controller's metrics in Prometheus' text form.",
+                Content::Text(CONTENT_TYPE),
+            ),
+            metrics::expose,
         ),
         Route::new("/v1/commands").on(
             Operation::new(
@@ -403,5 +415,8 @@ fn for_agents() -> Vec<Route> {
 pub(crate) fn router(state: ControllerState) -> Router {
     let router =
         table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handlers));
-    router.layer(axum::middleware::map_response(failure::unify)).with_state(state)
+    router
+        .layer(axum::middleware::map_response(failure::unify))
+        .layer(axum::middleware::from_fn(trace::request))
+        .with_state(state)
 }

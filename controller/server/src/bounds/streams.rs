@@ -9,6 +9,8 @@ use std::{
 use http::Version;
 use periapt_host_api::{AgentName, ErrorCode, ModelUuid, Refusal};
 
+use crate::metrics::metrics;
+
 /// Streams of operators (logs and statuses): of one model, and of all models.
 const OPERATORS_OF_MODEL: usize = 128;
 const OPERATORS: usize = 512;
@@ -40,6 +42,8 @@ pub(crate) struct StreamLimits(Arc<Mutex<BTreeMap<Bound, usize>>>);
 pub(crate) struct StreamPermit {
     limits: StreamLimits,
     taken: Vec<Bound>,
+    /// The stream's kind, for the metrics.
+    kind: &'static str,
 }
 
 /// A bound on open streams.
@@ -83,9 +87,10 @@ impl StreamLimits {
     /// # Errors
     /// Too many streams are open; the message names the bound.
     pub(crate) fn admit(&self, of: StreamOf, version: Version) -> Result<StreamPermit, Refusal> {
-        let whole = match of {
-            StreamOf::Model(_) => Bound::Operators,
-            StreamOf::Runner(_) | StreamOf::Agent(_) => Bound::Agents,
+        let (whole, kind) = match of {
+            StreamOf::Model(_) => (Bound::Operators, "operator"),
+            StreamOf::Runner(_) => (Bound::Agents, "view"),
+            StreamOf::Agent(_) => (Bound::Agents, "assignments"),
         };
         let mut taken = vec![Bound::Of(of), whole];
         if version < Version::HTTP_2 {
@@ -95,6 +100,7 @@ impl StreamLimits {
         if let Some(full) =
             taken.iter().find(|bound| open.get(bound).is_some_and(|open| *open >= bound.most()))
         {
+            metrics().streams_refused.inc(&[kind]);
             let most = full.most();
             let message = format!(
                 "{most} streams for {full} are open, which is the most; close some or try again later"
@@ -105,7 +111,8 @@ impl StreamLimits {
             *open.entry(bound.clone()).or_default() += 1;
         }
         drop(open);
-        Ok(StreamPermit { limits: self.clone(), taken })
+        metrics().streams.change(&[kind], 1);
+        Ok(StreamPermit { limits: self.clone(), taken, kind })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Bound, usize>> {
@@ -116,6 +123,7 @@ impl StreamLimits {
 
 impl Drop for StreamPermit {
     fn drop(&mut self) {
+        metrics().streams.change(&[self.kind], -1);
         let mut open = self.limits.lock();
         for bound in &self.taken {
             match open.get_mut(bound) {

@@ -11,6 +11,7 @@ use periapt_store::{NewRecord, key};
 use tokio::sync::Notify;
 
 use super::retention::MAX_LOG_BYTES;
+use crate::metrics::metrics;
 
 /// The bytes by which a unit's journal grows before it is pruned: about four times what is kept.
 const JOURNAL_BYTES: u64 = 64 << 20;
@@ -47,6 +48,7 @@ impl Growth {
         });
         if records.len() < before {
             let lines = before - records.len();
+            metrics().log_lines_dropped.add(&[], lines as u64);
             tracing::warn!(lines, "log lines are dropped: they come faster than the oldest can be pruned");
         }
         if grown {

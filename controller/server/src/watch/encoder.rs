@@ -10,6 +10,8 @@ use periapt_host_api::{api::FRAME_LINE_BYTES, view::Frame};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
+use crate::metrics::metrics;
+
 /// The number of large encodings at a time. Their threads also write the store, and must not run out.
 const AT_A_TIME: usize = 4;
 
@@ -43,6 +45,7 @@ impl Encoder {
     /// Returns a value as a line.
     pub(crate) fn line<T: Serialize>(&self, value: &T) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
+        metrics().encoded.inc(&[]);
         let mut line = BytesMut::new();
         write(&mut line, value);
         line.freeze()
@@ -51,6 +54,7 @@ impl Encoder {
     /// Returns a frame as a line, or as several lines if it is too large for one.
     pub(crate) fn frame(&self, frame: Frame) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
+        metrics().encoded.inc(&[]);
         let mut lines = BytesMut::new();
         write(&mut lines, &frame);
         if lines.len() > FRAME_LINE_BYTES {

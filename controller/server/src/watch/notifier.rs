@@ -365,7 +365,13 @@ mod tests {
         let root = Root::default().apply(&Changes::default(), Revision(revision));
         let mut changed = Changed::at_start(Revision(0));
         changed.note_model(model, Revision(revision));
-        Arc::new(Published { root, store: StoreId(uuid::Uuid::nil()), changed, problem: None })
+        Arc::new(Published {
+            root,
+            store: StoreId(uuid::Uuid::nil()),
+            changed,
+            problem: None,
+            since: Instant::now(),
+        })
     }
 
     #[tokio::test(start_paused = true)]

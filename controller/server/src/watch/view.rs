@@ -65,6 +65,11 @@ impl SentView {
         self.store == published.store && self.view.revision <= published.revision()
     }
 
+    /// The revision of the view.
+    pub(crate) fn revision(&self) -> Revision {
+        self.view.revision
+    }
+
     fn is_at(&self, store: StoreId, revision: Revision) -> bool {
         self.store == store && self.view.revision == revision
     }
@@ -200,9 +205,12 @@ fn make(
             None => SentView::at(to.root.clone(), to.store, caller),
         })
     });
-    let frame = match from {
+    let mut frame = match from {
         Some(from) => from.view.frame_to(&seen.view, to.store),
         None => seen.view.full_frame(to.store),
     };
+    if let Caller::Runner { model, .. } = caller {
+        frame.traces = to.changed.traces(model, frame.from);
+    }
     (encoder.frame(frame), seen)
 }

@@ -8,6 +8,7 @@ use std::{
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, Revision,
     command::{Caller, ControllerCommand},
+    trace::TraceContext,
 };
 use periapt_model::{Changes, Environment, Input, Output, Root, entity::EntityKey, evaluate};
 use periapt_store::{
@@ -23,6 +24,7 @@ pub(super) struct Speculation {
     writes: Vec<Writes>,
     models: BTreeSet<ModelUuid>,
     outside: bool,
+    causes: Vec<(ModelUuid, TraceContext)>,
 }
 
 /// A batch that is ready to be written.
@@ -37,6 +39,8 @@ pub(super) struct Speculated {
     pub(super) models: BTreeSet<ModelUuid>,
     /// True if anything outside of models is written.
     pub(super) outside: bool,
+    /// The traced commands that write in models.
+    pub(super) causes: Vec<(ModelUuid, TraceContext)>,
 }
 
 impl Speculation {
@@ -48,15 +52,17 @@ impl Speculation {
             writes: Vec::new(),
             models: BTreeSet::new(),
             outside: false,
+            causes: Vec::new(),
         }
     }
 
-    /// Evaluates one command on top of those before it. A refused command leaves no trace.
+    /// Evaluates one command on top of those before it. A refused command leaves no trace. `cause` is the command's span.
     pub(super) fn evaluate(
         &mut self,
         caller: &Caller,
         input: &Input,
         environment: &Environment,
+        cause: Option<TraceContext>,
     ) -> Result<Output, Refusal> {
         // The model does not panic. If it did, one command must not end all others.
         let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(&self.root, caller, input, environment)));
@@ -74,21 +80,25 @@ impl Speculation {
             writes.fit().map_err(|error| Refusal::new(ErrorCode::QuotaExceeded, error.to_string()))?;
             self.writes.push(writes);
         }
+        let mut models = BTreeSet::new();
         for key in changes.puts.keys() {
             match key {
-                EntityKey::InModel(model, _) => drop(self.models.insert(*model)),
+                EntityKey::InModel(model, _) => drop(models.insert(*model)),
                 _ => self.outside = true,
             }
         }
+        self.causes
+            .extend(cause.into_iter().flat_map(|cause| models.iter().map(move |model| (*model, cause))));
+        self.models.append(&mut models);
         self.root = self.root.apply(&changes, self.expected);
         self.differs = true;
         Ok(output)
     }
 
     pub(super) fn finish(self) -> Speculated {
-        let Self { root, expected, differs, writes, models, outside } = self;
+        let Self { root, expected, differs, writes, models, outside, causes } = self;
         let batch = (!writes.is_empty()).then(|| codec::batch(expected, writes));
-        Speculated { root, batch, differs, models, outside }
+        Speculated { root, batch, differs, models, outside, causes }
     }
 }
 

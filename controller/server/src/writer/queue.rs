@@ -6,7 +6,9 @@ use std::{
 };
 
 use periapt_host_api::{ErrorCode, ModelUuid, Refusal};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::metrics::metrics;
 
 /// The most bytes of queued requests: some seconds of work for the writer.
 const MAX_BYTES: usize = 64 << 20;
@@ -47,7 +49,8 @@ struct Lanes<T> {
 
 #[derive(Debug)]
 struct Waiting<T> {
-    jobs: VecDeque<(usize, T)>,
+    /// Each with its weight, and the time since which it waits.
+    jobs: VecDeque<(usize, Instant, T)>,
     bytes: usize,
     credit: usize,
 }
@@ -62,7 +65,11 @@ impl<T> Default for Queue<T> {
 impl<T> Queue<T> {
     /// Adds jobs to a lane: all, or none if there is no room. `bytes` is their total weight.
     pub(crate) fn push(&self, lane: Lane, bytes: usize, jobs: Vec<T>) -> Result<(), Refusal> {
-        self.lock().push(lane, bytes, jobs)?;
+        let count = jobs.len();
+        if let Err(refusal) = self.lock().push(lane, bytes, jobs) {
+            metrics().queue_refused.add(&[], count as u64);
+            return Err(refusal);
+        }
         self.filled.notify_one();
         Ok(())
     }
@@ -70,7 +77,7 @@ impl<T> Queue<T> {
     /// Waits until the queue has jobs, and takes up to `max_bytes` and `max_count`, but at least one.
     pub(crate) async fn take(&self, max_bytes: usize, max_count: usize) -> Vec<T> {
         loop {
-            let taken = self.lock().take(max_bytes, max_count);
+            let taken = self.take_waiting(max_bytes, max_count);
             if !taken.is_empty() {
                 return taken;
             }
@@ -78,11 +85,20 @@ impl<T> Queue<T> {
         }
     }
 
+    fn take_waiting(&self, max_bytes: usize, max_count: usize) -> Vec<T> {
+        let mut lanes = self.lock();
+        let taken = lanes.take(max_bytes, max_count);
+        lanes.measure();
+        taken
+    }
+
     /// Refuses new jobs from now on, and drops the queued ones.
     pub(crate) fn close(&self) {
         let mut lanes = self.lock();
         lanes.closed = true;
         lanes.lanes.clear();
+        (lanes.bytes, lanes.count) = (0, 0);
+        lanes.measure();
     }
 
     fn lock(&self) -> MutexGuard<'_, Lanes<T>> {
@@ -110,11 +126,19 @@ impl<T> Lanes<T> {
         }
         let waiting =
             self.lanes.entry(lane).or_insert_with(|| Waiting { jobs: VecDeque::new(), bytes: 0, credit: 0 });
-        waiting.jobs.extend(jobs.into_iter().map(|job| (weight, job)));
+        let now = Instant::now();
+        waiting.jobs.extend(jobs.into_iter().map(|job| (weight, now, job)));
         waiting.bytes += bytes;
         self.bytes += bytes;
         self.count += count;
+        self.measure();
         Ok(())
+    }
+
+    /// Tells the metrics how much waits.
+    fn measure(&self) {
+        metrics().queue_commands.set(&[], self.count as u64);
+        metrics().queue_bytes.set(&[], self.bytes as u64);
     }
 
     /// Takes jobs by deficit round robin: each lane in turn gets credit, and sends the jobs that it can pay for.
@@ -123,8 +147,8 @@ impl<T> Lanes<T> {
         while let Some(lane) = self.next_lane() {
             let Some(waiting) = self.lanes.get_mut(&lane) else { break };
             waiting.credit += QUANTUM;
-            while let Some((weight, _)) = waiting.jobs.front() {
-                let weight = *weight;
+            while let Some((weight, since, _)) = waiting.jobs.front() {
+                let (weight, since) = (*weight, *since);
                 let fits = taken.is_empty() || (bytes + weight <= max_bytes && taken.len() < max_count);
                 if !fits {
                     return taken;
@@ -137,7 +161,8 @@ impl<T> Lanes<T> {
                 self.bytes -= weight;
                 self.count -= 1;
                 bytes += weight;
-                taken.extend(waiting.jobs.pop_front().map(|(_, job)| job));
+                taken.extend(waiting.jobs.pop_front().map(|(_, _, job)| job));
+                metrics().queue_wait.took(&[], since.elapsed());
             }
             self.last = Some(lane);
             if waiting.jobs.is_empty() {

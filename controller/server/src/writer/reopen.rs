@@ -6,10 +6,14 @@ use std::{sync::Arc, time::Duration};
 use periapt_host_api::{ErrorCode, Refusal};
 use periapt_model::Root;
 use periapt_store::{Store, StoreError, codec};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answered, BATCH_BYTES, BATCH_COUNT, Job, Writer};
-use crate::published::{Changed, Published, Weight};
+use super::{Answered, BATCH_BYTES, BATCH_COUNT, Writer, job::Outcome};
+use crate::{
+    metrics::metrics,
+    published::{Changed, Published, Weight},
+};
 
 /// The pause before the first attempt. Each failed attempt doubles it...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -33,6 +37,7 @@ impl Writer {
                 Ok((store, published)) => {
                     self.store.open(store);
                     self.publisher.publish(published, Weight::default());
+                    metrics().store_opened.inc(&[]);
                     tracing::info!("the store was opened again");
                     return true;
                 }
@@ -49,9 +54,9 @@ impl Writer {
         let refusal = Refusal::new(ErrorCode::StorageUnavailable, message);
         let refuse = async {
             loop {
-                for Job { answer, .. } in self.queue.take(BATCH_BYTES, BATCH_COUNT).await {
+                for job in self.queue.take(BATCH_BYTES, BATCH_COUNT).await {
                     let revision = self.publisher.current().revision();
-                    let _ = answer.send(Answered { result: Err(refusal.clone()), revision });
+                    job.pending.answer(Answered { result: Err(refusal.clone()), revision }, Outcome::Failed);
                 }
             }
         };
@@ -62,8 +67,8 @@ impl Writer {
     /// Publishes for `status` that nothing can be written.
     pub(super) fn say(&self, failure: &StoreError) {
         let problem = Some(format!("the store cannot be written: {failure}"));
-        let current = self.publisher.current();
-        self.publisher.publish(Published { problem, ..Published::clone(&current) }, Weight::default());
+        let (current, since) = (self.publisher.current(), Instant::now());
+        self.publisher.publish(Published { problem, since, ..Published::clone(&current) }, Weight::default());
     }
 }
 
@@ -79,7 +84,12 @@ pub(crate) async fn load(
     let entities = codec::entities(loaded).map_err(|error| damaged(&error))?;
     let root = Root::from_entities(entities, revision).map_err(|error| damaged(&error))?;
     let root = root.restart(clock.now(), clock.monotonic_ms());
-    let published =
-        Published { root, store: store.id(), changed: Changed::at_start(revision), problem: None };
+    let published = Published {
+        root,
+        store: store.id(),
+        changed: Changed::at_start(revision),
+        problem: None,
+        since: Instant::now(),
+    };
     Ok((store, published))
 }

@@ -470,4 +470,8 @@ impl Store for FaultyStore {
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
         self.memory.forget(prefix)
     }
+
+    fn size(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.memory.size()
+    }
 }

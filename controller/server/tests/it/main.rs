@@ -14,6 +14,7 @@ mod fixture;
 mod identity;
 mod journal;
 mod logs;
+mod metrics;
 mod openapi;
 mod overload;
 mod raw;

@@ -17,6 +17,8 @@ pub(crate) enum Content {
     Json(fn(&mut SchemaGenerator) -> Schema),
     /// Several values, one in each line.
     Lines(fn(&mut SchemaGenerator) -> Schema),
+    /// A text of this media type.
+    Text(&'static str),
     /// A charm's archive.
     Archive,
     /// A file.
