@@ -2,13 +2,19 @@
 //! operator does.
 
 mod binary;
+mod collector;
+mod exposition;
 mod guard;
 mod held;
 mod installation;
 mod packed;
+mod trace_tree;
 
 pub use binary::{binary, check_helper};
+pub use collector::{Collected, Collector};
+pub use exposition::{Scrape, ScrapedSample};
 pub use guard::InstallationGuard;
 pub use held::{MemoryUse, Part, on_disk, parts};
 pub use installation::{Done, Installation, RunningProcess, signal};
 pub use packed::{edition, module, packed, packed_changed, packed_edition};
+pub use trace_tree::TraceTree;

@@ -163,10 +163,10 @@ impl Blobs {
     /// [`BlobError::Store`]
     pub async fn usage(&self) -> Result<BlobUsage, BlobError> {
         let mut usage = BlobUsage::default();
-        let prefix = self.shelf.map(Key::from);
+        let prefix = self.namespace.map(Key::from);
         let mut blobs = self.store.list(prefix.as_ref());
         // The first namespace has no prefix: keys of the others have one part more.
-        let parts = if self.shelf.is_some() { 3 } else { 2 };
+        let parts = if self.namespace.is_some() { 3 } else { 2 };
         while let Some(blob) = blobs.next().await.transpose().map_err(BlobError::Store)? {
             if blob.location.parts_count() == parts {
                 usage.count += 1;

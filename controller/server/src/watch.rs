@@ -102,7 +102,7 @@ impl Watch {
 }
 
 /// Tells the metrics of a frame that is sent.
-fn measure(frame: &Bytes, from: Option<&Seen>, to: &Published, model: &ModelUuid) {
+fn measure(frame: &Bytes, from: Option<&SentView>, to: &Published, model: &ModelUuid) {
     let kind = match from {
         None => "full",
         Some(from) if to.changed.model(model) > from.revision() => "change",
