@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::{commands::Command, output::ColorChoice};
+use crate::{commands::Command, logging::Process, output::ColorChoice};
 
 /// Juju's model for charms that you did not write and do not trust: their hooks run in a sandbox.
 #[derive(Debug, Parser)]
@@ -42,6 +42,9 @@ pub(crate) struct Cli {
     /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// The words that name the command, without its arguments.
+    #[arg(skip)]
+    pub(crate) verb: String,
 }
 
 /// The help heading of the options of all commands.
@@ -58,10 +61,21 @@ First steps:
 
 Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line makes no sense, 128+N signal N ended it.
 Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such as periapt_agent=debug), NO_COLOR.
+Traces: with OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:PORT spans are sent there; TRACEPARENT names the caller's step.
 Grammar: of an option that is given twice the last counts, unless it is a list; a flag takes =true and =false.
 Completion: `periapt completion SHELL` prints what makes a shell ask for commands, options and names.";
 
 impl Cli {
+    /// Returns the level of the log. A service, and a process of one, has no message but its log.
+    pub(crate) fn log_level(&self, process: Process) -> &'static str {
+        match (self.debug, self.verbose || self.show_log, self.quiet, process) {
+            (true, ..) => "debug",
+            (_, true, ..) | (_, _, false, Process::Service(_) | Process::OfService) => "info",
+            (_, _, true, _) => "error",
+            (_, _, false, Process::Verb) => "warn",
+        }
+    }
+
     /// Returns the choice of colours.
     pub(crate) fn color(&self) -> ColorChoice {
         match self.no_color {

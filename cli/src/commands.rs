@@ -18,7 +18,7 @@ mod storage;
 
 use std::process::ExitCode;
 
-use crate::{context::Context, error::Result};
+use crate::{context::Context, error::Result, logging::Service};
 
 /// One verb of the command line. `clap` derives its arguments and its help, where it is declared.
 pub(crate) trait Verb {
@@ -36,8 +36,8 @@ pub(crate) trait Verb {
 pub(crate) enum Runtime<'a> {
     /// A thread of its own, for verbs that send requests and wait.
     OneThread,
-    /// All cores, for services.
-    AllCores,
+    /// All cores, for a service.
+    AllCores(Service),
     /// A runtime that this function creates, in a process that an agent or a controller has started with this argument.
     Own(fn(&str) -> ExitCode, &'a str),
 }

@@ -15,6 +15,7 @@ use periapt_host_api::{
 use crate::{
     data::{ClientData, ControllerEntry, ControllerName, DataDir},
     error::{Failure, Result},
+    logging::trace_context,
     output::{ColorChoice, Verbosity, note},
     parse::ParseError,
     program::spelled,
@@ -192,7 +193,8 @@ const BUSY_RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Creates a client of the controller at a URL.
 pub(crate) fn client(url: &str) -> Result<Client> {
-    Ok(Client::new(Options::new(url, Identity::Local).with_busy_retry_timeout(BUSY_RETRY_TIMEOUT))?)
+    let options = Options::new(url, Identity::Local).with_busy_retry_timeout(BUSY_RETRY_TIMEOUT);
+    Ok(Client::new(options.with_trace(trace_context()))?)
 }
 
 /// Returns a controller's models, sorted by name.

@@ -9,7 +9,9 @@
 
 use std::{any::TypeId, ffi::OsStr, path::PathBuf};
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, builder::StyledStr};
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _, builder::StyledStr,
+};
 use periapt_host_api::truth;
 
 use crate::{args::Cli, output::escaped, program};
@@ -32,8 +34,11 @@ pub(crate) fn shown() -> Command {
 pub(crate) fn read<T: AsRef<OsStr>>(words: &[T]) -> Result<Cli, clap::Error> {
     let words = words.iter().map(AsRef::as_ref);
     let mut command = command(Flags::WithValues);
-    let read =
-        command.try_get_matches_from_mut(words.clone()).and_then(|matches| Cli::from_arg_matches(&matches));
+    let read = command.try_get_matches_from_mut(words.clone()).and_then(|matches| {
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.verb = verb(&matches);
+        Ok(cli)
+    });
     read.map_err(|error| {
         // The help tree parses the line again, so that help and errors show plain flags. The words that errors repeat
         // are escaped.
@@ -43,6 +48,13 @@ pub(crate) fn read<T: AsRef<OsStr>>(words: &[T]) -> Result<Cli, clap::Error> {
             _ => error.format(&mut command),
         }
     })
+}
+
+/// Returns the words that name the command, such as `controller start`.
+fn verb(matches: &ArgMatches) -> String {
+    let levels = std::iter::successors(Some(matches), |matches| Some(matches.subcommand()?.1));
+    let names: Vec<_> = levels.filter_map(ArgMatches::subcommand_name).collect();
+    names.join(" ")
 }
 
 fn command(flags: Flags) -> Command {

@@ -30,7 +30,9 @@ use commands::{Runtime, Verb as _};
 use context::{Context, Environment};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};
+use logging::Process;
 use output::{Verbosity, note};
+use tracing::{Instrument as _, Span};
 
 /// Runs the command line. Its exit codes are: 0: success; 1: a failure or a refusal; 2: an invalid command line; 128 and
 /// a signal's number: that signal interrupted it.
@@ -57,7 +59,12 @@ fn main() -> ExitCode {
             };
         }
     };
-    logging::start(&cli);
+    let process = match cli.command.runtime() {
+        Runtime::OneThread => Process::Verb,
+        Runtime::AllCores(service) => Process::Service(service),
+        Runtime::Own(..) => Process::OfService,
+    };
+    let _last_spans = logging::start(process, cli.log_level(process));
     if let Runtime::Own(main, argument) = cli.command.runtime() {
         return main(argument);
     }
@@ -82,9 +89,16 @@ fn run(cli: Cli) -> Result<()> {
         verbosity: if cli.quiet { Verbosity::Quiet } else { Verbosity::Usual },
     };
     let mut runtime = match cli.command.runtime() {
-        Runtime::AllCores => tokio::runtime::Builder::new_multi_thread(),
+        Runtime::AllCores(_) => tokio::runtime::Builder::new_multi_thread(),
         Runtime::OneThread | Runtime::Own(..) => tokio::runtime::Builder::new_current_thread(),
     };
+    let span = match cli.command.runtime() {
+        Runtime::OneThread => logging::verb_span(&cli.verb),
+        // A service runs for months; what it does has spans of its own.
+        Runtime::AllCores(_) | Runtime::Own(..) => Span::none(),
+    };
     let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
-    runtime.block_on(cli.command.run(&context))
+    let result = runtime.block_on(cli.command.run(&context).instrument(span.clone()));
+    span.record("outcome", if result.is_ok() { "ok" } else { "failed" });
+    result
 }

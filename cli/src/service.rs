@@ -13,9 +13,17 @@ use crate::{
     process::{FAILED, READY, end_with_parent},
 };
 
+/// The word for the address of metrics, which may be printed before the service answers.
+const METRICS: &str = "metrics";
+
 /// Prints on standard output that the service answers, with its address. The starter may have gone.
 pub(crate) fn announce(at: &impl fmt::Display) {
     say(READY, at);
+}
+
+/// Prints on standard output where the service answers scrapes of its metrics.
+pub(crate) fn announce_metrics(at: &impl fmt::Display) {
+    say(METRICS, at);
 }
 
 /// Prints on standard output why a background service ends, for a starter that still waits: the log may be on a full

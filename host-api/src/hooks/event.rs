@@ -164,6 +164,33 @@ pub enum Event {
     },
 }
 
+/// The kinds of all events, as [`Event::kind`] returns them.
+pub const EVENT_KINDS: [&str; 23] = [
+    "install",
+    "start",
+    "stop",
+    "remove",
+    "config-changed",
+    "upgrade-charm",
+    "update-status",
+    "leader-elected",
+    "leader-settings-changed",
+    "relation-created",
+    "relation-joined",
+    "relation-changed",
+    "relation-departed",
+    "relation-broken",
+    "relation-batch",
+    "action",
+    "custom",
+    "storage-attached",
+    "storage-detaching",
+    "secret-changed",
+    "secret-rotate",
+    "secret-expired",
+    "secret-remove",
+];
+
 impl Event {
     /// Returns the hook's full name, such as `db-relation-joined`. An action and a custom event have their own name.
     pub fn hook_name(&self) -> String {
@@ -343,5 +370,26 @@ pub(crate) fn is_hook_name(name: &str) -> bool {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.hook_name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_list_of_kinds_has_each_kind_of_event() {
+        let schema = schemars::schema_for!(Event).to_value();
+        let forms = schema["oneOf"].as_array().unwrap();
+        let mut kinds = BTreeSet::new();
+        for form in forms {
+            let named = form["enum"].as_array().into_iter().flatten().chain(form.get("const"));
+            kinds.extend(named.map(|name| name.as_str().unwrap().to_owned()));
+            kinds.extend(form["properties"].as_object().into_iter().flat_map(|named| named.keys().cloned()));
+        }
+        assert_eq!(kinds, EVENT_KINDS.into_iter().map(str::to_owned).collect());
+        assert_eq!(kinds.len(), EVENT_KINDS.len());
     }
 }

@@ -23,7 +23,7 @@ use crate::{otlp, record::SpanRecord, spans::TARGET};
 const QUEUE: usize = 1_024;
 
 /// The time that a process that ends takes to send its last spans.
-const LAST_SPANS_WITHIN: Duration = Duration::from_secs(2);
+const LAST_SPANS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The export of this process's spans, once it has begun.
 static EXPORT: OnceLock<Export> = OnceLock::new();

@@ -1,7 +1,15 @@
 //! The keeper: one process with the connection and the credentials. It starts a runner for each model, and never
 //! waits for one.
 
-use std::{collections::BTreeMap, collections::BTreeSet, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    io,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use periapt_client::{Backoff, Client, ClientError, Identity};
 use periapt_host_api::{
@@ -9,6 +17,7 @@ use periapt_host_api::{
     agent::{AgentAssignments, Register},
 };
 use periapt_sandbox::{CompatibilityHash, Sandbox};
+use periapt_telemetry::listen::serve_metrics;
 use periapt_uniter::Timeline;
 use tokio::{
     sync::watch,
@@ -17,7 +26,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::BootTime, options::Options};
+use crate::{clock::BootTime, metrics, options::Options};
 
 mod calls;
 mod charms;
@@ -72,6 +81,18 @@ pub enum AgentError {
         #[source]
         source: io::Error,
     },
+    /// The address for metrics is not of this machine alone.
+    #[error("metrics are served on a loopback address, such as 127.0.0.1:0, and not on {0}")]
+    MetricsAddress(SocketAddr),
+    /// The address for metrics cannot be listened on.
+    #[error("cannot listen on {address} for metrics")]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// The controller refuses this agent.
     #[error("the controller refuses this agent")]
     Refused(#[source] Refusal),
@@ -110,12 +131,14 @@ pub struct AgentService {
     directories: Directories,
     register: Register,
     engine: CompatibilityHash,
+    metrics: Option<MetricsListener>,
     state: watch::Sender<AgentState>,
 }
 
 impl Options {
     /// Opens the agent's directory and reads the facts about its host, without starting anything.
     pub fn build(self) -> Result<AgentService, AgentError> {
+        let metrics = self.metrics_address.map(MetricsListener::bind).transpose()?;
         let directories = Directories::open(&self.data)?;
         let identity = Identity::Agent(self.name.clone());
         let client = Client::new(periapt_client::Options::new(self.controller.clone(), identity))?;
@@ -143,14 +166,8 @@ impl Options {
         // The keeper runs no hooks. It needs the engine's hash, which does not depend on the number of hooks.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = Sandbox::new(one)?.compatibility_hash();
-        Ok(AgentService {
-            options: self,
-            client,
-            directories,
-            register,
-            engine,
-            state: watch::Sender::default(),
-        })
+        let state = watch::Sender::default();
+        Ok(AgentService { options: self, client, directories, register, engine, metrics, state })
     }
 }
 
@@ -160,6 +177,11 @@ impl AgentService {
         Handle(self.state.subscribe())
     }
 
+    /// Returns the address on which `GET /metrics` is answered while the agent runs.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|metrics| metrics.address)
+    }
+
     /// Runs until cancelled, or until the controller refuses the agent. Then its runners have ended. Abandoned
     /// hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
@@ -167,6 +189,10 @@ impl AgentService {
         process::allow_many_descriptors();
         process::give_large_allocations_back();
         tell_of_gaps();
+        let mut beside = JoinSet::new();
+        if let Some(metrics) = self.metrics {
+            beside.spawn(metrics.serve(cancel.clone())?);
+        }
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
         let api_addresses = vec![host_and_port(&self.options.controller)];
@@ -196,6 +222,35 @@ impl AgentService {
         Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state }
             .run(self.register, cancel)
             .await
+    }
+}
+
+/// A socket for metrics, which nobody reads yet.
+#[derive(Debug)]
+struct MetricsListener {
+    address: SocketAddr,
+    listener: std::net::TcpListener,
+}
+
+impl MetricsListener {
+    fn bind(address: SocketAddr) -> Result<Self, AgentError> {
+        if !address.ip().is_loopback() {
+            return Err(AgentError::MetricsAddress(address));
+        }
+        let bound = || {
+            let listener = std::net::TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok(Self { address: listener.local_addr()?, listener })
+        };
+        bound().map_err(|source| AgentError::Metrics { address, source })
+    }
+
+    /// Returns the work of answering, until `stop`.
+    fn serve(self, stop: CancellationToken) -> Result<impl Future<Output = ()> + Send, AgentError> {
+        let Self { address, listener } = self;
+        let listener = tokio::net::TcpListener::from_std(listener);
+        let listener = listener.map_err(|source| AgentError::Metrics { address, source })?;
+        Ok(serve_metrics(listener, metrics::render, stop))
     }
 }
 
@@ -289,6 +344,7 @@ impl<C: Controller> Keeper<C> {
                 }
                 Err(error) => {
                     let wait = backoff.failed();
+                    metrics::metrics().retries.inc(&["stream"]);
                     tracing::info!(%error, ?wait, "not registered yet");
                     sleep(wait).await;
                 }

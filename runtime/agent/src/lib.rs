@@ -10,6 +10,7 @@ mod clock;
 mod helper;
 mod host;
 mod keeper;
+pub mod metrics;
 mod options;
 mod protocol;
 mod runner;

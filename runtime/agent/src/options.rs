@@ -1,6 +1,8 @@
 //! The options of an agent.
 
-use std::{collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet, ffi::OsString, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration,
+};
 
 use periapt_host_api::{AgentName, TagName};
 
@@ -31,6 +33,8 @@ pub struct Options {
     pub compiling: CompileLimits,
     /// The limit of all storage on the agent's disk together, in mebibytes; none means the disk's free space.
     pub storage_limit: Option<u64>,
+    /// The loopback address on which `GET /metrics` is answered; none: nothing listens.
+    pub metrics_address: Option<SocketAddr>,
 }
 
 /// The limits on concurrent hooks of one model. A waiting hook keeps its memory and therefore its permit, so memory is
@@ -124,6 +128,7 @@ impl Options {
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),
             storage_limit: None,
+            metrics_address: None,
         }
     }
 }

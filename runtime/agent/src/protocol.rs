@@ -15,12 +15,18 @@ use periapt_host_api::{
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_LINE_BYTES, WatchPosition},
     commit::EarlyItem,
+    journal::HookCosts,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
+    trace::{RevisionTrace, TraceContext},
     view::FrameLine,
 };
-use periapt_sandbox::SealedArtifact;
-use periapt_uniter::Timeline;
+use periapt_sandbox::{Held, SealedArtifact};
+use periapt_telemetry::record::SpanRecord;
+use periapt_uniter::{
+    HookRun, Timeline,
+    executor::{Returned, RunReport},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::BootTime;
@@ -92,6 +98,8 @@ pub(crate) struct Start {
     pub(crate) suspects: Vec<Suspect>,
     /// The leases that the keeper holds for the units.
     pub(crate) grants: Vec<Grant>,
+    /// The traced commands because of which it is started.
+    pub(crate) woken_by: Vec<RevisionTrace>,
 }
 
 /// A hook that was in flight when its runner died.
@@ -128,6 +136,9 @@ pub(crate) enum ToKeeper {
         id: CallId,
         /// The call.
         call: Call,
+        /// The step of a trace that asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<TraceContext>,
     },
     /// The start of a hook.
     HookStarted {
@@ -142,6 +153,9 @@ pub(crate) enum ToKeeper {
         unit: UnitName,
         /// The operation.
         operation: OperationId,
+        /// How it went, for the agent's metrics; none if it did not run to its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        figures: Option<Box<RunFigures>>,
     },
     /// Early effects of a running hook. The keeper sends them if the runner dies before it does.
     Noted {
@@ -161,13 +175,104 @@ pub(crate) enum ToKeeper {
     Released(Digest),
     /// A request for the whole view, because a frame did not fit.
     Resync,
-    /// A heartbeat, sent every few seconds.
-    Alive,
+    /// A heartbeat, sent every few seconds, with what the runner's pool holds.
+    Alive(PoolUse),
+    /// Spans that have ended. They may be lost.
+    Spans(Vec<SpanRecord>),
     /// An end on purpose, after which no hook is suspect.
     Ending {
         /// The reason.
         reason: String,
     },
+}
+
+/// How one run of a hook or an action went, for metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct RunFigures {
+    /// The kind of its event, one of [`EVENT_KINDS`](periapt_host_api::event::EVENT_KINDS).
+    pub(crate) event: String,
+    /// The way in which the handler returned.
+    pub(crate) outcome: RunOutcome,
+    /// 1 for the first attempt.
+    pub(crate) attempt: u32,
+    /// The wall time in microseconds.
+    pub(crate) wall_us: u64,
+    /// The fuel that it used.
+    pub(crate) fuel: u64,
+    /// The most linear memory that it had, in bytes.
+    pub(crate) memory: u64,
+}
+
+impl RunFigures {
+    /// Takes the figures from a run's report.
+    pub(crate) fn of(run: &HookRun, report: &RunReport) -> Self {
+        let HookCosts { fuel, memory, wall_us, .. } = report.costs;
+        let outcome = RunOutcome::from(&report.returned);
+        Self { event: run.event.kind().to_owned(), outcome, attempt: run.attempt, wall_us, fuel, memory }
+    }
+}
+
+/// The way in which a handler returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RunOutcome {
+    /// It returned ok.
+    Handled,
+    /// The charm has no handler for the event.
+    Unhandled,
+    /// It failed, trapped or ran out of a budget.
+    Failed,
+    /// An operator's tool came to its end.
+    Exited,
+    /// An operator cancelled it.
+    Stopped,
+}
+
+impl RunOutcome {
+    /// The names of all outcomes.
+    pub(crate) const NAMES: [&str; 5] = ["handled", "unhandled", "failed", "exited", "stopped"];
+
+    /// Returns its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Handled => "handled",
+            Self::Unhandled => "unhandled",
+            Self::Failed => "failed",
+            Self::Exited => "exited",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl From<&Returned> for RunOutcome {
+    fn from(returned: &Returned) -> Self {
+        match returned {
+            Returned::Handled => Self::Handled,
+            Returned::Unhandled => Self::Unhandled,
+            Returned::Failed { .. } => Self::Failed,
+            Returned::Exited { .. } => Self::Exited,
+            Returned::Stopped => Self::Stopped,
+        }
+    }
+}
+
+/// What a runner's pool of instances holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct PoolUse {
+    /// Instances of hooks in flight.
+    pub(crate) instances: u64,
+    /// Memories that are kept for the next hook of the same component.
+    pub(crate) warm_memories: u64,
+    /// Bytes that stay resident in these memories.
+    pub(crate) warm_bytes: u64,
+}
+
+impl From<Held> for PoolUse {
+    fn from(held: Held) -> Self {
+        Self { instances: held.instances, warm_memories: held.slots.into(), warm_bytes: held.bytes }
+    }
 }
 
 /// A call of a runner.

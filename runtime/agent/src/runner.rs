@@ -1,6 +1,12 @@
 //! The runner: one process per model, which mirrors the model's view and runs its units' hooks.
 
-use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc};
+use std::{
+    future::Future,
+    io,
+    os::fd::AsFd as _,
+    process::ExitCode,
+    sync::{Arc, OnceLock},
+};
 
 use periapt_helper::{Fence, Resident, RunnerPaths, give_back_what_is_freed};
 use periapt_host_api::{
@@ -10,6 +16,7 @@ use periapt_host_api::{
     view::FrameLines,
 };
 use periapt_sandbox::Sandbox;
+use periapt_telemetry::export;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use tokio::{
     net::UnixStream,
@@ -47,6 +54,9 @@ use leases::LeaseBook;
 use link::Link;
 use mirror::Mirror;
 use storage::Storages;
+
+/// Spans of one message. Each takes a few hundred bytes: a message stays far below its bound.
+const SPANS_AT_A_TIME: usize = 128;
 
 /// An error that ends a runner, other than its keeper's request.
 #[derive(Debug, thiserror::Error)]
@@ -153,12 +163,14 @@ pub(crate) async fn serve(
     let mirror = Mirror::default();
     let leases = Arc::new(LeaseBook::default());
     leases.replace(start.grants.clone());
+    let sandbox = Arc::new(OnceLock::new());
     let ended = {
         let (link, mirror, leases) = (link.clone(), mirror.clone(), Arc::clone(&leases));
-        tasks.spawn(alive(link.clone()));
+        tasks.spawn(alive(link.clone(), Arc::clone(&sandbox)));
+        tasks.spawn(pass_spans(link.clone()));
         listen(incoming, link, mirror, leases)
     };
-    tasks.spawn(look_after(*start, link.clone(), mirror, leases));
+    tasks.spawn(look_after(*start, link.clone(), mirror, leases, sandbox));
     let result = tokio::select! {
         ended = ended => ended,
         Some(task) = tasks.join_next() => match task {
@@ -207,10 +219,22 @@ async fn listen(
     }
 }
 
-async fn alive(link: Link) -> Result<(), RunnerError> {
+/// Tells the keeper every few seconds that the runner lives. `sandbox` is set once it is made.
+async fn alive(link: Link, sandbox: Arc<OnceLock<Sandbox>>) -> Result<(), RunnerError> {
     loop {
-        link.tell(ToKeeper::Alive).await;
+        let held = sandbox.get().map(Sandbox::held).unwrap_or_default();
+        link.tell(ToKeeper::Alive(held.into())).await;
         sleep(RUNNER_ALIVE_EVERY).await;
+    }
+}
+
+/// Passes the spans of this process to the keeper, which has a network.
+async fn pass_spans(link: Link) -> Result<(), RunnerError> {
+    loop {
+        let mut records = export::next_records().await.into_iter().peekable();
+        while records.peek().is_some() {
+            link.tell(ToKeeper::Spans(records.by_ref().take(SPANS_AT_A_TIME).collect())).await;
+        }
     }
 }
 
@@ -220,11 +244,14 @@ async fn look_after(
     link: Link,
     mirror: Mirror,
     leases: Arc<LeaseBook>,
+    made: Arc<OnceLock<Sandbox>>,
 ) -> Result<(), RunnerError> {
     let sandbox = Sandbox::new(periapt_sandbox::Options {
         hooks_in_flight: u32::try_from(start.hooks).unwrap_or(u32::MAX),
         ..periapt_sandbox::Options::default()
     })?;
+    // Nobody else sets it.
+    let _ = made.set(sandbox.clone());
     let charms = PreparedCharms::new(sandbox.clone(), link.clone());
     let fetch = Fetch::new(link.clone());
     let incarnation = attach(&link).await?;

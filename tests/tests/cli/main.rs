@@ -38,6 +38,7 @@ mod settling;
 mod shapes;
 mod standstill;
 mod storage;
+mod telemetry;
 mod terminals;
 mod trying;
 mod watching;

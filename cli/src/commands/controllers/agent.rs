@@ -1,6 +1,6 @@
 //! `agent`: a process that runs units, on any machine that reaches the controller.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use periapt_agent::{ChildProgram, Options};
@@ -11,9 +11,9 @@ use crate::{
     commands::{Runtime, Verb},
     context::Context,
     error::{Explain as _, Failure, Result, with_source},
-    logging::LOG_VARIABLE,
+    logging::{LogFormat, Service, environment_of_processes},
     program,
-    service::{announce, cancelled_by_signal, detach, told},
+    service::{announce, announce_metrics, cancelled_by_signal, detach, told},
 };
 
 /// The processes of an agent.
@@ -67,6 +67,12 @@ pub(crate) struct Run {
     /// fit waits until other storage is gone
     #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
     storage_limit: Option<u64>,
+    /// A loopback address that answers GET /metrics in Prometheus' text format; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics_address: Option<SocketAddr>,
+    /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
     /// Leave the terminal's session, keep the log small that standard error goes to, and end when standard input ends
     /// without a word
     #[arg(long, hide = true, value_name = "LOG")]
@@ -84,7 +90,9 @@ impl Verb for Agent {
 
     fn runtime(&self) -> Runtime<'_> {
         match self {
-            Self::Run(_) => Runtime::AllCores,
+            Self::Run(run) => {
+                Runtime::AllCores(Service { name: "periapt-agent", log_format: run.log_format })
+            }
             Self::Runner { places } => Runtime::Own(periapt_agent::run_runner, places),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
         }
@@ -110,9 +118,13 @@ impl Run {
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,
-            ..Options::new(self.controller, self.name.clone(), data, own_program())
+            metrics_address: self.metrics_address,
+            ..Options::new(self.controller, self.name.clone(), data, own_program(self.log_format))
         };
         let agent = options.build().map_err(with_source)?;
+        if let Some(address) = agent.metrics_address() {
+            announce_metrics(&format_args!("http://{address}/metrics"));
+        }
         let cancel = cancelled_by_signal()?;
         let mut handle = agent.handle();
         let name = self.name;
@@ -127,16 +139,13 @@ impl Run {
 }
 
 /// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its
-/// path now, and passes on only the environment variable of the log level.
-fn own_program() -> ChildProgram {
+/// path now, and passes on only what of the environment says how to log and whether spans are exported.
+fn own_program(log_format: Option<LogFormat>) -> ChildProgram {
     let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
     ChildProgram {
         path: program::FILE.into(),
         runner: arguments("runner"),
         compile_helper: arguments("compile-helper"),
-        environment: std::env::var_os(LOG_VARIABLE)
-            .map(|value| (OsString::from(LOG_VARIABLE), value))
-            .into_iter()
-            .collect(),
+        environment: environment_of_processes(log_format),
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     data::{ClientData, ControllerName, LocalAgent, starting},
     error::{Explain as _, Failure, Result, with_source},
     local,
+    logging::{LogFormat, Service},
     process::ProcessId,
     program,
     service::{announce, cancelled_by_signal, detach, told},
@@ -49,6 +50,9 @@ pub(crate) struct Run {
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
+    /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
     /// Leave the terminal's session, keep the log small that standard error goes to, and end when standard input ends
     /// without a word
     #[arg(long, hide = true, value_name = "LOG")]
@@ -91,7 +95,9 @@ impl Verb for Controller {
 
     fn runtime(&self) -> Runtime<'_> {
         match self {
-            Self::Run(_) => Runtime::AllCores,
+            Self::Run(run) => {
+                Runtime::AllCores(Service { name: "periapt-controller", log_format: run.log_format })
+            }
             Self::Start(_) | Self::Stop(_) => Runtime::OneThread,
             Self::CheckCharm { order } => Runtime::Own(periapt_controller::run_check_helper, order),
         }

@@ -7,9 +7,10 @@ use periapt_host_api::{
     Digest, Incarnation, ModelUuid, Refusal, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
-    command::CommandResult,
+    command::{CommandResult, Commands},
     resource::ResourceKey,
     secret::SecretKey,
+    trace::TraceContext,
 };
 use tokio::{sync::watch, time::timeout};
 
@@ -53,6 +54,8 @@ pub(crate) enum About {
     Early(UnitName, u64),
     /// The unit claimed leadership.
     Claim(UnitName),
+    /// A unit's progress was to be committed. Without an answer the runner sends it again.
+    Commit,
     /// No change.
     Other,
 }
@@ -66,7 +69,8 @@ impl About {
                 None => Self::Other,
             },
             RunnerCommand::Claim(claim) => Self::Claim(claim.unit.clone()),
-            RunnerCommand::Commit(_) | RunnerCommand::Storage { .. } => Self::Other,
+            RunnerCommand::Commit(_) => Self::Commit,
+            RunnerCommand::Storage { .. } => Self::Other,
         }
     }
 }
@@ -81,6 +85,7 @@ enum Done {
 struct Waiting {
     id: CallId,
     command: RunnerCommand,
+    trace: Option<TraceContext>,
     bytes: usize,
 }
 
@@ -126,8 +131,14 @@ impl<C: Controller> Calls<C> {
         }
     }
 
-    /// Adds a call, whose message had this many bytes.
-    pub(crate) fn push(&mut self, id: CallId, call: Call, bytes: usize) -> Result<(), TooMany> {
+    /// Adds a call, which may be a step of a trace, and whose message had this many bytes.
+    pub(crate) fn push(
+        &mut self,
+        id: CallId,
+        call: Call,
+        trace: Option<TraceContext>,
+        bytes: usize,
+    ) -> Result<(), TooMany> {
         if self.outstanding >= CALLS_OUTSTANDING {
             return Err(TooMany);
         }
@@ -135,7 +146,7 @@ impl<C: Controller> Calls<C> {
         match call {
             Call::Command(command) => {
                 self.bytes = self.bytes.saturating_add(bytes);
-                self.waiting.push_back(Waiting { id, command: *command, bytes });
+                self.waiting.push_back(Waiting { id, command: *command, trace, bytes });
                 self.start_bulk();
             }
             Call::Secret { unit, key } => {
@@ -204,17 +215,22 @@ impl<C: Controller> Calls<C> {
             return;
         }
         self.bulks += 1;
-        let (mut calls, mut commands, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut calls, mut commands, mut traces, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
         while let Some(next) = self.waiting.pop_front() {
             bytes += next.bytes;
             calls.push((next.id, About::of(&next.command)));
             commands.push(next.command);
+            traces.push(next.trace);
             let following = self.waiting.front().map_or(0, |waiting| waiting.bytes);
             // A quarter of the limit is left for the JSON around the commands.
             if commands.len() >= MAX_COMMANDS || bytes + following > MAX_COMMANDS_BYTES / 4 * 3 {
                 break;
             }
         }
+        if traces.iter().all(Option::is_none) {
+            traces.clear();
+        }
+        let commands = Commands { commands, traces };
         let (controller, model) = (self.controller.clone(), self.model);
         self.running
             .push(async move { Done::Bulk(bulk(&controller, model, calls, commands).await, bytes) }.boxed());
@@ -225,7 +241,7 @@ async fn bulk<C: Controller>(
     controller: &C,
     model: ModelUuid,
     calls: Vec<(CallId, About)>,
-    commands: Vec<RunnerCommand>,
+    commands: Commands<RunnerCommand>,
 ) -> Vec<Settled> {
     let sent_at = BootTime::now();
     let answered = controller.commands(model, commands).await;

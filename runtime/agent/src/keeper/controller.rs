@@ -7,7 +7,7 @@ use periapt_host_api::{
     Digest, ModelUuid, Refusal, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
-    command::CommandResults,
+    command::{CommandResults, Commands},
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::FrameLine,
@@ -54,7 +54,7 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
     fn commands(
         &self,
         model: ModelUuid,
-        commands: Vec<RunnerCommand>,
+        commands: Commands<RunnerCommand>,
     ) -> impl Future<Output = Result<CommandResults<RunnerAnswer>, ControllerError>> + Send;
 
     /// Returns the content of a secret that a unit may read.

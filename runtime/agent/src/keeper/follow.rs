@@ -9,6 +9,7 @@ use periapt_host_api::{
 use tokio::time::{Instant, sleep_until};
 
 use super::controller::{Answers, Controller, ControllerError};
+use crate::metrics::metrics;
 use periapt_client::Backoff;
 
 /// A stream's source and position.
@@ -102,6 +103,7 @@ impl<S: Source> Follow<S> {
 
     fn failed(&mut self, error: &ControllerError) {
         let wait = self.backoff.failed();
+        metrics().retries.inc(&["stream"]);
         tracing::debug!(stream = self.source.name(), %error, ?wait, "a stream broke");
         self.state = State::Waiting(Instant::now() + wait);
     }

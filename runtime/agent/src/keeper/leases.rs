@@ -132,8 +132,8 @@ impl Leases {
         let mut answered = Answered::All;
         for part in claims.chunks(MAX_COMMANDS) {
             let sent_at = BootTime::now();
-            let commands = part.iter().cloned().map(RunnerCommand::Claim).collect();
-            match controller.commands(model, commands).await {
+            let commands: Vec<_> = part.iter().cloned().map(RunnerCommand::Claim).collect();
+            match controller.commands(model, commands.into()).await {
                 Ok(results) => {
                     if results.results.len() < part.len() {
                         answered = Answered::NotAll;

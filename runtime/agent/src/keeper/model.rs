@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_host_api::{AgentName, Incarnation, ModelUuid, Timestamp, agent::RunnerCommand, view::FrameLine};
+use periapt_host_api::{
+    AgentName, Incarnation, ModelUuid, Timestamp,
+    agent::RunnerCommand,
+    trace::{MAX_FRAME_TRACES, RevisionTrace},
+    view::FrameLine,
+};
 use periapt_uniter::Timeline;
 use tokio::{
     task::JoinSet,
@@ -23,7 +28,12 @@ use super::{
     suspects::Suspects,
     tails::Tails,
 };
-use crate::{clock, options::HookCapacity, protocol::Start};
+use crate::{
+    clock,
+    metrics::{RunnerState, metrics},
+    options::HookCapacity,
+    protocol::Start,
+};
 use periapt_client::Backoff;
 
 mod life;
@@ -73,6 +83,8 @@ pub(crate) struct ModelKeeper<C: Controller> {
     resources: Arc<Resources<C>>,
     incarnation: Option<Incarnation>,
     watch: Follow<Watch<C>>,
+    /// The traced commands that woke the model since its last runner ended.
+    woken_by: Vec<RevisionTrace>,
 }
 
 impl<C: Controller> ModelKeeper<C> {
@@ -96,6 +108,7 @@ impl<C: Controller> ModelKeeper<C> {
             resources: Arc::new(resources),
             incarnation: None,
             watch,
+            woken_by: Vec::new(),
         }
     }
 
@@ -103,9 +116,11 @@ impl<C: Controller> ModelKeeper<C> {
     pub(crate) async fn run(mut self) {
         let mut beside = JoinSet::new();
         beside.spawn(self.leases.clone().run(self.shared.controller.clone(), self.model));
+        let mut state = RunnerState::default();
         let mut restarts = Backoff::new(Duration::from_millis(100), Duration::from_secs(30));
         loop {
             let born = Instant::now();
+            state.running();
             let ending = self.live().await;
             tracing::debug!(model = %self.model, ?ending, "a runner ended");
             if born.elapsed() >= LIVED {
@@ -115,14 +130,17 @@ impl<C: Controller> ModelKeeper<C> {
                 Ending::Ordered => break,
                 Ending::Idle { wake_at } => {
                     restarts.succeeded();
+                    state.resting();
                     self.rest(wake_at).await;
                 }
                 Ending::Left { reason } => {
                     tracing::warn!(model = %self.model, reason, "a runner left");
                     self.suspects.released();
+                    state.restarting();
                     self.pause(restarts.failed()).await;
                 }
                 Ending::Died { how } => {
+                    state.restarting();
                     self.handle_runner_death(&how).await;
                     self.pause(restarts.failed()).await;
                 }
@@ -134,7 +152,7 @@ impl<C: Controller> ModelKeeper<C> {
     }
 
     /// Returns the first message for the next runner.
-    fn start(&self) -> Start {
+    fn start(&mut self) -> Start {
         Start {
             agent: self.shared.agent.clone(),
             model: self.model,
@@ -146,6 +164,7 @@ impl<C: Controller> ModelKeeper<C> {
             idle_after_ms: u64::try_from(self.shared.idle_after.as_millis()).unwrap_or(u64::MAX),
             suspects: self.suspects.list(),
             grants: self.leases.grants().borrow().values().cloned().collect(),
+            woken_by: std::mem::take(&mut self.woken_by),
         }
     }
 
@@ -168,6 +187,8 @@ impl<C: Controller> ModelKeeper<C> {
                 line = self.watch.next() => {
                     self.observe(&line);
                     if !line.is_heartbeat() {
+                        self.woken_by = line.traces;
+                        self.woken_by.truncate(MAX_FRAME_TRACES);
                         return;
                     }
                 }
@@ -187,6 +208,8 @@ impl<C: Controller> ModelKeeper<C> {
     async fn handle_runner_death(&mut self, how: &str) {
         let in_flight = self.suspects.in_flight();
         tracing::warn!(model = %self.model, how, in_flight, "a runner died");
+        metrics().runner_deaths.inc(&[]);
+        metrics().suspects.add(&[], u64::try_from(in_flight).unwrap_or(u64::MAX));
         self.suspects.died();
         self.suspects.retain(&self.leases.roster(Roster::units));
         let Some(incarnation) = self.incarnation else { return };
@@ -195,7 +218,7 @@ impl<C: Controller> ModelKeeper<C> {
         while let Some((unit, items)) = self.tails.take() {
             let command = vec![RunnerCommand::Early { unit, incarnation, items }];
             while !self.ended.is_cancelled() {
-                match self.shared.controller.commands(self.model, command.clone()).await {
+                match self.shared.controller.commands(self.model, command.clone().into()).await {
                     // Another attempt would be refused, too, and no runner waits for the answer.
                     Ok(_) | Err(ControllerError::Refused(_)) => break,
                     Err(ControllerError::Away(_) | ControllerError::Unusable(_)) => {

@@ -4,30 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{OperationId, UnitName};
 
-use crate::protocol::Suspect;
+use crate::{
+    metrics::{Share, metrics},
+    protocol::Suspect,
+};
 
 /// The hooks of one model that are in flight, and those that were in flight when a runner died.
 ///
 /// The next runner runs each suspect alone. If it dies again, that hook has killed it. A suspect is
 /// cleared when it ends, or when another operation of its unit starts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Suspects {
     in_flight: BTreeMap<UnitName, OperationId>,
+    /// How many these are, in the agent's metrics.
+    share: Share,
     suspects: BTreeMap<UnitName, (OperationId, u32)>,
 }
 
+impl Default for Suspects {
+    fn default() -> Self {
+        let share = Share::of(&metrics().hooks_in_flight);
+        Self { in_flight: BTreeMap::new(), share, suspects: BTreeMap::new() }
+    }
+}
+
 impl Suspects {
+    fn count(&mut self) {
+        self.share.set(u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX));
+    }
+
     /// Records the start of a hook.
     pub(crate) fn started(&mut self, unit: UnitName, operation: OperationId) {
         if self.suspects.get(&unit).is_some_and(|(suspect, _)| *suspect != operation) {
             self.suspects.remove(&unit);
         }
         self.in_flight.insert(unit, operation);
+        self.count();
     }
 
     /// Records the end of a hook.
     pub(crate) fn ended(&mut self, unit: &UnitName, operation: OperationId) {
         self.in_flight.remove(unit);
+        self.count();
         if self.suspects.get(unit).is_some_and(|(suspect, _)| *suspect <= operation) {
             self.suspects.remove(unit);
         }
@@ -39,16 +57,19 @@ impl Suspects {
             let suspect = self.suspects.entry(unit).or_insert((operation, 0));
             *suspect = (operation, if suspect.0 == operation { suspect.1.saturating_add(1) } else { 1 });
         }
+        self.count();
     }
 
     /// Clears the hooks in flight after an orderly end of the runner.
     pub(crate) fn released(&mut self) {
         self.in_flight.clear();
+        self.count();
     }
 
     /// Forgets units that are gone.
     pub(crate) fn retain(&mut self, units: &BTreeSet<UnitName>) {
         self.in_flight.retain(|unit, _| units.contains(unit));
+        self.count();
         self.suspects.retain(|unit, _| units.contains(unit));
     }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::{ErrorCode, Refusal};
+use periapt_host_api::{ErrorCode, Refusal, trace::TraceContext};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     time::timeout,
@@ -104,6 +104,11 @@ impl Link {
 
     /// Makes a call, and waits for the answer. Without a keeper it never comes, as the process is about to end.
     pub(crate) async fn call(&self, call: Call) -> CallOutcome {
+        self.traced_call(call, None).await
+    }
+
+    /// Makes a call that is a step of a trace, and waits for the answer in the same way.
+    pub(crate) async fn traced_call(&self, call: Call, trace: Option<TraceContext>) -> CallOutcome {
         let permit = Arc::clone(&self.calls.permits).acquire_owned().await;
         // There is no await between here and the sending, so cancellation leaves no partial call.
         let (Ok(permit), Ok(room)) = (permit, self.queue.reserve().await) else {
@@ -112,7 +117,7 @@ impl Link {
         let id = CallId(self.calls.next.fetch_add(1, Ordering::Relaxed));
         let (caller, answered) = oneshot::channel();
         self.calls.open().insert(id, OpenCall { caller, _permit: permit });
-        room.send(Message(ToKeeper::Call { id, call }, None));
+        room.send(Message(ToKeeper::Call { id, call, trace }, None));
         match answered.await {
             Ok(outcome) => outcome,
             Err(_) => std::future::pending().await,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use periapt_host_api::{
     Revision, StoreId,
     api::WatchPosition,
+    trace::{MAX_FRAME_TRACES, RevisionTrace},
     view::{Frame, FrameGap, View},
 };
 use periapt_uniter::executor::Touched;
@@ -26,6 +27,8 @@ pub(crate) struct News {
     pub(crate) touched: Touched,
     /// True if the view is from another store.
     pub(crate) another_store: bool,
+    /// The traced commands that made these changes: the newest, in order, at most [`MAX_FRAME_TRACES`].
+    pub(crate) traces: Vec<RevisionTrace>,
 }
 
 impl News {
@@ -39,7 +42,10 @@ impl News {
             }
             _ => Touched::All,
         };
-        Self { touched, another_store: earlier.another_store || self.another_store }
+        let mut traces = earlier.traces;
+        traces.extend(self.traces);
+        traces.drain(..traces.len().saturating_sub(MAX_FRAME_TRACES));
+        Self { touched, another_store: earlier.another_store || self.another_store, traces }
     }
 }
 
@@ -60,7 +66,8 @@ impl Default for Mirror {
 impl Mirror {
     /// Applies a frame, whole or not at all. A heartbeat only advances the position, and wakes no
     /// reader.
-    pub(crate) fn apply(&self, frame: Frame) -> Result<(), FrameGap> {
+    pub(crate) fn apply(&self, mut frame: Frame) -> Result<(), FrameGap> {
+        let traces = std::mem::take(&mut frame.traces);
         let mut result = Ok(());
         self.0.send_if_modified(|mirrored| {
             let heartbeat = frame.from.is_some() && frame.puts.is_empty() && frame.deletes.is_empty();
@@ -76,7 +83,7 @@ impl Mirror {
             if result.is_ok() {
                 mirrored.store = Some(store);
                 if !heartbeat {
-                    let news = News { touched, another_store };
+                    let news = News { touched, another_store, traces };
                     mirrored.news = Some(news.after(mirrored.news.take()));
                 }
             }

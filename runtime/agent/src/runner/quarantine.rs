@@ -13,7 +13,7 @@ impl Units {
         for suspect in &self.world.start.suspects {
             let unit = self.suspected(&suspect.unit);
             match self.try_suspect(&unit, suspect.operation, suspect.deaths).await {
-                Some(TrialEnd::Cleared) => self.tell_ended(&suspect.unit, suspect.operation),
+                Some(TrialEnd::Cleared) => self.tell_ended(&suspect.unit, suspect.operation, None),
                 Some(TrialEnd::Left) => {
                     let unit = &suspect.unit;
                     tracing::info!(%unit, "a hook that may have killed a runner waits for its charm");

@@ -8,4 +8,5 @@ mod link;
 mod many_units;
 mod stage;
 mod suspects;
+mod traced;
 mod turns;

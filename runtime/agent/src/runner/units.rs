@@ -11,7 +11,11 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::{Timestamp, UnitName, view::View};
+use periapt_host_api::{
+    Timestamp, UnitName,
+    trace::{RevisionTrace, TraceContext},
+    view::View,
+};
 use periapt_uniter::executor::{Dependency, Dependents, Executor, ExecutorInput, Options, Touched};
 use tokio::{
     sync::mpsc,
@@ -23,12 +27,14 @@ use crate::{clock, protocol::ToKeeper};
 
 mod announce;
 mod commands;
+mod spans;
 mod timers;
 mod work;
 
 use announce::Announcements;
 use commands::Busy;
 pub(crate) use commands::EarlySender;
+use spans::UnitSpans;
 use timers::Timers;
 use work::Work;
 
@@ -48,6 +54,7 @@ pub(crate) struct Unit {
 struct State {
     executor: Executor,
     busy: Busy,
+    spans: UnitSpans,
     /// The time until which the unit rests; none while it is active.
     rest: Option<Option<Timestamp>>,
 }
@@ -103,12 +110,14 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs the units of the view, after trying the suspects among them.
 pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
     // The units start from a view that contains all earlier changes.
-    let _ = world.mirror.news();
+    let news = world.mirror.news();
+    let mut traces = world.start.woken_by.clone();
+    traces.extend(news.into_iter().flat_map(|news| news.traces));
     let (units, mut failures) = Units::new(world);
     let _ends = Ends(Arc::clone(&units));
     let life = async {
         units.try_suspects().await;
-        units.begin().await;
+        units.begin(&traces).await;
         units.offer_to_exit_when_idle().await;
     };
     tokio::select! {
@@ -141,14 +150,15 @@ impl Units {
     }
 
     /// Starts the units in the view, and from now on those that appear in it.
-    pub(super) async fn begin(self: &Arc<Self>) {
+    pub(super) async fn begin(self: &Arc<Self>, traces: &[RevisionTrace]) {
         self.begun.store(true, Ordering::SeqCst);
+        let (_span, cause) = spans::runner(&self.world.start.model, traces);
         for (count, unit) in self.all().iter().enumerate() {
-            self.feed(unit, ExecutorInput::Begin);
+            self.wake(unit, ExecutorInput::Begin, cause);
             yield_after(count).await;
         }
         for (count, name) in self.world.mirror.view().units.keys().enumerate() {
-            self.look_after(name, &self.world.mirror.view());
+            self.look_after(name, &self.world.mirror.view(), cause);
             yield_after(count).await;
         }
     }
@@ -166,8 +176,9 @@ impl Units {
     }
 
     /// Wakes the units that changes concern.
-    pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store }: News) {
+    pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store, traces }: News) {
         let view = self.world.mirror.view();
+        let (_span, cause) = spans::runner(&self.world.start.model, &traces);
         let names: BTreeSet<UnitName> = match &touched {
             Touched::All => {
                 lock(&self.stopped).retain(|unit| view.units.contains_key(unit));
@@ -190,12 +201,13 @@ impl Units {
             match known {
                 Some(unit) => {
                     self.woken.fetch_add(1, Ordering::Relaxed);
-                    self.feed(
+                    self.wake(
                         &unit,
                         if another_store { ExecutorInput::StoreReplaced } else { ExecutorInput::Touched },
+                        cause,
                     );
                 }
-                None if self.begun.load(Ordering::SeqCst) => self.look_after(name, &view),
+                None if self.begun.load(Ordering::SeqCst) => self.look_after(name, &view, cause),
                 None => {}
             }
             yield_after(count).await;
@@ -203,11 +215,11 @@ impl Units {
     }
 
     /// Starts a unit that is in the view and not managed yet.
-    fn look_after(self: &Arc<Self>, name: &UnitName, view: &View) {
+    fn look_after(self: &Arc<Self>, name: &UnitName, view: &View, cause: Option<TraceContext>) {
         let is_known = lock(&self.managed).contains_key(name) || lock(&self.stopped).contains(name);
         if !is_known && view.units.contains_key(name) {
             let unit = self.add(name, view);
-            self.feed(&unit, ExecutorInput::Begin);
+            self.wake(&unit, ExecutorInput::Begin, cause);
         }
     }
 
@@ -225,7 +237,8 @@ impl Units {
             engine: Arc::clone(&self.world.engine),
             last_number: view.units.get(name).map_or(0, |unit| unit.early_number),
         });
-        let state = Mutex::new(State { executor, busy: Busy::default(), rest: None });
+        let state =
+            Mutex::new(State { executor, busy: Busy::default(), spans: UnitSpans::default(), rest: None });
         let unit = Arc::new(Unit { name: name.clone(), state });
         lock(&self.managed).insert(name.clone(), Arc::clone(&unit));
         self.changed();

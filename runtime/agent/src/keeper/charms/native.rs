@@ -29,6 +29,7 @@ use crate::{
         directories::Directories,
         temporary::{self, Temporary},
     },
+    metrics::metrics,
     options::CompileLimits,
     protocol::{ReadyCharm, ReadyModule},
 };
@@ -239,6 +240,7 @@ impl Native {
         let started = tokio::time::Instant::now();
         let compiled = self.compiler.compile(part, source, output.path(), limits).await;
         let took = started.elapsed();
+        metrics().compile_seconds.took(&[if compiled.is_ok() { "ok" } else { "failed" }], took);
         compiled.map_err(|error| match error {
             CompileError::Component(message) => {
                 CharmError::refused(format!("charm {charm} cannot be compiled: {message}"))

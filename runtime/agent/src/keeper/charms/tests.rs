@@ -16,7 +16,7 @@ use periapt_host_api::{
     Digest, ModelUuid, Refusal,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
-    command::CommandResults,
+    command::{CommandResults, Commands},
     view::FrameLine,
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
@@ -63,7 +63,7 @@ impl Controller for Archives {
     async fn commands(
         &self,
         _: ModelUuid,
-        _: Vec<RunnerCommand>,
+        _: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         away()
     }

@@ -8,7 +8,7 @@ use periapt_host_api::{
     AgentName, Digest, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
-    command::CommandResults,
+    command::{CommandResults, Commands},
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::FrameLine,
@@ -65,7 +65,7 @@ impl Controller for HttpController {
     async fn commands(
         &self,
         model: ModelUuid,
-        commands: Vec<RunnerCommand>,
+        commands: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         Ok(self.client.runner_commands(&self.agent, &model, commands).await?)
     }

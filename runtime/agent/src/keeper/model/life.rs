@@ -7,6 +7,7 @@ use periapt_host_api::{
     Digest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, timing::RUNNER_SILENCE,
     view::FrameLine,
 };
+use periapt_telemetry::export;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::JoinSet,
@@ -20,6 +21,7 @@ use crate::{
         controller::Controller,
         process::Process,
     },
+    metrics::{self, PoolShare, metrics},
     protocol::{
         CALLS_OUTSTANDING, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Grant, Incoming, LinkError,
         Outgoing, ReadyCharm, ToKeeper, ToRunner, split,
@@ -63,6 +65,8 @@ struct Life {
     leaving: Option<String>,
     /// The charms that the runner has mapped. The next request for one gets the same memory.
     code: BTreeMap<Digest, ReadyCharm>,
+    /// What its pool holds.
+    pool: PoolShare,
 }
 
 /// The reason for ending a runner, before its process has ended.
@@ -93,8 +97,15 @@ impl<C: Controller> ModelKeeper<C> {
         self.watch.close();
         let mut grants = self.leases.grants();
         grants.mark_unchanged();
-        let mut life =
-            Life { queue, grants, attached: false, changed_to: None, leaving: None, code: BTreeMap::new() };
+        let mut life = Life {
+            queue,
+            grants,
+            attached: false,
+            changed_to: None,
+            leaving: None,
+            code: BTreeMap::new(),
+            pool: PoolShare::default(),
+        };
         life.say(ToRunner::Start(Box::new(self.start())));
         let over = self.serve(&mut incoming, &mut life).await;
         self.finish(over, life, incoming, runner.process).await
@@ -137,11 +148,11 @@ impl<C: Controller> ModelKeeper<C> {
                 Wake::Message(Err(error)) => {
                     return RunnerStop::Kill(format!("its messages are unreadable: {error}"));
                 }
-                Wake::Message(Ok(None)) => return RunnerStop::Closed,
-                Wake::Message(Ok(Some((ToKeeper::Call { id, call }, bytes)))) => {
+                Wake::Message(Ok(None)) => return Over::Closed,
+                Wake::Message(Ok(Some((ToKeeper::Call { id, call, trace }, bytes)))) => {
                     heard_at = Instant::now();
-                    if let Err(error) = calls.push(id, call, bytes) {
-                        return RunnerStop::Kill(error.to_string());
+                    if let Err(error) = calls.push(id, call, trace, bytes) {
+                        return Over::Kill(error.to_string());
                     }
                 }
                 Wake::Message(Ok(Some((ToKeeper::Idle { position, wake_at }, _)))) => {
@@ -161,6 +172,9 @@ impl<C: Controller> ModelKeeper<C> {
                         life.changed_to = Some(line.to);
                     }
                     let whole = line.is_last();
+                    if whole && !line.is_heartbeat() {
+                        metrics().frames.inc(&[]);
+                    }
                     life.pass(*line, room.take());
                     room = Arc::clone(&frames).try_acquire_owned().ok();
                     // The stream stays open within a frame: an interrupted frame would have to come again as a
@@ -191,7 +205,10 @@ impl<C: Controller> ModelKeeper<C> {
                     self.suspects.started(unit, operation);
                 }
             }
-            ToKeeper::HookEnded { unit, operation } => {
+            ToKeeper::HookEnded { unit, operation, figures } => {
+                if let Some(figures) = figures {
+                    metrics::ran(&figures);
+                }
                 self.suspects.ended(&unit, operation);
                 self.tails.ended(&unit);
             }
@@ -207,8 +224,10 @@ impl<C: Controller> ModelKeeper<C> {
                 self.watch.source_mut().forget();
                 self.watch.close();
             }
+            ToKeeper::Spans(records) => export::export_records(records),
             ToKeeper::Ending { reason } => life.leaving = Some(reason),
-            ToKeeper::Alive | ToKeeper::Call { .. } | ToKeeper::Idle { .. } => {}
+            ToKeeper::Alive(held) => life.pool.set(held),
+            ToKeeper::Call { .. } | ToKeeper::Idle { .. } => {}
         }
     }
 
@@ -232,6 +251,7 @@ impl<C: Controller> ModelKeeper<C> {
                     self.leases.answered(unit, answer, *sent_at);
                 }
             }
+            (About::Commit, CallOutcome::Away { .. }) => metrics().retries.inc(&["commit"]),
             _ => {}
         }
         life.say(ToRunner::Answer { id: call.id, outcome: call.outcome });

@@ -15,7 +15,7 @@ use periapt_host_api::{
     Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
-    command::CommandResults,
+    command::{CommandResults, Commands},
     record::CharmRef,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
@@ -60,7 +60,7 @@ impl Controller for Contents {
     async fn commands(
         &self,
         _: ModelUuid,
-        _: Vec<RunnerCommand>,
+        _: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         away()
     }

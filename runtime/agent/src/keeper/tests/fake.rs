@@ -14,7 +14,7 @@ use periapt_host_api::{
     Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
-    command::{CommandResult, CommandResults},
+    command::{CommandResult, CommandResults, Commands},
     record::{CharmRef, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{ApplicationView, FrameLine, Leader, UnitView, ViewEntity},
@@ -130,7 +130,7 @@ impl Controller for FakeController {
     async fn commands(
         &self,
         _model: ModelUuid,
-        commands: Vec<RunnerCommand>,
+        Commands { commands, .. }: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         let _ = self.calls.send(commands.clone());
         let _ = self.held.subscribe().wait_for(|held| !held).await;
@@ -242,7 +242,7 @@ impl PlayedRunner {
     pub(crate) async fn calls(&mut self, command: RunnerCommand) -> CallId {
         self.calls += 1;
         let id = CallId(self.calls);
-        self.says(ToKeeper::Call { id, call: Call::Command(Box::new(command)) }).await;
+        self.says(ToKeeper::Call { id, call: Call::Command(Box::new(command)), trace: None }).await;
         id
     }
 

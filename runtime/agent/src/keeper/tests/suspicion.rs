@@ -30,7 +30,7 @@ fn begins(unit: &str, operation: u64) -> ToKeeper {
 }
 
 fn ends(unit: &str, operation: u64) -> ToKeeper {
-    ToKeeper::HookEnded { unit: name(unit), operation: OperationId(operation) }
+    ToKeeper::HookEnded { unit: name(unit), operation: OperationId(operation), figures: None }
 }
 
 fn suspect(unit: &str, operation: u64, deaths: u32) -> Suspect {

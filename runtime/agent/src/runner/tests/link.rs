@@ -75,6 +75,6 @@ async fn a_call_that_is_too_large_is_refused_and_the_link_goes_on() {
         CallOutcome::Refused(refusal) => assert_eq!(refusal.code, ErrorCode::QuotaExceeded),
         other => panic!("{other:?}"),
     }
-    link.tell(ToKeeper::Alive).await;
-    assert_eq!(keeper.next().await.unwrap().unwrap().0, ToKeeper::Alive);
+    link.tell(ToKeeper::Resync).await;
+    assert_eq!(keeper.next().await.unwrap().unwrap().0, ToKeeper::Resync);
 }

@@ -130,7 +130,7 @@ async fn a_frame_wakes_the_units_that_it_concerns_and_no_other() {
     let mut runner = Runner::new(now);
     let tasks = Handle::current().metrics().num_alive_tasks();
     runner.shows(|shown| *shown = view).await;
-    runner.units.begin().await;
+    runner.units.begin(&[]).await;
     let all = u64::from(MANY + FEW);
     assert!(runner.units.at_rest().is_some(), "nothing is due for any of them");
     assert_eq!(runner.units.under_way(), 0);
@@ -180,7 +180,7 @@ async fn what_many_units_look_at_is_theirs_to_be_woken_by() {
     let (view, now) = many_units();
     let mut runner = Runner::new(now);
     runner.shows(|shown| *shown = view).await;
-    runner.units.begin().await;
+    runner.units.begin(&[]).await;
     let relation = *runner.view.relations.keys().next().unwrap();
     let members = Dependency::Members(relation, "b".parse().unwrap());
     let concerned = runner.units.concerned(&[members].into());

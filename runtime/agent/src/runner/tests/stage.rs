@@ -20,10 +20,12 @@ use periapt_host_api::{
     journal::HookOutcome,
     record::UnitRecord,
     status::AgentStatus,
+    trace::{RevisionTrace, TraceContext},
     view::{UnitView, View},
 };
 use periapt_lab::{Claims, Lab, LabCharm, LabError};
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
+use periapt_telemetry::record::SpanRecord;
 use periapt_uniter::Timeline;
 use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -127,6 +129,12 @@ pub(crate) struct Stage {
     /// The runner's uses of charms that the keeper has.
     pub(crate) code: Vec<Code>,
     held: Vec<(CallId, RunnerCommand)>,
+    /// The command that the next frame comes from, if it is traced.
+    pub(crate) trace: Option<TraceContext>,
+    /// The spans that the runner told of.
+    pub(crate) spans: Vec<SpanRecord>,
+    /// The steps that its commits belong to.
+    pub(crate) traced: Vec<Option<TraceContext>>,
 }
 
 /// Returns the first message to a runner in these tests.
@@ -142,6 +150,7 @@ pub(super) fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
         idle_after_ms,
         suspects,
         grants: Vec::new(),
+        woken_by: Vec::new(),
     }
 }
 
@@ -202,6 +211,9 @@ impl Stage {
             did: Vec::new(),
             code: Vec::new(),
             held: Vec::new(),
+            trace: None,
+            spans: Vec::new(),
+            traced: Vec::new(),
         }
     }
 
@@ -212,6 +224,16 @@ impl Stage {
             // The runner sends a heartbeat every few seconds, so this check runs often enough.
             let over = self.did.len() > 500 || since.elapsed() > TIMEOUT;
             assert!(!over, "the runner never comes to that: {:#?}", self.did.last());
+            let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
+            self.serve(message).await;
+        }
+    }
+
+    /// Serves the runner until it has told of such spans.
+    pub(crate) async fn until_spans(&mut self, wanted: impl Fn(&[SpanRecord]) -> bool) {
+        let since = Instant::now();
+        while !wanted(&self.spans) {
+            assert!(since.elapsed() <= PATIENCE, "the runner tells of no such spans: {:#?}", self.spans);
             let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
             self.serve(message).await;
         }
@@ -231,10 +253,13 @@ impl Stage {
     pub(crate) async fn publish(&mut self) {
         self.lab.work().unwrap();
         let view = self.lab.mirror(HOST).unwrap();
-        let frame = match self.sent.model {
+        let mut frame = match self.sent.model {
             None => view.full_frame(STORE),
             Some(_) => self.sent.frame_to(&view, STORE),
         };
+        let revision = frame.to;
+        frame.traces =
+            self.trace.take().map(|context| RevisionTrace { revision, context }).into_iter().collect();
         self.sent = view;
         for line in frame.into_lines(self.line_bytes) {
             self.outgoing.send(&ToRunner::Frame(Box::new(line))).await.unwrap();
@@ -302,11 +327,16 @@ impl Stage {
 
     async fn serve(&mut self, message: ToKeeper) {
         match message {
-            ToKeeper::Call { id, call: Call::Command(command) } => self.command(id, *command).await,
+            ToKeeper::Call { id, call: Call::Command(command), trace } => {
+                if matches!(*command, RunnerCommand::Commit(_)) {
+                    self.traced.push(trace);
+                }
+                self.command(id, *command).await;
+            }
             ToKeeper::Call { call: Call::Secret { .. } | Call::Resource { .. }, .. } => {
                 panic!("no hook here reads secrets or resources")
             }
-            ToKeeper::Call { id, call: Call::Charm(digest) } => {
+            ToKeeper::Call { id, call: Call::Charm(digest), .. } => {
                 if let Some(message) = self.away.get(&digest).cloned() {
                     return self.answer(id, CallOutcome::Away { message }).await;
                 }
@@ -323,7 +353,7 @@ impl Stage {
                 self.answer(id, CallOutcome::Charm(ready)).await;
             }
             ToKeeper::HookStarted { unit, operation } => self.did.push(Did::Started(unit, operation.0)),
-            ToKeeper::HookEnded { unit, operation } => self.did.push(Did::Ended(unit, operation.0)),
+            ToKeeper::HookEnded { unit, operation, .. } => self.did.push(Did::Ended(unit, operation.0)),
             ToKeeper::Idle { position, .. } => {
                 assert_eq!((position.store, position.revision), (STORE, self.sent.revision));
                 self.did.push(Did::Offered);
@@ -331,7 +361,8 @@ impl Stage {
             ToKeeper::Ending { reason } => self.did.push(Did::Left(reason)),
             ToKeeper::Resync => panic!("the frames fit"),
             ToKeeper::Released(digest) => self.code.push(Code::Released(digest)),
-            ToKeeper::Noted { .. } | ToKeeper::Alive => {}
+            ToKeeper::Spans(records) => self.spans.extend(records),
+            ToKeeper::Noted { .. } | ToKeeper::Alive(_) => {}
         }
     }
 

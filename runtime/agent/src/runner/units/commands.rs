@@ -5,9 +5,7 @@ use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc};
 
 use futures_util::FutureExt as _;
 use periapt_host_api::{
-    Digest, OperationId, Timestamp, UnitName,
-    agent::RunnerCommand,
-    commit::{EarlyEffect, UnitCommit},
+    Digest, OperationId, Timestamp, UnitName, agent::RunnerCommand, commit::EarlyEffect, trace::TraceContext,
 };
 use periapt_uniter::{
     Jitter,
@@ -17,11 +15,12 @@ use periapt_uniter::{
 };
 use tokio::{sync::oneshot, task::AbortHandle};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
-use super::{State, Unit, Units, lock};
+use super::{State, Unit, Units, lock, spans};
 use crate::{
     clock,
-    protocol::{Call, CallOutcome, ToKeeper},
+    protocol::{Call, CallOutcome, RunFigures, ToKeeper},
     runner::{RunnerError, World, admission::HookPermit, charms::NotReady, exec, hook},
 };
 
@@ -37,6 +36,8 @@ pub(super) struct Busy {
     interrupt: CancellationToken,
     wake: Wake,
     tried: Option<oneshot::Sender<TrialEnd>>,
+    /// The figures of the present operation's run, until the operation ends.
+    figures: Option<Box<RunFigures>>,
     /// The number of the last request.
     asked: u64,
 }
@@ -69,6 +70,18 @@ impl Units {
         self.handle(unit, &mut state, input);
     }
 
+    /// Tells a unit's executor that it is woken, and by which step of a trace.
+    pub(super) fn wake(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        input: ExecutorInput,
+        cause: Option<TraceContext>,
+    ) {
+        let mut state = unit.state();
+        state.spans.woken_by(cause);
+        self.handle(unit, &mut state, input);
+    }
+
     fn handle(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, input: ExecutorInput) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
@@ -85,6 +98,9 @@ impl Units {
             }
         }
         let rest = state.executor.rests_until();
+        if rest.is_some() {
+            state.spans.rest();
+        }
         if rest != state.rest {
             state.rest = rest;
             self.changed();
@@ -107,24 +123,41 @@ impl Units {
         state: &mut State,
         command: ExecutorCommand,
     ) -> Option<ExecutorInput> {
-        let State { busy, .. } = state;
+        let State { busy, spans, .. } = state;
         match command {
-            ExecutorCommand::FetchCharm(digest) => return self.fetch_charm(unit, busy, digest),
+            ExecutorCommand::FetchCharm(digest) => {
+                spans.act(&unit.name);
+                return self.fetch_charm(unit, busy, digest);
+            }
             ExecutorCommand::ForgetCharm => busy.charm = None,
-            ExecutorCommand::TakeTurn(turn) => return self.take_turn(unit, busy, turn),
+            ExecutorCommand::TakeTurn(turn) => {
+                spans.act(&unit.name);
+                return self.take_turn(unit, busy, turn);
+            }
             ExecutorCommand::LeaveTurn => busy.turn = None,
             ExecutorCommand::Started(operation) => {
+                spans.begin(&unit.name, operation);
                 let started = ToKeeper::HookStarted { unit: unit.name.clone(), operation };
                 busy.announced = Some(self.announcements.make(started));
             }
-            ExecutorCommand::Ended(operation) => self.tell_ended(&unit.name, operation),
-            ExecutorCommand::Run(run) => self.run(unit, busy, *run),
+            ExecutorCommand::Ended(operation) => {
+                spans.end();
+                self.tell_ended(&unit.name, operation, busy.figures.take());
+            }
+            ExecutorCommand::Run(run) => {
+                let span = spans.hook(&run.run);
+                self.run(unit, busy, *run, span);
+            }
             ExecutorCommand::Interrupt => busy.interrupt.cancel(),
-            ExecutorCommand::Commit(commit) => self.commit(unit, commit),
+            ExecutorCommand::Commit(commit) => {
+                spans.act(&unit.name);
+                let command = RunnerCommand::Commit(commit);
+                self.call(unit, Box::new(command), spans.context(), ExecutorInput::CommitAnswered);
+            }
             ExecutorCommand::SendEarly(items) => {
                 let (name, incarnation) = (unit.name.clone(), self.world.incarnation);
                 let command = RunnerCommand::Early { unit: name, incarnation, items };
-                self.call(unit, Box::new(command), ExecutorInput::EarlyAnswered);
+                self.call(unit, Box::new(command), spans.context(), ExecutorInput::EarlyAnswered);
             }
             ExecutorCommand::Note(items) => {
                 self.world.link.mention(ToKeeper::Noted { unit: unit.name.clone(), items });
@@ -146,8 +179,13 @@ impl Units {
         None
     }
 
-    pub(crate) fn tell_ended(&self, unit: &UnitName, operation: OperationId) {
-        self.announcements.mention(ToKeeper::HookEnded { unit: unit.clone(), operation });
+    pub(crate) fn tell_ended(
+        &self,
+        unit: &UnitName,
+        operation: OperationId,
+        figures: Option<Box<RunFigures>>,
+    ) {
+        self.announcements.mention(ToKeeper::HookEnded { unit: unit.clone(), operation, figures });
     }
 
     /// Tries a suspect and returns the result.
@@ -229,7 +267,7 @@ impl Units {
         None
     }
 
-    fn run(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, run: Run) {
+    fn run(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, run: Run, span: Span) {
         busy.interrupt = CancellationToken::new();
         let told = busy.announced.take();
         let early = EarlySender { units: Arc::clone(self), unit: Arc::clone(unit) };
@@ -248,30 +286,41 @@ impl Units {
                 }
                 RunKind::Script => exec::execute(&units.world, view, &run, &early, &interrupt).await,
             };
-            units.feed(&runner, ExecutorInput::Ended { report: Box::new(report), jitter: jitter() });
+            let figures = RunFigures::of(&run, &report);
+            spans::ended(&span, &figures);
+            drop(span);
+            let mut state = runner.state();
+            state.busy.figures = Some(Box::new(figures));
+            units.handle(
+                &runner,
+                &mut state,
+                ExecutorInput::Ended { report: Box::new(report), jitter: jitter() },
+            );
         });
-    }
-
-    fn commit(self: &Arc<Self>, unit: &Arc<Unit>, commit: Box<UnitCommit>) {
-        self.call(unit, Box::new(RunnerCommand::Commit(commit)), ExecutorInput::CommitAnswered);
     }
 
     fn call(
         self: &Arc<Self>,
         unit: &Arc<Unit>,
         command: Box<RunnerCommand>,
+        trace: Option<TraceContext>,
         answered: impl FnOnce(SendOutcome) -> ExecutorInput + Send + 'static,
     ) {
         let (units, caller) = (Arc::clone(self), Arc::clone(unit));
         self.spawn(async move {
-            let answer = send(&units.world, &caller.name, command).await;
+            let answer = send(&units.world, &caller.name, command, trace).await;
             units.feed(&caller, answered(answer));
         });
     }
 }
 
-async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> SendOutcome {
-    match world.link.call(Call::Command(command)).await {
+async fn send(
+    world: &World,
+    unit: &UnitName,
+    command: Box<RunnerCommand>,
+    trace: Option<TraceContext>,
+) -> SendOutcome {
+    match world.link.traced_call(Call::Command(command), trace).await {
         CallOutcome::Answered { .. } => SendOutcome::Accepted,
         CallOutcome::Refused(refusal) => {
             tracing::warn!(%unit, %refusal, "the controller refused a unit's message");

@@ -1,0 +1,195 @@
+//! The agent's metrics: those of the keeper, and what runners report to it. No label names a model, an application or a
+//! unit.
+
+use periapt_host_api::event::EVENT_KINDS;
+use periapt_telemetry::metrics::{BYTES, FUEL, Gauge, SECONDS};
+
+use crate::protocol::{PoolUse, RunFigures, RunOutcome};
+
+periapt_telemetry::metrics! {
+    /// The metrics of an agent, over all its models.
+    hooks: Counter = "periapt_agent_hooks_total", "runs",
+        { event: &EVENT_KINDS, outcome: &RunOutcome::NAMES },
+        "Runs of hooks and actions that ended, by the way in which the handler returned.";
+    hook_seconds: Histogram(SECONDS) = "periapt_agent_hook_seconds", "seconds", { event: &EVENT_KINDS },
+        "Wall time of a run in the sandbox.";
+    hook_fuel: Histogram(FUEL) = "periapt_agent_hook_fuel", "fuel", {},
+        "Fuel that a run used: about one unit for each WebAssembly instruction.";
+    hook_memory: Histogram(BYTES) = "periapt_agent_hook_memory_bytes", "bytes", {},
+        "The most linear memory that a run had.";
+    hooks_in_flight: Gauge = "periapt_agent_hooks_in_flight", "runs", {},
+        "Runs that have begun and are not committed yet.";
+    suspects: Counter = "periapt_agent_suspects_total", "runs", {},
+        "Runs that were in flight when their runner died.";
+    compile_seconds: Histogram(SECONDS) = "periapt_agent_compile_seconds", "seconds",
+        { outcome: &["ok", "failed"] }, "Time to compile one component, or one module that components share.";
+    pool_instances: Gauge = "periapt_agent_pool_instances", "instances", {},
+        "WebAssembly instances of runs in flight.";
+    pool_warm_memories: Gauge = "periapt_agent_pool_warm_memories", "memories", {},
+        "Memories that the pools keep for the next run of the same component.";
+    pool_warm_bytes: Gauge = "periapt_agent_pool_warm_bytes", "bytes", {},
+        "Bytes that stay resident in these memories.";
+    retries: Counter = "periapt_agent_retries_total", "attempts", { of: &["stream", "commit", "hook"] },
+        "Attempts after a failure: streams of the controller that broke, commits without an answer, failed hooks.";
+    frames: Counter = "periapt_agent_frames_total", "frames", {},
+        "Frames with changes that were passed to runners.";
+    runners: Gauge = "periapt_agent_runners", "models", { state: &["running", "resting", "restarting"] },
+        "Models by the state of their runner. One that rests has no process, and is started when something is due.";
+    runner_deaths: Counter = "periapt_agent_runner_deaths_total", "processes", {},
+        "Runners that died, or were killed because they hung.";
+}
+
+/// Counts a run. What is no kind of event is not counted: a runner may be taken over by a charm.
+pub(crate) fn ran(figures: &RunFigures) {
+    let Some(event) = EVENT_KINDS.into_iter().find(|kind| *kind == figures.event) else { return };
+    let metrics = metrics();
+    metrics.hooks.inc(&[event, figures.outcome.name()]);
+    metrics.hook_seconds.took(&[event], std::time::Duration::from_micros(figures.wall_us));
+    #[expect(clippy::cast_precision_loss, reason = "a histogram's bounds are powers of ten")]
+    let [fuel, memory] = [figures.fuel, figures.memory].map(|figure| figure as f64);
+    metrics.hook_fuel.observe(&[], fuel);
+    metrics.hook_memory.observe(&[], memory);
+    if figures.attempt > 1 {
+        metrics.retries.inc(&["hook"]);
+    }
+}
+
+/// One model's share of a gauge, which is the sum over all models. It is taken back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    gauge: &'static Gauge,
+    value: u64,
+}
+
+impl Share {
+    /// Starts with nothing.
+    pub(crate) fn of(gauge: &'static Gauge) -> Self {
+        Self { gauge, value: 0 }
+    }
+
+    /// Sets the share. Larger values than a real one count as the largest, so that no sum overflows.
+    pub(crate) fn set(&mut self, value: u64) {
+        let value = value.min(MAX_SHARE);
+        self.gauge.change(&[], value.cast_signed() - self.value.cast_signed());
+        self.value = value;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+/// A PiB: more than any figure of one runner.
+const MAX_SHARE: u64 = 1 << 50;
+
+/// What one runner's pool holds, as a share of the agent's gauges.
+#[derive(Debug)]
+pub(crate) struct PoolShare {
+    instances: Share,
+    warm_memories: Share,
+    warm_bytes: Share,
+}
+
+impl Default for PoolShare {
+    fn default() -> Self {
+        let metrics = metrics();
+        Self {
+            instances: Share::of(&metrics.pool_instances),
+            warm_memories: Share::of(&metrics.pool_warm_memories),
+            warm_bytes: Share::of(&metrics.pool_warm_bytes),
+        }
+    }
+}
+
+impl PoolShare {
+    /// Sets what the pool holds now.
+    pub(crate) fn set(&mut self, held: PoolUse) {
+        self.instances.set(held.instances);
+        self.warm_memories.set(held.warm_memories);
+        self.warm_bytes.set(held.warm_bytes);
+    }
+}
+
+/// The state of one model's runner, as its share of the gauge.
+#[derive(Debug, Default)]
+pub(crate) struct RunnerState(Option<&'static str>);
+
+impl RunnerState {
+    /// A process runs.
+    pub(crate) fn running(&mut self) {
+        self.set(Some("running"));
+    }
+
+    /// Nothing is due, and there is no process.
+    pub(crate) fn resting(&mut self) {
+        self.set(Some("resting"));
+    }
+
+    /// The last process died or left, and the next one is to be started.
+    pub(crate) fn restarting(&mut self) {
+        self.set(Some("restarting"));
+    }
+
+    fn set(&mut self, state: Option<&'static str>) {
+        let before = std::mem::replace(&mut self.0, state);
+        before.into_iter().for_each(|state| metrics().runners.change(&[state], -1));
+        state.into_iter().for_each(|state| metrics().runners.change(&[state], 1));
+    }
+}
+
+impl Drop for RunnerState {
+    fn drop(&mut self) {
+        self.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(event: &str) -> RunFigures {
+        RunFigures {
+            event: event.to_owned(),
+            outcome: RunOutcome::Handled,
+            attempt: 2,
+            wall_us: 1_500,
+            fuel: u64::MAX,
+            memory: 1 << 20,
+        }
+    }
+
+    #[test]
+    fn a_run_is_counted_by_its_event_and_outcome_and_none_of_an_unknown_event() {
+        ran(&figures("config-changed"));
+        let text = render();
+        let has = |line: &str| assert!(text.lines().any(|one| one == line), "{line} is not in:\n{text}");
+        has("periapt_agent_hooks_total{event=\"config-changed\",outcome=\"handled\"} 1");
+        has("periapt_agent_hook_seconds_bucket{event=\"config-changed\",le=\"0.0025\"} 1");
+        has("periapt_agent_hook_fuel_count 1");
+        has("periapt_agent_hook_memory_bytes_bucket{le=\"1048576\"} 1");
+        has("periapt_agent_retries_total{of=\"hook\"} 1");
+        ran(&figures("x\" 1\nbank 7"));
+        assert_eq!(render(), text);
+    }
+
+    #[test]
+    fn a_gauge_is_the_sum_of_the_models_that_are_there() {
+        let line = |name: &str| render().lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        let (mut one, mut other) = (PoolShare::default(), PoolShare::default());
+        one.set(PoolUse { instances: 3, warm_memories: 1, warm_bytes: u64::MAX });
+        other.set(PoolUse { instances: 2, ..PoolUse::default() });
+        assert_eq!(line("periapt_agent_pool_instances "), "periapt_agent_pool_instances 5");
+        drop(one);
+        assert_eq!(line("periapt_agent_pool_instances "), "periapt_agent_pool_instances 2");
+        assert_eq!(line("periapt_agent_pool_warm_bytes "), "periapt_agent_pool_warm_bytes 0");
+        let mut state = RunnerState::default();
+        state.running();
+        state.resting();
+        assert!(line("periapt_agent_runners{state=\"running\"}").ends_with(" 0"));
+        assert!(line("periapt_agent_runners{state=\"resting\"}").ends_with(" 1"));
+        drop(state);
+        assert!(line("periapt_agent_runners{state=\"resting\"}").ends_with(" 0"));
+    }
+}
