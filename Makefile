@@ -20,6 +20,10 @@ demo: ## Deploy, relate and scale two charms in a temporary place, and kill thin
 demo-bundle: ## Deploy a bundle, back up and restore, replace certificates, gather logs
 	tools/demo-bundle
 
+.PHONY: demo-trace
+demo-trace: ## Trace one config command to the last hook that it causes
+	tools/demo-trace
+
 .PHONY: demo-python
 demo-python: setup ## Pack two Python charms, and drive them by jubilant
 	tools/demo-python

@@ -24,8 +24,8 @@ pub struct ScrapedSample {
 }
 
 impl Scrape {
-    /// Reads `/metrics` at an address such as `127.0.0.1:17070`.
-    pub fn scrape(address: &str) -> anyhow::Result<Self> {
+    /// Scrapes `/metrics` at an address such as `127.0.0.1:17070`.
+    pub fn of(address: &str) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(address).with_context(|| address.to_owned())?;
         write!(stream, "GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
         let mut answer = String::new();

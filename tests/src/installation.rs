@@ -24,6 +24,8 @@ const UNTIL: Duration = Duration::from_secs(90);
 pub struct Installation {
     directory: tempfile::TempDir,
     binary: PathBuf,
+    /// Variables of all its processes.
+    environment: Vec<(String, String)>,
 }
 
 /// The output and exit code of a command.
@@ -57,7 +59,13 @@ impl Installation {
     /// choice.
     pub fn below(parent: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("periapt-test-").tempdir_in(parent)?;
-        Ok(Self { directory, binary: binary()? })
+        Ok(Self { directory, binary: binary()?, environment: Vec::new() })
+    }
+
+    /// Sets environment variables of all processes of the installation.
+    pub fn with_environment(mut self, variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        self.environment.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        self
     }
 
     /// Creates an installation with a controller `local`, an agent on this machine and a model `test`.
@@ -106,6 +114,10 @@ impl Installation {
             .env_remove("PERIAPT_MODEL")
             .env_remove("PERIAPT_CONTROLLER")
             .env_remove("PERIAPT_LOG")
+            .env_remove("PERIAPT_LOG_FORMAT")
+            .env_remove("OTEL_EXPORTER_OTLP_ENDPOINT")
+            .env_remove("TRACEPARENT")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.path())
             .stdin(Stdio::null());
         command

@@ -9,6 +9,7 @@ mod held;
 mod installation;
 mod packed;
 mod trace_tree;
+mod traced;
 
 pub use binary::{binary, check_helper};
 pub use collector::{Collected, Collector};
@@ -18,3 +19,4 @@ pub use held::{MemoryUse, Part, on_disk, parts};
 pub use installation::{Done, Installation, RunningProcess, signal};
 pub use packed::{edition, module, packed, packed_changed, packed_edition};
 pub use trace_tree::TraceTree;
+pub use traced::TracedInstallation;

@@ -40,6 +40,7 @@ mod standstill;
 mod storage;
 mod telemetry;
 mod terminals;
+mod tracing;
 mod trying;
 mod watching;
 mod words;

@@ -9,13 +9,13 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_agent::metrics::TABLE;
-use periapt_tests::{Installation, Running};
+use periapt_tests::{Installation, RunningProcess};
 
 /// The longest wait for a figure that follows what a test has seen already.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts a second agent, and returns it with the address of its metrics.
-fn with_metrics(periapt: &Installation) -> anyhow::Result<(Running, String)> {
+fn with_metrics(periapt: &Installation) -> anyhow::Result<(RunningProcess, String)> {
     let controllers = periapt.json(["controllers"])?;
     let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
     let run = ["agent", "run", "--controller", url, "--name", "second", "--data", "second"];
