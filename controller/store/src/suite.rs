@@ -51,7 +51,7 @@ pub async fn run(mut tested: impl TestedStore) {
     assert!(first > empty.revision, "revisions rise");
     let size = store.size().await.expect("a store can be measured");
     assert!(size > 0, "a store that holds something has a size");
-    if subject.is_durable() {
+    if tested.is_durable() {
         assert!(store.sync_time().is_some(), "a durable store measures its sync");
     }
 
