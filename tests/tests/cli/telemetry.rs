@@ -12,7 +12,7 @@ use periapt_agent::metrics::TABLE;
 use periapt_tests::{Installation, RunningProcess};
 
 /// The longest wait for a figure that follows what a test has seen already.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts a second agent, and returns it with the address of its metrics.
 fn with_metrics(periapt: &Installation) -> anyhow::Result<(RunningProcess, String)> {
@@ -37,7 +37,7 @@ fn get(address: &str, path: &str) -> anyhow::Result<String> {
 
 /// Returns the metrics once one of their lines is this.
 fn metrics_with(address: &str, line: &str) -> anyhow::Result<String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let text = get(address, "/metrics")?;
         if text.lines().any(|one| one == line) {

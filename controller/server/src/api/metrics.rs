@@ -8,12 +8,12 @@ use http::header;
 use periapt_telemetry::metrics::CONTENT_TYPE;
 
 use crate::{
-    api::{caller::Who, failure::Answer},
+    api::{caller::RequestCaller, failure::Answer},
     metrics::render,
     state::Sizes,
 };
 
-pub(crate) async fn expose(State(sizes): State<Sizes>, _: Who) -> Answer<Response> {
+pub(crate) async fn expose(State(sizes): State<Sizes>, _: RequestCaller) -> Answer<Response> {
     sizes.measure().await;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], render()).into_response())
 }

@@ -148,11 +148,11 @@ impl<C: Controller> ModelKeeper<C> {
                 Wake::Message(Err(error)) => {
                     return RunnerStop::Kill(format!("its messages are unreadable: {error}"));
                 }
-                Wake::Message(Ok(None)) => return Over::Closed,
+                Wake::Message(Ok(None)) => return RunnerStop::Closed,
                 Wake::Message(Ok(Some((ToKeeper::Call { id, call, trace }, bytes)))) => {
                     heard_at = Instant::now();
                     if let Err(error) = calls.push(id, call, trace, bytes) {
-                        return Over::Kill(error.to_string());
+                        return RunnerStop::Kill(error.to_string());
                     }
                 }
                 Wake::Message(Ok(Some((ToKeeper::Idle { position, wake_at }, _)))) => {

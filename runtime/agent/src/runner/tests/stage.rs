@@ -233,7 +233,7 @@ impl Stage {
     pub(crate) async fn until_spans(&mut self, wanted: impl Fn(&[SpanRecord]) -> bool) {
         let since = Instant::now();
         while !wanted(&self.spans) {
-            assert!(since.elapsed() <= PATIENCE, "the runner tells of no such spans: {:#?}", self.spans);
+            assert!(since.elapsed() <= TIMEOUT, "the runner tells of no such spans: {:#?}", self.spans);
             let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
             self.serve(message).await;
         }
