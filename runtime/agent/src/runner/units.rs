@@ -178,7 +178,6 @@ impl Units {
     /// Wakes the units that changes concern.
     pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store, traces }: News) {
         let view = self.world.mirror.view();
-        let (_span, cause) = spans::runner(&self.world.start.model, &traces);
         let names: BTreeSet<UnitName> = match &touched {
             Touched::All => {
                 lock(&self.stopped).retain(|unit| view.units.contains_key(unit));
@@ -196,6 +195,10 @@ impl Units {
                 lock(&self.dependents).of(these)
             }
         };
+        if names.is_empty() {
+            return;
+        }
+        let (_span, cause) = spans::runner(&self.world.start.model, &traces);
         for (count, name) in names.iter().enumerate() {
             let known = lock(&self.managed).get(name).map(Arc::clone);
             match known {
