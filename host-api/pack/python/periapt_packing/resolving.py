@@ -40,9 +40,9 @@ def resolve(wanted: Wanted, lines: list[str], bounds: Mapping[str, str], place: 
             directory: pathlib.Path = directory,
         ) -> list[Wheel]:
             with tempfile.TemporaryDirectory(dir=place.parent) as other:
-                arguments = _listed(pathlib.Path(other), lines, [*limits, *pins])
-                fetched = pathlib.Path(other) / "fetched"
-                wheels = fetching.download(fetched, version, machine, *arguments)
+                fetched, limiting = pathlib.Path(other) / "fetched", pathlib.Path(other) / "limits.txt"
+                limiting.write_text("".join(f"{line}\n" for line in [*limits, *pins]), encoding="utf-8")
+                wheels = fetching.download(fetched, version, machine, "-c", str(limiting), "--", *lines)
                 shutil.rmtree(directory, ignore_errors=True)
                 shutil.move(fetched, directory)
             return wheels
@@ -54,13 +54,3 @@ def resolve(wanted: Wanted, lines: list[str], bounds: Mapping[str, str], place: 
         else:
             return version, directory, wheels
     raise first
-
-
-def _listed(place: pathlib.Path, required: list[str], constraints: list[str]) -> list[str]:
-    """Writes requirements and constraints to files, and returns pip's arguments for them."""
-    arguments = []
-    for option, said in (("-r", required), ("-c", constraints)):
-        file = place / f"listed{option}.txt"
-        file.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
-        arguments += [option, str(file)]
-    return arguments
