@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -216,9 +217,23 @@ def _fetch_for(
             listed = pathlib.Path(place) / f"listed{option}.txt"
             listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             wanted += [option, str(listed)] if lines else []
-        if not there:
-            return fetching.fetch(target, *python, *wanted)
-        return _fetch_beside(python, target, pathlib.Path(place), wanted, there)
+        try:
+            if not there:
+                return fetching.fetch(target, *python, *wanted)
+            return _fetch_beside(python, target, pathlib.Path(place), wanted, there)
+        except Unresolved as error:
+            raise _of_lines(error, required) from None
+
+
+def _of_lines(error: Unresolved, required: list[str]) -> Unresolved:
+    """An error of pip's with the lines that it names by number in a file of ours."""
+
+    def line(found: re.Match) -> str:
+        number = int(found[1]) - 1
+        return str(required[number]) if number < len(required) else found[0]
+
+    error.args = (re.sub(r"-r \S+listed-r\.txt \(line (\d+)\)", line, str(error)),)
+    return error
 
 
 def _fetch_beside(

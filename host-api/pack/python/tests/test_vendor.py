@@ -169,6 +169,17 @@ def test_lines_that_conflict_about_one_package_are_all_told(tmp_path, index):
         vendor.vendor(tmp_path, tmp_path / "venv", Parts(libraries=True))
 
 
+def test_lines_that_conflict_about_what_they_need_are_named(tmp_path, index):
+    index("one", {"one.py": ""}, says="Requires-Dist: shared<2\n")
+    index("two", {"two.py": ""}, says="Requires-Dist: shared>=2\n")
+    for version in ("1.0", "2.0"):
+        index("shared", {"shared.py": ""}, version)
+    (tmp_path / "requirements.txt").write_text("one>=1\ntwo==1.0\n")
+    with pytest.raises(vendor.VendorError) as raised:
+        vendor.vendor(tmp_path, tmp_path / "venv")
+    assert str(raised.value).startswith("pip: Cannot install one>=1 and two==1.0 because these"), raised.value
+
+
 def test_markers_are_those_of_the_sandbox_whatever_the_packer_has(tmp_path, index):
     for name in ("new", "linux", "old", "other", "deep"):
         index(name)
