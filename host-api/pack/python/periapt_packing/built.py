@@ -70,8 +70,8 @@ class Built:
         name, there = normalised(wheel.name), self.versions(wheel.name)
         said = "there is no wheel of it for the sandbox" + (f", but of {' and '.join(there)}" if there else "")
         if wheel.version in known:
-            builds = f"`tools/wheels {name} {wheel.version}` of Periapt's repository builds one"
-            return f"{said}; {builds}, and PERIAPT_WHEELS names its directory"
+            builds = f"`tools/wheels {name} {wheel.version}` of Periapt's repository builds one into $PERIAPT_CACHE/wheels"
+            return f"{said}; {builds} (~/.cache/periapt/wheels), where packing looks; PERIAPT_WHEELS names another directory"
         newest = sorted(known, key=_order, reverse=True)
         more = f" and {len(newest) - _NAMED} older" if len(newest) > _NAMED else ""
         return f"{said}; those that `tools/wheels` of Periapt's repository can build are {', '.join(newest[:_NAMED])}{more}"

@@ -665,7 +665,9 @@ class TestNativeCode:
         pydantic.pack(built=built_wheels("2.46.4"))
         assert pydantic.lacking == {
             "pydantic_core 2.41.5": "there is no wheel of it for the sandbox, but of 2.46.4; `tools/wheels pydantic-core 2.41.5`"
-            " of Periapt's repository builds one, and PERIAPT_WHEELS names its directory, and `periapt pack --upgrade pydantic` takes another version than the one in uv.lock"
+            " of Periapt's repository builds one into $PERIAPT_CACHE/wheels (~/.cache/periapt/wheels), where packing looks;"
+            " PERIAPT_WHEELS names another directory, and `periapt pack --upgrade pydantic` takes another version than the one in"
+            " uv.lock"
         }
 
     def test_an_upgrade_takes_the_newest_version_that_was_built(self, pydantic, built_wheels):
