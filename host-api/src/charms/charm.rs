@@ -18,6 +18,7 @@ use crate::{
 mod actions;
 pub mod assumes;
 mod containers;
+mod error;
 mod files;
 mod parse;
 mod resource;
@@ -25,8 +26,8 @@ mod storage;
 
 pub use actions::{ActionMeta, ParametersError};
 pub use assumes::{Assumes, UnmetAssumptions};
+pub use error::MetadataError;
 pub use files::CharmFiles;
-pub use parse::MetadataError;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
 pub use storage::{CountRange, StorageMeta};
 

@@ -4,6 +4,7 @@ mod answer;
 mod caller;
 mod controller;
 mod deploy;
+mod result;
 mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,13 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    answer::{
-        AgentSummary, Answer, CharmUploaded, CommandResult, CommandResults, Commands, ControllerInfo,
-        ModelSummary, ResourceUploaded,
-    },
+    answer::{AgentSummary, Answer, CharmUploaded, ControllerInfo, ModelSummary, ResourceUploaded},
     caller::Caller,
     controller::ControllerCommand,
     deploy::{Deploy, Exposure, RefreshWith},
+    result::{CommandResult, CommandResults, Commands},
     selector::{EndpointSelector, RelationSelector, SecretSelector},
 };
 use crate::{

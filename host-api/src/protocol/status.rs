@@ -11,12 +11,14 @@ mod derive;
 mod full;
 mod history;
 mod storage;
+mod text;
 mod units;
 
 pub use derive::derive_application_status;
 pub use full::*;
 pub use history::*;
 pub use storage::*;
+pub use text::StatusText;
 pub use units::{PlacedUnit, application_of};
 
 /// A unit's or an application's workload status (`docs/hook-model.md` 7.5).

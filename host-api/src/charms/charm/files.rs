@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::{
     MetadataError,
-    parse::{read, rule},
+    error::{read, rule},
 };
 
 pub(super) const CHARMCRAFT: &str = "charmcraft.yaml";

@@ -6,59 +6,19 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Assumes, CharmFiles, CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
+    Assumes, CharmFiles, CharmMeta, EndpointMeta, MetadataError, OptionMeta, OptionType, actions, containers,
+    error::{read, rule},
     files::{ACTIONS, CONFIG},
     resource::{self, RawResource},
     storage::{RawStorage, ResourcesPath, declared},
 };
 use crate::{
-    EndpointName, InterfaceName, NameError, excerpt,
+    EndpointName, InterfaceName, NameError,
     name::ApplicationName,
     relation::{Role, Scope},
     rule::BrokenRule,
     settings::OptionValue,
-    yaml::{self, YamlError},
 };
-
-/// A charm's metadata that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MetadataError {
-    /// Neither form of metadata exists.
-    #[error("no charmcraft.yaml and no metadata.yaml: a charm needs one of them")]
-    Missing,
-    /// The file is no YAML, or has an unexpected shape.
-    #[error("{file}: {source}")]
-    Yaml {
-        /// The file.
-        file: &'static str,
-        /// The mistake and its place.
-        source: YamlError,
-    },
-    /// A required field is absent or empty.
-    #[error("{file}: {field} is missing")]
-    MissingField {
-        /// The file.
-        file: &'static str,
-        /// The field.
-        field: &'static str,
-    },
-    /// A text is no valid name.
-    #[error("{file}: {source}")]
-    Name {
-        /// The file.
-        file: &'static str,
-        /// The name and the rule that it breaks.
-        source: NameError,
-    },
-    /// The file breaks a rule.
-    #[error("{file}: {message}")]
-    Rule {
-        /// The file.
-        file: &'static str,
-        /// The rule, in Juju's words where it has some.
-        message: String,
-    },
-}
 
 /// Keys of old charms, and keys of new charms. Metadata with both is ambiguous (P06).
 const OLD_KEYS: [&str; 3] = ["series", "deployment", "min-juju-version"];
@@ -237,21 +197,9 @@ fn quoted(keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key:?}")).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn read<T: serde::de::DeserializeOwned>(
-    file: &'static str,
-    text: &str,
-) -> Result<T, MetadataError> {
-    yaml::parse(text).map_err(|source| MetadataError::Yaml { file, source })
-}
-
 fn read_config(text: &str) -> Result<BTreeMap<String, RawOption>, MetadataError> {
     let raw: RawConfig = read(CONFIG, text)?;
     raw.options.ok_or_else(|| rule(CONFIG, "invalid config: no options"))
-}
-
-/// Returns an error about a file, with quoted parts of the message shortened.
-pub(super) fn rule(file: &'static str, message: impl AsRef<str>) -> MetadataError {
-    MetadataError::Rule { file, message: excerpt::of_message(message.as_ref()) }
 }
 
 fn required(file: &'static str, field: &'static str, value: Option<String>) -> Result<String, MetadataError> {

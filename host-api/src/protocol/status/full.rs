@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::storage::CombinedStorage;
+use super::{StatusText, storage::CombinedStorage};
 use crate::{Timestamp, firewall::IngressRules, offer::RemoteEndpoint};
 
 /// The document of `status --format json`.
@@ -54,23 +54,6 @@ pub struct ModelStatus {
     pub version: String,
     /// The model's life, as a status.
     pub model_status: StatusText,
-}
-
-/// A status as text.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct StatusText {
-    /// The word of the status.
-    pub current: String,
-    /// A message for people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
-    /// The time since which the status holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// The release of Juju whose behaviour the agent has; only in agent statuses.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub version: String,
 }
 
 /// A machine.
