@@ -1,5 +1,6 @@
 //! The reader of untrusted archives.
 
+mod entry;
 mod error;
 mod layout;
 mod names;
@@ -11,8 +12,9 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::charm::CharmFiles;
 
+pub use entry::CopyError;
 pub use error::{ArchiveError, NotAZip};
-pub use reader::{ArchiveReader, CopyError};
+pub use reader::ArchiveReader;
 pub use source::Source;
 pub use unpack::UnpackError;
 

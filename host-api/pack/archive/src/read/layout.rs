@@ -3,7 +3,7 @@
 
 use rawzip::{ZipArchive, ZipEntry, ZipFileHeaderRecord};
 
-use super::{ArchiveError, NotAZip, Source, reader::Entry};
+use super::{ArchiveError, NotAZip, Source, entry::Entry};
 
 /// The fixed part of an entry in the central directory, in bytes.
 const DIRECTORY_RECORD: u64 = 46;
