@@ -1,16 +1,13 @@
 //! A script that an operator runs in a hook context of the unit (`docs/hook-model.md` C-9). It needs no guest: the
 //! interpreter calls hook tools directly, and the script's outcome is an action's.
 
+mod relation;
+
+pub(crate) use relation::ExecRelation;
+
 use periapt_host_api::{RelationId, UnitName, event::RelationContext, exec::ExecRequest};
 
 use crate::{HookContext, run::HookRun};
-
-/// The relation and remote unit of a run whose event names none.
-#[derive(Debug, Clone)]
-pub(crate) struct ExecRelation {
-    relation: RelationContext,
-    remote_unit: Option<UnitName>,
-}
 
 /// The reason why a script could not start: the one case in which nothing is committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

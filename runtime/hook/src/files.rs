@@ -1,98 +1,13 @@
 //! Files that hook tools read or write (`--file`, `key#file`, `--output`). They are the guest's own. This crate does
 //! no I/O, so the host reads and writes them, as it renews a lease or fetches a secret.
 
-use std::collections::BTreeMap;
+mod answers;
+mod request;
+
+pub(crate) use answers::Files;
+pub use request::{FileError, FileRequest};
 
 use crate::{CallError, lease::Interruption, run::HookRun};
-
-/// The most files that one call may read: one for `--file`, and one for each key of a large secret.
-const MAX_FILES: usize = 64;
-
-/// A hook tool's request for a file of the guest. Relative paths start at the charm's own files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileRequest {
-    /// A read of the whole file.
-    Read {
-        /// The path as the tool was given it.
-        path: String,
-        /// The most bytes to read. The host refuses a longer file.
-        at_most: usize,
-    },
-    /// A write that replaces the file's content.
-    Write {
-        /// The path as the tool was given it.
-        path: String,
-        /// The whole content.
-        content: String,
-    },
-}
-
-/// The reason why a file was not read or written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FileError {
-    /// The file does not exist.
-    #[error("no such file or directory")]
-    Absent,
-    /// The path is a directory.
-    #[error("is a directory")]
-    Directory,
-    /// A part of the path is no directory.
-    #[error("not a directory")]
-    NotDirectory,
-    /// The path exists already.
-    #[error("file exists")]
-    Exists,
-    /// The directory is not empty.
-    #[error("directory not empty")]
-    NotEmpty,
-    /// The hook has no permission.
-    #[error("permission denied")]
-    Denied,
-    /// The path is one of the charm's own files, which are read-only.
-    #[error("read-only file system")]
-    ReadOnly,
-    /// The file is longer than the request allows.
-    #[error("file too large")]
-    TooLarge,
-    /// The hook's files have reached their bound.
-    #[error("no space left on device")]
-    NoSpace,
-    /// The run has no files, because no sandbox surrounds it.
-    #[error("there are no files outside of a hook's sandbox")]
-    NoFiles,
-    /// Any other error.
-    #[error("input/output error")]
-    Failed,
-}
-
-/// The host's answers in the current call.
-#[derive(Debug, Default)]
-pub(crate) struct Files {
-    answers: BTreeMap<FileRequest, Result<Vec<u8>, FileError>>,
-}
-
-impl Files {
-    pub(crate) fn answered(&mut self, request: FileRequest, answer: Result<Vec<u8>, FileError>) {
-        self.answers.insert(request, answer);
-    }
-
-    /// Forgets all answers. A file may have changed when the next call reads it.
-    pub(crate) fn forget(&mut self) {
-        self.answers.clear();
-    }
-
-    fn answer(&self, request: FileRequest) -> Result<Result<Vec<u8>, FileError>, Interruption> {
-        if self.answers.len() >= MAX_FILES && !self.answers.contains_key(&request) {
-            let text = format!("one call may read at most {MAX_FILES} files");
-            return Err(CallError::LimitExceeded(text).into());
-        }
-        self.answers.get(&request).cloned().ok_or(Interruption::NeedsFile(request))
-    }
-
-    fn bytes(&self) -> usize {
-        self.answers.values().flatten().map(Vec::len).sum()
-    }
-}
 
 impl HookRun {
     /// Reads a file for a tool. All files of one call together have the bound of a call's arguments.

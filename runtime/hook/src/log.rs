@@ -1,17 +1,12 @@
 //! The unit's log (`docs/hook-model.md` 5.2, E-2).
 
+mod stream;
+
+pub use stream::OutputStream;
+
 use periapt_host_api::logs::LogLevel;
 
 use crate::{CallTime, run::HookRun};
-
-/// A standard stream of the handler, whose lines go to the unit's log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputStream {
-    /// Logged as `DEBUG`.
-    Stdout,
-    /// Logged as `WARNING`.
-    Stderr,
-}
 
 impl HookRun {
     /// Logs one line of the charm, with the hook's relation in front (O09).

@@ -1,7 +1,9 @@
 //! Resources as one hook sees them (`docs/hook-model.md` 5.2): the declarations of the charm that the unit runs, with the
 //! content of the snapshot. The host fetches a file at the first call, and it stays for the rest of the hook.
 
-use std::collections::BTreeMap;
+mod fetched;
+
+pub(crate) use fetched::Resources;
 
 use periapt_host_api::{
     Digest,
@@ -27,31 +29,6 @@ pub struct ResourceFile {
     pub size: u64,
     /// The digest of the content.
     pub digest: Digest,
-}
-
-/// The files that the host fetched for this hook.
-#[derive(Debug, Default)]
-pub(crate) struct Resources {
-    fetched: BTreeMap<ResourceKey, Result<(), CallError>>,
-}
-
-impl Resources {
-    pub(crate) fn fetched(&mut self, key: ResourceKey, result: Result<(), CallError>) {
-        self.fetched.insert(key, result);
-    }
-
-    /// Checks that the host has put the file in its place. A failure is returned once: the next call tries again.
-    fn check(&mut self, key: ResourceKey) -> Result<(), Interruption> {
-        match self.fetched.get(&key) {
-            None => Err(Interruption::NeedsResource(key)),
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => {
-                let error = error.clone();
-                self.fetched.remove(&key);
-                Err(error.into())
-            }
-        }
-    }
 }
 
 impl HookRun {

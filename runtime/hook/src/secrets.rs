@@ -1,13 +1,12 @@
 //! Secrets as one hook sees them (`docs/hook-model.md` 5.9): the snapshot's secrets, with this hook's changes. The host
 //! fetches content at the first read; changes go with the hook's commit.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use periapt_host_api::{
     Timestamp,
     secret::{
-        MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, RotatePolicy, SecretChanges, SecretData, SecretId, SecretKey,
-        SecretOwner, SecretRevision, SecretUri,
+        MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, RotatePolicy, SecretData, SecretId, SecretOwner, SecretUri,
     },
     view::SecretView,
 };
@@ -17,20 +16,12 @@ use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
 
 mod access;
 mod change;
+mod gathered;
 mod read;
 
+pub use gathered::IdSeed;
+pub(crate) use gathered::Secrets;
 pub use read::{GetMode, SecretInfo};
-
-/// The seed of the ids of new secrets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct IdSeed(pub [u8; 32]);
-
-/// Hides the seed: a reader of it could compute the ids.
-impl fmt::Debug for IdSeed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("IdSeed(..)")
-    }
-}
 
 /// The owner of a new secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -93,69 +84,10 @@ const SEAL_BYTES: usize = 64;
 /// Bytes of one entry of a secret's content, beside its key and value.
 const ENTRY_BYTES: usize = 8;
 
-/// Bytes of a refusal in memory, with its text.
-const REFUSAL_BYTES: usize = 256;
-
 /// Returns the bytes of content as the store keeps it: sealed, in base64.
 fn content_bytes(content: &SecretData) -> usize {
     let open = content.len() + content.base64().count() * ENTRY_BYTES;
     (open + SEAL_BYTES).div_ceil(3) * 4
-}
-
-/// This hook's changes, and the content that was fetched for it.
-#[derive(Debug)]
-pub(crate) struct Secrets {
-    ids: IdSeed,
-    drawn: u64,
-    changes: SecretChanges,
-    fetched: BTreeMap<SecretKey, Result<SecretData, CallError>>,
-    fetched_bytes: usize,
-}
-
-impl Secrets {
-    pub(crate) fn new(ids: IdSeed) -> Self {
-        let (changes, fetched) = (SecretChanges::default(), BTreeMap::new());
-        Self { ids, drawn: 0, changes, fetched, fetched_bytes: 0 }
-    }
-
-    pub(crate) fn fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>, bound: usize) {
-        let bytes = content.as_ref().map_or(REFUSAL_BYTES, SecretData::len);
-        self.fetched_bytes += bytes;
-        if self.fetched_bytes > bound {
-            self.fetched.clear();
-            self.fetched_bytes = bytes;
-        }
-        self.fetched.insert(key, content);
-    }
-
-    /// Returns content that the host fetched. A refusal of a secret that the view lacks holds for the rest of the hook,
-    /// which sees one state of the model. Any other failure is returned once: the next call tries again.
-    fn content(&mut self, key: SecretKey) -> Result<SecretData, Interruption> {
-        match self.fetched.get(&key) {
-            None => Err(Interruption::NeedsSecret(key)),
-            Some(Ok(content)) => Ok(content.clone()),
-            Some(Err(error @ (CallError::NotFound(_) | CallError::PermissionDenied(_))))
-                if key.revision == SecretRevision::NONE =>
-            {
-                Err(error.clone().into())
-            }
-            Some(Err(error)) => {
-                let error = error.clone();
-                self.fetched.remove(&key);
-                Err(error.into())
-            }
-        }
-    }
-
-    fn draw(&mut self) -> SecretId {
-        let id = SecretId::drawn(&self.ids.0, self.drawn);
-        self.drawn += 1;
-        id
-    }
-
-    pub(crate) fn into_changes(self) -> SecretChanges {
-        self.changes
-    }
 }
 
 fn not_found(what: impl fmt::Display) -> CallError {

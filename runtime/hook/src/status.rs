@@ -1,5 +1,9 @@
 //! Workload statuses (`docs/hook-model.md` 5.3). They leave the hook at once, and stay if it fails.
 
+mod made;
+
+pub(crate) use made::Statuses;
+
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
@@ -59,22 +63,6 @@ pub struct ApplicationStatuses {
     pub application: StatusInfo<WorkloadStatus>,
     /// The status of each unit.
     pub units: BTreeMap<UnitName, StatusInfo<WorkloadStatus>>,
-}
-
-/// The statuses that this hook set so far.
-#[derive(Debug, Default)]
-pub(crate) struct Statuses {
-    unit: Option<StatusInfo<WorkloadStatus>>,
-    application: Option<StatusInfo<WorkloadStatus>>,
-    /// The count of statuses and versions that this hook set.
-    made: usize,
-}
-
-impl Statuses {
-    /// Returns true if the charm set its unit's status.
-    pub(crate) fn unit_was_set(&self) -> bool {
-        self.unit.is_some()
-    }
 }
 
 impl HookRun {

@@ -12,21 +12,6 @@ pub(super) struct Circle {
 pub(super) const REMAINING: &[Circle] = &[
     Circle { room: "periapt-uniter", modules: &["coalesced", "relation", "resolve_input", "update_status"] },
     Circle { room: "periapt-lab", modules: &["charm", "trace"] },
-    Circle {
-        room: "periapt-hook",
-        modules: &[
-            "actions",
-            "context",
-            "exec",
-            "files",
-            "lease",
-            "log",
-            "resources",
-            "run",
-            "secrets",
-            "status",
-        ],
-    },
     Circle { room: "periapt-sandbox", modules: &["artifact", "sandbox"] },
     Circle {
         room: "periapt-sandbox",
