@@ -15,9 +15,9 @@ use std::{
 use periapt_host_api::Digest;
 use ring::{digest, hmac};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
-use wasmtime::{Module, component::Component};
+use wasmtime::{Engine, Module, component::Component};
 
-use crate::{CompatibilityHash, Sandbox};
+use crate::CompatibilityHash;
 
 /// The end of a file, with the version of the format.
 const MAGIC: &[u8; 8] = b"PERIAPT2";
@@ -200,23 +200,20 @@ pub fn open(directory: &Path, id: &ArtifactId, key: &ArtifactKey) -> Result<Seal
 }
 
 /// Maps a checked component.
-pub(crate) fn load_component(
-    sandbox: &Sandbox,
-    artifact: &SealedArtifact,
-) -> Result<Component, ArtifactError> {
+pub(crate) fn load_component(engine: &Engine, artifact: &SealedArtifact) -> Result<Component, ArtifactError> {
     #[expect(
         unsafe_code,
         reason = "the MAC has proven that the bytes are what `Sandbox::compile` made for this engine, and the \
                   seals that they have been the same ever since"
     )]
-    let component = unsafe { Component::deserialize_file(sandbox.engine(), artifact.path()) };
+    let component = unsafe { Component::deserialize_file(engine, artifact.path()) };
     component.map_err(ArtifactError::Engine)
 }
 
 /// Maps a checked module.
-pub(crate) fn load_module(sandbox: &Sandbox, artifact: &SealedArtifact) -> Result<Module, ArtifactError> {
+pub(crate) fn load_module(engine: &Engine, artifact: &SealedArtifact) -> Result<Module, ArtifactError> {
     #[expect(unsafe_code, reason = "as of a component; `Sandbox::compile_module` made it")]
-    let module = unsafe { Module::deserialize_file(sandbox.engine(), artifact.path()) };
+    let module = unsafe { Module::deserialize_file(engine, artifact.path()) };
     module.map_err(ArtifactError::Engine)
 }
 

@@ -13,14 +13,17 @@ mod listing;
 mod nested;
 mod path;
 mod resources;
+mod stat;
 mod stored;
 mod stream;
 mod tree;
 mod unit;
+mod view;
 mod whole;
 
 pub(crate) use charm::CharmFiles;
 pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used, spare_bytes};
 pub(crate) use handle::{Files, Shows};
-pub(crate) use host::{FilesView, link};
+pub(crate) use host::link;
 pub use unit::{UnitFile, UnitFiles};
+pub(crate) use view::FilesView;

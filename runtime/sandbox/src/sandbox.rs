@@ -99,7 +99,7 @@ impl Sandbox {
         component: &SealedArtifact,
         modules: &[(Digest, SealedArtifact)],
     ) -> Result<LoadedComponent, ArtifactError> {
-        let component = artifact::load_component(self, component)?;
+        let component = artifact::load_component(self.engine(), component)?;
         let modules = modules.iter().map(|(digest, module)| Ok((*digest, self.module(*digest, module)?)));
         Ok(LoadedComponent { component, modules: modules.collect::<Result<_, ArtifactError>>()? })
     }
@@ -109,7 +109,7 @@ impl Sandbox {
         if let Some(module) = loaded().get(&digest).and_then(Weak::upgrade) {
             return Ok(module);
         }
-        let module = Arc::new(artifact::load_module(self, artifact)?);
+        let module = Arc::new(artifact::load_module(self.engine(), artifact)?);
         let mut loaded = loaded();
         loaded.retain(|_, module| module.strong_count() > 0);
         // After concurrent loads of one module, later charms share the last one.

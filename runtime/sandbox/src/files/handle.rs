@@ -11,9 +11,9 @@ use super::{
     CharmFiles, StorageMount, disk,
     listing::{Gathering, Listing},
     path::{self, TreeTarget},
-    stored,
-    stream::{OpenFile, Source},
-    tree::{DirectoryId, Entry, MemoryFile, Quota, ROOT, Tree},
+    stat::{self, kind},
+    stream::Source,
+    tree::{DirectoryId, Entry, MemoryFile, OpenFile, Quota, ROOT, Tree},
 };
 use crate::clock::HookClock;
 
@@ -409,7 +409,7 @@ impl Files {
                 (size, Duration::ZERO, Duration::ZERO)
             }
         };
-        Ok(stat(kind(entry), size, modified, accessed))
+        Ok(stat::of(kind(entry), size, modified, accessed))
     }
 
     /// Returns the metadata of a handle's target.
@@ -419,43 +419,13 @@ impl Files {
             Handle::File { source: Source::Memory(file), .. } => {
                 self.stat(Mount::Tmp, &Entry::Memory(Arc::clone(file)))
             }
-            Handle::Stored(directory) => Ok(stored::stat(&directory.stat()?)),
-            Handle::File { source: Source::Stored(file), .. } => Ok(stored::stat(&file.stat()?)),
+            Handle::Stored(directory) => Ok(stat::of_stored(&directory.stat()?)),
+            Handle::File { source: Source::Stored(file), .. } => Ok(stat::of_stored(&file.stat()?)),
             Handle::File { source: Source::Disk(open), .. } => {
                 let size = open.file.metadata().map_err(|_| ErrorCode::Io)?.len();
-                Ok(stat(DescriptorType::RegularFile, size, Duration::ZERO, Duration::ZERO))
+                Ok(stat::of(DescriptorType::RegularFile, size, Duration::ZERO, Duration::ZERO))
             }
         }
-    }
-}
-
-/// Returns the kind of an entry.
-pub(super) fn kind(entry: &Entry) -> DescriptorType {
-    match entry {
-        Entry::Directory(_) => DescriptorType::Directory,
-        Entry::Memory(_) | Entry::Disk(_) | Entry::Held(..) => DescriptorType::RegularFile,
-    }
-}
-
-pub(super) fn stat(
-    type_: DescriptorType,
-    size: u64,
-    modified: Duration,
-    accessed: Duration,
-) -> DescriptorStat {
-    let datetime = |time: Duration| {
-        Some(wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime {
-            seconds: time.as_secs(),
-            nanoseconds: time.subsec_nanos(),
-        })
-    };
-    DescriptorStat {
-        type_,
-        link_count: 1,
-        size,
-        data_access_timestamp: datetime(accessed),
-        data_modification_timestamp: datetime(modified),
-        status_change_timestamp: datetime(modified),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Semaphore;
-use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, FsError, FsResult,
     bindings::{
@@ -20,25 +19,14 @@ use wasmtime_wasi::p2::{
 };
 
 use super::{
-    Files,
+    FilesView,
     handle::{Handle, Mount},
     listing::Gathering,
-    stored,
+    stat,
     stream::{FileReader, FileWriter, Position, Source},
     tree::Entry,
 };
-use crate::{fuel::SYNC_FUEL, limits::Limiter, meter::Meter, state::HookState};
-
-/// A hook's files and the state that their calls need. A handle's number is its key in [`Files`]; the
-/// generated resource types are only markers.
-pub(crate) struct FilesView<'a> {
-    pub(crate) files: &'a mut Files,
-    pub(crate) table: &'a mut ResourceTable,
-    pub(crate) meter: &'a Arc<Meter>,
-    pub(crate) limiter: &'a mut Limiter,
-    /// The semaphore that allows one sync at a time.
-    pub(crate) syncs: &'a Arc<Semaphore>,
-}
+use crate::{fuel::SYNC_FUEL, state::HookState};
 
 /// The accessor from a store to its files, for the linker.
 pub(crate) struct HasFiles;
@@ -80,8 +68,8 @@ impl FilesView<'_> {
             Handle::File { source: Source::Memory(_), number, .. } => {
                 MetadataHashValue { lower: *number, upper: 4 }
             }
-            Handle::File { source: Source::Stored(_), number, .. } => stored::metadata_hash(*number),
-            Handle::Stored(directory) => stored::metadata_hash(directory.identity_of(&directory.stat()?)),
+            Handle::File { source: Source::Stored(_), number, .. } => stat::hash_of_stored(*number),
+            Handle::Stored(directory) => stat::hash_of_stored(directory.identity_of(&directory.stat()?)),
         })
     }
 }
@@ -281,7 +269,7 @@ impl types::HostDescriptor for FilesView<'_> {
     ) -> FsResult<DescriptorStat> {
         self.call(path.len())?;
         if let Some((directory, path)) = self.files.stored_at(fd.rep(), &path)? {
-            return Ok(stored::stat(&directory.stat_at(path)?));
+            return Ok(stat::of_stored(&directory.stat_at(path)?));
         }
         let (mount, entry) = self.files.find(fd.rep(), &path)?;
         Ok(self.files.stat(mount, &entry)?)
@@ -395,7 +383,7 @@ impl types::HostDescriptor for FilesView<'_> {
     ) -> FsResult<MetadataHashValue> {
         self.call(path.len())?;
         if let Some((directory, path)) = self.files.stored_at(fd.rep(), &path)? {
-            return Ok(stored::metadata_hash(directory.identity_of(&directory.stat_at(path)?)));
+            return Ok(stat::hash_of_stored(directory.identity_of(&directory.stat_at(path)?)));
         }
         let (mount, entry) = self.files.find(fd.rep(), &path)?;
         Ok(Self::metadata_hash_of(mount, &entry))

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::{Files, StorageMount, disk::Directory, path::MAX_PATH};
+use super::{
+    Files, StorageMount,
+    disk::Directory,
+    path::{MAX_PATH, beneath},
+};
 
 impl Files {
     /// Returns the directory of storage for a handle and a path, with the rest of the path; none if the handle is
@@ -40,26 +44,6 @@ impl Files {
             }
         }
     }
-}
-
-/// Returns the path from one place to another beneath it; none if it is not beneath.
-pub(super) fn beneath<'p>(outer: &str, inner: &'p str) -> Option<&'p str> {
-    inner.strip_prefix(outer)?.strip_prefix('/').filter(|way| !way.is_empty())
-}
-
-/// Joins a place and a path. Storage has no links, so `..` can be resolved by names alone.
-pub(super) fn joined(place: &str, path: &str) -> String {
-    let mut names: Vec<&str> = place.split('/').filter(|name| !name.is_empty()).collect();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
 }
 
 /// Returns the innermost nested storage that a path enters, with the rest of the path; none if it enters none.

@@ -78,6 +78,26 @@ pub(super) fn find(tree: &Tree, base: DirectoryId, path: &str) -> Result<Entry, 
     }
 }
 
+/// Returns the path from one place to another beneath it; none if it is not beneath.
+pub(super) fn beneath<'p>(outer: &str, inner: &'p str) -> Option<&'p str> {
+    inner.strip_prefix(outer)?.strip_prefix('/').filter(|way| !way.is_empty())
+}
+
+/// Joins a place and a path. Storage has no links, so `..` can be resolved by names alone.
+pub(super) fn joined(place: &str, path: &str) -> String {
+    let mut names: Vec<&str> = place.split('/').filter(|name| !name.is_empty()).collect();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

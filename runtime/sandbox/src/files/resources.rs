@@ -7,8 +7,7 @@ use periapt_hook::CallError;
 
 use super::{
     Files,
-    stream::OpenFile,
-    tree::{Entry, ROOT},
+    tree::{Entry, OpenFile, ROOT},
 };
 
 /// A mark in the identities of these files, which keeps them apart from those of the charm's files.

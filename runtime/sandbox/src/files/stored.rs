@@ -1,21 +1,15 @@
 //! The operations of a hook on its storage.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use rustix::fs::Stat;
-use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, MetadataHashValue, OpenFlags,
-};
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
     Files,
-    disk::{Directory, Opened, kind},
-    handle::{self, Handle},
+    disk::{Directory, Opened},
+    handle::Handle,
     stream::Source,
 };
-
-/// A mark in the identities of stored files, which keeps them apart from those of the other trees.
-const STORED: u64 = 5;
 
 impl Files {
     /// Returns the directory of storage of a handle; none if the handle is of another kind.
@@ -55,28 +49,4 @@ impl Files {
             }
         })
     }
-}
-
-/// Returns metadata with the hook's own times and without numbers of the host.
-pub(super) fn stat(stat: &Stat) -> DescriptorStat {
-    let time = |seconds: i64, nanoseconds: u64| {
-        Duration::new(u64::try_from(seconds).unwrap_or(0), u32::try_from(nanoseconds).unwrap_or(0))
-    };
-    #[expect(clippy::useless_conversion, reason = "the types of these fields differ from target to target")]
-    let (modified, accessed) = (
-        time(stat.st_mtime.into(), stat.st_mtime_nsec.into()),
-        time(stat.st_atime.into(), stat.st_atime_nsec.into()),
-    );
-    match kind(stat) {
-        Some(DescriptorType::RegularFile) => {
-            let size = u64::try_from(stat.st_size).unwrap_or(0);
-            handle::stat(DescriptorType::RegularFile, size, modified, accessed)
-        }
-        _ => handle::stat(DescriptorType::Directory, 0, modified, modified),
-    }
-}
-
-/// Returns the metadata hash for an identity in storage.
-pub(super) fn metadata_hash(identity: u64) -> MetadataHashValue {
-    MetadataHashValue { lower: identity, upper: STORED }
 }

@@ -1,13 +1,16 @@
 //! Streams over files.
 
-use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc, time::Duration};
+use std::{os::unix::fs::FileExt as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use wasmtime_wasi::p2::{
     InputStream, OutputStream, Pollable, StreamError, StreamResult, bindings::filesystem::types::ErrorCode,
 };
 
-use super::{disk::StoredFile, tree::MemoryFile};
+use super::{
+    disk::StoredFile,
+    tree::{MemoryFile, OpenFile},
+};
 use crate::{clock::HookClock, meter::Meter};
 
 /// The most bytes of one read or write, which limits the host's allocation for a call.
@@ -19,14 +22,6 @@ pub(super) enum Source {
     Memory(Arc<MemoryFile>),
     Disk(Arc<OpenFile>),
     Stored(Arc<StoredFile>),
-}
-
-/// An open host file. Its descriptor lives as long as a handle or a stream refers to it.
-#[derive(Debug)]
-pub(super) struct OpenFile {
-    pub(super) file: File,
-    /// The reference by which [`super::Files`] counts the hook's descriptors.
-    pub(super) _counted: Arc<()>,
 }
 
 impl Source {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -11,8 +12,6 @@ use std::{
 };
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
-
-use super::stream::OpenFile;
 
 /// The number of a directory in its tree. Numbers are not reused.
 pub(super) type DirectoryId = u64;
@@ -39,6 +38,14 @@ pub(super) struct DiskEntry {
     pub(super) size: u64,
     /// The file's place in the tree, which is its identity.
     pub(super) number: u64,
+}
+
+/// An open host file. Its descriptor lives as long as a handle or a stream refers to it.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) file: File,
+    /// The reference by which [`super::Files`] counts the hook's descriptors.
+    pub(super) _counted: Arc<()>,
 }
 
 /// A directory.

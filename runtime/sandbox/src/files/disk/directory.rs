@@ -8,7 +8,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, 
 use super::{
     super::{
         listing::{Gathering, Listing},
-        nested::joined,
+        path::joined,
     },
     BLOCK, StorageMount, StoredFile,
     beneath::{self, DiskTarget, code},
