@@ -15,9 +15,9 @@ use std::{pin::Pin, sync::Arc};
 
 use crate::{
     Reply, Request, Script, ScriptLimits, Stopped,
+    channel::RequestChannel,
     limits::Meter,
     parser,
-    script::RequestChannel,
     syntax::{AndOr, Body, Command, Connector, Ends, List, Pipeline},
 };
 pub(crate) use files::FileFault;

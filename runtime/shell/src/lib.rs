@@ -10,15 +10,18 @@
 //! feature.
 
 mod builtins;
+mod channel;
 mod interpreter;
 mod limits;
 mod parser;
 mod pattern;
 mod request;
+mod running;
 mod script;
 mod syntax;
 
 pub use builtins::commands;
 pub use limits::{ScriptLimits, Stopped};
 pub use request::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request};
-pub use script::{Running, Script, ScriptEnd, ScriptProgress};
+pub use running::{Running, ScriptEnd, ScriptProgress};
+pub use script::Script;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Shell, Unwind};
-use crate::script::Stream;
+use crate::channel::Stream;
 
 /// A command's three streams.
 #[derive(Debug, Clone, Copy)]

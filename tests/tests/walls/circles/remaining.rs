@@ -12,7 +12,6 @@ pub(super) struct Circle {
 pub(super) const REMAINING: &[Circle] = &[
     Circle { room: "periapt-uniter", modules: &["coalesced", "relation", "resolve_input", "update_status"] },
     Circle { room: "periapt-lab", modules: &["charm", "trace"] },
-    Circle { room: "periapt-shell", modules: &["interpreter", "script"] },
     Circle { room: "periapt-agent", modules: &["runner::exec", "runner::hook", "runner::units::commands"] },
     Circle { room: "periapt-trial", modules: &["cache", "run"] },
     Circle { room: "periapt-trial", modules: &["scene::check", "scene::event"] },
