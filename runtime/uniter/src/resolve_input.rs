@@ -1,18 +1,16 @@
 //! The input of the resolver's rules: one unit in its view.
 
-use std::collections::BTreeMap;
+mod run;
 
 use periapt_host_api::{
-    EndpointName, OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
-    event::Event,
-    record::{HookStep, Operation, SecretRecord, SeenHashes, UnitRecord},
+    EndpointName, RelationId, Revision, StorageId, UnitName,
+    record::{Operation, SeenHashes, UnitRecord},
     relation::{BagKey, BagOwner},
-    secret::{SecretId, SecretRevision},
     status::Life,
     view::{ApplicationView, MachineView, ModelView, StorageAttachment, StorageView, UnitView, View},
 };
 
-use crate::{Decision, DeployRun, HookRun, Seen, coalesced};
+use crate::Decision;
 
 /// A unit with the entries of its view that concern it.
 pub(crate) struct ResolveInput<'a> {
@@ -106,104 +104,10 @@ impl<'a> ResolveInput<'a> {
         attachment.filter(|attachment| attachment.unit == self.unit.name)
     }
 
-    /// Returns the versions in this view that an event concerns.
-    pub(crate) fn seen(&self, event: &Event) -> Seen {
-        let relation = event.relation();
-        let bag = relation.map(|context| {
-            let owner = match event.remote_unit() {
-                Some(unit) => BagOwner::Unit(unit.clone()),
-                None => BagOwner::Application(context.remote_application.clone()),
-            };
-            self.bag_version(context.relation, owner)
-        });
-        let secret = event.secret().and_then(|context| self.view.secrets.get(&context.id));
-        Seen {
-            secret_latest: secret.map_or(SecretRevision::default(), |secret| secret.latest),
-            secrets: event.secret().map(|_| self.remembered_secrets()).unwrap_or_default(),
-            hashes: self.hashes(),
-            leader_settings_version: self.application.leader_settings_version,
-            settings_version: self.application.settings_version,
-            boot_id: self.boot_id().map(str::to_owned),
-            bag_version: bag.unwrap_or(0),
-            member_versions: relation
-                .map(|context| self.member_versions(context.relation, event))
-                .unwrap_or_default(),
-            gone: relation.map_or(0, |context| crate::relation::gone(self, context.relation)),
-            relation_exists: relation
-                .is_some_and(|it| !crate::relation::is_gone(self.view.relations.get(&it.relation))),
-            update_status_interval: self.update_status_interval(),
-        }
-    }
-
-    /// Returns the versions of the bags that a batch concerns.
-    fn member_versions(&self, relation: RelationId, event: &Event) -> BTreeMap<UnitName, u64> {
-        let units = event.batch().into_iter().flat_map(|batch| batch.joined.iter().chain(&batch.changed));
-        units.map(|unit| (unit.clone(), self.bag_version(relation, BagOwner::Unit(unit.clone())))).collect()
-    }
-
     /// Returns true if the unit's charm wants batches for an endpoint.
     pub(crate) fn batches(&self, endpoint: &EndpointName) -> bool {
         let digest = self.record().charm.unwrap_or(self.application.charm).digest;
         let meta = self.view.charms.get(&digest).and_then(|charm| charm.meta.endpoints.get(endpoint));
         meta.is_some_and(|meta| meta.batch)
-    }
-
-    /// Returns the unit's knowledge of secrets, without those and the revisions that are gone.
-    fn remembered_secrets(&self) -> BTreeMap<SecretId, SecretRecord> {
-        let known = self.record().secrets.iter().filter_map(|(id, told)| {
-            let secret = self.view.secrets.get(id)?;
-            let there = |revision: &SecretRevision| {
-                secret.owned.as_ref().is_none_or(|owned| owned.revisions.contains_key(revision))
-            };
-            let obsolete = told.obsolete.iter().copied().filter(there).collect();
-            Some((*id, SecretRecord { changed: told.changed, obsolete }))
-        });
-        known.collect()
-    }
-
-    /// Returns the decision to run a hook now.
-    pub(crate) fn run(&self, event: Event, now: Timestamp) -> Decision {
-        let record = self.record();
-        let failures = match &record.operation {
-            Operation::Hook { event: failed, step: HookStep::Failed(failure) }
-                if event.is_attempt_of(failed) =>
-            {
-                failure.attempts
-            }
-            _ => 0,
-        };
-        let begun = record.begun.as_ref().filter(|begun| event.is_attempt_of(&begun.event));
-        let attempt = begun.map_or(failures, |begun| begun.attempt).saturating_add(1);
-        let operation = begun.map_or(OperationId(record.seq), |begun| begun.operation);
-        let durable = self.storages().next().is_some();
-        let run = self.hook_run(event, attempt, record.clone(), now);
-        Decision::RunHook(Box::new(HookRun { failures, operation, durable, ..run }))
-    }
-
-    /// Returns the first run of an event.
-    pub(crate) fn hook_run(&self, event: Event, attempt: u32, record: UnitRecord, now: Timestamp) -> HookRun {
-        HookRun {
-            unit: self.unit.name.clone(),
-            attempt,
-            failures: 0,
-            operation: OperationId(record.seq),
-            durable: false,
-            coalesced: coalesced::by(self, &event, now),
-            charm: record.charm.unwrap_or(self.application.charm),
-            seen: self.seen(&event),
-            snapshot: self.view.revision,
-            decided_at: now,
-            event,
-            record,
-        }
-    }
-
-    /// Returns the decision to deploy the application's charm.
-    pub(crate) fn deploy(&self) -> Decision {
-        Decision::Deploy(Box::new(DeployRun {
-            unit: self.unit.name.clone(),
-            charm: self.application.charm,
-            record: self.record().clone(),
-        }))
     }
 }
