@@ -2,7 +2,7 @@
 
 use std::{fmt, rc::Rc, time::Duration};
 
-use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState};
+use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState, ToolOutput};
 use periapt_host_api::{
     Digest, Timestamp,
     charm::{CharmFiles, CharmMeta},
@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 use periapt_model::UploadedCharm;
 
-use crate::{LabError, trace::ToolCall};
+use crate::LabError;
 
 mod script;
 
@@ -42,6 +42,17 @@ pub struct LabHookReport {
     pub gathered: Gathered,
     /// The hook tools that it ran, as far as they are known.
     pub tools: Vec<ToolCall>,
+}
+
+/// One hook tool that a script ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The time of the call, on both clocks.
+    pub at: CallTime,
+    /// Its name and arguments.
+    pub argv: Vec<String>,
+    /// The output.
+    pub output: ToolOutput,
 }
 
 /// The services of the agent's executor for a charm's code.

@@ -28,10 +28,10 @@ mod travel;
 
 pub use agent::Claims;
 pub use chance::Chance;
-pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, LabHookReport};
+pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, LabHookReport, ToolCall};
 #[cfg(feature = "components")]
 pub use component::{Component, ComponentError};
 pub use defect::Defect;
 pub use error::LabError;
 pub use lab::{ByHand, FaultRates, Lab, ReductionCache};
-pub use trace::{Fate, ToolCall, Traced};
+pub use trace::{Fate, Traced};

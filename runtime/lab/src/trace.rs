@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use periapt_hook::{CallTime, ToolOutput};
+use periapt_hook::ToolOutput;
 use periapt_host_api::{OperationId, Revision, Timestamp, UnitName, event::Event};
 
-use crate::Ending;
+use crate::{Ending, ToolCall};
 
 /// One hook run, or one hook that was skipped.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,17 +85,6 @@ impl fmt::Display for Traced {
         }
         Ok(())
     }
-}
-
-/// One hook tool that a script ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCall {
-    /// The time of the call, on both clocks.
-    pub at: CallTime,
-    /// Its name and arguments.
-    pub argv: Vec<String>,
-    /// The output.
-    pub output: ToolOutput,
 }
 
 /// All hooks that ran.

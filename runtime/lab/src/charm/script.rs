@@ -8,8 +8,8 @@ use periapt_hook::{
 use periapt_host_api::{UnitName, event::Event};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptLimits, ScriptProgress};
 
+use super::ToolCall;
 use super::{CharmCode, Ending, HookHost, LabHookReport};
-use crate::trace::ToolCall;
 
 /// A handler fails with words of its own, as a charm does: they become the unit's status, and nothing takes them apart. So
 /// the error is a text, here and in [`Hook`].
