@@ -27,13 +27,14 @@ use crate::{clock, protocol::ToKeeper};
 
 mod announce;
 mod commands;
+mod early;
 mod spans;
 mod timers;
 mod work;
 
 use announce::Announcements;
 use commands::Busy;
-pub(crate) use commands::EarlySender;
+pub(crate) use early::EarlySender;
 use spans::UnitSpans;
 use timers::Timers;
 use work::Work;

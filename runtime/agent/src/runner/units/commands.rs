@@ -4,9 +4,7 @@
 use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc};
 
 use futures_util::FutureExt as _;
-use periapt_host_api::{
-    Digest, OperationId, Timestamp, UnitName, agent::RunnerCommand, commit::EarlyEffect, trace::TraceContext,
-};
+use periapt_host_api::{Digest, OperationId, Timestamp, UnitName, agent::RunnerCommand, trace::TraceContext};
 use periapt_uniter::{
     Jitter,
     executor::{
@@ -17,7 +15,7 @@ use tokio::{sync::oneshot, task::AbortHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use super::{State, Unit, Units, lock, spans};
+use super::{State, Unit, Units, early::EarlySender, lock, spans};
 use crate::{
     clock,
     protocol::{Call, CallOutcome, RunFigures, ToKeeper},
@@ -331,22 +329,6 @@ async fn send(
             SendOutcome::Unreachable
         }
         CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => SendOutcome::Unreachable,
-    }
-}
-
-/// The early effects of a running hook.
-#[derive(Clone)]
-pub(crate) struct EarlySender {
-    units: Arc<Units>,
-    unit: Arc<Unit>,
-}
-
-impl EarlySender {
-    /// Passes effects on, in order.
-    pub(crate) fn push(&self, effects: Vec<(Timestamp, EarlyEffect)>) {
-        if !effects.is_empty() {
-            self.units.feed(&self.unit, ExecutorInput::Said(effects));
-        }
     }
 }
 
