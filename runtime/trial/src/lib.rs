@@ -5,6 +5,7 @@
 //! A [`Trial`] is opened once for a charm and runs any number of scenes, each independent of the others.
 
 mod cache;
+mod error;
 mod native;
 mod run;
 mod scene;
@@ -12,8 +13,9 @@ mod stage;
 mod tried;
 
 pub use cache::CompiledCache;
+pub use error::TrialError;
 pub use native::{NativeProgram, answer_as_hook_tool};
-pub use run::{Trial, TrialError};
+pub use run::Trial;
 pub use scene::{
     BatchScene, EventKind, EventScene, ModelScene, RelationScene, Scene, SceneError, SecretScene,
     StatusScene, StorageScene,

@@ -4,12 +4,12 @@ use std::{
     collections::BTreeMap,
     fmt, fs,
     io::{self, Read as _},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
-use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, ReaderPanicked, inspect};
-use periapt_hook::{ContextError, HookContext, HookInputs, HookLimits};
+use periapt_archive::{Archive, COMPONENT, InspectError, inspect};
+use periapt_hook::{HookContext, HookInputs, HookLimits};
 use periapt_host_api::{
     Digest, ResourceName, Timestamp,
     charm::CharmMeta,
@@ -18,14 +18,14 @@ use periapt_host_api::{
     view::ResourceView,
 };
 use periapt_sandbox::{
-    ArtifactError, Bounds, Budgets, Busy, CompileError, Filesystem, HookReport, HookServices, Options,
-    PrepareError, Prepared, RunInputs, Sandbox, SandboxError, Seed, StorageMount,
+    Bounds, Budgets, Filesystem, HookReport, HookServices, Options, Prepared, RunInputs, Sandbox, Seed,
+    StorageMount,
 };
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::{
-    CompiledCache, Scene, SceneError, StorageScene, Tried, TriedOutcome,
+    CompiledCache, Scene, SceneError, StorageScene, TrialError, Tried, TriedOutcome,
     scene::{
         check, declared, event,
         view::{self, OfCharm, STORAGE_MIB},
@@ -35,52 +35,6 @@ use crate::{
 
 /// The most files of a storage.
 const STORAGE_FILES: u64 = 100_000;
-
-/// The reason why a charm cannot be tried, or a scene cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum TrialError {
-    /// The charm is invalid, or cannot run here.
-    #[error(transparent)]
-    Charm(#[from] InspectError),
-    /// The archive cannot be read.
-    #[error(transparent)]
-    Archive(#[from] ArchiveError),
-    /// The component does not compile.
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    /// The compiler panicked.
-    #[error("the component cannot be compiled here, because of a defect of the compiler: {}", .0.reason())]
-    Compiler(#[from] ReaderPanicked),
-    /// The compiled component cannot be stored or read.
-    #[error(transparent)]
-    Compiled(#[from] ArtifactError),
-    /// The component does not fit the sandbox.
-    #[error(transparent)]
-    Prepare(#[from] PrepareError),
-    /// This host has no sandbox.
-    #[error(transparent)]
-    Sandbox(#[from] SandboxError),
-    /// The charm's files cannot be unpacked, or there is no randomness.
-    #[error("this host: {0}")]
-    Io(#[from] io::Error),
-    /// The cache of compiled components cannot be used.
-    #[error("cannot use {}: {source}", .path.display())]
-    Cache {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The scene is invalid for the charm.
-    #[error("scene: {0}")]
-    Scene(#[from] SceneError),
-    /// The scene lacks an entry that every hook needs.
-    #[error("scene: {0}")]
-    Context(#[from] ContextError),
-    /// Another trial is running.
-    #[error(transparent)]
-    Busy(#[from] Busy),
-}
 
 /// A charm, ready to run hooks.
 pub struct Trial {
