@@ -5,6 +5,10 @@
 //! this module, which readers convert. `tests/forms` holds values of every kind in every released form, which must
 //! stay readable for ever.
 
+mod error;
+
+pub use error::CodecError;
+
 use std::collections::BTreeMap;
 
 use periapt_host_api::Revision;
@@ -18,36 +22,6 @@ use crate::{Batch, LoadedState, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Re
 
 /// The form that is written, and the newest that can be read.
 pub const FORM: u8 = 1;
-
-/// The reason why bytes cannot be encoded or decoded.
-#[derive(Debug, thiserror::Error)]
-pub enum CodecError {
-    /// A value cannot be encoded: a defect of the model.
-    #[error("an entity cannot be encoded: {0}")]
-    Encode(#[source] serde_json::Error),
-    /// No version writes such a key.
-    #[error("the store holds an unknown key: {0}")]
-    Key(String),
-    /// The value has a newer form.
-    #[error("{at} is stored in form {form}, this program knows up to {FORM}: use a newer periapt")]
-    NewerForm {
-        /// The key of the value.
-        at: String,
-        /// The form of the value.
-        form: u8,
-    },
-    /// The value cannot be decoded.
-    #[error("{at} cannot be read: {source}")]
-    Value {
-        /// The key of the value.
-        at: String,
-        /// The cause.
-        source: serde_json::Error,
-    },
-    /// The value is empty, or does not belong under its key.
-    #[error("{0} does not belong where it stands")]
-    Misplaced(String),
-}
 
 /// The writes of one command, in stored form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
