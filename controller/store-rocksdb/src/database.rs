@@ -5,14 +5,10 @@ use std::{fs, io, path::Path};
 use periapt_store::StoreError;
 use rocksdb::{ColumnFamilyDescriptor, DB, DBRecoveryMode, ErrorKind, Options};
 
-use crate::{log_end, schema};
-
-/// The column family of entities.
-pub(crate) const ENTITIES: &str = "entities";
-/// The column family of append-only records.
-pub(crate) const RECORDS: &str = "records";
-/// The column family of sequence names: the key prefix of each sequence, without a value. Since schema 2.
-pub(crate) const SEQUENCES: &str = "sequences";
+use crate::{
+    families::{ENTITIES, RECORDS, SEQUENCES},
+    log_end, schema,
+};
 
 /// Opens the database in a directory, or creates one.
 ///

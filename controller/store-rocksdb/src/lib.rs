@@ -7,6 +7,7 @@
 #[cfg(feature = "bare")]
 mod bare;
 mod database;
+mod families;
 mod key;
 mod log_end;
 mod schema;
@@ -28,7 +29,7 @@ use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOption
 
 #[cfg(feature = "bare")]
 pub use bare::Bare;
-use database::{ENTITIES, RECORDS, SEQUENCES};
+use families::{ENTITIES, RECORDS, SEQUENCES};
 
 /// A [`Store`] in a directory of its own.
 #[derive(Debug, Clone)]

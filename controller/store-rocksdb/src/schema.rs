@@ -13,6 +13,7 @@
 //! | 2 | `sequences`: the name of every sequence that has records |
 
 mod sequences;
+mod step;
 mod upgrade;
 
 use periapt_host_api::{Revision, StoreId};
@@ -20,7 +21,7 @@ use periapt_store::StoreError;
 use rocksdb::{DB, IteratorMode, WriteBatch, WriteOptions};
 use uuid::Uuid;
 
-use crate::database::{ENTITIES, RECORDS};
+use crate::families::{ENTITIES, RECORDS};
 
 /// The newest schema that this program knows: one more than the number of [`upgrade::STEPS`].
 const SCHEMA: u32 = upgrade::STEPS.len() as u32 + 1;

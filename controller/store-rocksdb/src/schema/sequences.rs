@@ -6,9 +6,9 @@
 use periapt_store::StoreError;
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
 
-use super::upgrade::Progress;
+use super::step::Progress;
 use crate::{
-    database::{RECORDS, SEQUENCES},
+    families::{RECORDS, SEQUENCES},
     key,
 };
 

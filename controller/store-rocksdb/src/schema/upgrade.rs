@@ -7,7 +7,11 @@
 use periapt_store::StoreError;
 use rocksdb::{DB, WriteBatch};
 
-use super::{SCHEMA, schema, sequences, write_synced};
+use super::{
+    SCHEMA, schema, sequences,
+    step::{Progress, Step},
+    write_synced,
+};
 
 /// The number of items of one batch: some hundred KiB of writes.
 pub(super) const BATCH: usize = 1_000;
@@ -16,19 +20,6 @@ const UPGRADE: &str = "upgrade";
 
 /// The step from schema 1 to 2, from 2 to 3, and so on. A released step never changes.
 pub(super) const STEPS: [Step; 1] = [sequences::list];
-
-/// A function that adds the next batch of a step to `writes`. Its arguments are the end of the previous batch, empty
-/// at first, and the most items to handle.
-pub(super) type Step = fn(&DB, &[u8], usize, &mut WriteBatch) -> Result<Progress, StoreError>;
-
-/// The progress of a step after a batch.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The step continues after this position.
-    Until(Vec<u8>),
-    /// The step is complete.
-    Done,
-}
 
 /// Runs the next batch of the upgrade; returns false if the schema is up to date.
 pub(super) fn advance(db: &DB, limit: usize) -> Result<bool, StoreError> {

@@ -10,8 +10,6 @@ pub(super) struct Circle {
 
 /// The list may only shrink: the test refuses unlisted circles and outdated entries.
 pub(super) const REMAINING: &[Circle] = &[
-    Circle { room: "periapt-store-rocksdb", modules: &["database", "schema"] },
-    Circle { room: "periapt-store-rocksdb", modules: &["schema::sequences", "schema::upgrade"] },
     Circle {
         room: "periapt",
         modules: &["commands::observe::wait_for::query::thing", "commands::observe::wait_for::query::value"],
