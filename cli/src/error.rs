@@ -5,7 +5,10 @@ use std::{fmt, io};
 use periapt_client::ClientError;
 use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
-use crate::{misuse, output::one_line, program::spelled};
+use crate::{output::one_line, program::spelled};
+
+/// The exit code of an invalid command line: Juju's, and the parser's own.
+pub(crate) const MISUSE: u8 = 2;
 
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -65,7 +68,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { .. } => 1,
-            Self::Misused(_) => misuse::CODE,
+            Self::Misused(_) => MISUSE,
             // The exit code that shells give a process ended by the signal.
             Self::Interrupted { signal, .. } => signal.saturating_add(128),
             Self::OutputClosed => 0,

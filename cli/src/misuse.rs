@@ -5,12 +5,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use crate::{
-    error::Result,
+    error::{MISUSE, Result},
     output::{note, usage},
 };
-
-/// The exit code: Juju's, and the parser's own.
-pub(crate) const CODE: u8 = 2;
 
 /// Answers a command line that could not be parsed, or that asks for help or a version: with that text, or with an
 /// error, `ERROR` first.
@@ -25,10 +22,10 @@ pub(crate) fn answer(error: &clap::Error) -> Result<ExitCode> {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
         usage(error)?;
-        return Ok(u8::try_from(error.exit_code()).unwrap_or(CODE).into());
+        return Ok(u8::try_from(error.exit_code()).unwrap_or(MISUSE).into());
     }
     note(text(error));
-    Ok(CODE.into())
+    Ok(MISUSE.into())
 }
 
 fn text(error: &clap::Error) -> String {

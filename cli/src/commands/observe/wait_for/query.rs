@@ -5,15 +5,16 @@
 
 mod check;
 mod parse;
+mod scope;
+mod subject;
 mod summary;
 mod thing;
 mod token;
-mod value;
 
 use std::fmt;
 
-pub(super) use self::thing::{Subject, Thing};
-use self::{parse::Expression, value::Scope};
+use self::{parse::Expression, scope::Scope};
+pub(super) use self::{subject::Subject, thing::Thing};
 
 /// The longest query, in bytes.
 const MAX_LENGTH: usize = 4 << 10;

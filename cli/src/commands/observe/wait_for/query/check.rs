@@ -3,7 +3,7 @@
 use super::{
     QueryError,
     parse::{Comparison, Expression, Node},
-    thing::{Kind, Subject},
+    subject::{Kind, Subject},
 };
 
 pub(super) fn check(goal: &Expression, subject: Subject) -> Result<(), QueryError> {

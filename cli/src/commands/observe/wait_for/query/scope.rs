@@ -1,59 +1,12 @@
-//! The values of queries. Kinds are checked before, so evaluation cannot fail: an impossible value is
+//! The evaluation of queries. Kinds are checked before, so evaluation cannot fail: an impossible value is
 //! nothing.
 
-use std::{borrow::Cow, cmp::Ordering};
+use std::cmp::Ordering;
 
 use super::{
     parse::{Affix, Comparison, Expression, Node},
-    thing::Thing,
+    thing::{Thing, Value},
 };
-
-#[derive(Debug, Clone)]
-pub(super) enum Value<'a> {
-    Text(Cow<'a, str>),
-    Number(f64),
-    Truth(bool),
-    Thing(Thing<'a>),
-    Things(Vec<Thing<'a>>),
-}
-
-impl<'a> Value<'a> {
-    pub(super) fn text(text: &'a str) -> Self {
-        Self::Text(text.into())
-    }
-
-    pub(super) fn nothing() -> Self {
-        Self::Truth(false)
-    }
-
-    /// Returns true if it counts as a reached goal: true, a number of at least 1, a text or
-    /// collection that is not empty.
-    pub(super) fn is_something(&self) -> bool {
-        match self {
-            Self::Text(text) => !text.is_empty(),
-            Self::Number(number) => *number >= 1.0,
-            Self::Truth(truth) => *truth,
-            Self::Thing(_) => true,
-            Self::Things(things) => !things.is_empty(),
-        }
-    }
-
-    fn as_text(&self) -> &str {
-        match self {
-            Self::Text(text) => text,
-            _ => "",
-        }
-    }
-
-    fn order(&self, other: &Self) -> Option<Ordering> {
-        match (self, other) {
-            (Self::Text(one), Self::Text(other)) => Some(one.cmp(other)),
-            (Self::Number(one), Self::Number(other)) => one.partial_cmp(other),
-            (Self::Truth(one), Self::Truth(other)) => Some(one.cmp(other)),
-            _ => None,
-        }
-    }
-}
 
 /// The values of names.
 #[derive(Debug, Clone)]

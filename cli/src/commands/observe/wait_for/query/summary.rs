@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     parse::{Expression, Node},
-    thing::{Kind, Thing},
-    value::Value,
+    subject::Kind,
+    thing::{Thing, Value},
 };
 
 /// The named fields: the thing's own, and those of its members, by collection.

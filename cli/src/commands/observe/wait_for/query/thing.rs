@@ -1,122 +1,58 @@
 //! The subjects of queries: a model and its members, with Juju's field names.
 
-use std::{collections::BTreeSet, fmt};
+use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet};
 
 use periapt_host_api::status::{
     ApplicationStatus, FullStatus, MachineStatus, PlacedUnit, UnitStatus, application_of,
 };
 
-use super::value::Value;
+use super::subject::Subject;
 
-/// The kind of a query's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Subject {
-    Model,
-    Application,
-    Unit,
-    Machine,
+/// The value of a field or of an expression.
+#[derive(Debug, Clone)]
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Number(f64),
+    Truth(bool),
+    Thing(Thing<'a>),
+    Things(Vec<Thing<'a>>),
 }
 
-/// The kind of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    Number,
-    Truth,
-    Thing(Subject),
-    Things(Subject),
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Model => "a model",
-            Self::Application => "an application",
-            Self::Unit => "a unit",
-            Self::Machine => "a machine",
-        })
+impl<'a> Value<'a> {
+    pub(super) fn text(text: &'a str) -> Self {
+        Self::Text(text.into())
     }
-}
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text => f.write_str("a text"),
-            Self::Number => f.write_str("a number"),
-            Self::Truth => f.write_str("a truth"),
-            Self::Thing(subject) => subject.fmt(f),
-            Self::Things(_) => f.write_str("several things"),
-        }
+    pub(super) fn nothing() -> Self {
+        Self::Truth(false)
     }
-}
 
-impl Subject {
-    /// Returns the name of its collections.
-    pub(super) fn plural(self) -> &'static str {
+    /// Returns true if it counts as a reached goal: true, a number of at least 1, a text or
+    /// collection that is not empty.
+    pub(super) fn is_something(&self) -> bool {
         match self {
-            Self::Model => "models",
-            Self::Application => "applications",
-            Self::Unit => "units",
-            Self::Machine => "machines",
+            Self::Text(text) => !text.is_empty(),
+            Self::Number(number) => *number >= 1.0,
+            Self::Truth(truth) => *truth,
+            Self::Thing(_) => true,
+            Self::Things(things) => !things.is_empty(),
         }
     }
 
-    /// Returns its fields with their kinds.
-    pub(super) fn fields(self) -> &'static [(&'static str, Kind)] {
-        const UNITS: (&str, Kind) = ("units", Kind::Things(Subject::Unit));
-        const MACHINES: (&str, Kind) = ("machines", Kind::Things(Subject::Machine));
+    pub(super) fn as_text(&self) -> &str {
         match self {
-            Self::Model => &[
-                ("name", Kind::Text),
-                ("life", Kind::Text),
-                ("is-controller", Kind::Truth),
-                ("status", Kind::Text),
-                ("applications", Kind::Things(Self::Application)),
-                MACHINES,
-                UNITS,
-            ],
-            Self::Application => &[
-                ("name", Kind::Text),
-                ("life", Kind::Text),
-                ("exposed", Kind::Truth),
-                ("charm-url", Kind::Text),
-                ("min-units", Kind::Number),
-                ("subordinate", Kind::Truth),
-                ("status", Kind::Text),
-                ("workload-version", Kind::Text),
-                MACHINES,
-                UNITS,
-            ],
-            Self::Unit => &[
-                ("name", Kind::Text),
-                ("application", Kind::Text),
-                ("base", Kind::Text),
-                ("charm-url", Kind::Text),
-                ("life", Kind::Text),
-                ("public-address", Kind::Text),
-                ("private-address", Kind::Text),
-                ("machine-id", Kind::Text),
-                ("principal", Kind::Text),
-                ("subordinate", Kind::Truth),
-                ("workload-status", Kind::Text),
-                ("workload-message", Kind::Text),
-                ("agent-status", Kind::Text),
-                MACHINES,
-            ],
-            Self::Machine => &[
-                ("id", Kind::Text),
-                ("life", Kind::Text),
-                ("status", Kind::Text),
-                ("agent-status", Kind::Text),
-                ("instance-status", Kind::Text),
-                ("base", Kind::Text),
-                ("container-type", Kind::Text),
-            ],
+            Self::Text(text) => text,
+            _ => "",
         }
     }
 
-    pub(super) fn kind_of(self, field: &str) -> Option<Kind> {
-        self.fields().iter().find(|(name, _)| *name == field).map(|(_, kind)| *kind)
+    pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => Some(one.cmp(other)),
+            (Self::Number(one), Self::Number(other)) => one.partial_cmp(other),
+            (Self::Truth(one), Self::Truth(other)) => Some(one.cmp(other)),
+            _ => None,
+        }
     }
 }
 
