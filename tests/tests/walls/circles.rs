@@ -1,15 +1,12 @@
 //! Import circles: modules of a crate that all reach each other by imports. None of them can be understood, tested or
 //! moved without the others.
 
-mod remaining;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use crate::modules::{Import, ModulePath, Modules};
-use remaining::{Circle, REMAINING};
 
 /// Returns the circles among a crate's imports, each as the names of its modules.
 fn of(imports: &[Import]) -> Vec<BTreeSet<String>> {
@@ -44,32 +41,13 @@ fn reach<'a>(
     reached
 }
 
-/// Returns one text for each breach of a crate: a circle that is not listed, with its imports, and an entry of the
-/// list that no longer holds.
-fn breaches(remaining: &[Circle], room: &str, imports: &[Import]) -> Vec<String> {
-    let found = of(imports);
-    let listed: Vec<BTreeSet<String>> = remaining
-        .iter()
-        .filter(|circle| circle.room == room)
-        .map(|circle| circle.modules.iter().map(|name| (*name).to_owned()).collect())
-        .collect();
-    let mut breaches = Vec::new();
-    for circle in found.iter().filter(|circle| !listed.contains(circle)) {
-        let known = listed.iter().find(|listed| circle.is_subset(listed));
-        let entry = format!("Circle {{ room: {room:?}, modules: &{:?} }}", Vec::from_iter(circle));
-        breaches.push(match known {
-            Some(_) => format!("{room}: a circle has shrunk, write what remains of it: {entry}"),
-            None => format!(
-                "{room}: {} modules import each other in a circle ({entry}):{}",
-                circle.len(),
-                ways(circle, imports)
-            ),
-        });
-    }
-    for circle in listed.iter().filter(|listed| !found.iter().any(|found| found.is_subset(listed))) {
-        breaches.push(format!("{room}: {circle:?} is no circle any more: take it off the list"));
-    }
-    breaches
+/// Returns one text for each circle of a crate, with its imports.
+fn breaches(room: &str, imports: &[Import]) -> Vec<String> {
+    let breach = |circle: BTreeSet<String>| {
+        let ways = ways(&circle, imports);
+        format!("{room}: {} modules import each other in a circle ({circle:?}):{ways}", circle.len())
+    };
+    of(imports).into_iter().map(breach).collect()
 }
 
 /// Formats the imports of a circle, one per line.
@@ -83,7 +61,7 @@ fn ways(circle: &BTreeSet<String>, imports: &[Import]) -> String {
 }
 
 #[test]
-fn modules_of_a_crate_import_each_other_in_no_circle_but_those_listed() -> anyhow::Result<()> {
+fn modules_of_a_crate_import_each_other_in_no_circle() -> anyhow::Result<()> {
     let graph = crate::host_workspace()?;
     let mut found = Vec::new();
     for room in graph.members() {
@@ -95,11 +73,9 @@ fn modules_of_a_crate_import_each_other_in_no_circle_but_those_listed() -> anyho
         }
         let sources = crate::sources::rust(&graph.directory(room)?.join("src"))?.len();
         assert!(files * 2 > sources, "{room}: {files} of {sources} files are read: this wall guards nothing");
-        found.extend(breaches(REMAINING, room, &imports));
+        found.extend(breaches(room, &imports));
     }
-    let gone = REMAINING.iter().filter(|circle| !graph.members().any(|member| member == circle.room));
-    found.extend(gone.map(|circle| format!("{}: no crate has that name", circle.room)));
-    crate::no_breaches("import circles differ from tests/tests/walls/circles/remaining.rs", &found);
+    crate::no_breaches("modules import each other: move what they share to a module of its own", &found);
     Ok(())
 }
 
@@ -120,19 +96,12 @@ fn a_way_there_and_back_is_a_circle() {
 }
 
 #[test]
-fn a_circle_that_is_new_or_has_grown_or_shrunk_or_gone_is_a_breach() {
-    let listed = [Circle { room: "room", modules: &["a", "b", "c"] }];
-    let whole = [import("a", "b"), import("b", "c"), import("c", "a")];
-    let pair = [import("a", "b"), import("b", "a")];
-    let grown = [whole.as_slice(), &[import("a", "d"), import("d", "a")]].concat();
-    let only = |remaining: &[Circle], imports: &[Import]| -> String {
-        breaches(remaining, "room", imports).join("; ")
-    };
-    assert_eq!(only(&listed, &whole), "");
-    assert!(only(&[], &pair).contains("2 modules import each other in a circle"), "{}", only(&[], &pair));
-    assert!(only(&[], &pair).contains("a imports b (crate::b)"), "{}", only(&[], &pair));
-    assert!(only(&listed, &grown).contains("4 modules import each other"), "{}", only(&listed, &grown));
-    assert!(only(&listed, &pair).starts_with("room: a circle has shrunk"), "{}", only(&listed, &pair));
-    assert!(only(&listed, &[]).contains("is no circle any more"), "{}", only(&listed, &[]));
-    assert!(breaches(&listed, "other", &whole).join("").contains("import each other in a circle"));
+fn a_circle_is_told_with_its_imports() {
+    let pair = [import("a", "b"), import("b", "a"), import("b", "c")];
+    let [breach] = breaches("room", &pair).try_into().expect("one circle");
+    assert_eq!(
+        breach,
+        "room: 2 modules import each other in a circle ({\"a\", \"b\"}):\n    \
+         a imports b (crate::b)\n    b imports a (crate::a)"
+    );
 }
