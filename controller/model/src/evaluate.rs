@@ -154,8 +154,8 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
         WorkerCommand::Initialize { name } => return Ok(controller::start::initialize(root, name, env)),
-        WorkerCommand::AgentConnected(agent) => return Ok(agent::register::presence(agent, true, env)),
-        WorkerCommand::AgentDisconnected(agent) => return Ok(agent::register::presence(agent, false, env)),
+        WorkerCommand::AgentConnected(agent) => return Ok(agent::register::connected(agent, env)),
+        WorkerCommand::AgentDisconnected(agent) => return Ok(agent::register::disconnected(agent, env)),
         WorkerCommand::ForgetCharm(digest) => return Ok(charm::upload::forget_charm(root, digest)),
         WorkerCommand::ForgetResource(digest) => return Ok(resource::content::forget(root, digest)),
         WorkerCommand::AssignUnits(model)

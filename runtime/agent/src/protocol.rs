@@ -37,6 +37,7 @@ mod descriptors;
 pub use codec::LinkError;
 use codec::Message;
 pub(crate) use codec::{Incoming, Outgoing, split};
+use descriptors::Descriptors;
 
 /// The most bytes of a runner's message. A commit has at most 1 MiB of effects; journal and early items have their own
 /// limits. The keeper ends a runner that sends more.
@@ -379,7 +380,7 @@ impl PartialEq for HeldFile {
 impl Message for ToKeeper {}
 
 impl Message for ToRunner {
-    const TAKES_DESCRIPTORS: bool = true;
+    const DESCRIPTORS: Descriptors = Descriptors::Taken;
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {

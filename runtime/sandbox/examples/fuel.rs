@@ -31,14 +31,21 @@ const PYTHON_WORK: [&str; 4] = ["dispatch", "metadata", "objects", "text"];
 /// The number of measurements with and without counting, by turns. The least time of each counts.
 const ROUNDS: usize = 41;
 
+/// The mode of an engine: with or without the count of fuel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fuel {
+    Counted,
+    Uncounted,
+}
+
 fn main() {
     if let Some(path) = std::env::args_os().nth(1) {
         measure_component(&std::fs::read(path).unwrap());
         return;
     }
     for (name, body) in WORK {
-        let (fuel, with) = measure(body, true);
-        let (_, without) = measure(body, false);
+        let (fuel, with) = measure(body, Fuel::Counted);
+        let (_, without) = measure(body, Fuel::Uncounted);
         println!(
             "{name}: {:.2} units per ns; counting them takes {:.0} % more time",
             fuel as f64 / with as f64,
@@ -48,8 +55,9 @@ fn main() {
 }
 
 /// Returns the fuel used, and nanoseconds.
-fn measure(body: &str, count: bool) -> (u64, u64) {
-    let engine = Engine::new(Config::new().consume_fuel(count).epoch_interruption(true)).unwrap();
+fn measure(body: &str, fuel: Fuel) -> (u64, u64) {
+    let engine =
+        Engine::new(Config::new().consume_fuel(fuel == Fuel::Counted).epoch_interruption(true)).unwrap();
     let module = format!(
         r#"(module (memory 1)
             (func $f (param i32) (result i32)
@@ -63,7 +71,7 @@ fn measure(body: &str, count: bool) -> (u64, u64) {
     );
     let module = Module::new(&engine, module).unwrap();
     let mut store = Store::new(&engine, ());
-    if count {
+    if fuel == Fuel::Counted {
         store.set_fuel(u64::MAX).unwrap();
     }
     store.set_epoch_deadline(1);
@@ -72,13 +80,13 @@ fn measure(body: &str, count: bool) -> (u64, u64) {
     let before = cpu_nanoseconds();
     run.call(&mut store, ()).unwrap();
     let nanoseconds = cpu_nanoseconds() - before;
-    (if count { u64::MAX - store.get_fuel().unwrap() } else { 0 }, nanoseconds)
+    (if fuel == Fuel::Counted { u64::MAX - store.get_fuel().unwrap() } else { 0 }, nanoseconds)
 }
 
 /// Prints the cost of counting in a component that exports `run`.
 fn measure_component(bytes: &[u8]) {
-    let mut counted = Python::new(bytes, true);
-    let mut plain = Python::new(bytes, false);
+    let mut counted = Python::new(bytes, Fuel::Counted);
+    let mut plain = Python::new(bytes, Fuel::Uncounted);
     for work in PYTHON_WORK {
         let mut best = [u64::MAX; 2];
         let mut fuel = 0;
@@ -102,7 +110,7 @@ fn measure_component(bytes: &[u8]) {
 struct Python {
     store: Store<Host>,
     run: wasmtime::component::TypedFunc<(String,), (u64,)>,
-    count: bool,
+    fuel: Fuel,
 }
 
 struct Host {
@@ -117,8 +125,9 @@ impl WasiView for Host {
 }
 
 impl Python {
-    fn new(bytes: &[u8], count: bool) -> Self {
-        let engine = Engine::new(Config::new().consume_fuel(count).epoch_interruption(true)).unwrap();
+    fn new(bytes: &[u8], fuel: Fuel) -> Self {
+        let engine =
+            Engine::new(Config::new().consume_fuel(fuel == Fuel::Counted).epoch_interruption(true)).unwrap();
         let component = Component::new(&engine, bytes).unwrap();
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();
@@ -131,23 +140,23 @@ impl Python {
         let host = Host { wasi, table: ResourceTable::new() };
         let mut store = Store::new(&engine, host);
         store.set_epoch_deadline(1);
-        if count {
+        if fuel == Fuel::Counted {
             store.set_fuel(u64::MAX).unwrap();
         }
         let instance = linker.instantiate(&mut store, &component).unwrap();
         let run = instance.get_typed_func(&mut store, "run").unwrap();
-        Self { store, run, count }
+        Self { store, run, fuel }
     }
 
     /// Returns the fuel used, and nanoseconds.
     fn run(&mut self, work: &str) -> (u64, u64) {
-        if self.count {
+        if self.fuel == Fuel::Counted {
             self.store.set_fuel(u64::MAX).unwrap();
         }
         let before = cpu_nanoseconds();
         self.run.call(&mut self.store, (work.to_owned(),)).unwrap();
         let nanoseconds = cpu_nanoseconds() - before;
-        (if self.count { u64::MAX - self.store.get_fuel().unwrap() } else { 0 }, nanoseconds)
+        (if self.fuel == Fuel::Counted { u64::MAX - self.store.get_fuel().unwrap() } else { 0 }, nanoseconds)
     }
 }
 

@@ -50,6 +50,14 @@ impl From<Stopped> for Unwind {
     }
 }
 
+/// The place of a pipeline among those that `&&` and `||` join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListPosition {
+    /// Before another one: its failure does not end the script (`set -e`).
+    Inner,
+    Last,
+}
+
 /// The state of a running script.
 pub(crate) struct Shell {
     channel: Arc<RequestChannel>,
@@ -174,26 +182,33 @@ impl Shell {
     }
 
     async fn and_or(&mut self, item: &AndOr, streams: Streams) -> Result<(), Unwind> {
-        let mut last = (&item.first, item.rest.is_empty());
-        self.pipeline(last.0, streams, !last.1).await?;
+        let position =
+            |index| if index == item.rest.len() { ListPosition::Last } else { ListPosition::Inner };
+        let mut last = (&item.first, position(0));
+        self.pipeline(last.0, streams, last.1).await?;
         let mut ran = true;
         for (index, (connector, pipeline)) in item.rest.iter().enumerate() {
             ran = (*connector == Connector::And) == (self.status == 0);
             if ran {
-                last = (pipeline, index + 1 == item.rest.len());
-                self.pipeline(last.0, streams, !last.1).await?;
+                last = (pipeline, position(index + 1));
+                self.pipeline(last.0, streams, last.1).await?;
             }
         }
-        let counts = ran && last.1 && !last.0.negated && self.guarded == 0;
+        let counts = ran && last.1 == ListPosition::Last && !last.0.negated && self.guarded == 0;
         match counts && self.status != 0 && self.scope.exit_on_failure {
             true => Err(Unwind::Exit(self.status)),
             false => Ok(()),
         }
     }
 
-    async fn pipeline(&mut self, pipeline: &Pipeline, streams: Streams, guarded: bool) -> Result<(), Unwind> {
+    async fn pipeline(
+        &mut self,
+        pipeline: &Pipeline,
+        streams: Streams,
+        position: ListPosition,
+    ) -> Result<(), Unwind> {
         self.step().await?;
-        let guard = u32::from(guarded || pipeline.negated);
+        let guard = u32::from(position == ListPosition::Inner || pipeline.negated);
         self.guarded += guard;
         let ended = match pipeline.stages.as_slice() {
             [only] => self.command(only, streams).await,

@@ -1,5 +1,7 @@
 //! Shell patterns: `*`, `?`, `[a-z]`, and `\` before a literal character.
 
+use crate::syntax::MatchLength;
+
 /// A parsed pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
@@ -83,7 +85,7 @@ impl Pattern {
         text: &str,
         pay: &mut impl FnMut(usize) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let longest = self.begins(text.chars(), true, pay)?;
+        let longest = self.begins(text.chars(), MatchLength::Longest, pay)?;
         Ok(longest == Some(text.chars().count()))
     }
 
@@ -92,7 +94,7 @@ impl Pattern {
     pub(crate) fn begins<E>(
         &self,
         mut text: impl Iterator<Item = char>,
-        longest: bool,
+        length: MatchLength,
         pay: &mut impl FnMut(usize) -> Result<(), E>,
     ) -> Result<Option<usize>, E> {
         let (mut places, mut next) = (Vec::new(), Vec::new());
@@ -101,7 +103,7 @@ impl Pattern {
         loop {
             if places.last() == Some(&self.units.len()) {
                 found = Some(count);
-                if !longest {
+                if length == MatchLength::Shortest {
                     break;
                 }
             }

@@ -115,8 +115,16 @@ pub(crate) type Word = Vec<Piece>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) kind: Kind,
-    /// True for quoted text, which is neither split at blanks nor matched against file names.
-    pub(crate) quoted: bool,
+    pub(crate) quoting: Quoting,
+}
+
+/// The quoting of a part of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quoting {
+    /// In quotes: neither split at blanks nor matched against file names.
+    Quoted,
+    /// Outside of quotes.
+    Bare,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,7 +149,7 @@ pub(crate) enum Change {
     /// `${NAME-WORD}`, `=`, `+` and `?`; with `:` an empty value counts as unset.
     Unset { how: Unset, empty_too: bool, word: Word },
     /// `${NAME#PATTERN}`, `##`, `%` and `%%`.
-    Trim { end: End, longest: bool, pattern: Word },
+    Trim { end: End, length: MatchLength, pattern: Word },
 }
 
 /// The replacement of an unset parameter.
@@ -162,4 +170,11 @@ pub(crate) enum Unset {
 pub(crate) enum End {
     Front,
     Back,
+}
+
+/// The match of a pattern to prefer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatchLength {
+    Shortest,
+    Longest,
 }

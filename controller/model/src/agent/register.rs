@@ -18,8 +18,17 @@ const MAX_TEXT: usize = 256;
 /// The most interfaces that an agent may report. They are part of the view of each of its machines.
 const MAX_INTERFACES: usize = 32;
 
-pub(crate) fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {
-    let change = VolatileChange::Presence { agent: agent.clone(), connected, at: env.now };
+/// Notes that an agent is there.
+pub(crate) fn connected(agent: &AgentName, env: &Environment) -> Changes {
+    volatile(VolatileChange::Presence { agent: agent.clone(), connected: true, at: env.now })
+}
+
+/// Notes that an agent has gone.
+pub(crate) fn disconnected(agent: &AgentName, env: &Environment) -> Changes {
+    volatile(VolatileChange::Presence { agent: agent.clone(), connected: false, at: env.now })
+}
+
+fn volatile(change: VolatileChange) -> Changes {
     Changes { volatile: vec![change], ..Changes::default() }
 }
 
@@ -49,7 +58,7 @@ pub(crate) fn register(
         return Err(Refusal::bad_request(format!("more than {MAX_TAGS} tags")));
     }
     check_interfaces(&register.interfaces)?;
-    let mut changes = presence(name, true, env);
+    let mut changes = connected(name, env);
     let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
     let agent = Agent { name: name.clone(), host: register.clone(), created_at };
     if root.agent(name) != Some(&agent) {

@@ -119,7 +119,7 @@ fn change_with(
     }
     if with.trust {
         application.trust = true;
-        application.trust_hash = config::trust_hash(true);
+        application.trust_hash = config::trust_hash(application.trust);
     }
     Ok(())
 }

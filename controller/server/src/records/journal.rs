@@ -30,6 +30,15 @@ struct Cursor {
     given: Option<(RecordPosition, usize)>,
 }
 
+/// The hooks that are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JournalSelection {
+    /// All of them.
+    All,
+    /// Only those that failed: they are older than the newest few.
+    Failed,
+}
+
 /// A reader of one page.
 pub(crate) struct JournalReader<'a> {
     store: &'a dyn Store,
@@ -98,7 +107,11 @@ impl<'a> JournalReader<'a> {
             self.reads += 1;
             for record in &records {
                 self.bytes += record.body.len();
-                self.add(unit, record, count >= most);
+                self.add(
+                    unit,
+                    record,
+                    if count < most { JournalSelection::All } else { JournalSelection::Failed },
+                );
                 (before, count) = (Some(record.position), count + 1);
             }
             if records.len() < wanted {
@@ -108,10 +121,10 @@ impl<'a> JournalReader<'a> {
         Ok(None)
     }
 
-    /// Adds a hook. An old one is added only if it failed.
-    fn add(&mut self, unit: &UnitName, record: &Record, old: bool) {
+    /// Adds a hook, if it is one of those to give.
+    fn add(&mut self, unit: &UnitName, record: &Record, selection: JournalSelection) {
         let Some(hook) = hook(unit, record) else { return };
-        if old && !matches!(hook.outcome, HookOutcome::Failed { .. }) {
+        if selection == JournalSelection::Failed && !matches!(hook.outcome, HookOutcome::Failed { .. }) {
             return;
         }
         if self.query.seq.is_some_and(|seq| seq != hook.seq) {

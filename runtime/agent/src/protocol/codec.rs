@@ -14,12 +14,12 @@ use tokio::{
 };
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
-use super::descriptors::{self, Receiver};
+use super::descriptors::{self, Descriptors, Receiver};
 
 /// A message over a socket.
 pub(crate) trait Message {
-    /// True if descriptors may come with messages of this type.
-    const TAKES_DESCRIPTORS: bool = false;
+    /// The treatment of descriptors that come with such messages.
+    const DESCRIPTORS: Descriptors = Descriptors::Dropped;
 
     /// Returns the descriptors to send with the message: at most [`descriptors::MOST`].
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
@@ -76,7 +76,7 @@ pub(crate) fn split<I: Message, O>(
     let (read, write) = socket.into_split();
     (
         Incoming {
-            frames: FramedRead::new(Receiver::new(read, I::TAKES_DESCRIPTORS), codec(incoming_limit)),
+            frames: FramedRead::new(Receiver::new(read, I::DESCRIPTORS), codec(incoming_limit)),
             messages: PhantomData,
         },
         Outgoing { frames: FramedWrite::new(write, codec(outgoing_limit)), messages: PhantomData },

@@ -25,19 +25,31 @@ use tokio::{
 /// kernel never joins the descriptors of two writes.
 pub(super) const MOST: usize = 1 + periapt_sandbox::MOST_MODULES;
 
+/// The treatment of descriptors that a peer sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Descriptors {
+    /// They are handed on.
+    Taken,
+    /// The kernel drops them, so that a runner cannot exhaust its keeper's descriptors.
+    Dropped,
+}
+
 /// The receiving end of bytes and descriptors.
 #[derive(Debug)]
 pub(super) struct Receiver {
     socket: OwnedReadHalf,
-    /// The received descriptors. With `None` the kernel drops them, so that a runner cannot exhaust its keeper's
-    /// descriptors.
+    /// The received descriptors; none if they are dropped.
     received: Option<VecDeque<OwnedFd>>,
 }
 
 impl Receiver {
-    /// Creates the receiving end, with or without descriptors.
-    pub(super) fn new(socket: OwnedReadHalf, takes: bool) -> Self {
-        Self { socket, received: takes.then(VecDeque::new) }
+    /// Creates the receiving end.
+    pub(super) fn new(socket: OwnedReadHalf, descriptors: Descriptors) -> Self {
+        let received = match descriptors {
+            Descriptors::Taken => Some(VecDeque::new()),
+            Descriptors::Dropped => None,
+        };
+        Self { socket, received }
     }
 
     /// Takes the oldest received descriptor.
@@ -148,7 +160,7 @@ mod tests {
     async fn descriptors_come_in_order_and_with_the_bytes_that_they_were_sent_with() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, mut outgoing) = ours.into_split();
-        let mut incoming = Receiver::new(theirs.into_split().0, true);
+        let mut incoming = Receiver::new(theirs.into_split().0, Descriptors::Taken);
         for word in ["one", "two", "three"] {
             outgoing.write_all(b"..").await.unwrap();
             let sent = send(&outgoing, word.as_bytes(), &[file(word).as_fd()]).await.unwrap();
@@ -166,7 +178,7 @@ mod tests {
     async fn as_many_as_may_be_come_with_one_write() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, outgoing) = ours.into_split();
-        let mut incoming = Receiver::new(theirs.into_split().0, true);
+        let mut incoming = Receiver::new(theirs.into_split().0, Descriptors::Taken);
         let files: Vec<File> = (0..MOST).map(|number| file(&number.to_string())).collect();
         let all: Vec<BorrowedFd<'_>> = files.iter().map(|file| file.as_fd()).collect();
         assert_eq!(send(&outgoing, b"x", &all).await.unwrap(), 1);
@@ -184,7 +196,7 @@ mod tests {
     async fn whoever_takes_none_is_given_none() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, outgoing) = ours.into_split();
-        let mut incoming = Receiver::new(theirs.into_split().0, false);
+        let mut incoming = Receiver::new(theirs.into_split().0, Descriptors::Dropped);
         let (read, write) = std::io::pipe().unwrap();
         send(&outgoing, b"x", &[write.as_fd()]).await.unwrap();
         drop((write, outgoing));

@@ -118,7 +118,7 @@ pub(crate) async fn run(
     early.push(std::mem::take(&mut gathered.early));
     report.started_at = started_at;
     report.costs = costs;
-    report.returned = returned(outcome, run.event.task().is_some());
+    report.returned = returned(outcome, &run.event);
     gathered_by(&mut report, gathered);
     report
 }
@@ -134,7 +134,7 @@ pub(super) fn gathered_by(report: &mut RunReport, gathered: Gathered) {
     report.calls = gathered.calls;
 }
 
-fn returned(outcome: HandlerOutcome, is_action: bool) -> Returned {
+fn returned(outcome: HandlerOutcome, event: &Event) -> Returned {
     match outcome {
         HandlerOutcome::Handled => Returned::Handled,
         HandlerOutcome::Unhandled => Returned::Unhandled,
@@ -142,9 +142,8 @@ fn returned(outcome: HandlerOutcome, is_action: bool) -> Returned {
         HandlerOutcome::Failed(error) => {
             // A failed handler with exit code 0 has failed, too.
             let code = if error.code == 0 { 1 } else { error.code };
-            // An action's result has only the charm's message; a hook's status also names the kind
-            // of failure.
-            let message = if is_action { error.message } else { error.to_string() };
+            // An action's result has only the charm's message; a hook's status also names the kind of failure.
+            let message = if event.task().is_some() { error.message } else { error.to_string() };
             Returned::Failed { code, message }
         }
     }

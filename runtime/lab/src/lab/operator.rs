@@ -232,7 +232,9 @@ impl Lab {
     /// # Errors
     /// The refusal.
     pub fn refresh(&mut self, application: &str, charm: &LabCharm) -> Result<(), LabError> {
-        self.refresh_how(application, charm, false)
+        self.upload(charm)?;
+        let (application, with) = (application.parse()?, RefreshWith::default());
+        self.command(&Command::Refresh { application, charm: charm.digest(), force: false, with }).map(|_| ())
     }
 
     /// Refreshes an application to another charm, even during a hook error (U-35).
@@ -240,14 +242,9 @@ impl Lab {
     /// # Errors
     /// The refusal.
     pub fn force_refresh(&mut self, application: &str, charm: &LabCharm) -> Result<(), LabError> {
-        self.refresh_how(application, charm, true)
-    }
-
-    fn refresh_how(&mut self, application: &str, charm: &LabCharm, force: bool) -> Result<(), LabError> {
         self.upload(charm)?;
-        let application = application.parse()?;
-        let with = RefreshWith::default();
-        self.command(&Command::Refresh { application, charm: charm.digest(), force, with }).map(|_| ())
+        let (application, with) = (application.parse()?, RefreshWith::default());
+        self.command(&Command::Refresh { application, charm: charm.digest(), force: true, with }).map(|_| ())
     }
 
     /// Replaces the charm's code for one hook of one unit from now on.

@@ -23,7 +23,7 @@ mod file;
 mod free_space;
 mod walk;
 
-pub(super) use directory::{Directory, Opened, kind};
+pub(super) use directory::{Directory, OpenMode, Opened, kind};
 pub(super) use file::StoredFile;
 use free_space::FreeSpace;
 pub use free_space::spare_bytes;

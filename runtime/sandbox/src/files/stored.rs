@@ -6,7 +6,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode,
 
 use super::{
     Files,
-    disk::{Directory, Opened},
+    disk::{Directory, OpenMode, Opened},
     handle::Handle,
     stream::Source,
 };
@@ -41,7 +41,8 @@ impl Files {
         }
         let write = access.contains(DescriptorFlags::WRITE);
         let counted = self.descriptor()?;
-        self.open(match directory.open_at(path, how, write, self.now(), counted)? {
+        let mode = if write { OpenMode::Write } else { OpenMode::Read };
+        self.open(match directory.open_at(path, how, mode, self.now(), counted)? {
             Opened::Directory(directory) => Handle::Stored(Arc::new(directory)),
             Opened::File(file) => {
                 let number = file.identity();

@@ -5,7 +5,7 @@ use crate::{
     Stopped,
     limits::Meter,
     pattern::Pattern,
-    syntax::{Change, End, Kind, List, Piece, Unset, Word},
+    syntax::{Change, End, Kind, List, MatchLength, Piece, Quoting, Unset, Word},
 };
 
 /// Bytes of an unfinished argument beside its own: two texts, and a place in a vector that grows.
@@ -20,7 +20,8 @@ struct Field {
 }
 
 impl Field {
-    fn push(&mut self, text: &str, quoted: bool) {
+    fn push(&mut self, text: &str, quoting: Quoting) {
+        let quoted = quoting == Quoting::Quoted;
         self.text.push_str(text);
         for character in text.chars() {
             let special = matches!(character, '*' | '?' | '[' | ']' | '\\');
@@ -40,8 +41,8 @@ struct Fields {
 }
 
 impl Fields {
-    fn push(&mut self, text: &str, quoted: bool) {
-        self.open.get_or_insert_default().push(text, quoted);
+    fn push(&mut self, text: &str, quoting: Quoting) {
+        self.open.get_or_insert_default().push(text, quoting);
     }
 
     /// Splits an unquoted value at separators. A run of blanks counts as one separator, and joins an adjacent separator
@@ -54,7 +55,7 @@ impl Fields {
         while let Some(at) = rest.find(|character| separators.contains(character)) {
             let (part, behind) = rest.split_at(at);
             if !part.is_empty() {
-                self.push(part, false);
+                self.push(part, Quoting::Bare);
                 behind_blank = false;
             }
             let mut characters = behind.chars();
@@ -69,7 +70,7 @@ impl Fields {
             }
         }
         if !rest.is_empty() {
-            self.push(rest, false);
+            self.push(rest, Quoting::Bare);
         }
         Ok(())
     }
@@ -121,7 +122,7 @@ impl Shell {
             let value = self.value(piece, streams).await?;
             self.pay(value.len())?;
             self.meter.check(field.text.len().saturating_add(value.len()))?;
-            field.push(&value, piece.quoted);
+            field.push(&value, piece.quoting);
         }
         Ok(field)
     }
@@ -129,7 +130,7 @@ impl Shell {
     async fn expand(&mut self, piece: &Piece, fields: &mut Fields, streams: Streams) -> Result<(), Unwind> {
         let is_all = matches!(
             &piece.kind,
-            Kind::Parameter { name, change: None } if name == "@" || name == "*" && !piece.quoted
+            Kind::Parameter { name, change: None } if name == "@" || name == "*" && piece.quoting == Quoting::Bare
         );
         if is_all {
             let Self { scope, meter, .. } = self;
@@ -138,9 +139,9 @@ impl Shell {
                 if index > 0 {
                     fields.end(meter)?;
                 }
-                match piece.quoted {
-                    true => fields.push(argument, true),
-                    false => fields.split(argument, scope.separators(), meter)?,
+                match piece.quoting {
+                    Quoting::Quoted => fields.push(argument, Quoting::Quoted),
+                    Quoting::Bare => fields.split(argument, scope.separators(), meter)?,
                 }
             }
             return Ok(());
@@ -149,10 +150,9 @@ impl Shell {
         self.pay(value.len())?;
         let length = fields.open.as_ref().map_or(0, |field| field.text.len());
         self.meter.check(length.saturating_add(value.len()))?;
-        match (&piece.kind, piece.quoted) {
-            (Kind::Text(_), quoted) => fields.push(&value, quoted),
-            (_, true) => fields.push(&value, true),
-            (_, false) => fields.split(&value, self.scope.separators(), &mut self.meter)?,
+        match (&piece.kind, piece.quoting) {
+            (Kind::Text(_), quoting) | (_, quoting @ Quoting::Quoted) => fields.push(&value, quoting),
+            (_, Quoting::Bare) => fields.split(&value, self.scope.separators(), &mut self.meter)?,
         }
         Ok(())
     }
@@ -231,11 +231,11 @@ impl Shell {
             }
             None => Ok(value.unwrap_or_default()),
             Some(Change::Length) => Ok(value.unwrap_or_default().chars().count().to_string()),
-            Some(Change::Trim { end, longest, pattern }) => {
+            Some(Change::Trim { end, length, pattern }) => {
                 let value = value.unwrap_or_default();
                 let pattern = self.pattern(pattern, streams).await?;
                 self.pay(pattern.len().saturating_mul(Pattern::PRICE))?;
-                Ok(trimmed(&value, &pattern, *end, *longest, &mut self.meter)?.to_owned())
+                Ok(trimmed(&value, &pattern, *end, *length, &mut self.meter)?.to_owned())
             }
             Some(Change::Unset { how, empty_too, word }) => {
                 let value = value.filter(|value| !(*empty_too && value.is_empty()));
@@ -315,19 +315,19 @@ fn trimmed<'v>(
     value: &'v str,
     pattern: &str,
     end: End,
-    longest: bool,
+    length: MatchLength,
     meter: &mut Meter,
 ) -> Result<&'v str, Stopped> {
     let pattern = Pattern::new(pattern);
     let pay = &mut |steps| meter.bytes(steps);
     Ok(match end {
         End::Front => {
-            let matched = pattern.begins(value.chars(), longest, pay)?.unwrap_or(0);
+            let matched = pattern.begins(value.chars(), length, pay)?.unwrap_or(0);
             let at = value.char_indices().nth(matched).map_or(value.len(), |(at, _)| at);
             value.get(at..).unwrap_or_default()
         }
         End::Back => {
-            let matched = pattern.reversed().begins(value.chars().rev(), longest, pay)?.unwrap_or(0);
+            let matched = pattern.reversed().begins(value.chars().rev(), length, pay)?.unwrap_or(0);
             let at = matched.checked_sub(1).and_then(|last| value.char_indices().rev().nth(last));
             value.get(..at.map_or(value.len(), |(at, _)| at)).unwrap_or_default()
         }

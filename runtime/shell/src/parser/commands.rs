@@ -2,7 +2,8 @@
 
 use super::{Parser, RESERVED, SyntaxError, UNKNOWN, Until, is_operator, name_length};
 use crate::syntax::{
-    AndOr, Append, Body, Command, Connector, Ends, Kind, List, Piece, Pipeline, Redirection, Streams, Word,
+    AndOr, Append, Body, Command, Connector, Ends, Kind, List, Piece, Pipeline, Quoting, Redirection,
+    Streams, Word,
 };
 
 impl Parser<'_> {
@@ -187,7 +188,7 @@ impl Parser<'_> {
         if self.plain() != "in" {
             // Without `in`, the loop takes each argument of the script.
             let kind = Kind::Parameter { name: "@".to_owned(), change: None };
-            words.push(vec![Piece { kind, quoted: true }]);
+            words.push(vec![Piece { kind, quoting: Quoting::Quoted }]);
         } else {
             self.at += "in".len();
             loop {

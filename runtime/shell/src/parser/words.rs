@@ -1,7 +1,7 @@
 //! Words: quotes, parameters and substitutions.
 
 use super::{Parser, SyntaxError, Until, is_operator, name_length, parse, quoted as quoted_text};
-use crate::syntax::{Change, End, Kind, Piece, Unset, Word};
+use crate::syntax::{Change, End, Kind, MatchLength, Piece, Quoting, Unset, Word};
 
 /// Parameters whose name is one special character.
 const SPECIAL: [char; 7] = ['?', '#', '@', '*', '$', '!', '-'];
@@ -24,25 +24,25 @@ impl Parser<'_> {
         match self.next() {
             Some('\'') => {
                 let end = self.rest().find('\'').ok_or(SyntaxError::Open("a quote"))?;
-                push_text(word, self.rest().get(..end).unwrap_or_default(), true);
+                push_text(word, self.rest().get(..end).unwrap_or_default(), Quoting::Quoted);
                 self.at += end + 1;
             }
             Some('"') => {
-                push_text(word, "", true);
+                push_text(word, "", Quoting::Quoted);
                 self.inside_quotes(word, Some('"'))?;
             }
             Some('\\') => match self.next() {
                 // A joined line.
                 Some('\n') => {}
-                Some(escaped) => push_text(word, escaped.encode_utf8(&mut [0; 4]), true),
-                None => push_text(word, "\\", true),
+                Some(escaped) => push_text(word, escaped.encode_utf8(&mut [0; 4]), Quoting::Quoted),
+                None => push_text(word, "\\", Quoting::Quoted),
             },
             Some('$') if self.peek() == Some('\'') => {
                 return Err(SyntaxError::Unknown("`$'...'` quotes"));
             }
-            Some('$') => self.dollar(word, false)?,
-            Some('`') => self.backticks(word, false)?,
-            Some(character) => push_text(word, character.encode_utf8(&mut [0; 4]), false),
+            Some('$') => self.dollar(word, Quoting::Bare)?,
+            Some('`') => self.backticks(word, Quoting::Bare)?,
+            Some(character) => push_text(word, character.encode_utf8(&mut [0; 4]), Quoting::Bare),
             None => {}
         }
         Ok(())
@@ -59,34 +59,34 @@ impl Parser<'_> {
                 Some('\\') => match self.peek() {
                     Some(escaped @ ('$' | '`' | '"' | '\\')) => {
                         self.at += 1;
-                        push_text(word, escaped.encode_utf8(&mut [0; 4]), true);
+                        push_text(word, escaped.encode_utf8(&mut [0; 4]), Quoting::Quoted);
                     }
                     Some('\n') => self.at += 1,
-                    _ => push_text(word, "\\", true),
+                    _ => push_text(word, "\\", Quoting::Quoted),
                 },
-                Some('$') => self.dollar(word, true)?,
-                Some('`') => self.backticks(word, true)?,
-                Some(character) => push_text(word, character.encode_utf8(&mut [0; 4]), true),
+                Some('$') => self.dollar(word, Quoting::Quoted)?,
+                Some('`') => self.backticks(word, Quoting::Quoted)?,
+                Some(character) => push_text(word, character.encode_utf8(&mut [0; 4]), Quoting::Quoted),
             }
         }
     }
 
     /// Parses the construct after a `$`.
-    fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), SyntaxError> {
+    fn dollar(&mut self, word: &mut Word, quoting: Quoting) -> Result<(), SyntaxError> {
         if self.rest().starts_with("((") {
             let kind = Kind::Arithmetic(self.arithmetic()?);
-            word.push(Piece { kind, quoted });
+            word.push(Piece { kind, quoting });
             return Ok(());
         }
         if self.take("(") {
             let list = self.list(Until::Parenthesis("a substitution"))?;
             self.take(")");
-            word.push(Piece { kind: Kind::Output(list), quoted });
+            word.push(Piece { kind: Kind::Output(list), quoting });
             return Ok(());
         }
         if self.take("{") {
-            let kind = self.deeper(|parser| parser.braces(quoted))?;
-            word.push(Piece { kind, quoted });
+            let kind = self.deeper(|parser| parser.braces(quoting))?;
+            word.push(Piece { kind, quoting });
             return Ok(());
         }
         let length = match self.peek() {
@@ -95,12 +95,12 @@ impl Parser<'_> {
             _ => name_length(self.rest()),
         };
         if length == 0 {
-            push_text(word, "$", quoted);
+            push_text(word, "$", quoting);
             return Ok(());
         }
         let name = self.rest().get(..length).unwrap_or_default().to_owned();
         self.at += length;
-        word.push(Piece { kind: Kind::Parameter { name, change: None }, quoted });
+        word.push(Piece { kind: Kind::Parameter { name, change: None }, quoting });
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Parser<'_> {
     }
 
     /// Parses a parameter in braces, after the opening one.
-    fn braces(&mut self, quoted: bool) -> Result<Kind, SyntaxError> {
+    fn braces(&mut self, quoting: Quoting) -> Result<Kind, SyntaxError> {
         const OPENED: &str = "a `${`";
         let is_length = self.rest().starts_with('#') && !self.rest().starts_with("#}");
         self.at += usize::from(is_length);
@@ -151,10 +151,10 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let change = match () {
-            () if self.take("##") => self.trim(End::Front, true)?,
-            () if self.take("#") => self.trim(End::Front, false)?,
-            () if self.take("%%") => self.trim(End::Back, true)?,
-            () if self.take("%") => self.trim(End::Back, false)?,
+            () if self.take("##") => self.trim(End::Front, MatchLength::Longest)?,
+            () if self.take("#") => self.trim(End::Front, MatchLength::Shortest)?,
+            () if self.take("%%") => self.trim(End::Back, MatchLength::Longest)?,
+            () if self.take("%") => self.trim(End::Back, MatchLength::Shortest)?,
             () => {
                 let empty_too = self.take(":");
                 let how = match self.peek() {
@@ -166,18 +166,18 @@ impl Parser<'_> {
                     Some(_) => return Err(SyntaxError::Unknown("such changes of parameters")),
                 };
                 self.at += 1;
-                Change::Unset { how, empty_too, word: self.in_braces(quoted)? }
+                Change::Unset { how, empty_too, word: self.in_braces(quoting)? }
             }
         };
         Ok(Kind::Parameter { name, change: Some(change) })
     }
 
-    fn trim(&mut self, end: End, longest: bool) -> Result<Change, SyntaxError> {
-        Ok(Change::Trim { end, longest, pattern: self.in_braces(false)? })
+    fn trim(&mut self, end: End, length: MatchLength) -> Result<Change, SyntaxError> {
+        Ok(Change::Trim { end, length, pattern: self.in_braces(Quoting::Bare)? })
     }
 
     /// Parses a word up to the closing brace, in which blanks and operators are text.
-    fn in_braces(&mut self, quoted: bool) -> Result<Word, SyntaxError> {
+    fn in_braces(&mut self, quoting: Quoting) -> Result<Word, SyntaxError> {
         let mut word = Word::new();
         loop {
             match self.peek() {
@@ -187,9 +187,9 @@ impl Parser<'_> {
                     return Ok(word);
                 }
                 // Within double quotes a single quote is text.
-                Some('\'') if quoted => {
+                Some('\'') if quoting == Quoting::Quoted => {
                     self.at += 1;
-                    push_text(&mut word, "'", true);
+                    push_text(&mut word, "'", Quoting::Quoted);
                 }
                 Some(_) => self.piece(&mut word)?,
             }
@@ -197,7 +197,7 @@ impl Parser<'_> {
     }
 
     /// Parses a substitution in backticks, after it removes the backslashes in it.
-    fn backticks(&mut self, word: &mut Word, quoted: bool) -> Result<(), SyntaxError> {
+    fn backticks(&mut self, word: &mut Word, quoting: Quoting) -> Result<(), SyntaxError> {
         let mut text = String::new();
         loop {
             match self.next() {
@@ -208,7 +208,7 @@ impl Parser<'_> {
                         self.at += 1;
                         text.push(escaped);
                     }
-                    Some('"') if quoted => {
+                    Some('"') if quoting == Quoting::Quoted => {
                         self.at += 1;
                         text.push('"');
                     }
@@ -222,18 +222,18 @@ impl Parser<'_> {
             SyntaxError::Depth(_) => SyntaxError::Depth(most),
             error => error,
         })?;
-        word.push(Piece { kind: Kind::Output(list), quoted });
+        word.push(Piece { kind: Kind::Output(list), quoting });
         Ok(())
     }
 }
 
 /// Adds text to a word, to its last piece if that is of the same kind.
-fn push_text(word: &mut Word, text: &str, quoted: bool) {
-    if let Some(Piece { kind: Kind::Text(last), quoted: same }) = word.last_mut()
-        && *same == quoted
+fn push_text(word: &mut Word, text: &str, quoting: Quoting) {
+    if let Some(Piece { kind: Kind::Text(last), quoting: same }) = word.last_mut()
+        && *same == quoting
     {
         last.push_str(text);
         return;
     }
-    word.push(Piece { kind: Kind::Text(text.to_owned()), quoted });
+    word.push(Piece { kind: Kind::Text(text.to_owned()), quoting });
 }

@@ -35,11 +35,19 @@ pub(super) struct Outbox {
 #[derive(Debug, Clone)]
 struct Sending {
     items: Vec<EarlyItem>,
-    /// True if more items follow at once, because they did not fit into the same message.
-    more: bool,
+    rest: Remainder,
     backoff: Backoff,
     /// The time of the next attempt; none while one is in flight.
     again_at: Option<Duration>,
+}
+
+/// The items that did not fit into a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Remainder {
+    /// They are sent as soon as the message is answered.
+    Follows,
+    /// A commit takes them along, or there are none.
+    Waits,
 }
 
 impl Outbox {
@@ -123,7 +131,7 @@ impl Outbox {
         if !more {
             return Some(batch);
         }
-        self.deliver(batch, false, step);
+        self.deliver(batch, Remainder::Waits, step);
         None
     }
 
@@ -142,14 +150,14 @@ impl Outbox {
     pub(super) fn send(&mut self, step: &mut Step<'_>) -> bool {
         if !self.is_sending() && !self.is_empty() {
             let (batch, more) = self.batch(step.now.steady);
-            self.deliver(batch, more, step);
+            self.deliver(batch, if more { Remainder::Follows } else { Remainder::Waits }, step);
         }
         self.is_sending()
     }
 
-    fn deliver(&mut self, items: Vec<EarlyItem>, more: bool, step: &mut Step<'_>) {
+    fn deliver(&mut self, items: Vec<EarlyItem>, rest: Remainder, step: &mut Step<'_>) {
         step.command(ExecutorCommand::SendEarly(items.clone()));
-        self.sending = Some(Sending { items, more, backoff: Backoff::network(), again_at: None });
+        self.sending = Some(Sending { items, rest, backoff: Backoff::network(), again_at: None });
     }
 }
 
@@ -174,13 +182,13 @@ impl Executor {
             sending.again_at = Some(step.now.steady.saturating_add(sending.backoff.failed()));
             return;
         }
-        let more = sending.more;
+        let rest = sending.rest;
         self.outbox.sending = None;
         // A commit may wait for that, or the end of the unit.
         if self.is_committing() {
             self.send_commit(step);
         } else {
-            if more {
+            if rest == Remainder::Follows {
                 self.outbox.send(step);
             }
             self.stop_when_all_is_sent(step);

@@ -25,6 +25,13 @@ pub(in crate::files) struct Directory {
     fd: OwnedFd,
 }
 
+/// The use of a file that is to be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::files) enum OpenMode {
+    Read,
+    Write,
+}
+
 /// The result of opening a path.
 pub(in crate::files) enum Opened {
     Directory(Directory),
@@ -61,21 +68,21 @@ impl Directory {
         &self,
         path: &str,
         how: OpenFlags,
-        write: bool,
+        mode: OpenMode,
         now: Duration,
         counted: Arc<()>,
     ) -> Result<Opened, ErrorCode> {
-        if write || how.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
+        if mode == OpenMode::Write || how.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
             self.check_writable()?;
         }
-        let changes = write || how.contains(OpenFlags::TRUNCATE);
+        let mode = if how.contains(OpenFlags::TRUNCATE) { OpenMode::Write } else { mode };
         let (parent, name) = match beneath::resolve(&self.fd, path)? {
             DiskTarget::Directory(_) if how.contains(OpenFlags::EXCLUSIVE) => return Err(ErrorCode::Exist),
-            DiskTarget::Directory(_) if changes => return Err(ErrorCode::IsDirectory),
+            DiskTarget::Directory(_) if mode == OpenMode::Write => return Err(ErrorCode::IsDirectory),
             DiskTarget::Directory(fd) => return Ok(self.beneath(path, fd)),
             DiskTarget::Name { parent, name, must_be_directory } => {
                 if how.contains(OpenFlags::DIRECTORY) || must_be_directory {
-                    return self.open_directory(path, &parent, name, changes);
+                    return self.open_directory(path, &parent, name, mode);
                 }
                 (parent, name)
             }
@@ -83,7 +90,7 @@ impl Directory {
         match stat_name(&parent, name) {
             Ok(_) if how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => Err(ErrorCode::Exist),
             Ok(stat) => match kind(&stat) {
-                Some(DescriptorType::Directory) => self.open_directory(path, &parent, name, changes),
+                Some(DescriptorType::Directory) => self.open_directory(path, &parent, name, mode),
                 Some(_) => {
                     let file = self.open_file(&parent, name, OFlags::empty(), counted)?;
                     if how.contains(OpenFlags::TRUNCATE) {
@@ -111,10 +118,13 @@ impl Directory {
         path: &str,
         parent: &OwnedFd,
         name: &str,
-        changes: bool,
+        mode: OpenMode,
     ) -> Result<Opened, ErrorCode> {
         let fd = beneath::directory(parent, name)?;
-        if changes { Err(ErrorCode::IsDirectory) } else { Ok(self.beneath(path, fd)) }
+        match mode {
+            OpenMode::Write => Err(ErrorCode::IsDirectory),
+            OpenMode::Read => Ok(self.beneath(path, fd)),
+        }
     }
 
     fn open_file(
@@ -267,7 +277,7 @@ impl Directory {
         counted: Arc<()>,
     ) -> Result<(), ErrorCode> {
         self.check_writable()?;
-        match self.open_at(path, OpenFlags::empty(), false, Duration::ZERO, counted)? {
+        match self.open_at(path, OpenFlags::empty(), OpenMode::Read, Duration::ZERO, counted)? {
             Opened::Directory(directory) => beneath::set_times(&directory.fd, accessed, modified),
             Opened::File(file) => file.set_times(accessed, modified),
         }
