@@ -1,12 +1,9 @@
 //! The connected agents: those with an open stream. This task tells the model about changes, and repeats refused
 //! commands.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{AgentName, command::Caller};
 use periapt_model::{Input, Root, WorkerCommand};
 use tokio::sync::Notify;
@@ -81,7 +78,7 @@ impl Presence {
 
     fn lock(&self) -> MutexGuard<'_, Streams> {
         // Each call leaves the counts consistent.
-        self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.streams.lock()
     }
 
     /// Keeps the model's presence up to date until the controller stops.

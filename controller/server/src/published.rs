@@ -1,12 +1,9 @@
 //! The published states: the newest durable state, and those shortly before it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use imbl::{OrdMap, Vector, ordmap::DiffItem};
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{
     ModelUuid, Revision, StoreId,
     trace::{MAX_FRAME_TRACES, RevisionTrace, TraceContext},
@@ -274,7 +271,7 @@ impl History {
 
 fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
     // Each call leaves the history consistent.
-    history.lock().unwrap_or_else(PoisonError::into_inner)
+    history.lock()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The slot of the open store.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use periapt_store::Store;
 
 /// The open store, shared by the writer and readers of records. Cloning is cheap.
@@ -16,7 +17,7 @@ impl StoreSlot {
     /// Returns the store, or none while it is being reopened. A caller must drop it after one call, because the store
     /// cannot be reopened before.
     pub(crate) fn get(&self) -> Option<Arc<dyn Store>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     pub(crate) fn close(&self) {
@@ -28,6 +29,6 @@ impl StoreSlot {
     }
 
     fn set(&self, store: Option<Arc<dyn Store>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = store;
+        *self.0.write() = store;
     }
 }

@@ -16,13 +16,14 @@ use std::{
     collections::BTreeSet,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
 use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError, Verdict};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
@@ -204,9 +205,9 @@ impl Inner {
         self.db.cf_handle(name).ok_or_else(|| StoreError::Damaged(format!("column family {name} is missing")))
     }
 
-    fn one_writer(&self) -> std::sync::MutexGuard<'_, ()> {
+    fn one_writer(&self) -> parking_lot::MutexGuard<'_, ()> {
         // It guards no memory that a panic could leave inconsistent.
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {

@@ -1,14 +1,12 @@
 //! A store without durability, for tests and simulation.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use futures_util::{
     FutureExt as _,
     future::{BoxFuture, ready},
 };
+use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
 use crate::{Batch, Judge, LoadedState, Order, Record, RecordPosition, Store, StoreError, Verdict};
@@ -41,7 +39,7 @@ impl MemoryStore {
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         // Each call leaves the state consistent, so a panic in another thread cannot have broken it.
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.state.lock())
     }
 }
 

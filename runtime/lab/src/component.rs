@@ -5,11 +5,12 @@ use std::{
     future::{Future, poll_fn},
     path::Path,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState};
 use periapt_host_api::{
     Timestamp,
@@ -180,7 +181,7 @@ impl HookRequests {
     }
 
     fn state(&self) -> MutexGuard<'_, RequestState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Serves the requests since the last time.

@@ -3,11 +3,12 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use periapt_hook::OutputStream as Stream;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::{
@@ -80,7 +81,7 @@ impl Output {
     }
 
     fn text(&self) -> MutexGuard<'_, Text> {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+        self.text.lock()
     }
 }
 

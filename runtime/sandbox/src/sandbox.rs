@@ -4,9 +4,10 @@ use std::{
     collections::BTreeMap,
     io,
     path::Path,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
+use parking_lot::Mutex;
 use periapt_host_api::Digest;
 
 use tokio::sync::Semaphore;
@@ -105,7 +106,7 @@ impl Sandbox {
     }
 
     fn module(&self, digest: Digest, artifact: &SealedArtifact) -> Result<Arc<Module>, ArtifactError> {
-        let loaded = || self.shared.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = || self.shared.modules.lock();
         if let Some(module) = loaded().get(&digest).and_then(Weak::upgrade) {
             return Ok(module);
         }

@@ -1,7 +1,8 @@
 //! The state of a hook's store.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_hook::{CallTime, HookContext};
 use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
@@ -73,11 +74,11 @@ impl ContextAccess {
 
     /// Returns the context at the end of the hook.
     pub(crate) fn into_context(self) -> HookContext {
-        self.context.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.context.into_inner()
     }
 
     fn lock(&self) -> MutexGuard<'_, HookContext> {
         // Each call changes the context last, so it is consistent after a panic.
-        self.context.lock().unwrap_or_else(PoisonError::into_inner)
+        self.context.lock()
     }
 }

@@ -1,9 +1,8 @@
 //! The channel between a script and its caller.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    task::Poll,
-};
+use std::task::Poll;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{Reply, Request};
 
@@ -31,7 +30,7 @@ pub(crate) enum Stream {
 impl RequestChannel {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // Each change is one assignment, so the state is whole after a panic, too.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Sends a request, and waits for its answer.

@@ -1,13 +1,8 @@
 //! The world outside of a hook in a trial.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs::File, path::PathBuf, time::Duration};
 
+use parking_lot::Mutex;
 use periapt_hook::{CallError, CallTime, HeldLease, LeaseState};
 use periapt_host_api::{
     Digest, Timestamp,
@@ -48,7 +43,7 @@ impl Stage {
     }
 
     pub(crate) fn take_early(&self) -> Vec<EarlyEffect> {
-        std::mem::take(&mut self.early.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.early.lock())
     }
 
     pub(crate) fn secret(&self, key: SecretKey) -> Result<SecretData, CallError> {
@@ -90,7 +85,7 @@ impl HookServices for Stage {
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut early = self.early.lock();
         early.extend(items.into_iter().map(|(_, effect)| effect));
     }
 

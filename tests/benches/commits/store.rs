@@ -1,12 +1,9 @@
 //! A store that records the batches written to it.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use periapt_controller::OpenStore;
 use periapt_host_api::{Revision, StoreId};
 use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError};
@@ -19,16 +16,16 @@ pub(crate) struct Batches(Arc<Mutex<Option<Vec<Batch>>>>);
 impl Batches {
     /// Clears the record and starts recording.
     pub(crate) fn record(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+        *self.0.lock() = Some(Vec::new());
     }
 
     /// Returns the recorded batches and stops recording.
     pub(crate) fn take(&self) -> Vec<Batch> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+        self.0.lock().take().unwrap_or_default()
     }
 
     fn add(&self, batch: &Batch) {
-        if let Some(batches) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(batches) = &mut *self.0.lock() {
             batches.push(batch.clone());
         }
     }

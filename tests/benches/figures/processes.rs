@@ -9,11 +9,12 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
 };
 
 use anyhow::{Context as _, ensure};
+use parking_lot::{Mutex, MutexGuard};
 use periapt_hook::{CallAnswer, CallTime, HookContext};
 use periapt_host_api::Timestamp;
 use tempfile::TempDir;
@@ -62,7 +63,7 @@ impl Processes {
     }
 
     fn current(&self) -> MutexGuard<'_, Option<HookContext>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }
 
@@ -75,7 +76,7 @@ fn answer(mut stream: UnixStream, current: &Mutex<Option<HookContext>>) -> anyho
     let path = words.next().context("a tool has a name")?;
     let name = Path::new(&path).file_name().and_then(|name| name.to_str()).context("a tool has a name")?;
     let arguments: Vec<String> = words.collect();
-    let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut current = current.lock();
     let context = current.as_mut().context("no hook runs")?;
     // The boot time is 0, as no lease is used.
     let now = CallTime { at: Timestamp::now(), boot_ms: 0 };

@@ -1,12 +1,9 @@
 //! Bounds on open streams. They are below the bound on connections, so that no number of watchers locks out commands.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use http::Version;
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{AgentName, ErrorCode, ModelUuid, Refusal};
 
 use crate::metrics::metrics;
@@ -117,7 +114,7 @@ impl StreamLimits {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Bound, usize>> {
         // Nothing can panic between the changes of two counts.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

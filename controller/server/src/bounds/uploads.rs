@@ -6,12 +6,9 @@
 //! if it is slower than `api/body.rs` requires. Several connections together can still take everything:
 //! `docs/security.md`.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{ErrorCode, Refusal};
 use tokio::sync::Semaphore;
 
@@ -102,7 +99,7 @@ impl Uploads {
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
         // Nothing can panic between the changes of two counts.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

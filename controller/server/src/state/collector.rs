@@ -2,9 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::Digest;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
 
@@ -85,6 +86,6 @@ impl BlobCollector {
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
         // Each call leaves the notes consistent.
-        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.notes.lock()
     }
 }

@@ -1,11 +1,9 @@
 //! The growth of each sequence of records since its last pruning. A sequence that exceeds its bound is pruned at
 //! once. A log that grows even faster loses lines.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_model::RecordKind;
 use periapt_store::{NewRecord, key};
 use tokio::sync::Notify;
@@ -75,7 +73,7 @@ impl Growth {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u64>> {
         // Each call leaves the counts consistent.
-        self.0.appended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.appended.lock()
     }
 }
 

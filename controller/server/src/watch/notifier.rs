@@ -7,10 +7,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::ModelUuid;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -201,7 +202,7 @@ impl<T: Topic> Notifier<T> {
 
     fn lock(&self) -> MutexGuard<'_, WatcherGroups<T>> {
         // Each call leaves the groups consistent.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -294,7 +295,7 @@ impl<T: Topic> WatcherGroup<T> {
 impl<T: Topic> GroupState<T> {
     fn lock(&self) -> MutexGuard<'_, ShownState> {
         // The value is replaced in one step.
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shown.lock()
     }
 
     fn shown(&self) -> ShownState {

@@ -1,10 +1,8 @@
 //! The writer's queue: one lane for each model, served in turn by bytes, bounded in total and for each lane.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{BTreeMap, VecDeque};
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{ErrorCode, ModelUuid, Refusal};
 use tokio::{sync::Notify, time::Instant};
 
@@ -103,7 +101,7 @@ impl<T> Queue<T> {
 
     fn lock(&self) -> MutexGuard<'_, Lanes<T>> {
         // Each call leaves the lanes consistent.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lanes.lock()
     }
 }
 

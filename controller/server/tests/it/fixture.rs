@@ -4,13 +4,14 @@ use std::{
     net::SocketAddr,
     path::Path,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use periapt_blobs::Blobs;
 use periapt_client::{Client, ClientError, Identity, NdJson};
 use periapt_controller::{Clock, Handle, OpenStore, Options, Program, RandomSource, RunError};
@@ -374,11 +375,11 @@ pub(crate) enum Fault {
 
 impl Faults {
     pub(crate) fn set(&self, fault: Fault) {
-        *self.0.lock().unwrap() = fault;
+        *self.0.lock() = fault;
     }
 
     fn get(&self) -> Fault {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 
     /// Blocks all writes, until it is called with false.

@@ -4,9 +4,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use periapt_host_api::{Digest, ErrorCode, Refusal};
 use periapt_sandbox::CompatibilityHash;
 use tokio::sync::Mutex as AsyncMutex;
@@ -126,7 +127,7 @@ impl<C: Controller> Charms<C> {
     }
 
     fn known(&self, digest: Digest) -> Arc<Known> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         Arc::clone(known.entry(digest).or_default())
     }
 
@@ -140,7 +141,7 @@ impl<C: Controller> Charms<C> {
     /// Forgets the state of charms that no unit needs, including their failures. The files stay until the agent
     /// restarts.
     pub(crate) fn forget_others(&self, wanted: &BTreeSet<Digest>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|digest, _| wanted.contains(digest));
+        self.known.lock().retain(|digest, _| wanted.contains(digest));
     }
 
     /// Deletes charms and compiled components that no unit needs. The keeper calls this before it starts the first

@@ -2,10 +2,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use periapt_host_api::{
     ModelUuid, UnitName,
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
@@ -46,7 +47,7 @@ impl Leases {
 
     /// Records the units and leaders of a frame's line.
     pub(crate) fn observe(&self, line: &FrameLine) {
-        let mut roster = self.roster.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roster = self.roster.lock();
         if roster.observe(line) == Urgency::Claim {
             self.wake.notify_one();
         }
@@ -54,7 +55,7 @@ impl Leases {
 
     /// Reads the roster.
     pub(crate) fn roster<T>(&self, read: impl FnOnce(&Roster) -> T) -> T {
-        read(&self.roster.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&self.roster.lock())
     }
 
     /// Returns the current leases and their changes.

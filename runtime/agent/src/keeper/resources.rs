@@ -10,11 +10,12 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{
     ApplicationName, Digest, ModelUuid, UnitName,
     resource::ResourceKey,
@@ -155,7 +156,7 @@ impl<C: Controller> Resources<C> {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // The state is consistent after each change, even after a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,11 +1,8 @@
 //! The charms whose components are ready to run.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{Digest, Refusal};
 use periapt_sandbox::{ArtifactError, PrepareError, Prepared, Sandbox};
 use tokio::{
@@ -198,7 +195,7 @@ impl PreparedCharms {
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<Digest, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -1,11 +1,9 @@
 //! The parallel groups of actions: actions of one group on one machine run one after the other (`docs/hook-model.md`
 //! 1.3).
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use periapt_host_api::MachineId;
 use tokio::sync::OwnedMutexGuard;
 
@@ -19,7 +17,7 @@ impl Groups {
     /// Waits for a group's turn, first come, first served. The turn ends when the guard is dropped.
     pub(crate) async fn enter(&self, machine: MachineId, group: &str) -> OwnedMutexGuard<()> {
         let turn = {
-            let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut groups = self.0.lock();
             // Empty groups are removed, because charms may use any number of names.
             groups.retain(|_, turn| Arc::strong_count(turn) > 1);
             Arc::clone(groups.entry((machine, group.to_owned())).or_default())
@@ -43,6 +41,6 @@ mod tests {
         assert!(groups.enter(MachineId(1), "disk").now_or_never().is_some());
         drop(turn);
         assert!(groups.enter(MachineId(0), "disk").now_or_never().is_some());
-        assert!(groups.0.lock().unwrap().len() <= 1, "groups that nobody is in stay");
+        assert!(groups.0.lock().len() <= 1, "groups that nobody is in stay");
     }
 }

@@ -1,11 +1,8 @@
 //! The leases that the keeper holds for this runner's units.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
+use parking_lot::Mutex;
 use periapt_hook::{HeldLease, LeaseState};
 use periapt_host_api::{
     UnitName,
@@ -28,12 +25,12 @@ impl LeaseBook {
     /// Replaces all leases by those of the keeper.
     pub(crate) fn replace(&self, grants: Vec<Grant>) {
         let grants = grants.into_iter().map(|grant| (grant.unit.clone(), grant)).collect();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = grants;
+        *self.0.lock() = grants;
     }
 
     /// Returns one unit's lease. The hook decides if the remaining time is enough.
     pub(crate) fn state(&self, unit: &UnitName) -> LeaseState {
-        let grants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let grants = self.0.lock();
         let held =
             grants.get(unit).map(|grant| HeldLease { term: grant.term, valid_until_ms: grant.until.0 });
         LeaseState { held }
@@ -51,7 +48,7 @@ impl LeaseBook {
         let asked_at = BootTime::now();
         let call = link.call(Call::Command(Box::new(RunnerCommand::Claim(claim))));
         if let Ok(CallOutcome::Answered { answer, .. }) = timeout(LEASE_RENEWED_WITHIN, call).await {
-            let mut grants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut grants = self.0.lock();
             match answer {
                 RunnerAnswer::Granted { term, seconds } => {
                     let until = asked_at.after(Duration::from_secs(u64::from(seconds)));

@@ -4,12 +4,13 @@ use std::{
     collections::BTreeMap,
     future::Future,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{ErrorCode, Refusal, trace::TraceContext};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
@@ -132,7 +133,7 @@ impl Link {
 
 impl Calls {
     fn open(&self) -> MutexGuard<'_, BTreeMap<CallId, OpenCall>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     fn answered(&self, id: CallId, outcome: CallOutcome) {

@@ -10,12 +10,13 @@ use std::{
     os::unix::fs::DirBuilderExt as _,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use periapt_host_api::{
     StorageId, UnitName,
     agent::{RunnerCommand, StorageReport},
@@ -116,8 +117,8 @@ impl Storages {
         Ok(filesystem)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<StorageId, Arc<Filesystem>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> parking_lot::MutexGuard<'_, BTreeMap<StorageId, Arc<Filesystem>>> {
+        self.open.lock()
     }
 
     /// Closes the filesystems that no unit has any more.

@@ -5,12 +5,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{
     Timestamp, UnitName,
     trace::{RevisionTrace, TraceContext},
@@ -62,7 +63,7 @@ struct State {
 
 impl Unit {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -93,7 +94,7 @@ struct Ends(Arc<Units>);
 impl Drop for Ends {
     fn drop(&mut self) {
         self.0.work.abandon();
-        lock(&self.0.managed).clear();
+        self.0.managed.lock().clear();
     }
 }
 
@@ -102,10 +103,6 @@ async fn yield_after(count: usize) {
     if count % AT_A_TIME == AT_A_TIME - 1 {
         tokio::task::yield_now().await;
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs the units of the view, after trying the suspects among them.
@@ -181,8 +178,8 @@ impl Units {
         let view = self.world.mirror.view();
         let names: BTreeSet<UnitName> = match &touched {
             Touched::All => {
-                lock(&self.stopped).retain(|unit| view.units.contains_key(unit));
-                let known: Vec<UnitName> = lock(&self.managed).keys().cloned().collect();
+                self.stopped.lock().retain(|unit| view.units.contains_key(unit));
+                let known: Vec<UnitName> = self.managed.lock().keys().cloned().collect();
                 known.into_iter().chain(view.units.keys().cloned()).collect()
             }
             Touched::These(these) => {
@@ -190,10 +187,10 @@ impl Units {
                     if let Dependency::Unit(unit) = dependency
                         && !view.units.contains_key(unit)
                     {
-                        lock(&self.stopped).remove(unit);
+                        self.stopped.lock().remove(unit);
                     }
                 }
-                lock(&self.dependents).of(these)
+                self.dependents.lock().of(these)
             }
         };
         if names.is_empty() {
@@ -201,7 +198,7 @@ impl Units {
         }
         let (_span, cause) = spans::runner(&self.world.start.model, &traces);
         for (count, name) in names.iter().enumerate() {
-            let known = lock(&self.managed).get(name).map(Arc::clone);
+            let known = self.managed.lock().get(name).map(Arc::clone);
             match known {
                 Some(unit) => {
                     self.woken.fetch_add(1, Ordering::Relaxed);
@@ -220,7 +217,7 @@ impl Units {
 
     /// Starts a unit that is in the view and not managed yet.
     fn look_after(self: &Arc<Self>, name: &UnitName, view: &View, cause: Option<TraceContext>) {
-        let is_known = lock(&self.managed).contains_key(name) || lock(&self.stopped).contains(name);
+        let is_known = self.managed.lock().contains_key(name) || self.stopped.lock().contains(name);
         if !is_known && view.units.contains_key(name) {
             let unit = self.add(name, view);
             self.wake(&unit, ExecutorInput::Begin, cause);
@@ -229,7 +226,7 @@ impl Units {
 
     /// Returns the unit of a suspect, without starting it.
     pub(super) fn suspected(&self, name: &UnitName) -> Arc<Unit> {
-        let known = lock(&self.managed).get(name).map(Arc::clone);
+        let known = self.managed.lock().get(name).map(Arc::clone);
         known.unwrap_or_else(|| self.add(name, &self.world.mirror.view()))
     }
 
@@ -244,24 +241,24 @@ impl Units {
         let state =
             Mutex::new(State { executor, busy: Busy::default(), spans: UnitSpans::default(), rest: None });
         let unit = Arc::new(Unit { name: name.clone(), state });
-        lock(&self.managed).insert(name.clone(), Arc::clone(&unit));
+        self.managed.lock().insert(name.clone(), Arc::clone(&unit));
         self.changed();
         unit
     }
 
     /// Stops managing a unit.
     fn remove(&self, name: &UnitName) {
-        lock(&self.managed).remove(name);
-        lock(&self.stopped).insert(name.clone());
+        self.managed.lock().remove(name);
+        self.stopped.lock().insert(name.clone());
         self.changed();
     }
 
     fn all(&self) -> Vec<Arc<Unit>> {
-        lock(&self.managed).values().map(Arc::clone).collect()
+        self.managed.lock().values().map(Arc::clone).collect()
     }
 
     fn changed(&self) {
-        *lock(&self.changed_at) = Instant::now();
+        *self.changed_at.lock() = Instant::now();
     }
 
     /// Ends the runner with an error.
@@ -281,7 +278,7 @@ impl Units {
         let mut changes = self.world.mirror.changes();
         let mut seen_at = Instant::now();
         loop {
-            let quiet_at = |seen_at: Instant| seen_at.max(*lock(&self.changed_at)) + idle_after;
+            let quiet_at = |seen_at: Instant| seen_at.max(*self.changed_at.lock()) + idle_after;
             tokio::select! {
                 () = changes.next() => {
                     changes.view();
@@ -336,6 +333,6 @@ impl Units {
 
     /// Returns the units that depend on these changes.
     pub(super) fn concerned(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
-        lock(&self.dependents).of(touched)
+        self.dependents.lock().of(touched)
     }
 }

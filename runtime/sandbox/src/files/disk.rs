@@ -11,9 +11,10 @@ use std::{
     io,
     os::fd::{AsFd as _, OwnedFd},
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
@@ -141,7 +142,7 @@ impl Filesystem {
 
     fn count(&self) -> MutexGuard<'_, Count> {
         // No change of the count panics halfway, so the count is consistent after a panic.
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+        self.count.lock()
     }
 }
 

@@ -5,12 +5,13 @@ use std::{
     fs::File,
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 /// The number of a directory in its tree. Numbers are not reused.
@@ -223,7 +224,7 @@ impl MemoryFile {
     pub(super) fn content(&self) -> MutexGuard<'_, Content> {
         // A hook runs on one fiber, and no code panics while it holds the lock. A partial write would affect only
         // the guest.
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        self.content.lock()
     }
 
     pub(super) fn size(&self) -> u64 {

@@ -1,11 +1,8 @@
 //! The table of hook tools, called by a guest: `charms/probe` runs each case's tool, with files of its own.
 
-use std::{
-    fs::File,
-    io::Write as _,
-    sync::{Arc, Mutex},
-};
+use std::{fs::File, io::Write as _, sync::Arc};
 
+use parking_lot::Mutex;
 use periapt_hook::{CallError, CallTime, LeaseState};
 use periapt_host_api::{
     Timestamp,
@@ -81,7 +78,7 @@ async fn ask(case: &Case) -> Vec<String> {
     let prepared = SANDBOX.prepare(&loaded("probe"), Some(charm.path())).unwrap();
     let report = SANDBOX.run_hook(&prepared, inputs).await.unwrap();
     assert_eq!(report.outcome, HandlerOutcome::Handled, "{}", case.case);
-    let mut early = std::mem::take(&mut *services.early.lock().unwrap());
+    let mut early = std::mem::take(&mut *services.early.lock());
     early.extend(report.gathered.early);
     early.iter().filter_map(|(_, effect)| world::log_line(effect)).collect()
 }
@@ -114,6 +111,6 @@ impl HookServices for Services {
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        self.early.lock().unwrap().extend(items);
+        self.early.lock().extend(items);
     }
 }

@@ -6,12 +6,13 @@ use std::{
     io::Write as _,
     path::PathBuf,
     sync::{
-        Arc, LazyLock, Mutex,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use periapt_hook::{CallError, CallTime, HeldLease, HookContext, HookInputs, HookLimits, LeaseState};
 use periapt_host_api::{
     ApplicationName, Digest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
@@ -50,7 +51,7 @@ pub(crate) fn component(name: &str) -> Vec<u8> {
 /// Returns a guest, compiled once for all tests.
 pub(crate) fn loaded(name: &'static str) -> LoadedComponent {
     static CACHE: Mutex<BTreeMap<&str, LoadedComponent>> = Mutex::new(BTreeMap::new());
-    let mut cache = CACHE.lock().unwrap();
+    let mut cache = CACHE.lock();
     cache.entry(name).or_insert_with(|| SANDBOX.compile_in_process(&component(name)).unwrap()).clone()
 }
 
@@ -111,7 +112,7 @@ impl HookServices for World {
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        self.early.lock().unwrap().extend(items);
+        self.early.lock().extend(items);
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
@@ -211,7 +212,7 @@ impl Hook {
             services: Arc::clone(&self.world) as Arc<dyn HookServices>,
         };
         let report = sandbox.run_hook(prepared, inputs).await?;
-        let mut early = std::mem::take(&mut *self.world.early.lock().unwrap());
+        let mut early = std::mem::take(&mut *self.world.early.lock());
         early.extend(report.gathered.early.iter().cloned());
         Ok(Ran { report, early, renewals: self.world.renewals.load(Ordering::Relaxed) })
     }

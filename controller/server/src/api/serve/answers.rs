@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -11,6 +11,7 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The unfinished requests of one connection. Cloning is cheap.
@@ -74,7 +75,7 @@ impl Answers {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Each call leaves the state consistent.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,10 +1,8 @@
 //! The failures of a charm, which delay further attempts to fetch and compile it.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use periapt_host_api::{Digest, Timestamp};
 use tokio::time::Instant;
 
@@ -54,13 +52,13 @@ impl Default for Failures {
 impl Failures {
     /// Returns the last error until the next attempt is due.
     pub(super) fn still_counts(&self) -> Option<CharmError> {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.0.lock();
         inner.last.as_ref().filter(|(_, until)| Instant::now() < *until).map(|(error, _)| error.clone())
     }
 
     /// Records a failure. Returns the error for callers; for an invalid charm it contains the time of the next attempt.
     pub(super) fn failed(&self, digest: Digest, error: CharmError) -> CharmError {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.0.lock();
         let (error, wait) = match error {
             CharmError::Charm(mut refusal) => {
                 let wait = inner.charm.failed();

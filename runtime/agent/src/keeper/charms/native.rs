@@ -5,11 +5,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use periapt_host_api::Digest;
 use periapt_sandbox::{
     ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, SealedArtifact, SharedModule, WeakArtifact,
@@ -181,7 +182,7 @@ impl Native {
 
     /// Returns the memory that other charms use for a module. If there is none, it records the given one.
     fn held(&self, module: Digest, mine: Option<&SealedArtifact>) -> Option<SealedArtifact> {
-        let mut held = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.modules.lock();
         held.retain(|_, artefact| artefact.upgrade().is_some());
         let theirs = held.get(&module).and_then(WeakArtifact::upgrade);
         if let (None, Some(mine)) = (&theirs, mine) {

@@ -6,12 +6,13 @@ use std::{
     os::fd::AsFd as _,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use periapt_host_api::{
     Digest, ModelUuid, Refusal,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
@@ -89,7 +90,7 @@ impl Controller for Archives {
 
     async fn charm(&self, _: Digest, file: &Path) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
-        let archive = self.archive.lock().unwrap().clone()?;
+        let archive = self.archive.lock().clone()?;
         fs::write(file, archive).map_err(|error| ControllerError::Away(error.to_string()))
     }
 }
@@ -159,7 +160,7 @@ impl Bench {
 
     /// Gives the controller the correct charm.
     fn mend(&self) {
-        *self.archive.lock().unwrap() = Ok(CHARM.to_vec());
+        *self.archive.lock() = Ok(CHARM.to_vec());
     }
 
     fn charms(&self) -> &Charms<Archives> {

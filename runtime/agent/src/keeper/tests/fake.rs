@@ -4,11 +4,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     path::Path,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use periapt_helper::RunnerPaths;
 use periapt_host_api::{
     Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
@@ -102,7 +103,7 @@ pub(crate) fn obliging(
 impl FakeController {
     /// Sets the function that answers calls.
     pub(crate) fn answers(&self, answer: Arc<Answerer>) {
-        *self.answer.lock().unwrap() = answer;
+        *self.answer.lock() = answer;
     }
 }
 
@@ -134,7 +135,7 @@ impl Controller for FakeController {
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         let _ = self.calls.send(commands.clone());
         let _ = self.held.subscribe().wait_for(|held| !held).await;
-        let answer = Arc::clone(&self.answer.lock().unwrap());
+        let answer = Arc::clone(&self.answer.lock());
         let results = answer(&commands)?.into_iter().map(CommandResult::from).collect();
         Ok(CommandResults { results, revision: Revision(100) })
     }

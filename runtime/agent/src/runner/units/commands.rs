@@ -15,7 +15,7 @@ use tokio::{sync::oneshot, task::AbortHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use super::{State, Unit, Units, early::EarlySender, lock, spans};
+use super::{State, Unit, Units, early::EarlySender, spans};
 use crate::{
     clock,
     protocol::{Call, CallOutcome, RunFigures, ToKeeper},
@@ -164,7 +164,7 @@ impl Units {
                 self.timers.set(&unit.name, busy.wake, wake);
                 busy.wake = wake;
             }
-            ExecutorCommand::Depend(change) => lock(&self.dependents).change(&unit.name, change),
+            ExecutorCommand::Depend(change) => self.dependents.lock().change(&unit.name, change),
             ExecutorCommand::Tried(tried) => {
                 if let Some(told) = busy.tried.take() {
                     // If the receiver is gone, the runner is ending.

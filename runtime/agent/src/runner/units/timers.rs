@@ -1,12 +1,9 @@
 //! One timer for all units. A unit waits for a time on the clock of timers, which runs while the host is suspended, or
 //! on the monotonic clock.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use periapt_host_api::{Timestamp, UnitName};
 use periapt_uniter::executor::{ExecutorInput, Wake};
 use tokio::{
@@ -14,7 +11,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{Units, lock, yield_after};
+use super::{Units, yield_after};
 use crate::clock;
 
 /// The longest sleep before the next check of the clock: sleeps stop while the host is suspended.
@@ -37,7 +34,7 @@ struct Waits {
 impl Timers {
     /// Replaces a unit's wake-up times.
     pub(super) fn set(&self, unit: &UnitName, before: Wake, wake: Wake) {
-        let mut waits = lock(&self.waits);
+        let mut waits = self.waits.lock();
         let firsts = |waits: &Waits| {
             (waits.at.first().map(|(at, _)| *at), waits.after.first().map(|(after, _)| *after))
         };
@@ -58,7 +55,7 @@ impl Units {
         loop {
             let due = self.due();
             for (count, name) in due.iter().enumerate() {
-                let unit = lock(&self.managed).get(name).map(Arc::clone);
+                let unit = self.managed.lock().get(name).map(Arc::clone);
                 if let Some(unit) = unit {
                     self.feed(&unit, ExecutorInput::Woken);
                 }
@@ -75,7 +72,7 @@ impl Units {
     /// Returns the units whose time has come.
     fn due(&self) -> BTreeSet<UnitName> {
         let now = self.now();
-        let waits = lock(&self.timers.waits);
+        let waits = self.timers.waits.lock();
         let at = waits.at.iter().take_while(|(at, _)| *at <= now.timer).map(|(_, unit)| unit.clone());
         let after =
             waits.after.iter().take_while(|(after, _)| *after <= now.steady).map(|(_, unit)| unit.clone());
@@ -84,7 +81,7 @@ impl Units {
 
     fn next_time(&self) -> Instant {
         let now = Instant::now();
-        let waits = lock(&self.timers.waits);
+        let waits = self.timers.waits.lock();
         let timeline = self.world.start.timeline;
         let at = waits.at.first().map(|(at, _)| clock::until(timeline, *at).min(CLOCK_CHECK));
         let check = now + at.unwrap_or(CLOCK_CHECK);

@@ -1,15 +1,12 @@
 //! The tasks of units, which end with the runner.
 
-use std::{
-    future::Future,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex},
-};
+use std::{future::Future, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::{Units, lock};
+use super::Units;
 
 /// The tasks of active units.
 #[derive(Default)]
@@ -18,13 +15,13 @@ pub(super) struct Work(Mutex<JoinSet<()>>);
 impl Work {
     /// Aborts all tasks.
     pub(super) fn abandon(&self) {
-        lock(&self.0).abort_all();
+        self.0.lock().abort_all();
     }
 
     /// Returns the number of tasks.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        let mut tasks = lock(&self.0);
+        let mut tasks = self.0.lock();
         while tasks.try_join_next().is_some() {}
         tasks.len()
     }
@@ -34,7 +31,7 @@ impl Units {
     /// Starts a task. A panic in it ends the runner.
     pub(super) fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let units = Arc::clone(self);
-        let mut tasks = lock(&self.work.0);
+        let mut tasks = self.work.0.lock();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {
             if AssertUnwindSafe(work).catch_unwind().await.is_err() {
