@@ -10,3 +10,4 @@ pub(crate) mod life;
 pub(crate) mod plan;
 pub(crate) mod refresh;
 pub(crate) mod status;
+pub(crate) mod view;

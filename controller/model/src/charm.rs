@@ -3,3 +3,4 @@
 pub(crate) mod entity;
 pub(crate) mod life;
 pub(crate) mod upload;
+pub(crate) mod view;

@@ -5,3 +5,4 @@ pub(crate) mod command;
 pub(crate) mod entity;
 pub(crate) mod life;
 pub(crate) mod status;
+pub(crate) mod view;

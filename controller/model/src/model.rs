@@ -5,3 +5,4 @@ pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod entity;
 pub(crate) mod usage;
+pub(crate) mod view;

@@ -7,3 +7,4 @@ pub(crate) mod entity;
 pub(crate) mod life;
 pub(crate) mod scope;
 pub(crate) mod status;
+pub(crate) mod view;

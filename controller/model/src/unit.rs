@@ -6,3 +6,4 @@ pub(crate) mod event;
 pub(crate) mod life;
 pub(crate) mod new;
 pub(crate) mod state;
+pub(crate) mod view;

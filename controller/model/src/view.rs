@@ -1,7 +1,7 @@
 //! The view of a runner: its own units and the data that they may read (`docs/design/views.md`, `docs/hook-model.md`
 //! 2.7).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, RelationId, UnitName,
@@ -17,11 +17,12 @@ use crate::{
 };
 
 mod follow;
+mod host;
 mod kinds;
-mod project;
 mod seen;
 
 pub use follow::follow;
+use host::Host;
 pub(crate) use seen::Seen;
 
 /// Returns a caller's view of its model. It is empty for callers other than runners, and for a model that is removed.
@@ -29,11 +30,14 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     let empty = View { revision: root.revision(), ..View::default() };
     let Caller::Runner { agent, model } = caller else { return empty };
     let Some(state) = root.model_or_remains(model) else { return empty };
-    let own = Own::of(state, agent);
-    let mut view = View { model: Some(project::model(state)), ..empty };
-    own.add_units(root, &mut view);
+    let own = Own::of(root, state, agent);
+    let mut view = View { model: Some(state.model_view()), ..empty };
+    for unit in own.units() {
+        own.add_kinds_of(&unit.name, &mut view);
+    }
     own.add_kinds_beside(&mut view);
-    own.add_applications(root, &mut view);
+    own.add_charms(&mut view);
+    own.add_outlines(&mut view);
     for relation in own.relations() {
         own.add_relation(relation, &mut view);
     }
@@ -43,13 +47,20 @@ pub fn view(root: &Root, caller: &Caller) -> View {
 
 /// The units and applications of one runner. Queries about one unit or application cost the same in a large model.
 pub(crate) struct Own<'a> {
+    root: &'a Root,
     pub(crate) state: &'a ModelState,
     pub(crate) agent: &'a AgentName,
+    /// Computed for the first machine that is shown.
+    host: OnceCell<Host<'a>>,
 }
 
 impl<'a> Own<'a> {
-    fn of(state: &'a ModelState, agent: &'a AgentName) -> Self {
-        Self { state, agent }
+    fn of(root: &'a Root, state: &'a ModelState, agent: &'a AgentName) -> Self {
+        Self { root, state, agent, host: OnceCell::new() }
+    }
+
+    pub(crate) fn host(&self) -> &Host<'a> {
+        self.host.get_or_init(|| Host::of(self.root, self.agent))
     }
 
     pub(crate) fn units(&self) -> impl Iterator<Item = &'a Arc<Unit>> {
@@ -65,38 +76,20 @@ impl<'a> Own<'a> {
         self.state.has_units_on(self.agent, application)
     }
 
-    fn add_units(&self, root: &Root, view: &mut View) {
-        for unit in self.units() {
-            self.add_unit(unit, view);
-        }
-        let host = project::Host::of(root, self.agent);
-        for machine in self.state.machines_of(self.agent) {
-            view.machines.insert(machine.id, host.machine(self.state, machine));
+    fn add_charms(&self, view: &mut View) {
+        let wanted = self.applications().filter_map(|name| self.state.application(name));
+        let mut charms: BTreeSet<Digest> = wanted.map(|application| application.charm.digest).collect();
+        charms.extend(self.state.charms_run_on(self.agent));
+        let found = charms.iter().filter_map(|digest| self.state.charm(digest));
+        for charm in found.filter_map(|charm| charm.view(self.root)) {
+            view.charms.insert(charm.digest, charm);
         }
     }
 
-    fn add_unit(&self, unit: &Unit, view: &mut View) {
-        let name = &unit.name;
-        if let Some(found) = project::unit(self.state, unit) {
-            view.units.insert(name.clone(), found);
-        }
-        self.add_kinds_of(name, view);
-    }
-
-    fn add_applications(&self, root: &Root, view: &mut View) {
-        let mut charms: BTreeSet<Digest> = self.state.charms_run_on(self.agent).copied().collect();
-        for application in self.applications().filter_map(|name| self.state.application(name)) {
-            charms.insert(application.charm.digest);
-            view.applications.insert(application.name.clone(), project::application(self.state, application));
-        }
-        for digest in charms {
-            if let Some(charm) = project::charm(root, self.state, &digest) {
-                view.charms.insert(digest, charm);
-            }
-        }
+    fn add_outlines(&self, view: &mut View) {
         for name in self.related_applications() {
             for unit in self.state.units_of(&name) {
-                view.outlines.insert(unit.name.clone(), project::outline(unit));
+                view.outlines.insert(unit.name.clone(), unit.outline());
             }
         }
     }
@@ -134,23 +127,23 @@ impl<'a> Own<'a> {
         let sight = RelationVisibility::of(self, relation);
         let members = self.state.members(&relation.id).filter(|(unit, _)| sight.sees_unit(unit));
         let members = members.map(|(unit, membership)| (unit.clone(), *membership)).collect();
-        view.relations.insert(relation.id, project::relation(relation, members));
+        view.relations.insert(relation.id, relation.view(members));
         for bag in self.state.bags(&relation.id).filter(|bag| sight.sees_bag(bag)) {
-            view.bags.insert(bag.key.clone(), project::bag(bag));
+            view.bags.insert(bag.key.clone(), bag.view());
         }
     }
 }
 
 /// The part of one relation that a runner's units see.
-struct RelationVisibility<'a> {
-    own: &'a Own<'a>,
-    relation: &'a Relation,
+struct RelationVisibility<'s, 'a> {
+    own: &'s Own<'a>,
+    relation: &'s Relation,
     /// The applications whose units and bags the runner's units see.
-    remote: BTreeSet<&'a ApplicationName>,
+    remote: BTreeSet<&'s ApplicationName>,
 }
 
-impl<'a> RelationVisibility<'a> {
-    fn of(own: &'a Own<'a>, relation: &'a Relation) -> Self {
+impl<'s, 'a> RelationVisibility<'s, 'a> {
+    fn of(own: &'s Own<'a>, relation: &'s Relation) -> Self {
         let remote = relation
             .endpoints
             .iter()

@@ -112,8 +112,11 @@ macro_rules! entities {
             pub fn delete(&mut self, key: &ViewKey) {
                 match key {
                     ViewKey::Model => self.model = None,
+                    // A removal copies what the map shares with others, even if the key is not there.
                     $(ViewKey::$variant(key) => {
-                        self.$map.remove(key);
+                        if self.$map.contains_key(key) {
+                            self.$map.remove(key);
+                        }
                     })*
                 }
             }

@@ -48,7 +48,7 @@ macro_rules! kinds {
                 /// An agent's runner of this model.
                 Runner: Runner(agent: AgentName) { table runners: Flat; }
                 /// An application.
-                Application: Application(name: ApplicationName) { table applications: Flat; seen applications; }
+                Application: Application(name: ApplicationName) { table applications: Flat; seen applications as Application; }
                 /// An application that is offered to other models, by the offer's name.
                 Offer: Offer(name: ApplicationName) { table offers: Flat; }
                 /// An application of another model, by its name in this model.
@@ -56,14 +56,14 @@ macro_rules! kinds {
                 /// A machine.
                 Machine: Machine(id: MachineId) {
                     table machines: Flat;
-                    seen machines;
+                    seen machines as Machine;
                     derive machines_of by |machine| [(machine.agent.clone(), machine.id)];
                     then hosted::machine_changed;
                 }
                 /// A unit.
                 Unit: Unit(name: UnitName) {
                     table units: Flat;
-                    seen units;
+                    seen units as Unit;
                     derive units_on by |unit| unit.machine.map(|machine| (machine, unit.name.clone()));
                     derive unplaced by |unit| unit.machine.is_none().then(|| unit.name.clone());
                     derive subordinates_of by |unit| unit.principal.clone().map(|of| (of, unit.name.clone()));

@@ -3,13 +3,17 @@
 mod relations;
 mod units;
 
-use std::{cell::OnceCell, sync::Arc};
+use std::sync::Arc;
 
 use periapt_host_api::{
-    AgentName, Digest, MachineId, command::Caller, settings::FirewallMode, status::Life, view::View,
+    AgentName, Digest, MachineId,
+    command::Caller,
+    settings::FirewallMode,
+    status::Life,
+    view::{View, ViewEntity, ViewKey},
 };
 
-use super::{Own, project, view};
+use super::{Own, view};
 use crate::{
     entity::{Application, Unit},
     root::{ModelState, Root, Touched},
@@ -39,18 +43,17 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
         return view(root, caller);
     }
     let units = OwnUnits::of(old, new, agent, &touched);
-    let (own, host) = (Own::of(new, agent), OnceCell::new());
-    let mut follow = Follow { root, old, own, touched, units, host, next };
+    let own = Own::of(root, new, agent);
+    let mut follow = Follow { old, own, touched, units, next };
     if follow.sees_others() {
         return view(root, caller);
     }
-    follow.next.model = Some(project::model(new));
+    follow.next.model = Some(new.model_view());
+    follow.own.follow_kinds(&follow.touched, &mut follow.next);
     follow.units();
     follow.machines();
-    follow.applications();
     follow.relations();
     follow.consumers();
-    follow.own.follow_kinds(&follow.touched, &mut follow.next);
     follow.secrets();
     follow.next
 }
@@ -109,12 +112,10 @@ impl<'a> OwnUnits<'a> {
 
 /// The state of one computation of the next view.
 struct Follow<'a> {
-    root: &'a Root,
     old: &'a ModelState,
     own: Own<'a>,
     touched: Touched<'a>,
     units: OwnUnits<'a>,
-    host: OnceCell<project::Host<'a>>,
     next: View,
 }
 
@@ -155,7 +156,7 @@ impl<'a> Follow<'a> {
 
     /// Returns true if a unit of the runner still runs a charm, or will run it.
     fn is_needed(&self, digest: &Digest) -> bool {
-        let Own { state, agent } = self.own;
+        let Own { state, agent, .. } = self.own;
         let mut wanted = state.applications_on(agent).filter_map(|name| state.application(name));
         state.charms_run_on(agent).any(|run| run == digest)
             || wanted.any(|application| application.charm.digest == *digest)
@@ -172,27 +173,20 @@ impl<'a> Follow<'a> {
         dead.any(|relation| !self.own.has_part_in(relation))
     }
 
-    fn host(&self) -> &project::Host<'a> {
-        self.host.get_or_init(|| project::Host::of(self.root, self.own.agent))
-    }
-
-    /// Puts a machine into the view, or removes it if it is gone or another agent's.
+    /// Puts a machine into the view, or removes it if it is another agent's.
     fn show_machine(&mut self, id: MachineId) {
-        let machine = self.own.state.machine(&id).filter(|machine| machine.agent == *self.own.agent);
-        match machine.map(|machine| self.host().machine(self.own.state, machine)) {
-            Some(machine) => drop(self.next.machines.insert(id, machine)),
-            None => drop(self.next.machines.remove(&id)),
+        if let Some(machine) = self.own.state.machine(&id) {
+            self.own.show(machine, ViewEntity::Machine, ViewKey::Machine, &mut self.next);
         }
     }
 
-    /// Updates machines that were added, changed or removed, and those whose firewall rules changed.
+    /// Updates machines whose firewall rules changed.
     fn machines(&mut self) {
         let opened = self.touched.units.iter().filter(|(before, after)| before.ports != after.ports);
         let opened = opened.map(|(_, after)| *after);
         let came_or_went = self.units.came.iter().chain(&self.units.went).copied();
         let machines = opened.chain(came_or_went.filter(|unit| !unit.ports.is_empty()));
         let mut ids: Vec<MachineId> = machines.filter_map(|unit| unit.machine).collect();
-        ids.extend(&self.touched.machines);
         for (_, application) in self.touched.applications.iter().filter(|change| is_exposed_otherwise(change))
         {
             let units = self.own.state.units_of(&application.name);
@@ -217,15 +211,6 @@ impl<'a> Follow<'a> {
         let ids: Vec<MachineId> = self.next.machines.keys().copied().collect();
         for id in ids {
             self.show_machine(id);
-        }
-    }
-
-    fn applications(&mut self) {
-        for (_, application) in &self.touched.applications {
-            if self.next.applications.contains_key(&application.name) {
-                let found = project::application(self.own.state, application);
-                self.next.applications.insert(application.name.clone(), found);
-            }
         }
     }
 

@@ -66,7 +66,7 @@ kinds!(views);
 
 impl Own<'_> {
     /// Puts an entity into the view, or removes it if the runner does not see it.
-    fn show<V: Seen>(
+    pub(super) fn show<V: Seen>(
         &self,
         entity: &Arc<V>,
         seen_as: fn(V::View) -> ViewEntity,

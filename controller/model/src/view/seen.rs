@@ -14,7 +14,9 @@ pub(crate) trait Seen: Kind + 'static {
     type View;
 
     /// Returns the entities that belong to a unit.
-    fn of_unit<'a>(state: &'a ModelState, unit: &UnitName) -> impl Iterator<Item = &'a Arc<Self>>;
+    fn of_unit<'a>(_state: &'a ModelState, _unit: &UnitName) -> impl Iterator<Item = &'a Arc<Self>> {
+        std::iter::empty()
+    }
 
     /// Returns the entities that a runner may see besides those of its units.
     fn beside<'a>(_own: &Own<'a>) -> impl Iterator<Item = &'a Arc<Self>> {

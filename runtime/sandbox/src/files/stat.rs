@@ -1,4 +1,4 @@
-//! What `stat` says of files and directories.
+//! The answers of `stat` for files and directories.
 
 use std::time::Duration;
 

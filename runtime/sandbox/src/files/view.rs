@@ -1,4 +1,4 @@
-//! What the calls of `wasi:filesystem` work on.
+//! The state that the calls of `wasi:filesystem` use.
 
 use std::sync::Arc;
 

@@ -9,10 +9,7 @@ use periapt_host_api::{
 };
 
 use super::Follow;
-use crate::{
-    entity::Unit,
-    view::{RelationVisibility, project},
-};
+use crate::{entity::Unit, view::RelationVisibility};
 
 /// The members and bags whose visibility may have changed.
 #[derive(Default)]
@@ -110,7 +107,7 @@ impl Follow<'_> {
                 None => members.remove(unit),
             };
         }
-        self.next.relations.insert(id, project::relation(relation, members));
+        self.next.relations.insert(id, relation.view(members));
     }
 
     fn show_bag(&mut self, key: &BagKey) {
@@ -121,7 +118,7 @@ impl Follow<'_> {
         }
         let sight = RelationVisibility::of(&self.own, relation);
         match state.bag(key).filter(|bag| sight.sees_bag(bag)) {
-            Some(bag) => drop(self.next.bags.insert(key.clone(), project::bag(bag))),
+            Some(bag) => drop(self.next.bags.insert(key.clone(), bag.view())),
             None => drop(self.next.bags.remove(key)),
         }
     }

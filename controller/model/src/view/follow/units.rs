@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::ApplicationName;
+use periapt_host_api::{
+    ApplicationName,
+    view::{ViewEntity, ViewKey},
+};
 
 use super::Follow;
-use crate::{entity::Unit, view::project};
+use crate::entity::Unit;
 
 impl Follow<'_> {
     pub(super) fn units(&mut self) {
@@ -15,25 +18,19 @@ impl Follow<'_> {
         }
         for unit in self.touched.new_units.clone() {
             if self.is_related(unit.name.application()) {
-                self.next.outlines.insert(unit.name.clone(), project::outline(unit));
+                self.next.outlines.insert(unit.name.clone(), unit.outline());
             }
             self.show_principal(unit);
         }
         for (_, after) in &self.touched.units {
             if self.next.outlines.contains_key(&after.name) {
-                self.next.outlines.insert(after.name.clone(), project::outline(after));
-            }
-            if self.next.units.contains_key(&after.name)
-                && let Some(unit) = project::unit(self.own.state, after)
-            {
-                self.next.units.insert(after.name.clone(), unit);
+                self.next.outlines.insert(after.name.clone(), after.outline());
             }
         }
         for unit in &self.units.came {
-            self.own.add_unit(unit, &mut self.next);
+            self.own.add_kinds_of(&unit.name, &mut self.next);
         }
         for unit in &self.units.went {
-            self.next.units.remove(&unit.name);
             self.own.take_kinds_of(self.old, &unit.name, &mut self.next);
         }
     }
@@ -41,11 +38,8 @@ impl Follow<'_> {
     /// Updates the principal of a unit, whose view lists its subordinates.
     fn show_principal(&mut self, subordinate: &Arc<Unit>) {
         let Some(name) = &subordinate.principal else { return };
-        let principal = self.own.state.unit(name);
-        if let Some(principal) = principal.filter(|_| self.next.units.contains_key(name))
-            && let Some(found) = project::unit(self.own.state, principal)
-        {
-            self.next.units.insert(name.clone(), found);
+        if let Some(principal) = self.own.state.unit(name) {
+            self.own.show(principal, ViewEntity::Unit, ViewKey::Unit, &mut self.next);
         }
     }
 
