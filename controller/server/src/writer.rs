@@ -13,7 +13,7 @@ use periapt_model::Environment;
 use periapt_store::{Batch, MAX_COMMIT_BYTES, Store, StoreError};
 use periapt_telemetry::{
     context,
-    spans::{BATCH, COMMIT},
+    spans::{BATCH, COMMIT, number},
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -156,7 +156,7 @@ async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreErr
     let entities = batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
     let records = batch.records.iter().map(|record| record.prefix.len() + record.body.len());
     let bytes: usize = entities.chain(records).sum();
-    let span = periapt_telemetry::span!(COMMIT, bytes, revision = Empty, outcome = Empty, sync_us = Empty);
+    let span = periapt_telemetry::span!(COMMIT, bytes = number(bytes), revision = Empty, outcome = Empty, sync_us = Empty);
     let began = Instant::now();
     let result = store.commit(batch).instrument(span.clone()).await;
     let outcome = match &result {
@@ -169,10 +169,10 @@ async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreErr
     if let Ok(revision) = &result {
         metrics().batch_bytes.observe(&[], bytes as f64);
         metrics().revision.set(&[], revision.0);
-        span.record("revision", revision.0);
+        span.record("revision", number(revision.0));
         if let Some(sync) = store.sync_time() {
             metrics().sync.took(&[], sync);
-            span.record("sync_us", u64::try_from(sync.as_micros()).unwrap_or(u64::MAX));
+            span.record("sync_us", number(sync.as_micros()));
         }
     }
     result
@@ -182,7 +182,7 @@ async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreErr
 fn batch_span(jobs: &[Job]) -> Span {
     let mut recorded = jobs.iter().map(|job| &job.pending).filter(|pending| !pending.span().is_disabled());
     let Some(first) = recorded.next() else { return Span::none() };
-    let span = periapt_telemetry::span!(parent: first.span(), BATCH, commands = jobs.len());
+    let span = periapt_telemetry::span!(parent: first.span(), BATCH, commands = number(jobs.len()));
     for command in recorded.filter_map(Pending::context) {
         context::link(&span, &command);
     }

@@ -45,6 +45,12 @@ pub const OF_RUNNERS: [&str; 4] = [RUNNER, UNIT, OPERATION, HOOK];
 pub const ATTRIBUTES_OF_RUNNERS: [&str; 10] =
     ["model", "unit", "operation", "event", "attempt", "outcome", "fuel", "memory", "wall_us", "revision"];
 
+/// Converts a field's number to the form that exporters keep as a number. They write other integers as text. Numbers above
+/// `i64::MAX` become `i64::MAX`.
+pub fn number(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}
+
 /// Starts a span of the vocabulary. The first argument is its name, a constant of [`spans`](crate::spans); the rest are
 /// fields, and before them `parent: SPAN` if its parent is not the span that the code runs in.
 #[macro_export]

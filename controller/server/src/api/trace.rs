@@ -9,7 +9,10 @@ use axum::{
 };
 use http::StatusCode;
 use periapt_host_api::trace::{TRACEPARENT, TraceContext};
-use periapt_telemetry::{context, spans::REQUEST};
+use periapt_telemetry::{
+    context,
+    spans::{REQUEST, number},
+};
 use tracing::{Instrument as _, field::Empty};
 
 use crate::metrics::metrics;
@@ -26,7 +29,7 @@ pub(crate) async fn request(request: Request, next: Next) -> Response {
         context::continue_from(&span, caller.as_ref());
     }
     let response = next.run(request).instrument(span.clone()).await;
-    span.record("status", response.status().as_u16());
+    span.record("status", number(response.status().as_u16()));
     metrics().requests.took(&[class(response.status())], began.elapsed());
     response
 }

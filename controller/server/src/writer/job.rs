@@ -4,7 +4,7 @@ use periapt_host_api::{Refusal, Revision, command::Caller, trace::TraceContext};
 use periapt_model::{Input, Output};
 use periapt_telemetry::{
     context::{self, Variant},
-    spans::COMMAND,
+    spans::{COMMAND, number},
 };
 use tokio::{sync::oneshot, time::Instant};
 use tracing::{Span, field::Empty};
@@ -84,7 +84,7 @@ impl Pending {
             (Outcome::Evaluated, Err(_)) => "refused",
         };
         metrics().commands.took(&[outcome], self.since.elapsed());
-        self.span.record("outcome", outcome).record("revision", answered.revision.0);
+        self.span.record("outcome", outcome).record("revision", number(answered.revision.0));
         // The caller may have gone; the state says what the command did.
         let _ = self.answer.send(answered);
     }

@@ -6,7 +6,10 @@ use periapt_host_api::{
     ModelUuid, OperationId, UnitName,
     trace::{RevisionTrace, TraceContext},
 };
-use periapt_telemetry::{context, export, span, spans};
+use periapt_telemetry::{
+    context, export, span,
+    spans::{self, number},
+};
 use periapt_uniter::HookRun;
 use tracing::{Span, field};
 
@@ -65,7 +68,7 @@ impl UnitSpans {
         self.operation = self
             .unit
             .as_ref()
-            .map(|parent| span!(parent: parent, spans::OPERATION, %unit, operation = operation.0));
+            .map(|parent| span!(parent: parent, spans::OPERATION, %unit, operation = number(operation.0)));
         // What its own trace caused up to now is in its snapshot.
         let present = self.unit.as_ref().and_then(Self::trace_of);
         self.causes.retain(|cause| Some(cause.trace) != present);
@@ -86,8 +89,8 @@ impl UnitSpans {
     pub(super) fn hook(&self, run: &HookRun) -> Span {
         let Some(parent) = &self.operation else { return Span::none() };
         span!(
-            parent: parent, spans::HOOK, unit = %run.unit, event = %run.event, attempt = run.attempt,
-            revision = run.snapshot.0, outcome = field::Empty, fuel = field::Empty, memory = field::Empty,
+            parent: parent, spans::HOOK, unit = %run.unit, event = %run.event, attempt = number(run.attempt),
+            revision = number(run.snapshot.0), outcome = field::Empty, fuel = field::Empty, memory = field::Empty,
             wall_us = field::Empty,
         )
     }
@@ -113,7 +116,7 @@ fn next_cause(causes: &[TraceContext], present: Option<NonZeroU128>) -> Option<&
 /// follows; the others are linked.
 pub(super) fn runner(model: &ModelUuid, traces: &[RevisionTrace]) -> (Span, Option<TraceContext>) {
     let Some((newest, others)) = traces.split_last() else { return (Span::none(), None) };
-    let span = span!(parent: None, spans::RUNNER, %model, revision = newest.revision.0);
+    let span = span!(parent: None, spans::RUNNER, %model, revision = number(newest.revision.0));
     context::continue_from(&span, Some(&newest.context));
     others.iter().for_each(|other| context::link(&span, &other.context));
     let context = context::of(&span);
@@ -124,9 +127,9 @@ pub(super) fn runner(model: &ModelUuid, traces: &[RevisionTrace]) -> (Span, Opti
 pub(super) fn ended(span: &Span, figures: &RunFigures) {
     if !span.is_disabled() {
         span.record("outcome", figures.outcome.name());
-        span.record("fuel", figures.fuel);
-        span.record("memory", figures.memory);
-        span.record("wall_us", figures.wall_us);
+        span.record("fuel", number(figures.fuel));
+        span.record("memory", number(figures.memory));
+        span.record("wall_us", number(figures.wall_us));
     }
 }
 
