@@ -27,7 +27,7 @@ pub const MAX_UNITS: usize = 1 << 20;
 #[derive(Clone, PartialEq, Eq)]
 pub struct UnitMap<V> {
     // No list is empty. The runs of a list are in order, and none can be joined to its neighbour: equal maps have equal runs.
-    applications: BTreeMap<ApplicationName, Arc<Vec<Run<V>>>>,
+    applications: BTreeMap<ApplicationName, Arc<Vec<UnitRun<V>>>>,
     len: usize,
 }
 
@@ -35,7 +35,7 @@ pub struct UnitMap<V> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32, V)", into = "(u32, u32, V)")]
 #[serde(bound(serialize = "V: Clone + Serialize"))]
-pub struct Run<V> {
+pub struct UnitRun<V> {
     /// The number of the first unit.
     pub first: u32,
     /// The number of the last unit.
@@ -44,19 +44,19 @@ pub struct Run<V> {
     pub value: V,
 }
 
-impl<V> From<(u32, u32, V)> for Run<V> {
+impl<V> From<(u32, u32, V)> for UnitRun<V> {
     fn from((first, last, value): (u32, u32, V)) -> Self {
         Self { first, last, value }
     }
 }
 
-impl<V> From<Run<V>> for (u32, u32, V) {
-    fn from(Run { first, last, value }: Run<V>) -> Self {
+impl<V> From<UnitRun<V>> for (u32, u32, V) {
+    fn from(UnitRun { first, last, value }: UnitRun<V>) -> Self {
         (first, last, value)
     }
 }
 
-impl<V> Run<V> {
+impl<V> UnitRun<V> {
     /// Returns the number of units.
     pub fn len(&self) -> usize {
         usize::try_from(self.last.abs_diff(self.first)).unwrap_or(usize::MAX).saturating_add(1)
@@ -103,7 +103,7 @@ impl<V> UnitMap<V> {
     }
 
     /// Returns the runs of an application's units, by number.
-    pub fn runs(&self, application: &ApplicationName) -> &[Run<V>] {
+    pub fn runs(&self, application: &ApplicationName) -> &[UnitRun<V>] {
         self.applications.get(application).map_or(&[], |runs| runs.as_slice())
     }
 
@@ -156,7 +156,7 @@ impl<V: Clone + PartialEq> UnitMap<V> {
 }
 
 /// Returns the index of the run that contains a number, or else the index at which its run would be inserted.
-fn position<V>(runs: &[Run<V>], number: u32) -> Result<usize, usize> {
+fn position<V>(runs: &[UnitRun<V>], number: u32) -> Result<usize, usize> {
     let behind = runs.partition_point(|run| run.last < number);
     match runs.get(behind) {
         Some(run) if run.first <= number => Ok(behind),
@@ -165,7 +165,7 @@ fn position<V>(runs: &[Run<V>], number: u32) -> Result<usize, usize> {
 }
 
 /// Sets or removes a number's value, joins the runs that can be joined, and returns the former value.
-fn put<V: Clone + PartialEq>(runs: &mut Vec<Run<V>>, number: u32, value: Option<V>) -> Option<V> {
+fn put<V: Clone + PartialEq>(runs: &mut Vec<UnitRun<V>>, number: u32, value: Option<V>) -> Option<V> {
     let (at, old) = match position(runs, number) {
         Ok(at) => (at, runs.get(at).cloned()),
         Err(at) => (at, None),
@@ -176,16 +176,16 @@ fn put<V: Clone + PartialEq>(runs: &mut Vec<Run<V>>, number: u32, value: Option<
         return Some(old.value.clone());
     }
     // What is left of the old run on both sides, with the new one between.
-    let mut parts: Vec<Run<V>> = Vec::with_capacity(3);
+    let mut parts: Vec<UnitRun<V>> = Vec::with_capacity(3);
     let (mut from, mut to) = (at, at);
     if let Some(old) = &old {
         to = at.saturating_add(1);
         if let Some(last) = number.checked_sub(1).filter(|last| old.first <= *last) {
-            parts.push(Run { last, ..old.clone() });
+            parts.push(UnitRun { last, ..old.clone() });
         }
     }
     if let Some(value) = value {
-        let mut new = Run { first: number, last: number, value };
+        let mut new = UnitRun { first: number, last: number, value };
         let before = from.checked_sub(1).filter(|_| parts.is_empty());
         if let Some((index, run)) = before.and_then(|index| Some((index, runs.get(index)?)))
             && run.last.checked_add(1) == Some(number)
@@ -205,7 +205,7 @@ fn put<V: Clone + PartialEq>(runs: &mut Vec<Run<V>>, number: u32, value: Option<
     if let Some(old) = &old
         && let Some(first) = number.checked_add(1).filter(|first| *first <= old.last)
     {
-        parts.push(Run { first, ..old.clone() });
+        parts.push(UnitRun { first, ..old.clone() });
     }
     runs.splice(from..to, parts);
     old.map(|old| old.value)
@@ -274,7 +274,7 @@ impl<'de, V: Clone + PartialEq + Deserialize<'de>> Visitor<'de> for Reader<V> {
                 map.insert(unit, entries.next_value()?);
             } else {
                 let application: ApplicationName = key.parse().map_err(A::Error::custom)?;
-                let runs: Vec<Run<V>> = entries.next_value()?;
+                let runs: Vec<UnitRun<V>> = entries.next_value()?;
                 map.read_runs(application, runs).map_err(A::Error::custom)?;
             }
             if map.len > MAX_UNITS {
@@ -290,11 +290,11 @@ impl<'de, V: Clone + PartialEq + Deserialize<'de>> Visitor<'de> for Reader<V> {
 
 impl<V: PartialEq> UnitMap<V> {
     /// Takes in all runs of an application as they were written.
-    fn read_runs(&mut self, application: ApplicationName, runs: Vec<Run<V>>) -> Result<(), String> {
+    fn read_runs(&mut self, application: ApplicationName, runs: Vec<UnitRun<V>>) -> Result<(), String> {
         if let Some(run) = runs.iter().find(|run| run.last < run.first) {
             return Err(format!("a run of {application:?} goes from {} back to {}", run.first, run.last));
         }
-        let joins = |(run, next): &(&Run<V>, &Run<V>)| {
+        let joins = |(run, next): &(&UnitRun<V>, &UnitRun<V>)| {
             next.first <= run.last || (next.first.checked_sub(1) == Some(run.last) && next.value == run.value)
         };
         if let Some((run, next)) = runs.iter().zip(runs.iter().skip(1)).find(joins) {

@@ -84,7 +84,7 @@ impl Drop for Share {
 /// A PiB: more than any figure of one runner.
 const MAX_SHARE: u64 = 1 << 50;
 
-/// What one runner's pool holds, as a share of the agent's gauges.
+/// The use of one runner's pool, as a share of the agent's gauges.
 #[derive(Debug)]
 pub(crate) struct PoolShare {
     instances: Share,

@@ -154,7 +154,7 @@ pub(crate) enum ToKeeper {
         unit: UnitName,
         /// The operation.
         operation: OperationId,
-        /// How it went, for the agent's metrics; none if it did not run to its end.
+        /// The figures of the run for the agent's metrics; none if it did not run to its end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         figures: Option<Box<RunFigures>>,
     },
@@ -187,7 +187,7 @@ pub(crate) enum ToKeeper {
     },
 }
 
-/// How one run of a hook or an action went, for metrics.
+/// The figures of one run of a hook or an action, for metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct RunFigures {
@@ -258,7 +258,7 @@ impl From<&Returned> for RunOutcome {
     }
 }
 
-/// What a runner's pool of instances holds.
+/// The use of a runner's pool of instances.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct PoolUse {

@@ -1,4 +1,4 @@
-//! What becomes of an installation whose starter was killed.
+//! The end of an installation whose starter was killed.
 
 use periapt_tests::{Installation, InstallationGuard, parts};
 

@@ -1,4 +1,4 @@
-//! What services and verbs tell of themselves: metrics, traces and logs.
+//! The metrics, traces and logs of services and verbs.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},

@@ -1,6 +1,6 @@
 //! Several lists of runs side by side.
 
-use super::Run;
+use super::UnitRun;
 
 /// Consecutive numbers with the same value in each list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct Stretch<'a, A, B, C> {
 
 /// Returns the numbers with a value in at least one of three lists, in order. The cost is proportional to the runs.
 pub fn stretches<'a, A, B, C>(
-    one: &'a [Run<A>],
-    two: &'a [Run<B>],
-    three: &'a [Run<C>],
+    one: &'a [UnitRun<A>],
+    two: &'a [UnitRun<B>],
+    three: &'a [UnitRun<C>],
 ) -> impl Iterator<Item = Stretch<'a, A, B, C>> {
     let (mut one, mut two, mut three) = (List(one), List(two), List(three));
     let mut next = Some(0_u32);
@@ -37,7 +37,7 @@ pub fn stretches<'a, A, B, C>(
 }
 
 /// The rest of a list of runs.
-struct List<'a, V>(&'a [Run<V>]);
+struct List<'a, V>(&'a [UnitRun<V>]);
 
 impl<'a, V> List<'a, V> {
     /// Returns the first number from this one on that has a value, and drops the runs before it.

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Suspects {
     in_flight: BTreeMap<UnitName, OperationId>,
-    /// How many these are, in the agent's metrics.
+    /// The number of hooks in flight, as a share of the agent's gauge.
     share: Share,
     suspects: BTreeMap<UnitName, (OperationId, u32)>,
 }

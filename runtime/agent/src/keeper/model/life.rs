@@ -65,7 +65,7 @@ struct Life {
     leaving: Option<String>,
     /// The charms that the runner has mapped. The next request for one gets the same memory.
     code: BTreeMap<Digest, ReadyCharm>,
-    /// What its pool holds.
+    /// The use of the runner's pool.
     pool: PoolShare,
 }
 
