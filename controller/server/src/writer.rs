@@ -156,7 +156,13 @@ async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreErr
     let entities = batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
     let records = batch.records.iter().map(|record| record.prefix.len() + record.body.len());
     let bytes: usize = entities.chain(records).sum();
-    let span = periapt_telemetry::span!(COMMIT, bytes = number(bytes), revision = Empty, outcome = Empty, sync_us = Empty);
+    let span = periapt_telemetry::span!(
+        COMMIT,
+        bytes = number(bytes),
+        revision = Empty,
+        outcome = Empty,
+        sync_us = Empty
+    );
     let began = Instant::now();
     let result = store.commit(batch).instrument(span.clone()).await;
     let outcome = match &result {

@@ -303,7 +303,7 @@ impl<V: PartialEq> UnitMap<V> {
                 next.first, run.last
             ));
         }
-        let len = runs.iter().map(Run::len).fold(0, usize::saturating_add);
+        let len = runs.iter().map(UnitRun::len).fold(0, usize::saturating_add);
         if runs.is_empty() || self.applications.insert(application.clone(), Arc::new(runs)).is_some() {
             return Err(format!("application {application:?} must stand there once, and with units"));
         }
