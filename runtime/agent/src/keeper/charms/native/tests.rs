@@ -20,7 +20,7 @@ impl Compile for Compiler {
             // Compiling takes a second, in which other tasks run.
             tokio::time::sleep(SECOND).await;
             let source = Digest::of(&fs::read(source)?);
-            self.0.lock().unwrap().push((part, source, limits));
+            self.0.lock().push((part, source, limits));
             Ok(fs::write(output, part.to_string())?)
         })
     }
@@ -87,7 +87,7 @@ impl Bench {
 
     /// Returns the parts compiled since the last call.
     fn compiled(&self) -> Vec<Part> {
-        std::mem::take(&mut *self.compiler.0.lock().unwrap()).into_iter().map(|(part, ..)| part).collect()
+        std::mem::take(&mut *self.compiler.0.lock()).into_iter().map(|(part, ..)| part).collect()
     }
 }
 
@@ -121,7 +121,7 @@ async fn charms_that_are_asked_for_at_once_share_it_as_well() {
 async fn what_is_compiled_is_what_was_found_within_limits_that_all_parts_share() {
     let bench = Bench::new();
     let charm = bench.charm(1).await;
-    let given = bench.compiler.0.lock().unwrap();
+    let given = bench.compiler.0.lock();
     let [(Part::Module, module, first), (Part::Component, component, second)] = given.as_slice() else {
         panic!("{given:?}");
     };
