@@ -1,8 +1,5 @@
 //! The spans that a controller exports, and the contexts that its frames carry.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
-#![expect(clippy::panic, reason = "a test says what failed by panicking")]
-
 use futures_util::TryStreamExt as _;
 use periapt_client::{Client, Identity, Options as ClientOptions};
 use periapt_controller::{Handle, Options};

@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use periapt_agent::metrics::TABLE;
 use periapt_tests::{Installation, RunningProcess};
+use serde_json::Value;
 
 /// The longest wait for a figure that follows what a test has seen already.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Starts a second agent, and returns it with the address of its metrics.
 fn with_metrics(periapt: &Installation) -> anyhow::Result<(RunningProcess, String)> {
     let controllers = periapt.json(["controllers"])?;
-    let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
+    let url = controllers.pointer("/controllers/local/url").and_then(Value::as_str).context("no URL")?;
     let run = ["agent", "run", "--controller", url, "--name", "second", "--data", "second"];
     let mut agent = periapt.spawn(run.into_iter().chain(["--metrics-address", "127.0.0.1:0"]))?;
     let line = agent.first_line()?;
