@@ -211,7 +211,7 @@ fn put<V: Clone + PartialEq>(runs: &mut Vec<UnitRun<V>>, number: u32, value: Opt
     old.map(|old| old.value)
 }
 
-/// The units of a map with their values.
+/// An iterator over the units of a map with their values.
 pub type Iter<'a, V> = Box<dyn Iterator<Item = (UnitName, &'a V)> + 'a>;
 
 impl<'a, V> IntoIterator for &'a UnitMap<V> {
@@ -275,7 +275,7 @@ impl<'de, V: Clone + PartialEq + Deserialize<'de>> Visitor<'de> for Reader<V> {
             } else {
                 let application: ApplicationName = key.parse().map_err(A::Error::custom)?;
                 let runs: Vec<UnitRun<V>> = entries.next_value()?;
-                map.read_runs(application, runs).map_err(A::Error::custom)?;
+                map.read_runs(application, runs)?;
             }
             if map.len > MAX_UNITS {
                 return Err(A::Error::custom(format_args!(
@@ -289,23 +289,33 @@ impl<'de, V: Clone + PartialEq + Deserialize<'de>> Visitor<'de> for Reader<V> {
 }
 
 impl<V: PartialEq> UnitMap<V> {
-    /// Takes in all runs of an application as they were written.
-    fn read_runs(&mut self, application: ApplicationName, runs: Vec<UnitRun<V>>) -> Result<(), String> {
+    /// Adds all runs of an application from the stored form. Refuses runs that are not in order or could be joined, and an
+    /// application that the map has already.
+    fn read_runs<E: serde::de::Error>(
+        &mut self,
+        application: ApplicationName,
+        runs: Vec<UnitRun<V>>,
+    ) -> Result<(), E> {
         if let Some(run) = runs.iter().find(|run| run.last < run.first) {
-            return Err(format!("a run of {application:?} goes from {} back to {}", run.first, run.last));
+            return Err(E::custom(format_args!(
+                "a run of {application:?} goes from {} back to {}",
+                run.first, run.last
+            )));
         }
         let joins = |(run, next): &(&UnitRun<V>, &UnitRun<V>)| {
             next.first <= run.last || (next.first.checked_sub(1) == Some(run.last) && next.value == run.value)
         };
         if let Some((run, next)) = runs.iter().zip(runs.iter().skip(1)).find(joins) {
-            return Err(format!(
+            return Err(E::custom(format_args!(
                 "the run of {application:?} from {} must come behind that to {}, with a gap or another value",
                 next.first, run.last
-            ));
+            )));
         }
         let len = runs.iter().map(UnitRun::len).fold(0, usize::saturating_add);
         if runs.is_empty() || self.applications.insert(application.clone(), Arc::new(runs)).is_some() {
-            return Err(format!("application {application:?} must stand there once, and with units"));
+            return Err(E::custom(format_args!(
+                "application {application:?} must stand there once, and with units"
+            )));
         }
         self.len = self.len.saturating_add(len);
         Ok(())
