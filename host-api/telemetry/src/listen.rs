@@ -21,15 +21,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers scrapes with the text of `render` until `stop` is cancelled.
 pub async fn serve_metrics(listener: TcpListener, render: fn() -> String, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
         };
-        let (place, accepted) = tokio::select! {
+        let (permit, accepted) = tokio::select! {
             () = stop.cancelled() => break,
             accepted = accepted => accepted,
         };
@@ -45,7 +45,7 @@ pub async fn serve_metrics(listener: TcpListener, render: fn() -> String, stop: 
                 protocol.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
             // A scraper that is cut off asks again.
             let _ = tokio::time::timeout(CONNECTION_LASTS, connection).await;
-            drop(place);
+            drop(permit);
         });
     }
     connections.shutdown().await;

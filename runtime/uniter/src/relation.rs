@@ -6,11 +6,11 @@ use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Li
 use crate::{Decision, resolve_input::ResolveInput};
 
 mod batch;
+mod input;
 mod next;
 mod scope;
-mod sight;
 
-use sight::Sight;
+use input::RelationInput;
 
 pub use scope::MAX_SCOPES_PER_COMMIT;
 
@@ -20,8 +20,8 @@ pub(crate) fn created(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decisi
         return None;
     }
     scope::enter(input).or_else(|| {
-        let sights = Sight::of_all(input);
-        let new = sights.iter().find(|sight| !sight.told.created && !sight.ending())?;
+        let relations = RelationInput::of_all(input);
+        let new = relations.iter().find(|relation| !relation.told.created && !relation.ending())?;
         Some(input.run(Event::RelationCreated(new.context()), now))
     })
 }
@@ -29,9 +29,10 @@ pub(crate) fn created(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decisi
 /// Leaves the scopes that no hook needs any more, and then runs the next hook of the first relation that has one (1.7
 /// rules 17a and 17e).
 pub(crate) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
-    let sights = Sight::of_all(input);
-    scope::leave(input, &sights)
-        .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| input.run(event, now)))
+    let relations = RelationInput::of_all(input);
+    scope::leave(input, &relations).or_else(|| {
+        relations.iter().find_map(|relation| next::hook(relation)).map(|event| input.run(event, now))
+    })
 }
 
 /// Returns true if a relation was removed. A relation that was removed by force stays in the view, dead, while the
@@ -65,11 +66,11 @@ pub(crate) fn by_now(input: &ResolveInput<'_>, event: &Event) -> Option<Event> {
         _ => return Some(event.clone()),
     };
     let context = event.relation()?;
-    let sights = Sight::of_all(input);
-    let sight = sights.iter().find(|sight| sight.id == context.relation);
-    match (is_batch, sight) {
-        (true, Some(sight)) if sight.batches() => batch::hook(sight),
-        (false, Some(sight)) if sight.batches() => None,
+    let relations = RelationInput::of_all(input);
+    let relation = relations.iter().find(|relation| relation.id == context.relation);
+    match (is_batch, relation) {
+        (true, Some(relation)) if relation.batches() => batch::hook(relation),
+        (false, Some(relation)) if relation.batches() => None,
         (true, _) => None,
         (false, _) => Some(event.clone()),
     }
@@ -77,20 +78,20 @@ pub(crate) fn by_now(input: &ResolveInput<'_>, event: &Event) -> Option<Event> {
 
 /// Returns the number of former members of a relation, without those whose departure the unit has yet to be told.
 pub(crate) fn gone(input: &ResolveInput<'_>, relation: RelationId) -> u64 {
-    let sights = Sight::of_all(input);
-    let sight = sights.iter().find(|sight| sight.id == relation);
-    sight.map_or(0, Sight::gone_members)
+    let relations = RelationInput::of_all(input);
+    let relation = relations.iter().find(|known| known.id == relation);
+    relation.map_or(0, RelationInput::gone_members)
 }
 
-/// Returns the units that came and went since the relation's last hook; see [`Sight::came_and_went`].
+/// Returns the units that came and went since the relation's last hook; see [`RelationInput::came_and_went`].
 pub(crate) fn came_and_went(
     input: &ResolveInput<'_>,
     relation: RelationId,
     most_named: usize,
 ) -> (Vec<UnitName>, u64) {
-    let sights = Sight::of_all(input);
-    let sight = sights.iter().find(|sight| sight.id == relation);
-    sight.map_or_else(Default::default, |sight| sight.came_and_went(most_named))
+    let relations = RelationInput::of_all(input);
+    let relation = relations.iter().find(|known| known.id == relation);
+    relation.map_or_else(Default::default, |relation| relation.came_and_went(most_named))
 }
 
 /// Returns true if this unit or its whole application is being removed, so that this unit is the departing one.

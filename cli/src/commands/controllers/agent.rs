@@ -24,7 +24,7 @@ pub(crate) enum Agent {
     #[command(hide = true)]
     Runner {
         /// Its directories.
-        places: String,
+        directories: String,
     },
     /// An agent's process that compiles one component: started by an agent
     #[command(hide = true)]
@@ -93,7 +93,7 @@ impl Verb for Agent {
             Self::Run(run) => {
                 Runtime::AllCores(Service { name: "periapt-agent", log_format: run.log_format })
             }
-            Self::Runner { places } => Runtime::Own(periapt_agent::run_runner, places),
+            Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
         }
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use self::{
     condition::{NotYet, application_is, machine_is_started, model_is_settled, unit_is},
     goal::{Goal, GoalArgs},
-    query::Subject,
+    query::EntityKind,
 };
 use crate::{
     commands::Verb,
@@ -149,14 +149,14 @@ impl Verb for WaitFor {
         match self.what {
             What::Model(mut command) => {
                 command.common.model.model = command.name.take().or(command.common.model.model);
-                match command.goal.of(Subject::Model, "")? {
+                match command.goal.of(EntityKind::Model, "")? {
                     Some(goal) => command.common.reach(context, &goal).await,
                     None => command.common.wait(context, |status| Ok(model_is_settled(status)?)).await,
                 }
             }
             What::Machine(Machine { machine, goal, common }) => {
                 let name = machine.to_string();
-                match goal.of(Subject::Machine, &name)? {
+                match goal.of(EntityKind::Machine, &name)? {
                     Some(goal) => common.reach(context, &goal).await,
                     None => common.wait(context, |status| Ok(machine_is_started(status, &name)?)).await,
                 }
@@ -164,14 +164,14 @@ impl Verb for WaitFor {
             What::Application(Application { name, units, wanted, goal, common }) => {
                 let name = name.to_string();
                 let holds = |status: &FullStatus| Ok(application_is(status, &name, units, &wanted)?);
-                match goal.of(Subject::Application, &name)? {
+                match goal.of(EntityKind::Application, &name)? {
                     Some(goal) => common.reach(context, &goal).await,
                     None => common.wait(context, holds).await,
                 }
             }
             What::Unit(Unit { name, wanted, goal, common }) => {
                 let name = name.to_string();
-                match goal.of(Subject::Unit, &name)? {
+                match goal.of(EntityKind::Unit, &name)? {
                     Some(goal) => common.reach(context, &goal).await,
                     None => common.wait(context, |status| Ok(unit_is(status, &name, &wanted)?)).await,
                 }
@@ -184,7 +184,7 @@ impl Verb for WaitFor {
 enum Missing {
     /// A goal that may be reached later.
     Yet(String),
-    /// A goal for a thing that existed and is gone.
+    /// A goal for an entity that existed and is gone.
     ForEver(String),
 }
 
@@ -226,22 +226,22 @@ impl Common {
         }
     }
 
-    /// Waits until a query holds for a thing, and prints the fields that the query names.
+    /// Waits until a query holds for an entity, and prints the fields that the query names.
     async fn reach(&self, context: &Context, goal: &Goal) -> Result<()> {
         let (mut found, mut reached) = (false, None);
         self.wait(context, |status| {
-            let Some(thing) = goal.thing(status) else {
+            let Some(entity) = goal.entity(status) else {
                 return match found {
                     true => Err(Missing::ForEver(format!("{goal} removed"))),
                     false => Err(Missing::Yet(format!("{goal} does not exist"))),
                 };
             };
             found = true;
-            let summary = goal.query.summary(thing);
-            if !goal.query.holds(thing) {
+            let summary = goal.query.summary(entity);
+            if !goal.query.holds(entity) {
                 return Err(Missing::Yet(format!("{goal} is {summary}")));
             }
-            reached = Some((thing.life() == "alive", summary));
+            reached = Some((entity.life() == "alive", summary));
             Ok(())
         })
         .await?;

@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     controller::Controller,
-    roster::{Roster, Urgency},
+    local_units::{LocalUnits, Urgency},
 };
 use crate::{clock::BootTime, protocol::Grant};
 use periapt_client::Backoff;
@@ -34,7 +34,7 @@ const ROUND_AFTER: Duration = Duration::from_millis(100);
 /// The leases of one model's units.
 #[derive(Debug, Clone)]
 pub(crate) struct Leases {
-    roster: Arc<Mutex<Roster>>,
+    local_units: Arc<Mutex<LocalUnits>>,
     wake: Arc<Notify>,
     grants: watch::Sender<BTreeMap<UnitName, Grant>>,
 }
@@ -42,20 +42,24 @@ pub(crate) struct Leases {
 impl Leases {
     /// Creates an empty set.
     pub(crate) fn new() -> Self {
-        Self { roster: Arc::default(), wake: Arc::default(), grants: watch::Sender::new(BTreeMap::new()) }
+        Self {
+            local_units: Arc::default(),
+            wake: Arc::default(),
+            grants: watch::Sender::new(BTreeMap::new()),
+        }
     }
 
     /// Records the units and leaders of a frame's line.
     pub(crate) fn observe(&self, line: &FrameLine) {
-        let mut roster = self.roster.lock();
-        if roster.observe(line) == Urgency::Claim {
+        let mut local_units = self.local_units.lock();
+        if local_units.observe(line) == Urgency::Claim {
             self.wake.notify_one();
         }
     }
 
-    /// Reads the roster.
-    pub(crate) fn roster<T>(&self, read: impl FnOnce(&Roster) -> T) -> T {
-        read(&self.roster.lock())
+    /// Reads the units of the model on this agent.
+    pub(crate) fn local_units<T>(&self, read: impl FnOnce(&LocalUnits) -> T) -> T {
+        read(&self.local_units.lock())
     }
 
     /// Returns the current leases and their changes.
@@ -87,9 +91,11 @@ impl Leases {
         loop {
             let all = renew_at <= Instant::now();
             let claims =
-                self.roster(|roster| if all { roster.claims() } else { roster.due_at_once(&claimed) });
+                self.local_units(
+                    |local_units| if all { local_units.claims() } else { local_units.due_at_once(&claimed) },
+                );
             claimed.extend(claims.iter().map(|claim| claim.unit.clone()));
-            self.roster(|roster| claimed.retain(|unit| roster.holds(unit)));
+            self.local_units(|local_units| claimed.retain(|unit| local_units.holds(unit)));
             let answered = self.round(&controller, model, claims).await;
             match (answered, all) {
                 (Answered::All, true) => renew_at = after(LEASE_RENEWED_EVERY),
@@ -114,8 +120,9 @@ impl Leases {
         let again_at = after(ROUND_AFTER);
         let mut until = renew_at;
         while timeout_at(until, self.wake.notified()).await.is_ok() {
-            let is_new =
-                self.roster(|roster| roster.claims().iter().any(|claim| !claimed.contains(&claim.unit)));
+            let is_new = self.local_units(|local_units| {
+                local_units.claims().iter().any(|claim| !claimed.contains(&claim.unit))
+            });
             if is_new || again_at <= Instant::now() {
                 return;
             }

@@ -22,9 +22,9 @@ use super::{
     directories::Directories,
     follow::{Follow, Watch},
     leases::Leases,
+    local_units::LocalUnits,
     process::Launch,
     resources::Resources,
-    roster::Roster,
     suspects::Suspects,
     tails::Tails,
 };
@@ -211,7 +211,7 @@ impl<C: Controller> ModelKeeper<C> {
         metrics().runner_deaths.inc(&[]);
         metrics().suspects.add(&[], u64::try_from(in_flight).unwrap_or(u64::MAX));
         self.suspects.died();
-        self.suspects.retain(&self.leases.roster(Roster::units));
+        self.suspects.retain(&self.leases.local_units(LocalUnits::units));
         let Some(incarnation) = self.incarnation else { return };
         let mut backoff = Backoff::network();
         // One call for each unit: together they may exceed the limit of a call, and few units have any.

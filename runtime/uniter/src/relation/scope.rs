@@ -10,7 +10,7 @@ use periapt_host_api::{
     view::RelationView,
 };
 
-use super::sight::{Sight, company};
+use super::input::{RelationInput, company};
 use crate::{Decision, Progress, resolve_input::ResolveInput};
 
 /// The most scopes that one commit enters: each may create a subordinate with its storage, and a commit may write 100
@@ -45,24 +45,24 @@ pub(super) fn enter(input: &ResolveInput<'_>) -> Option<Decision> {
 
 /// Leaves relations that end without a hook: implicit ones, and those that ended before the charm was told of
 /// their creation.
-pub(super) fn leave(input: &ResolveInput<'_>, sights: &[Sight<'_>]) -> Option<Decision> {
+pub(super) fn leave(input: &ResolveInput<'_>, relations: &[RelationInput<'_>]) -> Option<Decision> {
     let implicit = input.view.relations.values().filter(|relation| {
         let ending = !input.alive() || relation.life != Life::Alive || relation.suspended;
         ending
             && ends(input, relation)
                 .is_some_and(|(own, _)| is_implicit(input, own) && is_in(input, relation, own))
     });
-    let untold = sights.iter().filter(|sight| sight.ending() && !sight.told.created);
+    let untold = relations.iter().filter(|relation| relation.ending() && !relation.told.created);
 
     let mut progress = Progress::after(input.record());
     for relation in implicit.take(MAX_SCOPES_LEFT) {
         progress.transitions.leave_scope.insert(relation.id);
     }
     let mut left = progress.transitions.leave_scope.len();
-    for sight in untold.take(MAX_SCOPES_LEFT.saturating_sub(left)) {
-        progress.record.relations.remove(&sight.id);
-        if !sight.gone() {
-            progress.transitions.leave_scope.insert(sight.id);
+    for relation in untold.take(MAX_SCOPES_LEFT.saturating_sub(left)) {
+        progress.record.relations.remove(&relation.id);
+        if !relation.gone() {
+            progress.transitions.leave_scope.insert(relation.id);
         }
         left += 1;
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use clap::Args;
 use periapt_host_api::status::FullStatus;
 
-use super::query::{Query, Subject, Thing};
+use super::query::{EntityKind, Query, StatusEntity};
 use crate::error::{Failure, Result};
 
 /// The options of a goal in Juju's query language.
@@ -19,44 +19,44 @@ pub(super) struct GoalArgs {
     summary: bool,
 }
 
-/// A query, with its subject.
+/// A query about one entity.
 #[derive(Debug, Clone)]
 pub(super) struct Goal {
     pub(super) query: Query,
     pub(super) summary: bool,
-    subject: Subject,
+    kind: EntityKind,
     name: String,
 }
 
 impl GoalArgs {
-    /// Returns the goal for a thing, if there is a query.
-    pub(super) fn of(&self, subject: Subject, name: &str) -> Result<Option<Goal>> {
+    /// Returns the goal for an entity, if there is a query.
+    pub(super) fn of(&self, kind: EntityKind, name: &str) -> Result<Option<Goal>> {
         let Some(text) = &self.query else { return Ok(None) };
-        let query = Query::new(text, subject).map_err(|error| Failure::new(error.shown(text)))?;
-        Ok(Some(Goal { query, summary: self.summary, subject, name: name.to_owned() }))
+        let query = Query::new(text, kind).map_err(|error| Failure::new(error.shown(text)))?;
+        Ok(Some(Goal { query, summary: self.summary, kind, name: name.to_owned() }))
     }
 }
 
 impl Goal {
-    /// Returns the goal's thing, if it exists.
-    pub(super) fn thing<'a>(&self, status: &'a FullStatus) -> Option<Thing<'a>> {
-        match self.subject {
-            Subject::Model => Some(Thing::model(status)),
-            Subject::Application => Thing::application(status, &self.name),
-            Subject::Unit => Thing::unit(status, &self.name),
-            Subject::Machine => Thing::machine(status, &self.name),
+    /// Returns the goal's entity, if it exists.
+    pub(super) fn entity<'a>(&self, status: &'a FullStatus) -> Option<StatusEntity<'a>> {
+        match self.kind {
+            EntityKind::Model => Some(StatusEntity::model(status)),
+            EntityKind::Application => StatusEntity::application(status, &self.name),
+            EntityKind::Unit => StatusEntity::unit(status, &self.name),
+            EntityKind::Machine => StatusEntity::machine(status, &self.name),
         }
     }
 }
 
-/// The name of the goal's thing, for messages.
+/// The name of the goal's entity, for messages.
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.subject {
-            Subject::Model => f.write_str("the model"),
-            Subject::Application => write!(f, "application {:?}", self.name),
-            Subject::Unit => write!(f, "unit {:?}", self.name),
-            Subject::Machine => write!(f, "machine {:?}", self.name),
+        match self.kind {
+            EntityKind::Model => f.write_str("the model"),
+            EntityKind::Application => write!(f, "application {:?}", self.name),
+            EntityKind::Unit => write!(f, "unit {:?}", self.name),
+            EntityKind::Machine => write!(f, "machine {:?}", self.name),
         }
     }
 }

@@ -4,17 +4,17 @@
 //! operator's own, and bounded all the same: in length, in depth, and in nested loops.
 
 mod check;
+mod entity_kind;
 mod parse;
 mod scope;
-mod subject;
+mod status_entity;
 mod summary;
-mod thing;
 mod token;
 
 use std::fmt;
 
+pub(super) use self::{entity_kind::EntityKind, status_entity::StatusEntity};
 use self::{parse::Expression, scope::Scope};
-pub(super) use self::{subject::Subject, thing::Thing};
 
 /// The longest query, in bytes.
 const MAX_LENGTH: usize = 4 << 10;
@@ -25,10 +25,10 @@ const MAX_DEPTH: usize = 32;
 /// The deepest nesting of `forEach`: enough to lead from a model to its units' machines.
 const MAX_LOOPS: usize = 3;
 
-/// A goal for things of one kind.
+/// A goal for entities of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
-    subject: Subject,
+    kind: EntityKind,
     goal: Expression,
 }
 
@@ -63,26 +63,26 @@ impl fmt::Display for QueryError {
 impl std::error::Error for QueryError {}
 
 impl Query {
-    /// Parses a query about things of a kind.
-    pub(super) fn new(text: &str, subject: Subject) -> Result<Self, QueryError> {
+    /// Parses a query about entities of a kind.
+    pub(super) fn new(text: &str, kind: EntityKind) -> Result<Self, QueryError> {
         if text.len() > MAX_LENGTH {
             let reason = format!("it has {} bytes, at most {MAX_LENGTH} are allowed", text.len());
             return Err(QueryError::new(1, reason));
         }
         let goal = parse::parse(text)?;
-        check::check(&goal, subject)?;
-        Ok(Self { subject, goal })
+        check::check(&goal, kind)?;
+        Ok(Self { kind, goal })
     }
 
-    /// Returns true if the query holds for a thing.
-    pub(super) fn holds(&self, thing: Thing<'_>) -> bool {
-        debug_assert_eq!(thing.subject(), self.subject, "a query is asked of what it is about");
-        Scope::of(thing).value(&self.goal).is_something()
+    /// Returns true if the query holds for an entity.
+    pub(super) fn holds(&self, entity: StatusEntity<'_>) -> bool {
+        debug_assert_eq!(entity.kind(), self.kind, "a query is asked of what it is about");
+        Scope::of(entity).value(&self.goal).is_something()
     }
 
     /// Returns the fields that the query names, for YAML.
-    pub(super) fn summary(&self, thing: Thing<'_>) -> serde_json::Value {
-        summary::summary(&self.goal, thing)
+    pub(super) fn summary(&self, entity: StatusEntity<'_>) -> serde_json::Value {
+        summary::summary(&self.goal, entity)
     }
 }
 
@@ -92,65 +92,73 @@ mod tests {
     use crate::print::status::fixture;
 
     /// Evaluates a query on the unsettled model, the application wordpress, the unit mysql/0 or the machine 10 in it.
-    fn holds(subject: Subject, query: &str) -> bool {
+    fn holds(kind: EntityKind, query: &str) -> bool {
         let status = fixture::unsettled();
-        let thing = match subject {
-            Subject::Model => Thing::model(&status),
-            Subject::Application => Thing::application(&status, "wordpress").unwrap(),
-            Subject::Unit => Thing::unit(&status, "mysql/0").unwrap(),
-            Subject::Machine => Thing::machine(&status, "10").unwrap(),
+        let entity = match kind {
+            EntityKind::Model => StatusEntity::model(&status),
+            EntityKind::Application => StatusEntity::application(&status, "wordpress").unwrap(),
+            EntityKind::Unit => StatusEntity::unit(&status, "mysql/0").unwrap(),
+            EntityKind::Machine => StatusEntity::machine(&status, "10").unwrap(),
         };
-        Query::new(query, subject).unwrap_or_else(|error| panic!("{query}: {error}")).holds(thing)
+        Query::new(query, kind).unwrap_or_else(|error| panic!("{query}: {error}")).holds(entity)
     }
 
     #[test]
     fn what_is_asked_is_told() {
-        for (subject, query, expected) in [
+        for (kind, query, expected) in [
             // Juju's default goals.
-            (Subject::Model, r#"life=="alive" && status=="available""#, false),
-            (Subject::Application, r#"life=="alive" && status=="active""#, false),
-            (Subject::Unit, r#"life=="alive" && workload-status=="active""#, true),
-            (Subject::Machine, r#"life=="alive" && status=="started""#, false),
+            (EntityKind::Model, r#"life=="alive" && status=="available""#, false),
+            (EntityKind::Application, r#"life=="alive" && status=="active""#, false),
+            (EntityKind::Unit, r#"life=="alive" && workload-status=="active""#, true),
+            (EntityKind::Machine, r#"life=="alive" && status=="started""#, false),
             // All fields.
-            (Subject::Model, r#"name == "blog" && !is-controller && status == "destroying""#, true),
-            (Subject::Application, r#"name == "wordpress" && life == "dying" && exposed"#, true),
-            (Subject::Application, r#"startsWith(charm-url, "local:wordpress-") && min-units == 0"#, true),
-            (Subject::Application, r#"subordinate || workload-version == """#, false),
-            (Subject::Unit, r#"name == "mysql/0" && application == "mysql" && base == "wasi@0.2""#, true),
-            (Subject::Unit, r#"machine-id == "0" && principal == "" && !subordinate"#, true),
-            (Subject::Unit, r#"public-address == "10.0.0.1" && private-address == public-address"#, true),
-            (Subject::Unit, r#"agent-status == "idle" && endsWith(workload-message, "accounts: 1")"#, true),
-            (Subject::Machine, r#"id == "10" && agent-status == "down" && len(instance-status) > 3"#, true),
-            (Subject::Machine, r#"container-type == "" && base == "wasi@0.2""#, true),
-            // Collections.
-            (Subject::Application, "len(units) == 2 && len(machines) == 2", true),
-            (Subject::Unit, "len(machines) == 1", true),
-            (Subject::Model, "len(applications) == 3 && len(units) == 5 && len(machines) == 4", true),
-            (Subject::Application, r#"forEach(units, unit => startsWith(unit.name, "wordpress/"))"#, true),
-            (Subject::Application, r#"forEach(units, u => u.workload-status == "waiting")"#, false),
+            (EntityKind::Model, r#"name == "blog" && !is-controller && status == "destroying""#, true),
+            (EntityKind::Application, r#"name == "wordpress" && life == "dying" && exposed"#, true),
+            (EntityKind::Application, r#"startsWith(charm-url, "local:wordpress-") && min-units == 0"#, true),
+            (EntityKind::Application, r#"subordinate || workload-version == """#, false),
+            (EntityKind::Unit, r#"name == "mysql/0" && application == "mysql" && base == "wasi@0.2""#, true),
+            (EntityKind::Unit, r#"machine-id == "0" && principal == "" && !subordinate"#, true),
+            (EntityKind::Unit, r#"public-address == "10.0.0.1" && private-address == public-address"#, true),
             (
-                Subject::Model,
+                EntityKind::Unit,
+                r#"agent-status == "idle" && endsWith(workload-message, "accounts: 1")"#,
+                true,
+            ),
+            (
+                EntityKind::Machine,
+                r#"id == "10" && agent-status == "down" && len(instance-status) > 3"#,
+                true,
+            ),
+            (EntityKind::Machine, r#"container-type == "" && base == "wasi@0.2""#, true),
+            // Collections.
+            (EntityKind::Application, "len(units) == 2 && len(machines) == 2", true),
+            (EntityKind::Unit, "len(machines) == 1", true),
+            (EntityKind::Model, "len(applications) == 3 && len(units) == 5 && len(machines) == 4", true),
+            (EntityKind::Application, r#"forEach(units, unit => startsWith(unit.name, "wordpress/"))"#, true),
+            (EntityKind::Application, r#"forEach(units, u => u.workload-status == "waiting")"#, false),
+            (
+                EntityKind::Model,
                 r#"forEach(applications, a => forEach(a.units, u => u.application == a.name))"#,
                 true,
             ),
-            (Subject::Model, r#"forEach(units, u => u.name != "proxy/0" || u.subordinate)"#, true),
-            (Subject::Model, r#"forEach(units, u => u.name != "proxy/0" || len(u.machines) == 1)"#, true),
+            (EntityKind::Model, r#"forEach(units, u => u.name != "proxy/0" || u.subordinate)"#, true),
+            (EntityKind::Model, r#"forEach(units, u => u.name != "proxy/0" || len(u.machines) == 1)"#, true),
             // Operators and their order.
-            (Subject::Machine, "true || false && false", true),
-            (Subject::Machine, "(true || false) && false", false),
-            (Subject::Machine, "!false == true", true),
-            (Subject::Machine, "1 < 2 && 2 <= 2.0 && 3 > 2.5 && 2 >= 2 && 1 != 2", true),
-            (Subject::Machine, r#""a" < "b" && !("b" < "a")"#, true),
-            (Subject::Machine, r#"TRUE && id == "10""#, true),
+            (EntityKind::Machine, "true || false && false", true),
+            (EntityKind::Machine, "(true || false) && false", false),
+            (EntityKind::Machine, "!false == true", true),
+            (EntityKind::Machine, "1 < 2 && 2 <= 2.0 && 3 > 2.5 && 2 >= 2 && 1 != 2", true),
+            (EntityKind::Machine, r#""a" < "b" && !("b" < "a")"#, true),
+            (EntityKind::Machine, r#"TRUE && id == "10""#, true),
             // A value that is no boolean counts as true or false.
-            (Subject::Application, "len(units)", true),
-            (Subject::Machine, "container-type", false),
-            (Subject::Machine, "0.5", false),
-            (Subject::Model, "forEach(units, u => len(u.machines))", true),
-            (Subject::Model, "forEach(units, u => u.principal)", false),
-            (Subject::Model, "forEach(units, u => u.name)", true),
+            (EntityKind::Application, "len(units)", true),
+            (EntityKind::Machine, "container-type", false),
+            (EntityKind::Machine, "0.5", false),
+            (EntityKind::Model, "forEach(units, u => len(u.machines))", true),
+            (EntityKind::Model, "forEach(units, u => u.principal)", false),
+            (EntityKind::Model, "forEach(units, u => u.name)", true),
         ] {
-            assert_eq!(holds(subject, query), expected, "{query}");
+            assert_eq!(holds(kind, query), expected, "{query}");
         }
     }
 
@@ -158,7 +166,7 @@ mod tests {
     fn as_many_conditions_as_fit_stand_side_by_side() {
         let chain = |sign: &str| vec!["exposed"; 300].join(sign);
         for query in [chain("&&"), chain("||"), format!("{} || false", chain(" && "))] {
-            assert!(holds(Subject::Application, &query), "{}", query.len());
+            assert!(holds(EntityKind::Application, &query), "{}", query.len());
         }
     }
 
@@ -166,8 +174,8 @@ mod tests {
     fn nothing_is_true_of_each_of_none() {
         let mut status = fixture::settled();
         status.applications.clear();
-        let query = Query::new("forEach(applications, a => true)", Subject::Model).unwrap();
-        assert!(!query.holds(Thing::model(&status)));
+        let query = Query::new("forEach(applications, a => true)", EntityKind::Model).unwrap();
+        assert!(!query.holds(StatusEntity::model(&status)));
     }
 
     #[test]
@@ -183,7 +191,7 @@ mod tests {
             ("status = \"active\"", 8, "`=` is no operator: write `==`"),
             ("exposed & exposed", 9, "`&` is no operator: write `&&`"),
             ("exposed | exposed", 9, "`|` is no operator: write `||`"),
-            ("status == \"active", 11, "a text is not closed"),
+            ("status == \"active", 11, "a string is not closed"),
             ("status == 'active'", 11, "\"'\" is not understood: texts stand in double quotes"),
             ("status ~ 1", 8, "\"~\" is not understood"),
             ("1.2.3 == 1", 1, "\"1.2.3\" is no number"),
@@ -192,33 +200,33 @@ mod tests {
             ("stauts == \"active\"", 1, "an application has no \"stauts\""),
             ("forEach(units, u => u.status == \"x\")", 21, "a unit has no \"status\""),
             ("units.name == \"a\"", 1, "units are several: `forEach(units, one => one.name ...)`"),
-            ("status.name == \"a\"", 1, "a text has no fields"),
+            ("status.name == \"a\"", 1, "a string has no fields"),
             ("length(units)", 1, "there is no function \"length\""),
             ("len(units, units)", 10, "`)` is wanted, not `,`"),
-            ("len(exposed)", 5, "a truth has no length"),
-            ("startsWith(name, 1)", 18, "a text is wanted, not a number"),
+            ("len(exposed)", 5, "a boolean has no length"),
+            ("startsWith(name, 1)", 18, "a string is wanted, not a number"),
             ("forEach(units, 1)", 16, "a name and `=>` are wanted, not 1"),
             ("forEach(units, u.name)", 17, "`=>` is wanted, not `.`"),
-            ("forEach(name, u => true)", 9, "several things are wanted, not a text"),
-            ("name && exposed", 1, "a truth is wanted, not a text"),
-            ("!name", 2, "a truth is wanted, not a text"),
-            ("status == 1", 8, "a text and a number are never equal"),
-            ("units == units", 1, "several things cannot be compared"),
-            ("exposed < true", 1, "a truth is not less or more than another"),
-            ("units", 1, "a truth is wanted, not several things"),
+            ("forEach(name, u => true)", 9, "several entities are wanted, not a string"),
+            ("name && exposed", 1, "a boolean is wanted, not a string"),
+            ("!name", 2, "a boolean is wanted, not a string"),
+            ("status == 1", 8, "a string and a number are never equal"),
+            ("units == units", 1, "several entities cannot be compared"),
+            ("exposed < true", 1, "a boolean is not less or more than another"),
+            ("units", 1, "a boolean is wanted, not several entities"),
             (&deep, 33, "it is nested deeper than 32 levels"),
             (&denied, 33, "it is nested deeper than 32 levels"),
             (&fields, 1, "it is nested deeper than 32 levels"),
             (&compared, 1, "it is nested deeper than 32 levels"),
-            ("forEach(units, u => units)", 21, "a truth is wanted, not several things"),
+            ("forEach(units, u => units)", 21, "a boolean is wanted, not several entities"),
             (&loops, 61, "more than 3 `forEach` stand in each other"),
         ] {
-            let error = Query::new(query, Subject::Application).unwrap_err();
+            let error = Query::new(query, EntityKind::Application).unwrap_err();
             assert_eq!((error.column, error.reason.split(';').next().unwrap()), (column, reason), "{query}");
         }
         let long = format!("status == \"{}\"", "a".repeat(5_000));
-        assert!(Query::new(&long, Subject::Application).is_err());
-        let error = Query::new("exposed &&\nfoo", Subject::Application).unwrap_err();
+        assert!(Query::new(&long, EntityKind::Application).is_err());
+        let error = Query::new("exposed &&\nfoo", EntityKind::Application).unwrap_err();
         let shown = error.shown("exposed &&\nfoo");
         assert!(shown.ends_with(" at column 12\n  exposed && foo\n             ^"), "{shown}");
     }
@@ -227,10 +235,10 @@ mod tests {
     fn a_summary_has_what_was_asked_for() {
         let status = fixture::settled();
         let text = r#"life == "alive" && len(units) == 2 && forEach(units, u => u.workload-status == "active" && exposed)"#;
-        let query = Query::new(text, Subject::Application).unwrap();
+        let query = Query::new(text, EntityKind::Application).unwrap();
         let unit = serde_json::json!({"workload-status": "active"});
         assert_eq!(
-            query.summary(Thing::application(&status, "wordpress").unwrap()),
+            query.summary(StatusEntity::application(&status, "wordpress").unwrap()),
             serde_json::json!({
                 "properties": {"exposed": true, "life": "alive"},
                 "units": {"wordpress/10": unit, "wordpress/2": unit},

@@ -201,7 +201,7 @@ impl<C: Controller> ModelKeeper<C> {
     fn told(&mut self, message: ToKeeper, life: &mut Life) {
         match message {
             ToKeeper::HookStarted { unit, operation } => {
-                if self.leases.roster(|roster| roster.holds(&unit)) {
+                if self.leases.local_units(|local_units| local_units.holds(&unit)) {
                     self.suspects.started(unit, operation);
                 }
             }
@@ -213,7 +213,7 @@ impl<C: Controller> ModelKeeper<C> {
                 self.tails.ended(&unit);
             }
             ToKeeper::Noted { unit, items } => {
-                if self.leases.roster(|roster| roster.holds(&unit)) {
+                if self.leases.local_units(|local_units| local_units.holds(&unit)) {
                     self.tails.noted(unit, items);
                 }
             }

@@ -35,9 +35,9 @@ pub(super) enum Node {
     Text(String),
     Number(f64),
     Truth(bool),
-    /// A field of the query's subject, or the name of a loop's thing.
+    /// A field of the query's entity, or the name of a loop's entity.
     Name(String),
-    /// A field of a loop's thing.
+    /// A field of a loop's entity.
     Field(Box<Expression>, String),
     Not(Box<Expression>),
     /// Operands of `&&`, any number on one level.
@@ -47,11 +47,11 @@ pub(super) enum Node {
     /// Two values, and the column of the operator.
     Compare(Comparison, usize, Box<Expression>, Box<Expression>),
     Length(Box<Expression>),
-    /// A test whether a text begins or ends with another.
+    /// A test whether a string begins or ends with another.
     Affix(Affix, Box<Expression>, Box<Expression>),
-    /// A test of each thing. It is false for no things.
+    /// A test of each entity. It is false for no entities.
     Each {
-        things: Box<Expression>,
+        entities: Box<Expression>,
         name: String,
         holds: Box<Expression>,
     },
@@ -65,7 +65,7 @@ impl Node {
             Self::Not(inner) | Self::Length(inner) => inner.height,
             Self::All(parts) | Self::Any(parts) => parts.iter().map(|part| part.height).max().unwrap_or(0),
             Self::Compare(_, _, left, right) | Self::Affix(_, left, right) => left.height.max(right.height),
-            Self::Each { things, holds, .. } => things.height.max(holds.height),
+            Self::Each { entities, holds, .. } => entities.height.max(holds.height),
         }
     }
 }
@@ -200,7 +200,7 @@ impl Parser {
         Expression::new(column, node)
     }
 
-    /// Parses a name, or fields of the named thing.
+    /// Parses a name, or fields of the named entity.
     fn name(&mut self, column: usize, name: String) -> Result<Expression, QueryError> {
         let mut found = Expression::new(column, Node::Name(name))?;
         while self.take(&["."]).is_some() {
@@ -245,7 +245,7 @@ impl Parser {
             let reason = format!("more than {MAX_LOOPS} `forEach` stand in each other");
             return Err(QueryError::new(column, reason));
         }
-        let things = self.expression()?;
+        let entities = self.expression()?;
         self.want(",")?;
         let name = match self.next() {
             (_, Token::Name(name)) => name,
@@ -258,7 +258,7 @@ impl Parser {
         self.loops += 1;
         let holds = self.expression();
         self.loops -= 1;
-        Ok(Node::Each { things: things.into(), name, holds: holds?.into() })
+        Ok(Node::Each { entities: entities.into(), name, holds: holds?.into() })
     }
 }
 

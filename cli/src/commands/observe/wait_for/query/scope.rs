@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 
 use super::{
     parse::{Affix, Comparison, Expression, Node},
-    thing::{Thing, Value},
+    status_entity::{StatusEntity, Value},
 };
 
 /// The values of names.
 #[derive(Debug, Clone)]
 pub(super) struct Scope<'a, 'q> {
-    own: Thing<'a>,
-    /// The things of loops, the innermost last.
-    loops: Vec<(&'q str, Thing<'a>)>,
+    own: StatusEntity<'a>,
+    /// The entities of loops, the innermost last.
+    loops: Vec<(&'q str, StatusEntity<'a>)>,
 }
 
 impl<'a, 'q> Scope<'a, 'q> {
-    pub(super) fn of(own: Thing<'a>) -> Self {
+    pub(super) fn of(own: StatusEntity<'a>) -> Self {
         Self { own, loops: Vec::new() }
     }
 
@@ -27,11 +27,11 @@ impl<'a, 'q> Scope<'a, 'q> {
             Node::Number(number) => Value::Number(*number),
             Node::Truth(truth) => Value::Truth(*truth),
             Node::Name(name) => match self.loops.iter().rev().find(|(known, _)| known == name) {
-                Some((_, thing)) => Value::Thing(*thing),
+                Some((_, entity)) => Value::Entity(*entity),
                 None => self.own.field(name),
             },
             Node::Field(of, name) => match self.value(of) {
-                Value::Thing(thing) => thing.field(name),
+                Value::Entity(entity) => entity.field(name),
                 _ => Value::nothing(),
             },
             Node::Not(inner) => Value::Truth(!self.is(inner)),
@@ -44,7 +44,7 @@ impl<'a, 'q> Scope<'a, 'q> {
             Node::Length(of) => {
                 let length = match self.value(of) {
                     Value::Text(text) => text.chars().count(),
-                    Value::Things(things) => things.len(),
+                    Value::Entities(entities) => entities.len(),
                     _ => 0,
                 };
                 // Larger lengths do not occur.
@@ -57,9 +57,10 @@ impl<'a, 'q> Scope<'a, 'q> {
                     Affix::End => text.as_text().ends_with(part.as_text()),
                 })
             }
-            Node::Each { things, name, holds } => match self.value(things) {
-                Value::Things(things) => Value::Truth(
-                    !things.is_empty() && things.into_iter().all(|thing| self.holds_of(name, thing, holds)),
+            Node::Each { entities, name, holds } => match self.value(entities) {
+                Value::Entities(entities) => Value::Truth(
+                    !entities.is_empty()
+                        && entities.into_iter().all(|entity| self.holds_of(name, entity, holds)),
                 ),
                 _ => Value::nothing(),
             },
@@ -70,8 +71,8 @@ impl<'a, 'q> Scope<'a, 'q> {
         self.value(expression).is_something()
     }
 
-    fn holds_of(&mut self, name: &'q str, thing: Thing<'a>, holds: &'q Expression) -> bool {
-        self.loops.push((name, thing));
+    fn holds_of(&mut self, name: &'q str, entity: StatusEntity<'a>, holds: &'q Expression) -> bool {
+        self.loops.push((name, entity));
         let is = self.is(holds);
         self.loops.pop();
         is

@@ -5,43 +5,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
+    entity_kind::ValueKind,
     parse::{Expression, Node},
-    subject::Kind,
-    thing::{Thing, Value},
+    status_entity::{StatusEntity, Value},
 };
 
-/// The named fields: the thing's own, and those of its members, by collection.
+/// The named fields: the entity's own, and those of its members, by collection.
 #[derive(Debug, Default)]
 struct QueriedFields<'q> {
     own: BTreeSet<&'q str>,
     within: BTreeMap<&'q str, BTreeSet<&'q str>>,
-    /// Names of loops over collections of the thing itself, the innermost last. Other loops add nothing.
+    /// Names of loops over collections of the entity itself, the innermost last. Other loops add nothing.
     loops: Vec<(&'q str, Option<&'q str>)>,
 }
 
-pub(super) fn summary(goal: &Expression, thing: Thing<'_>) -> Json {
+pub(super) fn summary(goal: &Expression, entity: StatusEntity<'_>) -> Json {
     let mut asked = QueriedFields::default();
     asked.gather(goal);
     let mut summary = Map::new();
-    summary.insert("properties".to_owned(), properties(thing, &asked.own));
+    summary.insert("properties".to_owned(), properties(entity, &asked.own));
     for (collection, fields) in &asked.within {
-        if let Value::Things(things) = thing.field(collection) {
-            let things = things.into_iter().map(|thing| (thing.name().to_owned(), properties(thing, fields)));
-            summary.insert((*collection).to_owned(), Json::Object(things.collect()));
+        if let Value::Entities(entities) = entity.field(collection) {
+            let entities =
+                entities.into_iter().map(|entity| (entity.name().to_owned(), properties(entity, fields)));
+            summary.insert((*collection).to_owned(), Json::Object(entities.collect()));
         }
     }
     Json::Object(summary)
 }
 
-fn properties(thing: Thing<'_>, fields: &BTreeSet<&str>) -> Json {
+fn properties(entity: StatusEntity<'_>, fields: &BTreeSet<&str>) -> Json {
     let shown = fields.iter().filter_map(|field| {
-        let value = match thing.field(field) {
+        let value = match entity.field(field) {
             Value::Text(text) => json!(text),
             Value::Number(number) => json!(number),
             Value::Truth(truth) => json!(truth),
-            Value::Thing(_) | Value::Things(_) => return None,
+            Value::Entity(_) | Value::Entities(_) => return None,
         };
-        let plain = thing.subject().kind_of(field).is_some_and(|kind| !matches!(kind, Kind::Things(_)));
+        let plain = entity.kind().kind_of(field).is_some_and(|kind| !matches!(kind, ValueKind::Entities(_)));
         plain.then(|| ((*field).to_owned(), value))
     });
     Json::Object(shown.collect())
@@ -70,8 +71,8 @@ impl<'q> QueriedFields<'q> {
                 self.gather(left);
                 self.gather(right);
             }
-            Node::Each { things, name, holds } => {
-                let collection = match &things.node {
+            Node::Each { entities, name, holds } => {
+                let collection = match &entities.node {
                     Node::Name(collection) => Some(collection.as_str()),
                     _ => None,
                 };

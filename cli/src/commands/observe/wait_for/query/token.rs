@@ -61,7 +61,7 @@ fn begins_name(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// Splits a text after its leading characters of a kind.
+/// Splits a string after its leading characters of a kind.
 fn while_is(text: &str, kind: impl Fn(char) -> bool) -> (&str, &str) {
     let end = text.find(|c| !kind(c)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
@@ -84,10 +84,10 @@ fn number(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     Ok((Token::Number(number), after))
 }
 
-/// Reads a text. There are no escapes, as in Juju.
+/// Reads a string. There are no escapes, as in Juju.
 fn text(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     let closed = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-    let (text, after) = closed.ok_or_else(|| QueryError::new(column, "a text is not closed"))?;
+    let (text, after) = closed.ok_or_else(|| QueryError::new(column, "a string is not closed"))?;
     Ok((Token::Text(text.to_owned()), after))
 }
 

@@ -13,11 +13,11 @@ use periapt_host_api::{
 
 /// The units of one model on this agent, with the leaders of their applications.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Roster {
+pub(crate) struct LocalUnits {
     units: BTreeMap<UnitName, Life>,
     leaders: BTreeMap<ApplicationName, UnitName>,
     /// The replacement from a full view whose last line has not arrived.
-    coming: Option<(Box<Roster>, Urgency)>,
+    coming: Option<(Box<LocalUnits>, Urgency)>,
 }
 
 /// The urgency of the claims that a frame causes.
@@ -29,7 +29,7 @@ pub(crate) enum Urgency {
     Claim,
 }
 
-impl Roster {
+impl LocalUnits {
     /// Records the changes of a frame's line.
     pub(crate) fn observe(&mut self, line: &FrameLine) -> Urgency {
         let coming = self.coming.take();
@@ -43,7 +43,7 @@ impl Roster {
             *self = *coming;
             return urgency;
         }
-        // No claims come from an incomplete roster.
+        // No claims come from an incomplete list of units.
         self.coming = Some((coming, urgency));
         Urgency::Renew
     }
@@ -90,7 +90,7 @@ impl Roster {
         self.units.keys().cloned().collect()
     }
 
-    /// Returns true if a unit is in the roster.
+    /// Returns true if a unit is on this agent.
     pub(crate) fn holds(&self, unit: &UnitName) -> bool {
         self.units.contains_key(unit)
     }
@@ -131,21 +131,21 @@ mod tests {
 
     #[test]
     fn a_replacement_in_lines_counts_once_it_is_whole() {
-        let mut roster = Roster::default();
-        roster.observe(&frame(None, 5, vec![unit("app/0", Life::Alive)]));
+        let mut local_units = LocalUnits::default();
+        local_units.observe(&frame(None, 5, vec![unit("app/0", Life::Alive)]));
         let mut first = frame(None, 9, vec![unit("app/1", Life::Alive)]);
         first.line = Some(LineNumber { number: 1, of: 2 });
         let last = FrameLine {
             line: Some(LineNumber { number: 2, of: 2 }),
             ..frame(None, 9, vec![unit("app/0", Life::Dying)])
         };
-        assert_eq!(roster.observe(&first), Urgency::Renew);
-        assert_eq!(roster.units(), BTreeSet::from(["app/0".parse().unwrap()]));
-        assert_eq!(roster.observe(&last), Urgency::Claim, "the first line brought a unit");
-        assert_eq!(roster.units().len(), 2);
-        assert_eq!(roster.observe(&first), Urgency::Renew);
+        assert_eq!(local_units.observe(&first), Urgency::Renew);
+        assert_eq!(local_units.units(), BTreeSet::from(["app/0".parse().unwrap()]));
+        assert_eq!(local_units.observe(&last), Urgency::Claim, "the first line brought a unit");
+        assert_eq!(local_units.units().len(), 2);
+        assert_eq!(local_units.observe(&first), Urgency::Renew);
         // The frame was interrupted, and comes again.
-        assert_eq!(roster.observe(&first), Urgency::Renew);
-        assert_eq!(roster.observe(&last), Urgency::Renew, "all are known");
+        assert_eq!(local_units.observe(&first), Urgency::Renew);
+        assert_eq!(local_units.observe(&last), Urgency::Renew, "all are known");
     }
 }

@@ -16,7 +16,7 @@ use super::{is_gone, leaving};
 use crate::resolve_input::ResolveInput;
 
 /// A relation that the unit is in, from the record and the view.
-pub(super) struct Sight<'a> {
+pub(super) struct RelationInput<'a> {
     pub(super) id: RelationId,
     /// The unit's knowledge.
     pub(super) told: &'a RelationRecord,
@@ -27,11 +27,11 @@ pub(super) struct Sight<'a> {
     company: Option<BTreeSet<&'a UnitName>>,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> RelationInput<'a> {
     /// Returns all relations of the record in the order of their hooks: peers last, each kind by id (R-27 and section
     /// 0).
     pub(super) fn of_all(input: &'a ResolveInput<'a>) -> Vec<Self> {
-        let mut sights: Vec<Self> = input
+        let mut relations: Vec<Self> = input
             .record()
             .relations
             .iter()
@@ -42,8 +42,8 @@ impl<'a> Sight<'a> {
                 Self { id: *id, told, view, input, company }
             })
             .collect();
-        sights.sort_by_key(|sight| (sight.is_peer(), sight.id));
-        sights
+        relations.sort_by_key(|relation| (relation.is_peer(), relation.id));
+        relations
     }
 
     /// Returns the relation's data for events.

@@ -1,4 +1,4 @@
-//! The subjects of queries: a model and its members, with Juju's field names.
+//! The entities of queries: a model and its members, with Juju's field names.
 
 use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet};
 
@@ -6,7 +6,7 @@ use periapt_host_api::status::{
     ApplicationStatus, FullStatus, MachineStatus, PlacedUnit, UnitStatus, application_of,
 };
 
-use super::subject::Subject;
+use super::entity_kind::EntityKind;
 
 /// The value of a field or of an expression.
 #[derive(Debug, Clone)]
@@ -14,8 +14,8 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
     Number(f64),
     Truth(bool),
-    Thing(Thing<'a>),
-    Things(Vec<Thing<'a>>),
+    Entity(StatusEntity<'a>),
+    Entities(Vec<StatusEntity<'a>>),
 }
 
 impl<'a> Value<'a> {
@@ -27,15 +27,15 @@ impl<'a> Value<'a> {
         Self::Truth(false)
     }
 
-    /// Returns true if it counts as a reached goal: true, a number of at least 1, a text or
+    /// Returns true if it counts as a reached goal: true, a number of at least 1, a string or
     /// collection that is not empty.
     pub(super) fn is_something(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
             Self::Number(number) => *number >= 1.0,
             Self::Truth(truth) => *truth,
-            Self::Thing(_) => true,
-            Self::Things(things) => !things.is_empty(),
+            Self::Entity(_) => true,
+            Self::Entities(entities) => !entities.is_empty(),
         }
     }
 
@@ -56,16 +56,16 @@ impl<'a> Value<'a> {
     }
 }
 
-/// One thing in a status.
+/// One entity in a status.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Thing<'a> {
+pub(in super::super) struct StatusEntity<'a> {
     status: &'a FullStatus,
     name: &'a str,
-    which: Which<'a>,
+    entity: EntityRef<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Which<'a> {
+enum EntityRef<'a> {
     Model,
     Application(&'a ApplicationStatus),
     Unit {
@@ -76,14 +76,14 @@ enum Which<'a> {
     Machine(&'a MachineStatus),
 }
 
-impl<'a> Thing<'a> {
+impl<'a> StatusEntity<'a> {
     pub(in super::super) fn model(status: &'a FullStatus) -> Self {
-        Self { status, name: &status.model.name, which: Which::Model }
+        Self { status, name: &status.model.name, entity: EntityRef::Model }
     }
 
     pub(in super::super) fn application(status: &'a FullStatus, name: &str) -> Option<Self> {
         let (name, application) = status.applications.get_key_value(name)?;
-        Some(Self { status, name, which: Which::Application(application) })
+        Some(Self { status, name, entity: EntityRef::Application(application) })
     }
 
     pub(in super::super) fn unit(status: &'a FullStatus, name: &str) -> Option<Self> {
@@ -92,15 +92,15 @@ impl<'a> Thing<'a> {
 
     pub(in super::super) fn machine(status: &'a FullStatus, name: &str) -> Option<Self> {
         let (name, machine) = status.machines.get_key_value(name)?;
-        Some(Self { status, name, which: Which::Machine(machine) })
+        Some(Self { status, name, entity: EntityRef::Machine(machine) })
     }
 
-    pub(in super::super) fn subject(&self) -> Subject {
-        match self.which {
-            Which::Model => Subject::Model,
-            Which::Application(_) => Subject::Application,
-            Which::Unit { .. } => Subject::Unit,
-            Which::Machine(_) => Subject::Machine,
+    pub(in super::super) fn kind(&self) -> EntityKind {
+        match self.entity {
+            EntityRef::Model => EntityKind::Model,
+            EntityRef::Application(_) => EntityKind::Application,
+            EntityRef::Unit { .. } => EntityKind::Unit,
+            EntityRef::Machine(_) => EntityKind::Machine,
         }
     }
 
@@ -110,27 +110,27 @@ impl<'a> Thing<'a> {
 
     /// Returns `alive`, `dying` or `dead`.
     pub(in super::super) fn life(&self) -> &'a str {
-        let life = match self.which {
-            Which::Model if self.status.model.model_status.current == "destroying" => "dying",
-            Which::Model => "",
-            Which::Application(application) => &application.life,
-            Which::Unit { unit, .. } => &unit.life,
-            Which::Machine(machine) => &machine.life,
+        let life = match self.entity {
+            EntityRef::Model if self.status.model.model_status.current == "destroying" => "dying",
+            EntityRef::Model => "",
+            EntityRef::Application(application) => &application.life,
+            EntityRef::Unit { unit, .. } => &unit.life,
+            EntityRef::Machine(machine) => &machine.life,
         };
         if life.is_empty() { "alive" } else { life }
     }
 
     /// Returns a field's value; nothing for an unknown field.
     pub(super) fn field(&self, field: &str) -> Value<'a> {
-        match (field, self.which) {
+        match (field, self.entity) {
             ("name" | "id", _) => Value::text(self.name),
             ("life", _) => Value::text(self.life()),
-            ("machines", _) => Value::Things(self.machines()),
-            ("units", _) => Value::Things(self.units()),
-            (_, Which::Model) => self.of_model(field),
-            (_, Which::Application(application)) => of_application(field, application),
-            (_, Which::Unit { unit, principal }) => self.of_unit(field, unit, principal),
-            (_, Which::Machine(machine)) => of_machine(field, machine),
+            ("machines", _) => Value::Entities(self.machines()),
+            ("units", _) => Value::Entities(self.units()),
+            (_, EntityRef::Model) => self.of_model(field),
+            (_, EntityRef::Application(application)) => of_application(field, application),
+            (_, EntityRef::Unit { unit, principal }) => self.of_unit(field, unit, principal),
+            (_, EntityRef::Machine(machine)) => of_machine(field, machine),
         }
     }
 
@@ -140,7 +140,7 @@ impl<'a> Thing<'a> {
             "status" => Value::text(&self.status.model.model_status.current),
             "applications" => {
                 let names = self.status.applications.keys();
-                Value::Things(names.filter_map(|name| Self::application(self.status, name)).collect())
+                Value::Entities(names.filter_map(|name| Self::application(self.status, name)).collect())
             }
             _ => Value::nothing(),
         }
@@ -173,28 +173,28 @@ impl<'a> Thing<'a> {
     /// Returns the units of a model or an application.
     fn units(&self) -> Vec<Self> {
         let all = units(self.status);
-        match self.which {
-            Which::Model => all.collect(),
-            Which::Application(_) => all.filter(|unit| application_of(unit.name) == self.name).collect(),
-            Which::Unit { .. } | Which::Machine(_) => Vec::new(),
+        match self.entity {
+            EntityRef::Model => all.collect(),
+            EntityRef::Application(_) => all.filter(|unit| application_of(unit.name) == self.name).collect(),
+            EntityRef::Unit { .. } | EntityRef::Machine(_) => Vec::new(),
         }
     }
 
     /// Returns the machines of a model, of a unit, or of an application's units.
     fn machines(&self) -> Vec<Self> {
-        let on: BTreeSet<&str> = match self.which {
-            Which::Model => self.status.machines.keys().map(String::as_str).collect(),
-            Which::Application(_) => self.units().iter().filter_map(Self::place).collect(),
-            Which::Unit { .. } => self.place().into_iter().collect(),
-            Which::Machine(_) => BTreeSet::new(),
+        let on: BTreeSet<&str> = match self.entity {
+            EntityRef::Model => self.status.machines.keys().map(String::as_str).collect(),
+            EntityRef::Application(_) => self.units().iter().filter_map(Self::place).collect(),
+            EntityRef::Unit { .. } => self.place().into_iter().collect(),
+            EntityRef::Machine(_) => BTreeSet::new(),
         };
         on.into_iter().filter_map(|name| Self::machine(self.status, name)).collect()
     }
 
     /// Returns the number of a unit's machine.
     fn place(&self) -> Option<&'a str> {
-        match self.which {
-            Which::Unit { unit, principal } => Some(&principal.map_or(unit, |(_, unit)| unit).machine),
+        match self.entity {
+            EntityRef::Unit { unit, principal } => Some(&principal.map_or(unit, |(_, unit)| unit).machine),
             _ => None,
         }
     }
@@ -229,11 +229,11 @@ fn base<'a>(base: &periapt_host_api::status::Base) -> Value<'a> {
 }
 
 /// Iterates over all units of a model, subordinates too.
-fn units(status: &FullStatus) -> impl Iterator<Item = Thing<'_>> {
-    let thing = move |PlacedUnit { name, unit, principal }| Thing {
+fn units(status: &FullStatus) -> impl Iterator<Item = StatusEntity<'_>> {
+    let entity = move |PlacedUnit { name, unit, principal }| StatusEntity {
         status,
         name,
-        which: Which::Unit { unit, principal },
+        entity: EntityRef::Unit { unit, principal },
     };
-    status.units().map(thing)
+    status.units().map(entity)
 }
