@@ -3,12 +3,20 @@
 use std::{fs, io, path::Path};
 
 use periapt_store::StoreError;
-use rocksdb::{ColumnFamilyDescriptor, DB, DBRecoveryMode, ErrorKind, Options};
+use rocksdb::{BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBRecoveryMode, ErrorKind, Options};
 
 use crate::{
     families::{ENTITIES, RECORDS, SEQUENCES},
     log_end, schema,
 };
+
+/// The most bytes of one family's memtable. RocksDB keeps a memtable until it is full, however long nothing is written;
+/// a flush takes a few milliseconds.
+const WRITE_BUFFER: usize = 8 << 20;
+
+/// The most bytes of the block cache, which all families share. A larger one would hardly be used: the controller reads
+/// all entities once, when it starts, and later the end of a sequence. By default each family has 32 MiB of its own.
+const READ_BLOCKS: usize = 8 << 20;
 
 /// Opens the database in a directory, or creates one.
 ///
@@ -25,8 +33,9 @@ pub(crate) fn open(directory: &Path) -> Result<DB, StoreError> {
             return Err(at(directory, error));
         }
     }
+    let read = Cache::new_lru_cache(READ_BLOCKS);
     let families = [rocksdb::DEFAULT_COLUMN_FAMILY_NAME, ENTITIES, RECORDS, SEQUENCES]
-        .map(|name| ColumnFamilyDescriptor::new(name, family_options()));
+        .map(|name| ColumnFamilyDescriptor::new(name, family_options(&read)));
     DB::open_cf_descriptors(&database_options(), directory, families)
         .map_err(|error| at(directory, open_error(&error)))
 }
@@ -117,10 +126,13 @@ fn database_options() -> Options {
     options
 }
 
-fn family_options() -> Options {
+fn family_options(read: &Cache) -> Options {
+    let mut tables = BlockBasedOptions::default();
+    tables.set_block_cache(read);
     let mut options = Options::default();
+    options.set_block_based_table_factory(&tables);
     options.set_compression_type(rocksdb::DBCompressionType::Lz4);
-    options.set_write_buffer_size(16 << 20);
+    options.set_write_buffer_size(WRITE_BUFFER);
     options
 }
 
@@ -134,5 +146,38 @@ fn open_error(error: &rocksdb::Error) -> StoreError {
             StoreError::Damaged(text)
         }
         _ => StoreError::Unavailable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_whatever_was_written_and_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = open(directory.path()).unwrap();
+        let families = [ENTITIES, RECORDS].map(|name| database.cf_handle(name).unwrap());
+        for number in 0..2_000_u32 {
+            for family in families {
+                database.put_cf(family, number.to_be_bytes(), vec![b'x'; 16 << 10]).unwrap();
+            }
+        }
+        for family in families {
+            database.flush_cf(family).unwrap();
+            assert_eq!(database.iterator_cf(family, rocksdb::IteratorMode::Start).count(), 2_000);
+            database.put_cf(family, b"one more", vec![b'x'; WRITE_BUFFER / 2]).unwrap();
+        }
+        let sizes =
+            |property| families.map(|family| database.property_int_value_cf(family, property).unwrap());
+        let blocks = sizes("rocksdb.block-cache-usage");
+        assert_eq!(blocks[0], blocks[1], "families have a cache of their own each");
+        let most = u64::try_from(READ_BLOCKS).unwrap();
+        assert!(blocks[0].is_some_and(|bytes| (most / 2..=most + most / 8).contains(&bytes)), "{blocks:?}");
+        for buffers in sizes("rocksdb.cur-size-all-mem-tables") {
+            // The last may be as large as a value more.
+            let most = u64::try_from(WRITE_BUFFER * 5 / 4).unwrap();
+            assert!(buffers.is_some_and(|bytes| bytes <= most), "{buffers:?} bytes");
+        }
     }
 }
