@@ -48,7 +48,7 @@ pub(crate) struct Pack {
     /// be repeated. Dependencies of the package follow as far as needed, all others stay
     #[arg(long, value_name = "NAME")]
     upgrade: Vec<String>,
-    /// Fetch the sources of a charm in Python from repositories that it names with a full commit, by git; nothing of them is built
+    /// Fetch the sources of a charm in Python from the repositories that it names, by git; nothing of them is built
     #[arg(long)]
     allow_git: bool,
     /// Only check that a charm in Python can be packed: choose its dependencies and check its sources, and build

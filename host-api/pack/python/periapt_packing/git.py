@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import pathlib
@@ -27,6 +28,12 @@ _SAFE = (
 #: Bytes of a list of files, of which a charm may bring 10,000 along.
 _MOST_LISTED = 8 << 20
 
+#: Bytes of the answer to what a branch or a tag means, which is three lines.
+_MOST_REFERENCES = 64 << 10
+
+#: The name of a branch or a tag.
+_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+
 #: Seconds for one repository, which mostly waits for the network.
 _MOST_TIME = 300
 
@@ -37,19 +44,35 @@ class Checkouts:
     def __init__(self, directory: pathlib.Path, allowed: bool):
         self._directory = directory
         self._allowed = allowed
+        #: What branches and tags meant, with the place and the message by which that is told.
+        self._meant: dict[Commit, tuple[Commit, str, str]] = {}
 
-    def of(self, name: str, commit: Commit, place: str) -> pathlib.Path:
-        """The directory of a project in a repository."""
-        shown = f"{place}: {name} comes from a repository ({_plain(commit.url)})"
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """Which commits branches and tags meant: places and messages."""
+        return [(place, message) for _, place, message in self._meant.values()]
+
+    def commit_of(self, name: str, named: Commit, place: str) -> Commit:
+        """The commit that is taken: the one that is named in full, or what a branch or a tag means now."""
+        shown = _shown(name, named, place)
         if not self._allowed:
             raise RequirementError(
                 f"{shown}, and none is asked: periapt pack --allow-git takes the sources of its commit, and builds nothing"
             )
-        if not is_commit(commit.commit):
-            named = f", and {commit.commit} may mean another one tomorrow" if commit.commit else ""
-            raise RequirementError(f"{shown}: only a full commit of 40 digits is fetched{named}: write it as rev, or lock it")
-        if _ADDRESS.fullmatch(commit.url) is None:
+        if _ADDRESS.fullmatch(named.url) is None:
             raise RequirementError(f"{shown}: only https:// and ssh:// addresses are fetched from")
+        if is_commit(named.commit):
+            return named
+        if named not in self._meant:
+            commit = dataclasses.replace(named, commit=_meant_by(named, shown))
+            said = named.commit or "its default branch"
+            taken = f"{name} is taken from {_plain(named.url)} at {commit.commit}, which {said} means now"
+            self._meant[named] = commit, place, f"{taken}: write that commit to get the same again"
+        return self._meant[named][0]
+
+    def of(self, name: str, commit: Commit, place: str) -> pathlib.Path:
+        """The directory of a project in a repository, at a commit that `commit_of` has answered."""
+        shown = _shown(name, commit, place)
         fetched = self.root_of(commit)
         if not fetched.exists():
             self._fetch(commit, fetched, shown)
@@ -99,6 +122,29 @@ class Checkouts:
                 files += 1
         if size > unpacked.MOST_BYTES or files > unpacked.MOST_FILES:
             raise RequirementError(f"{shown}: it has more than {unpacked.MOST_BYTES >> 20} MiB, or more than {unpacked.MOST_FILES} files")
+
+
+def _shown(name: str, commit: Commit, place: str) -> str:
+    return f"{place}: {name} comes from a repository ({_plain(commit.url)})"
+
+
+def _meant_by(named: Commit, shown: str) -> str:
+    """The commit that a branch or a tag means, or else the default branch; the repository is asked."""
+    if named.commit and _REFERENCE.fullmatch(named.commit) is None:
+        raise RequirementError(f"{shown}: {named.commit[:80]!r} is no commit, branch or tag")
+    # Of a tag with a message the commit that it is of is listed besides.
+    tag = f"refs/tags/{named.commit}"
+    references = [f"refs/heads/{named.commit}", f"{tag}^{{}}", tag] if named.commit else ["HEAD"]
+    with tempfile.TemporaryFile() as listed:
+        _git(shown, "ls-remote", "--quiet", "--", named.url, *references, output=listed)
+        listed.seek(0)
+        lines = listed.read(_MOST_REFERENCES).decode("utf-8", errors="replace").splitlines()
+    found = {reference: commit for commit, _, reference in (line.partition("\t") for line in lines)}
+    commit = next((found[reference] for reference in references if reference in found), "")
+    if not is_commit(commit):
+        said = f"branch or tag {named.commit}" if named.commit else "default branch"
+        raise RequirementError(f"{shown}: it has no {said}; a commit is named by all of its 40 digits")
+    return commit
 
 
 def _git(shown: str, *arguments: str, output=subprocess.DEVNULL) -> None:

@@ -51,8 +51,9 @@ class Trees:
     def directory_of(self, name: str, source: Directory | Member | Commit, place: str) -> tuple[pathlib.Path, Repository]:
         """Where the sources of a project lie, and the repository that they are of."""
         if isinstance(source, Commit):
-            project = self._checkouts.of(name, source, place)
-            return project, Repository.of(project, self._checkouts.root_of(source))
+            commit = self._checkouts.commit_of(name, source, place)
+            project = self._checkouts.of(name, commit, place)
+            return project, Repository.of(project, self._checkouts.root_of(commit))
         if isinstance(source, Member):
             return self.member(name, pathlib.Path(source.base), place), self._repository
         project = self._repository.within(pathlib.Path(source.path), f"{place}: {name}")

@@ -34,6 +34,8 @@ def vendor(
         checkouts = Checkouts(pathlib.Path(place) / "repositories", choices.allow_git)
         try:
             wanted = of(charm, parts or Parts(), choices, checkouts)
+            for found in checkouts.told:
+                wanted.tell(*found)
             upgrading.release(wanted, choices.upgrades)
             refusing.before(wanted)
             target.mkdir(parents=True, exist_ok=True)

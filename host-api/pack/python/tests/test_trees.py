@@ -341,6 +341,12 @@ def test_links_are_followed_in_the_repository_and_not_out_of_it(repository):
     assert "is a link to a directory that it lies in" in repository.refused()
 
 
+class Commit(str):
+    """A commit, and one after it."""
+
+    later = ""
+
+
 class TestRepositories:
     """`--allow-git`."""
 
@@ -364,9 +370,17 @@ class TestRepositories:
         git("init", "--quiet")
         git("add", "-A")
         git("commit", "--quiet", "-m", "first")
-        found = git("rev-parse", "HEAD")
+        found = Commit(git("rev-parse", "HEAD"))
+        git("branch", "with-lib")
+        git("tag", "v1")
+        git("tag", "-a", "-m", "with a message", "v2")
         git("rm", "-rq", "python")
+        (place / "beside").mkdir()
+        (place / "beside/pyproject.toml").write_text(project("our-lib"))
+        (place / "beside/our_lib.py").write_text("")
+        git("add", "-A")
         git("commit", "--quiet", "-m", "later")
+        found.later = git("rev-parse", "HEAD")
         git("config", "uploadpack.allowAnySHA1InWant", "true")
         for number, (key, value) in enumerate([(f"url.file://{place}.insteadOf", "https://example.org/lib.git")]):
             monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", key)
@@ -435,27 +449,50 @@ class TestRepositories:
     @pytest.mark.parametrize(
         ("said", "expected"),
         [
-            (
-                '{ git = "https://example.org/lib.git", branch = "main" }',
-                "only a full commit of 40 digits is fetched, and main may mean another one tomorrow",
-            ),
-            ('{ git = "https://example.org/lib.git" }', "only a full commit of 40 digits is fetched: "),
+            ('{ git = "https://example.org/lib.git", branch = "gone" }', "it has no branch or tag gone; a commit is named by all"),
+            ('{ git = "https://example.org/lib.git", rev = "ABBREVIATED" }', "it has no branch or tag [0-9a-f]{8}; a commit is named by all"),
+            ('{ git = "https://example.org/lib.git", branch = "--upload-pack=x" }', "'--upload-pack=x' is no commit, branch or tag"),
+            ('{ git = "https://example.org/lib.git", branch = "m*" }', "'m.' is no commit, branch or tag"),
             ('{ git = "file:///etc", rev = "COMMIT" }', "only https:// and ssh:// addresses"),
             ('{ git = "ext::sh -c touch% ran", rev = "COMMIT" }', "only https:// and ssh:// addresses"),
             ('{ git = "https://example.org/lib.git", rev = "COMMIT", subdirectory = "../.." }', "it has no directory '../..'"),
             ('{ git = "https://example.org/lib.git", rev = "NONE" }', "git: "),
             ('{ git = "ssh://-oProxyCommand=x/", rev = "COMMIT" }', "only https:// and ssh:// addresses"),
             (
-                '{ git = "https://user:secret@example.org/lib.git", branch = "main" }',
+                '{ git = "https://user:secret@example.org/lib.git", branch = "m*" }',
                 "comes from a repository .https://example.org/lib.git.",
             ),
         ],
     )
     def test_nothing_else_is_fetched(self, repository, commit, said, expected):
-        said = said.replace("COMMIT", commit).replace("NONE", "0" * 40)
+        said = said.replace("COMMIT", commit).replace("NONE", "0" * 40).replace("ABBREVIATED", commit[:8])
         repository.write({"charms/own/pyproject.toml": project("c", ["our-lib"], f"[tool.uv.sources]\nour-lib = {said}\n")})
         with pytest.raises(vendor.VendorError, match=f"^pyproject.toml:6: .*{expected}"):
             repository.pack(allow_git=True)
+
+    @pytest.mark.parametrize(
+        ("said", "named"),
+        [
+            ('{ git = "https://example.org/lib.git", branch = "with-lib", subdirectory = "python" }', "with-lib"),
+            ('{ git = "https://example.org/lib.git", tag = "v1", subdirectory = "python" }', "v1"),
+            ('{ git = "https://example.org/lib.git", rev = "v2", subdirectory = "python" }', "v2"),
+            ('{ git = "https://example.org/lib.git", subdirectory = "beside" }', "its default branch"),
+        ],
+    )
+    def test_a_branch_or_a_tag_is_taken_at_the_commit_that_it_means_and_that_is_told(self, repository, commit, said, named, index):
+        index("some", {"some.py": ""})
+        repository.write({"charms/own/pyproject.toml": project("c", ["our-lib"], f"[tool.uv.sources]\nour-lib = {said}\n")})
+        files, told = repository.pack(allow_git=True)
+        taken = commit.later if named == "its default branch" else commit
+        assert files == ["our_lib.py"] if named == "its default branch" else "our_lib/__init__.py" in files
+        assert [(it["file"], it["line"], it["message"]) for it in told] == [
+            (
+                "pyproject.toml",
+                6,
+                f"our-lib is taken from https://example.org/lib.git at {taken}, which {named} means now: write that commit to get the"
+                " same again",
+            )
+        ]
 
     def test_a_commit_with_more_than_a_charm_may_have_is_not_written(self, repository, commit, monkeypatch):
         monkeypatch.setattr(unpacked, "MOST_FILES", 3)
