@@ -67,8 +67,11 @@ struct Release {
     modules: Vec<String>,
     /// The name of a native module.
     native: Option<String>,
-    /// The tags of the release's wheels; none means sources only.
+    /// The tags of the release's wheels.
     tags: Option<Vec<String>>,
+    /// The files of its archive of sources, if it has one.
+    #[serde(default)]
+    archive: BTreeMap<String, String>,
     /// The Python versions that the release requires.
     python: Option<String>,
     /// The sources of some modules.
@@ -84,7 +87,8 @@ const SANDBOX: &str = "cp314-cp314-wasi_wasm32";
 
 /// The families of shapes: the words before the first dash that several shapes share. Each family is a test of its
 /// own, so that they run in parallel.
-const FAMILIES: [&str; 5] = ["library", "poetry", "pydantic", "requirements", "uv"];
+const FAMILIES: [&str; 7] =
+    ["certificates", "library", "poetry", "pydantic", "requirements", "sources", "uv"];
 
 #[test]
 fn charms_with_a_lock_of_uv_come_to_what_is_written_of_them() -> anyhow::Result<()> {
@@ -104,6 +108,11 @@ fn charms_with_files_of_requirements_come_to_what_is_written_of_them() -> anyhow
 #[test]
 fn charms_with_libraries_and_with_pydantic_come_to_what_is_written_of_them() -> anyhow::Result<()> {
     pack(|family| matches!(family, Some("library" | "pydantic")))
+}
+
+#[test]
+fn charms_with_certificates_and_with_sources_alone_come_to_what_is_written_of_them() -> anyhow::Result<()> {
+    pack(|family| matches!(family, Some("certificates" | "sources")))
 }
 
 #[test]
@@ -199,40 +208,48 @@ impl Shape {
     }
 }
 
-/// A directory of wheels for pip, with their digests.
+/// A directory of wheels and archives for pip, with their digests.
 struct Index {
     directory: PathBuf,
-    /// The names and digests of wheels, by `NAME VERSION`.
-    wheels: HashMap<String, Vec<(String, String)>>,
+    /// The names and digests of files, by `NAME VERSION`.
+    files: HashMap<String, Vec<(String, String)>>,
 }
 
 impl Index {
     fn write(directory: &Path, releases: &[Release]) -> anyhow::Result<Self> {
         fs::create_dir_all(directory)?;
-        let mut wheels = HashMap::new();
+        let mut by_release = HashMap::new();
         for release in releases {
             let (name, version) = (release.name.replace('-', "_"), &release.version);
             let tags = release.tags.clone().unwrap_or_else(|| vec!["py3-none-any".to_owned()]);
-            if tags.is_empty() {
-                fs::write(directory.join(format!("{name}-{version}.tar.gz")), "")?;
-            }
             let mut made = Vec::new();
+            if !release.archive.is_empty() {
+                let file = format!("{name}-{version}.zip");
+                let bytes = zipped(
+                    release
+                        .archive
+                        .iter()
+                        .map(|(path, text)| (format!("{name}-{version}/{path}"), text.clone())),
+                )?;
+                fs::write(directory.join(&file), &bytes)?;
+                made.push((file, Digest::of(&bytes).to_string()));
+            }
             for tag in tags {
                 let file = format!("{name}-{version}-{tag}.whl");
                 let bytes = release.wheel(&name, &tag)?;
                 fs::write(directory.join(&file), &bytes)?;
                 made.push((file, Digest::of(&bytes).to_string()));
             }
-            wheels.insert(format!("{} {version}", release.name), made);
+            by_release.insert(format!("{} {version}", release.name), made);
         }
-        Ok(Self { directory: directory.to_owned(), wheels })
+        Ok(Self { directory: directory.to_owned(), files: by_release })
     }
 
-    /// Fills in a text: `{hashes NAME VERSION}` in pip's form, `{wheels NAME VERSION}` in uv's, and `{files NAME
-    /// VERSION}` in poetry's.
+    /// Fills in a text: `{hashes NAME VERSION}` in pip's form, `{wheels NAME VERSION}` in uv's, `{sdist NAME
+    /// VERSION}` for a release without wheels, and `{files NAME VERSION}` in poetry's.
     fn filled(&self, text: &str) -> anyhow::Result<String> {
         let mut filled = text.to_owned();
-        for (name, files) in &self.wheels {
+        for (name, files) in &self.files {
             let listed = |key: &str, prefix: &str| {
                 let tables = files.iter().map(|(file, digest)| {
                     format!("{{ {key} = \"{prefix}{file}\", hash = \"sha256:{digest}\" }}")
@@ -244,8 +261,13 @@ impl Index {
             filled =
                 filled.replace(&format!("{{wheels {name}}}"), &listed("url", "https://files.example.org/"));
             filled = filled.replace(&format!("{{files {name}}}"), &listed("file", ""));
+            if let [(file, digest)] = files.as_slice() {
+                let sdist =
+                    format!("{{ url = \"https://files.example.org/{file}\", hash = \"sha256:{digest}\" }}");
+                filled = filled.replace(&format!("{{sdist {name}}}"), &sdist);
+            }
         }
-        for open in ["{hashes ", "{wheels ", "{files "] {
+        for open in ["{hashes ", "{wheels ", "{sdist ", "{files "] {
             ensure!(!filled.contains(open), "a release that the index does not have: {filled}");
         }
         Ok(filled)
@@ -292,13 +314,18 @@ impl Release {
             let suffix = if tag == SANDBOX { "cpython-314-wasm32-wasi.so" } else { "so" };
             files.insert(format!("{}.{suffix}", native.replace('.', "/")), String::new());
         }
-        let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
-        for (path, text) in files {
-            zip.start_file(path, SimpleFileOptions::default().last_modified_time(zip::DateTime::default()))?;
-            zip.write_all(text.as_bytes())?;
-        }
-        Ok(zip.finish()?.into_inner())
+        zipped(files)
     }
+}
+
+/// Returns an archive of files, by their paths.
+fn zipped(files: impl IntoIterator<Item = (String, String)>) -> anyhow::Result<Vec<u8>> {
+    let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (path, text) in files {
+        zip.start_file(path, SimpleFileOptions::default().last_modified_time(zip::DateTime::default()))?;
+        zip.write_all(text.as_bytes())?;
+    }
+    Ok(zip.finish()?.into_inner())
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {

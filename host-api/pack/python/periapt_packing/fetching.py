@@ -36,10 +36,12 @@ class Unreachable(VendorError):
 class Unresolved(VendorError):
     """Nothing fits what is required, for one interpreter."""
 
-    def __init__(self, message: str, name: str = ""):
+    def __init__(self, message: str, name: str = "", required: str = ""):
         super().__init__(message)
         #: Of what nothing fits, as indexes compare names; empty, where it is no single one.
         self.name = normalised(name)
+        #: The requirement of which nothing is found, if that is why.
+        self.required = required
 
 
 class NoWheel(Unresolved):
@@ -113,12 +115,10 @@ def older_python_of(wheel: Wheel, version: str) -> str:
 
 def has_wheels(name: str) -> bool:
     """Whether there is a wheel of any version for any interpreter that is asked for."""
-    for version in PYTHON_VERSIONS:
-        with tempfile.TemporaryDirectory() as place:
-            own = ("--only-binary=:all:", f"--python-version={version}", *machine_of(version))
-            if _is_found("download", "--dest", place, "--no-deps", *own, "--", name):
-                return True
-    return False
+    version, *older = PYTHON_VERSIONS
+    with tempfile.TemporaryDirectory() as place:
+        own = (*_own(version, machine_of(version, older)), "--ignore-requires-python")
+        return _is_found("download", "--dest", place, "--no-deps", *own, "--", name)
 
 
 def is_source(name: str) -> bool:
@@ -174,11 +174,13 @@ def _failure(said: str, code: int) -> VendorError:
     other = re.search(r"^\s+([A-Za-z0-9._-]+)(?:==| @ | from )", said, re.MULTILINE)
     if other and "DO NOT MATCH THE HASHES" in said:
         return Mismatch(message, other[1])
-    absent = re.search(r"No matching distribution found for ([A-Za-z0-9._-]+)", said)
+    absent = re.search(r"No matching distribution found for ([A-Za-z0-9._-]+)(\[[^\]]*\])?([^\s;]*)", said)
     # `index versions` names no versions. Wheels for other interpreters are none to be without.
     if absent and ("(from versions: none)" in said or "(from versions:" not in said) and "Ignored the following" not in said:
-        return NoWheel(message, absent[1])
-    absent = absent or re.search("Package '([A-Za-z0-9._-]+)' requires a different Python", said)
+        return NoWheel(message, absent[1], absent[1] + absent[3])
+    if absent:
+        return Unresolved(message, absent[1], absent[1] + absent[3])
+    absent = re.search("Package '([A-Za-z0-9._-]+)' requires a different Python", said)
     absent = absent or _in_conflict(said)
     if absent or re.search("ResolutionImpossible|not a supported wheel", said):
         return Unresolved(message, absent[1] if absent else "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import configparser
 import fnmatch
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .lines import RequirementError
 from .repository import Repository
@@ -17,6 +17,9 @@ from .unpacked import MOST_BYTES, normalised
 
 #: Backends that compile something.
 _COMPILERS = ("maturin", "mesonpy", "scikit_build_core", "setuptools_rust", "cmeson", "pyodide_build", "enscons")
+
+#: Words in a setup.py that makes native code.
+_EXTENSIONS = ("ext_modules", "cffi_modules", "rust_extensions", "cythonize", "Extension(")
 
 #: Directories of a project that setuptools takes for no packages of it.
 _BESIDE = frozenset(
@@ -31,20 +34,16 @@ _LEFT_OUT = ("__pycache__", "*.pyc", "*.egg-info", ".*")
 _MOST_FILES = 5_000
 
 
-def files(project: pathlib.Path, document: dict, name: str, repository: Repository, place: str) -> dict[str, pathlib.Path]:
+def files(
+    project: pathlib.Path, document: dict, name: str, repository: Repository, place: str, known: Sequence[tuple[str, str]] = ()
+) -> dict[str, pathlib.Path]:
     """The files of a project's modules: where each one is imported from, and where it lies.
 
-    `document` is its pyproject.toml; `place` is who asks for it.
+    `document` is its pyproject.toml; `place` is who asks for it; `known` are its modules, if somebody has noted them.
     """
     shown = f"{place}: {repository.shown(project)}"
-    backend = _table(document, "build-system").get("build-backend", "")
-    if isinstance(backend, str) and backend.partition(".")[0] in _COMPILERS:
-        raise RequirementError(f"{shown} is built by {backend.partition('.')[0]}, which makes native code, and nothing is built")
-    setup = project / "setup.py"
-    if setup.is_file() and any(word in _text(setup) for word in ("ext_modules", "cythonize", "Extension(")):
-        raise RequirementError(f"{shown} has native code (setup.py), and nothing is built")
     walk = _Walk(repository, shown)
-    found = list(_named(project, document, normalised(name), shown)) or list(_by_convention(project, normalised(name)))
+    found = known or list(_named(project, document, normalised(name), shown)) or list(_by_convention(project, normalised(name)))
     for source, target in found:
         walk.take(project / source if source else project, target)
     if not any(target.endswith(".py") for target in walk.files):
@@ -52,6 +51,16 @@ def files(project: pathlib.Path, document: dict, name: str, repository: Reposito
             f"{shown}: which modules {name} has cannot be read without running its build backend: name them in its pyproject.toml"
         )
     return walk.files
+
+
+def native_by(project: pathlib.Path, document: dict) -> str:
+    """What there is to be said of a project that makes native code: by its build backend, or in setup.py; else nothing."""
+    backend = _table(document, "build-system").get("build-backend", "")
+    if isinstance(backend, str) and backend.partition(".")[0] in _COMPILERS:
+        return f"is built by {backend.partition('.')[0]}, which makes native code"
+    setup = project / "setup.py"
+    has_code = setup.is_file() and any(word in _text(setup) for word in _EXTENSIONS)
+    return "has native code (setup.py)" if has_code else ""
 
 
 def _named(project: pathlib.Path, document: dict, name: str, shown: str) -> Iterator[tuple[str, str]]:
@@ -68,7 +77,7 @@ def _named(project: pathlib.Path, document: dict, name: str, shown: str) -> Iter
     flit = _table(_table(tool, "flit"), "module").get("name")
     if isinstance(flit, str):
         module = flit.replace(".", "/")
-        base = next((base for base in ("src", "") if _is_module(project / base / module)), "")
+        base = next((base for base in ("src", "") if is_module(project / base / module)), "")
         yield _joined(base, module), module
     if (project / "setup.cfg").is_file() and "setuptools" not in tool:
         yield from _of_setup_cfg(project, shown)
@@ -154,7 +163,7 @@ def _by_convention(project: pathlib.Path, name: str) -> Iterator[tuple[str, str]
     spelled = {name.replace("-", "_"), name.replace("-", "")}
     entries = sorted(entry.name for entry in project.iterdir())
     for entry in entries:
-        if entry.lower().removesuffix(".py") in spelled and _is_module(project / entry.removesuffix(".py")):
+        if entry.lower().removesuffix(".py") in spelled and is_module(project / entry.removesuffix(".py")):
             yield entry, entry
             return
     nested = name.replace("-", "/")
@@ -229,7 +238,8 @@ class _Walk:
             raise RequirementError(f"{self._shown}: {self._repository.shown(path)} is neither a file nor a directory")
 
 
-def _is_module(path: pathlib.Path) -> bool:
+def is_module(path: pathlib.Path) -> bool:
+    """Whether a path without a suffix is that of a module, or of a directory with some."""
     return path.is_dir() and any(path.rglob("*.py")) or path.with_name(f"{path.name}.py").is_file()
 
 

@@ -23,6 +23,11 @@ MOST_PACKAGES = 5_000
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]*")
 
+#: What stands for the name of an archive of sources, where a lock has none.
+SDIST = "sdist"
+
+_ARCHIVES = (".tar.gz", ".zip")
+
 _DIGEST = re.compile(r"sha(?:256|384|512):[0-9a-f]{64,128}")
 
 
@@ -106,6 +111,11 @@ class Entry:
     def wheels(self) -> list[str]:
         """The files of it that are wheels."""
         return [file for file in self.files if file.endswith(".whl")]
+
+    @property
+    def source_digests(self) -> list[str]:
+        """The digests of its archives of sources, sorted."""
+        return sorted({digest for file, digest in self.files.items() if digest and (file == SDIST or file.endswith(_ARCHIVES))})
 
     @property
     def digests(self) -> list[str]:

@@ -114,11 +114,14 @@ def _compare(pins: list[Pin], directory: pathlib.Path) -> None:
         pin = expected.get(normalised(file.name.split("-")[0]))
         if pin is None:
             raise VendorError(f"{file.name} was fetched, and nobody asked for it")
-        content = file.read_bytes()
-        if not any(
-            hashlib.new(digest.partition(":")[0], content).hexdigest() == digest.partition(":")[2] for digest in pin.digests
-        ):
+        if not has_digest(pin, file):
             raise VendorError(f"{pin.place}: {file.name} has none of the digests that are locked for {pin.name} {pin.version}")
+
+
+def has_digest(pin: Pin, file: pathlib.Path) -> bool:
+    """Whether a file has one of a pin's digests."""
+    content = file.read_bytes()
+    return any(hashlib.new(digest.partition(":")[0], content).hexdigest() == digest.partition(":")[2] for digest in pin.digests)
 
 
 def _told(error: VendorError, pins: dict[str, Pin]) -> VendorError:

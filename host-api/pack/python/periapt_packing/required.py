@@ -154,11 +154,7 @@ class _Gathered:
                 " newer release of it"
             )
         if not pin.has_wheel():
-            why = "has no wheel" if not entry.wheels else "has no wheel for CPython 3.10 to 3.14 on Linux and x86-64"
-            by = f", required by {' and '.join(required_by[:3])}" if required_by else ""
-            message = f"{entry.name} {entry.version}{by}, {why}, and nothing is built: it is not brought in"
-            self.wanted.tell(entry.place, message)
-            self.wanted.absent[entry.name] = f"{entry.name} {entry.version}"
+            self.wanted.sources[entry.name] = dataclasses.replace(pin, digests=tuple(entry.source_digests))
             return
         self.wanted.pins[entry.name] = pin
 

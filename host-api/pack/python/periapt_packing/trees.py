@@ -147,6 +147,8 @@ def with_source(project: Project, line: str) -> Placed:
 
 def take(tree: Tree, target: pathlib.Path) -> Wheel:
     """Copy a project's modules into a directory, with metadata as an installed package has it."""
+    if why := layout.native_by(tree.directory, tree.document):
+        raise RequirementError(f"{tree.place}: {tree.repository.shown(tree.directory)} {why}, and nothing is built")
     files = layout.files(tree.directory, tree.document, tree.name, tree.repository, tree.place)
     for name, source in files.items():
         path = target / name
@@ -159,7 +161,7 @@ def take(tree: Tree, target: pathlib.Path) -> Wheel:
     (target / info / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {tree.name}\nVersion: {tree.version}\n{required}", encoding="utf-8"
     )
-    points = _entry_points(tree.document)
+    points = entry_points(tree.document)
     if points:
         (target / info / "entry_points.txt").write_text(points, encoding="utf-8")
     return Wheel(tree.name, tree.version, info, (*files, f"{info}/METADATA"))
@@ -169,7 +171,7 @@ def _checked(line: str, place: str) -> Placed:
     return direct.repository(line, place) or Placed.at(checked(line, place), place)
 
 
-def _entry_points(document: dict) -> str:
+def entry_points(document: dict) -> str:
     """The entry points of a project, as installed packages have them; not its programs."""
     groups = document.get("project", {}).get("entry-points", {}) if isinstance(document.get("project"), dict) else {}
     lines = []

@@ -89,8 +89,7 @@ def fetch(wanted: Wanted, place: pathlib.Path, built: Built) -> list[Fetched]:
         _tell(chosen, wanted)
         fetched.append(chosen)
     for pin in absent:
-        wanted.tell(pin.place, f"{pin.name} {pin.version} has no wheel, and nothing is built: it is not brought in")
-        wanted.absent[pin.name] = f"{pin.name} {pin.version}"
+        wanted.sources[pin.name] = pin
     return fetched
 
 

@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Iterator
 
 from .lines import RequirementError
-from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, Wheel, by_name
+from .locks import SDIST, Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, Wheel, by_name
 
 NAME = "uv.lock"
 
@@ -46,7 +46,7 @@ def _entries(reader: Reader, directory: pathlib.Path) -> Iterator[Entry]:
             needs=tuple(_needs(reader, package.get("dependencies"), place)),
             extras={str(extra): tuple(_needs(reader, listed, place)) for extra, listed in extras.items()},
             markers=reader.texts(package.get("resolution-markers"), "resolution-markers", place),
-            files={**files, **({"sdist": str(sdist.get("hash") or "")} if sdist else {})},
+            files={**files, **({SDIST: str(sdist.get("hash") or "")} if sdist else {})},
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import re
 import shutil
@@ -14,8 +15,10 @@ from .git import Checkouts
 from .lines import RequirementError, place_of
 from .native import remove
 from .required import of
+from .resolving import Fetched
+from .sdists import FROM_SOURCES, Sdists
 from .unpacked import Wheel, normalised
-from .wanted import Choices, Parts, Wanted
+from .wanted import Absent, Choices, Parts, Wanted
 
 
 def vendor(
@@ -59,7 +62,7 @@ def vendor(
             missing += _missing(wheel, files, asked, _lacking(wheel, wanted, built, fetched, target))
         for file in files:
             remove(target, file)
-    missing += [_absent(name, said, wanted.places_of(name)) for name, said in wanted.absent.items()]
+    missing += [_absent(name, absent, wanted.places_of(name)) for name, absent in wanted.absent.items()]
     packages = sorted(f"{normalised(wheel.name)}=={wheel.version}" for wheel in fetched)
     return {"packages": packages, "native": missing, "findings": wanted.findings + findings}
 
@@ -68,6 +71,8 @@ def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Bui
     """Fetch and unpack all that is wanted; answers for which interpreter pip has chosen, and what was brought in."""
     beyond.follow(wanted, place, built)
     fetched = upgrading.fetch(wanted, place, built)
+    sdists = Sdists(place / "from-sources")
+    fetched += _of_locked_sources(wanted, sdists)
     for version, directory, _ in fetched:
         beside = place / f"unpacked-{directory.name}"
         fetching.unpack(directory, beside, version)
@@ -77,7 +82,8 @@ def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Bui
     wheels = [wheel for _, _, wheels in fetched for wheel in wheels]
     chosen = place / "chosen"
     chosen.mkdir()
-    version, more, findings = _fetch(chosen, wanted, {normalised(wheel.name) for wheel in wheels}, built)
+    there = {normalised(wheel.name) for wheel in wheels}
+    version, more, findings = _fetch(chosen, wanted, Beside(there, sdists), built)
     shutil.copytree(chosen, target, dirs_exist_ok=True)
     wheels += more
     for wheel in wheels:
@@ -93,16 +99,30 @@ def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Bui
     return version, wheels, findings
 
 
+def _of_locked_sources(wanted: Wanted, sdists: Sdists) -> list[Fetched]:
+    """Take what is locked and has no wheel from its sources; what cannot be taken is told, and stays out."""
+    for pin in wanted.sources.values():
+        by = f", required by {' and '.join(pin.required_by[:3])}," if set(pin.required_by) - {pin.place} else ""
+        lacking = "has no wheel for CPython 3.10 to 3.14 on Linux and x86-64" if pin.wheels else "has no wheel"
+        if sdists.take_pin(pin):
+            wanted.tell(pin.place, f"{pin.name} {pin.version}{by} {lacking}: {FROM_SOURCES}")
+            continue
+        why = sdists.why_not(pin.name)
+        wanted.tell(pin.place, f"{pin.name} {pin.version}{by} {lacking}, and {why}: it is not brought in")
+        wanted.absent[pin.name] = Absent(f"{pin.name} {pin.version}", why)
+    return [(PYTHON_VERSIONS[0], sdists.directory, list(sdists.wheels.values()))] if sdists.wheels else []
+
+
 def _missing(wheel: Wheel, files: list[str], asked: list[str], lacking: str) -> list[dict]:
     """What is to be known of native files of a package that are not there any more."""
     known = {"package": f"{wheel.name} {wheel.version}", "required-by": asked, "lacking": lacking}
     return [{**known, "file": file, "module": native.module_of(file)} for file in files]
 
 
-def _absent(name: str, said: str, asked: list[str]) -> dict:
+def _absent(name: str, absent: Absent, asked: list[str]) -> dict:
     """What is to be known of a package that has no wheel. Most are imported by their own names."""
     module = name.removesuffix("-binary").replace("-", "_")
-    return {"package": said, "required-by": asked, "lacking": "has no wheel, and nothing is built", "file": "", "module": module}
+    return {"package": absent.said, "required-by": asked, "lacking": f"has no wheel, and {absent.why}", "file": "", "module": module}
 
 
 def _lacking(wheel: Wheel, wanted: Wanted, built: Built, fetched: list[Wheel], target: pathlib.Path) -> str:
@@ -143,11 +163,19 @@ def _place_of(wheel: Wheel, wanted: Wanted, wheels: list[Wheel], target: pathlib
     return place_of(wanted.required[0])
 
 
-def _fetch(
-    target: pathlib.Path, wanted: Wanted, there: set[str], built: Built
-) -> tuple[str, list[Wheel], list[dict]]:
+@dataclasses.dataclass(frozen=True)
+class Beside:
+    """What there is while pip chooses the rest."""
+
+    #: Packages that are in the target already.
+    there: set[str]
+    #: What has no wheel and is taken from its sources.
+    sdists: Sdists
+
+
+def _fetch(target: pathlib.Path, wanted: Wanted, beside: Beside, built: Built) -> tuple[str, list[Wheel], list[dict]]:
     """Install what is required and not locked, for the first interpreter for which there is all of it; what of it has no wheel
-    at all stays out, and is told. `there`: packages that are in the target already."""
+    at all is taken from its sources, or stays out, and is told."""
     findings: list[dict] = []
     required = list(wanted.required)
     constraints = [*wanted.constraints, *(f"{pin.name}=={pin.version}" for pin in wanted.pins.values() if not pin.url)]
@@ -155,21 +183,34 @@ def _fetch(
         first = None
         for version, machine in fetching.attempts():
             try:
-                wheels = _fetch_for((version, machine), target, required, constraints, there)
+                wheels = _fetch_for((version, machine), target, required, constraints, beside)
             except Unresolved as error:
                 lines = [line for line in required if requirements.name_of(line) == error.name]
-                if isinstance(error, NoWheel) and lines and not fetching.has_wheels(error.name):
-                    findings += [_no_wheel(line, error) for line in lines]
-                    wanted.absent[error.name] = error.name
-                    required = [line for line in required if line not in lines]
-                    break
-                first = _placed(error, required) if version == PYTHON_VERSIONS[0] else first
+                if isinstance(error, NoWheel) and not fetching.has_wheels(error.name):
+                    if beside.sdists.take(error.name, error.required, constraints):
+                        break
+                    if lines:
+                        findings += [_no_wheel(line, error, beside.sdists) for line in lines]
+                        wanted.absent[error.name] = Absent(error.name, beside.sdists.why_not(error.name))
+                        required = [line for line in required if line not in lines]
+                        break
+                first = error if version == PYTHON_VERSIONS[0] and first is None else first
             else:
-                wheels, more = _with_built(target, (version, machine), wanted, [required, constraints], there, wheels, built)
+                findings += _of_sources(beside, wheels, wanted, target)
+                wheels, more = _with_built(target, (version, machine), wanted, [required, constraints], beside, wheels, built)
                 return version, wheels, findings + more + _of_older(version, wheels, wanted, target)
         else:
-            raise first
+            # A release may have sources alone where others have wheels.
+            if not first.required or not beside.sdists.take(first.name, first.required, constraints):
+                raise _placed(first, required)
     return PYTHON_VERSIONS[0], [], findings
+
+
+def _of_sources(beside: Beside, wheels: list[Wheel], wanted: Wanted, target: pathlib.Path) -> list[dict]:
+    """Tells which packages are taken from their sources."""
+    found = [wheel for wheel in wheels if beside.sdists.wheels.get(normalised(wheel.name)) == wheel]
+    message = "{0.name} {0.version} has no wheel: " + FROM_SOURCES
+    return [_told(_place_of(wheel, wanted, wheels, target), message.format(wheel)) for wheel in found]
 
 
 def _with_built(
@@ -177,7 +218,7 @@ def _with_built(
     python: tuple[str, tuple[str, ...]],
     wanted: Wanted,
     asked: list[list[str]],
-    there: set[str],
+    beside: Beside,
     wheels: list[Wheel],
     built: Built,
 ) -> tuple[list[Wheel], list[dict]]:
@@ -187,7 +228,7 @@ def _with_built(
     def again(pins: list[str]) -> list[Wheel]:
         with tempfile.TemporaryDirectory() as place:
             other = pathlib.Path(place)
-            chosen = _fetch_for(python, other, required, [*constraints, *pins], there)
+            chosen = _fetch_for(python, other, required, [*constraints, *pins], beside)
             shutil.rmtree(target)
             shutil.copytree(other, target)
         return chosen
@@ -211,18 +252,18 @@ def _of_older(version: str, wheels: list[Wheel], wanted: Wanted, target: pathlib
 
 
 def _fetch_for(
-    python: tuple[str, tuple[str, ...]], target: pathlib.Path, required: list[str], constraints: list[str], there: set[str]
+    python: tuple[str, tuple[str, ...]], target: pathlib.Path, required: list[str], constraints: list[str], beside: Beside
 ) -> list[Wheel]:
     with tempfile.TemporaryDirectory() as place:
-        wanted = []
+        wanted = [*beside.sdists.options]
         for option, lines in (("-r", required), ("-c", constraints)):
             listed = pathlib.Path(place) / f"listed{option}.txt"
             listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             wanted += [option, str(listed)] if lines else []
         try:
-            if not there:
+            if not beside.there:
                 return fetching.fetch(target, *python, *wanted)
-            return _fetch_beside(python, target, pathlib.Path(place), wanted, there)
+            return _fetch_beside(python, target, pathlib.Path(place), wanted, beside.there)
         except Unresolved as error:
             raise _of_lines(error, required) from None
 
@@ -260,11 +301,11 @@ def _told(place: str, message: str) -> dict:
     return {"file": file, "line": int(number), "severity": "warning", "message": message}
 
 
-def _no_wheel(line: str, error: NoWheel) -> dict:
+def _no_wheel(line: str, error: NoWheel, sdists: Sdists) -> dict:
     """That a requirement is not brought in. A name by which there is nothing is a mistake."""
     if not fetching.is_known(error.name):
         raise _placed(NoWheel(f"nothing is found by the name {error.name} ({error})", error.name), [line])
-    return _told(requirements.place_of(line), f"{line} has no wheel, and nothing is built: it is not brought in")
+    return _told(requirements.place_of(line), f"{line} has no wheel, and {sdists.why_not(error.name)}: it is not brought in")
 
 
 def _placed(error: Unresolved, required: list[str]) -> VendorError:

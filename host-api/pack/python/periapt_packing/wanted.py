@@ -45,6 +45,16 @@ class Choices:
     allow_git: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class Absent:
+    """A package that is not brought in."""
+
+    #: The package as it is told.
+    said: str
+    #: Why, besides that there is no wheel.
+    why: str
+
+
 @dataclasses.dataclass
 class Wanted:
     """What is to be brought in."""
@@ -58,8 +68,10 @@ class Wanted:
     trees: dict[str, Tree] = dataclasses.field(default_factory=dict)
     #: What is told.
     findings: list[dict] = dataclasses.field(default_factory=list)
-    #: Packages of which there is no wheel, as they are told.
-    absent: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: What is locked and has no wheel, by the digests of its archives of sources.
+    sources: dict[str, Pin] = dataclasses.field(default_factory=dict)
+    #: Packages that are not brought in since there is no wheel.
+    absent: dict[str, Absent] = dataclasses.field(default_factory=dict)
     lock: Lock | None = None
     #: What of the lock is chosen anew, by `--upgrade`: the names that were given, and all that they need.
     upgraded: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ of whoever packs. pip does it in processes of their own, so it is given none.
 """
 
 import os
+import re
 import runpy
 import sys
 from collections.abc import Callable
@@ -57,6 +58,36 @@ def with_older(supported_by: Callable[..., list]) -> Callable[..., list]:
     return supported
 
 
+def version_of(file: str, name: str) -> str:
+    """The version in the name of a source archive, `NAME-VERSION.tar.gz` or `.zip`; empty if it is none of that package."""
+    whole = re.sub(r"\.(tar\.gz|zip)$", "", file)
+    for end in (place for place, sign in enumerate(whole) if sign == "-"):
+        if re.sub(r"[-_.]+", "-", whole[:end]).lower() == re.sub(r"[-_.]+", "-", name).lower():
+            return whole[end + 1 :] if whole != file else ""
+    return ""
+
+
+def leave_archives_as_they_are() -> None:
+    """Has pip fetch source archives and look into none.
+
+    By itself it unpacks each one, and runs the program in it that tells its metadata: even to fetch it.
+    """
+    from pip._internal.distributions.sdist import SourceDistribution
+    from pip._internal.operations import prepare
+
+    def tell_metadata(self, *_arguments, **_options) -> None:
+        # Its file's name says what pip compares.
+        version = version_of(self.req.link.filename, self.req.name)
+        info = f"{re.sub('[-_.]+', '_', self.req.name)}-{version}.dist-info"
+        self.req.metadata_directory = os.path.join(self.req.source_dir, info)
+        os.makedirs(self.req.metadata_directory)
+        with open(os.path.join(self.req.metadata_directory, "METADATA"), "w", encoding="utf-8") as metadata:
+            metadata.write(f"Metadata-Version: 2.1\nName: {self.req.name}\nVersion: {version}\n")
+
+    SourceDistribution.prepare_distribution_metadata = tell_metadata
+    prepare.unpack_file = lambda *_arguments, **_options: None
+
+
 def main() -> None:
     """Be pip."""
     # The directory of this file.
@@ -69,6 +100,8 @@ def main() -> None:
         from pip._internal.models import target_python
 
         target_python.get_supported = with_older(target_python.get_supported)
+    if "--no-binary=:all:" in sys.argv:
+        leave_archives_as_they_are()
     markers.default_environment = lambda: dict(ENVIRONMENT)
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
 

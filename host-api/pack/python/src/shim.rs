@@ -53,6 +53,7 @@ const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
 const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/__init__.py",
     "periapt_packing/__main__.py",
+    "periapt_packing/archives.py",
     "periapt_packing/beyond.py",
     "periapt_packing/bounds.py",
     "periapt_packing/built.py",
@@ -80,6 +81,7 @@ const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/requirements.py",
     "periapt_packing/resolving.py",
     "periapt_packing/runnable.py",
+    "periapt_packing/sdists.py",
     "periapt_packing/sources.py",
     "periapt_packing/stdlib.py",
     "periapt_packing/trees.py",

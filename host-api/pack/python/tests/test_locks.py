@@ -291,7 +291,7 @@ def test_what_a_file_with_digests_names_and_has_no_wheel_stays_out(several):
     (several.charm / "requirements.txt").write_text(f"yaml==5.0 --hash={digest}\nsources==2.9 --hash=sha256:{'0' * 64}\n")
     assert several.pack() == (
         ["yaml-5.0"],
-        ["requirements.txt:2: sources 2.9 has no wheel, and nothing is built: it is not brought in"],
+        ["requirements.txt:2: sources 2.9 has no wheel, and its archive of sources is not found by the digests that are locked: it is not brought in"],
     )
     (several.charm / "requirements.txt").write_text(f"yaml==5.0 --hash={digest}\nnowhere==2.9 --hash=sha256:{'0' * 64}\n")
     assert several.refused().startswith("requirements.txt:2: ")
@@ -335,7 +335,8 @@ def test_what_is_locked_without_a_wheel_stays_out_and_is_told(locked):
     there, told = locked.pack()
     assert there == ["plain-1.0"]
     assert told == [
-        "uv.lock:12: sources 2.9, required by pyproject.toml:3, has no wheel, and nothing is built: it is not brought in"
+        "uv.lock:12: sources 2.9, required by pyproject.toml:3, has no wheel, and its archive of sources is not found by the digests"
+        " that are locked: it is not brought in"
     ]
 
 

@@ -134,7 +134,7 @@ def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_pa
     (tmp_path / "index/psycopg2-2.9.tar.gz").touch()
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = [\n  "some",\n  "psycopg2==2.9",\n]\n')
     done = vendor.vendor(tmp_path, tmp_path / "venv")
-    message = "psycopg2==2.9 has no wheel, and nothing is built: it is not brought in"
+    message = "psycopg2==2.9 has no wheel, and its archive of sources cannot be read: it is not brought in"
     assert done["findings"] == [{"file": "pyproject.toml", "line": 4, "severity": "warning", "message": message}]
     assert [path.name for path in (tmp_path / "venv").iterdir()] == ["some-1.0.dist-info"]
 
