@@ -119,7 +119,12 @@ class Sdists:
         spelled = re.sub(r"[-_.]+", "_", name)
         made = self.directory / f"{spelled}-{version}-py3-none-any.whl"
         _write(made, f"{spelled}-{version}.dist-info", files, metadata)
-        self.wheels[name] = next(wheel for wheel in unpacked.checked(self.directory) if wheel.file == made.name)
+        try:
+            wheels = {wheel.file: wheel for wheel in unpacked.checked(self.directory)}
+        except unpacked.UnpackError as error:
+            made.unlink()
+            return self._refuse(name, f"makes no wheel ({error})")
+        self.wheels[name] = wheels[made.name]
         return True
 
     def _refuse(self, name: str, why: str) -> bool:
