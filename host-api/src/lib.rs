@@ -1,7 +1,7 @@
 //! The vocabulary that all sides of Periapt speak: names and ids, events, a hook's effects, the unit's record,
 //! the views that agents mirror, charm metadata, and the HTTP API's commands and answers.
 //!
-//! The modules stand in folders by subject (`values`, `charms`, `configuration`, `model`, `hooks`, `protocol`). The
+//! The modules stand in folders by subject (`values`, `charms`, `configuration`, `model`, `hooks`, `identity`, `protocol`). The
 //! folders are no part of a path: each module is at the crate's root (`periapt_host_api::secret`). Names and ids are
 //! re-exported at the root, because most code needs them.
 //!
@@ -10,6 +10,7 @@
 mod charms;
 mod configuration;
 mod hooks;
+mod identity;
 mod model;
 mod protocol;
 mod values;
@@ -17,6 +18,7 @@ mod values;
 pub use charms::{charm, imports, refresh, schema};
 pub use configuration::{budget, constraints, settings};
 pub use hooks::{action, commit, event, exec, journal, pending, record, state, usage};
+pub use identity::{access, password, token, user};
 pub use model::{
     bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };

@@ -22,7 +22,8 @@ pub use self::{
 };
 use crate::{
     AgentName, ApplicationName, Digest, EndpointName, EventId, MachineId, RelationId, ResourceName,
-    SpaceName, StorageId, TaskId, UnitName,
+    SpaceName, StorageId, TaskId, UnitName, UserName,
+    access::ModelAccess,
     action::EnqueueOperation,
     constraints::Constraints,
     network::{Bindings, Subnet},
@@ -416,5 +417,19 @@ pub enum Command {
         /// The keys to reset to their defaults.
         #[serde(default)]
         reset: Vec<String>,
+    },
+    /// Grants a user access to the model.
+    GrantModel {
+        /// The user.
+        user: UserName,
+        /// The access level.
+        access: ModelAccess,
+    },
+    /// Revokes a user's access to the model; the next lower level stays.
+    RevokeModel {
+        /// The user.
+        user: UserName,
+        /// The access level.
+        access: ModelAccess,
     },
 }

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum ErrorCode {
     /// The request is malformed or contradicts itself.
     BadRequest,
+    /// The caller has no valid session, token or certificate.
+    NotLoggedIn,
     /// The caller lacks the permission, or must not learn whether the entity exists.
     PermissionDenied,
     /// The entity does not exist.
@@ -50,8 +52,9 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// All codes, for documentation and tests.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::BadRequest,
+        Self::NotLoggedIn,
         Self::PermissionDenied,
         Self::NotFound,
         Self::AlreadyExists,
@@ -74,6 +77,7 @@ impl ErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad-request",
+            Self::NotLoggedIn => "not-logged-in",
             Self::PermissionDenied => "permission-denied",
             Self::NotFound => "not-found",
             Self::AlreadyExists => "already-exists",
@@ -102,6 +106,7 @@ impl ErrorCode {
     pub fn http_status(self) -> u16 {
         match self {
             Self::BadRequest | Self::Ambiguous | Self::CharmRefused => 400,
+            Self::NotLoggedIn => 401,
             Self::PermissionDenied | Self::NotLeader => 403,
             Self::NotFound => 404,
             Self::AlreadyExists

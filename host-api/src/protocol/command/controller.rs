@@ -1,4 +1,4 @@
-//! Commands to the controller: about models as a whole, model defaults and cloud records.
+//! Commands to the controller: about models as a whole, model defaults, cloud records, users and their access.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Force;
-use crate::{ModelName, ModelUuid, cloud::Keep, storage::StorageEnd};
+use crate::{
+    ModelName, ModelUuid, UserName,
+    access::ControllerAccess,
+    cloud::Keep,
+    offer::{OfferAccess, OfferUrl},
+    storage::StorageEnd,
+    user::SessionId,
+};
 
 /// A command to the controller, outside of any model's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +49,58 @@ pub enum ControllerCommand {
     },
     /// Stores or removes records that have no effect, such as credentials.
     Keep(Keep),
+    /// Removes a user with all sessions. Grants of the user lose their effect.
+    RemoveUser {
+        /// The user.
+        user: UserName,
+    },
+    /// Refuses a user's logins and ends all sessions, until the user is enabled.
+    DisableUser {
+        /// The user.
+        user: UserName,
+    },
+    /// Ends the effect of `DisableUser`.
+    EnableUser {
+        /// The user.
+        user: UserName,
+    },
+    /// Grants a user access to the controller.
+    GrantController {
+        /// The user.
+        user: UserName,
+        /// The access level.
+        access: ControllerAccess,
+    },
+    /// Revokes a user's access to the controller; the next lower level stays.
+    RevokeController {
+        /// The user.
+        user: UserName,
+        /// The access level.
+        access: ControllerAccess,
+    },
+    /// Grants a user access to an offer.
+    GrantOffer {
+        /// The offer.
+        offer: OfferUrl,
+        /// The user.
+        user: UserName,
+        /// The access level.
+        access: OfferAccess,
+    },
+    /// Revokes a user's access to an offer; the next lower level stays.
+    RevokeOffer {
+        /// The offer.
+        offer: OfferUrl,
+        /// The user.
+        user: UserName,
+        /// The access level.
+        access: OfferAccess,
+    },
+    /// Ends a session or an API token.
+    CloseSession {
+        /// The session.
+        session: SessionId,
+    },
 }
 
 impl ControllerCommand {

@@ -1,0 +1,6 @@
+//! Users and their identity: access levels, passwords, tokens and sessions.
+
+pub mod access;
+pub mod password;
+pub mod token;
+pub mod user;
