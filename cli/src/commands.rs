@@ -15,6 +15,7 @@ mod program;
 mod resources;
 mod secrets;
 mod storage;
+mod users;
 
 use std::process::ExitCode;
 
@@ -75,6 +76,8 @@ verbs! {
         controllers::Controllers,
         #[command(flatten)]
         models::Models,
+        #[command(flatten)]
+        users::Users,
         #[command(flatten)]
         applications::Applications,
         #[command(flatten)]

@@ -7,13 +7,14 @@ use std::{fmt, str::FromStr, time::Duration};
 use clap::Args;
 use periapt_client::{Client, Identity, Options};
 use periapt_host_api::{
-    ModelName,
+    ModelName, UserName,
     api::ModelSelector,
     command::{Answer, Command, CommandResult, ModelSummary},
+    user::FIRST_USER,
 };
 
 use crate::{
-    data::{ClientData, ControllerEntry, ControllerName, DataDir},
+    data::{Account, Accounts, ClientData, ControllerEntry, ControllerName, DataDir},
     error::{Failure, Result},
     logging::trace_context,
     output::{ColorChoice, Verbosity, note},
@@ -80,6 +81,8 @@ pub(crate) struct Controller {
     pub(crate) name: ControllerName,
     /// The entry in the client's file.
     pub(crate) entry: ControllerEntry,
+    /// The user who is logged in there.
+    pub(crate) user: UserName,
     /// The client.
     pub(crate) client: Client,
 }
@@ -115,8 +118,11 @@ impl Context {
                 .with_hint("`periapt controllers` lists them, `periapt switch CONTROLLER` selects one"),
         })?;
         let entry = data.controllers.get(&name).cloned().ok_or_else(|| unknown_controller(&name))?;
-        let client = client(&entry.url)?;
-        Ok(Controller { name, entry, client })
+        let account = Accounts::of(&self.data, &name)?;
+        let user = user_of(account.as_ref())?;
+        let identity = account.map_or(Identity::Local, |account| Identity::Token(account.token));
+        let client = client_as(&entry, identity)?;
+        Ok(Controller { name, entry, user, client })
     }
 
     /// Returns the model that an option names, or else the environment.
@@ -191,9 +197,26 @@ impl Model {
 /// The longest wait for a busy controller: longer than it takes to check many uploads at once.
 const BUSY_RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Creates a client of the controller at a URL.
+/// Returns the user of a login. Without one the controller takes its own host's operator as its first user.
+fn user_of(account: Option<&Account>) -> Result<UserName> {
+    match account {
+        Some(account) => Ok(account.user.clone()),
+        None => Ok(FIRST_USER.parse()?),
+    }
+}
+
+/// Creates a client of the controller at a URL, for the operator on its host.
 pub(crate) fn client(url: &str) -> Result<Client> {
-    let options = Options::new(url, Identity::Local).with_busy_retry_timeout(BUSY_RETRY_TIMEOUT);
+    connected(Options::new(url, Identity::Local))
+}
+
+/// Creates a client of a controller with an identity.
+pub(crate) fn client_as(entry: &ControllerEntry, identity: Identity) -> Result<Client> {
+    connected(Options::new(&entry.url, identity))
+}
+
+fn connected(options: Options) -> Result<Client> {
+    let options = options.with_busy_retry_timeout(BUSY_RETRY_TIMEOUT);
     Ok(Client::new(options.with_trace(trace_context()))?)
 }
 

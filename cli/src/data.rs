@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! client.json             the controllers, each with its current model
-//! client.lock             the lock on changes of that file
+//! client.lock             the lock on changes of both files
+//! accounts.json           the logins: users and tokens of sessions
 //! controllers/NAME/       a controller that was bootstrapped here
 //!   controller.log        the controller's log; a large one is moved to controller.log.1
 //!   starting.json         the processes of a bootstrap in progress
@@ -11,6 +12,7 @@
 //!   agent/                the agent's charms and compiled code
 //! ```
 
+mod accounts;
 mod file;
 mod name;
 pub(crate) mod starting;
@@ -21,6 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use accounts::{Account, Accounts};
 pub(crate) use file::{ClientData, ControllerEntry, Credential, Local, LocalAgent};
 pub(crate) use name::{ControllerName, ControllerNameError};
 
@@ -58,6 +61,11 @@ impl DataDir {
         self.0.join("client.json")
     }
 
+    /// Returns the path of the file with the logins.
+    pub(crate) fn accounts_file(&self) -> PathBuf {
+        self.0.join("accounts.json")
+    }
+
     /// Returns the path of that file's lock.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.0.join("client.lock")
@@ -71,6 +79,11 @@ impl DataDir {
     /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Self {
+        Self(path.to_owned())
     }
 }
 

@@ -115,8 +115,13 @@ pub(crate) fn has_word() -> bool {
 
 /// Reads an operator's answer, without a line break if the input ends.
 pub(crate) fn answer() -> io::Result<String> {
+    answer_within(MAX_ANSWER)
+}
+
+/// Reads an operator's answer of at most `most` bytes.
+pub(crate) fn answer_within(most: u64) -> io::Result<String> {
     let mut answer = String::new();
-    io::stdin().lock().take(MAX_ANSWER).read_line(&mut answer)?;
+    io::stdin().lock().take(most).read_line(&mut answer)?;
     Ok(answer)
 }
 

@@ -19,6 +19,7 @@ mod print;
 mod process;
 mod program;
 mod prompt;
+mod secret_input;
 mod service;
 mod unsupported;
 mod upload;

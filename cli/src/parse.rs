@@ -8,6 +8,7 @@ pub(crate) mod credential;
 pub(crate) mod duration;
 pub(crate) mod offer;
 pub(crate) mod placement;
+pub(crate) mod registration;
 pub(crate) mod removal;
 pub(crate) mod settings;
 pub(crate) mod storage;

@@ -9,8 +9,6 @@ mod list;
 mod listed;
 mod show;
 mod switch;
-mod users;
-mod whoami;
 
 use super::{Verb, verbs};
 
@@ -20,9 +18,6 @@ verbs! {
         add::AddModel,
         list::Models,
         switch::Switch,
-        whoami::Whoami,
-        users::Users,
-        users::ShowUser,
         destroy::DestroyModel,
         config::ModelConfig,
         defaults::ModelDefaults,

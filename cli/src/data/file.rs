@@ -173,7 +173,7 @@ impl ClientData {
 }
 
 /// Takes the lock, which is held until it is dropped. Makes the directory, which only its owner may enter.
-fn lock(directory: &DataDir) -> Result<File> {
+pub(super) fn lock(directory: &DataDir) -> Result<File> {
     let path = directory.path();
     fs::DirBuilder::new()
         .recursive(true)

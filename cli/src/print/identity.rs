@@ -6,8 +6,8 @@ pub(crate) const CLOUD: &str = "periapt";
 /// The name of its one region.
 pub(crate) const REGION: &str = "default";
 
-/// The name of the one user.
-pub(crate) const USER: &str = "admin";
+/// The text for the last connection of a user who has never logged in.
+pub(crate) const NEVER_CONNECTED: &str = "never connected";
 
-/// The text for times of users, which are not recorded.
+/// The text for times of users that a verb does not ask for.
 pub(crate) const NOT_RECORDED: &str = "not recorded";

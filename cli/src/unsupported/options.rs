@@ -89,8 +89,8 @@ pub(super) const OPTIONS: &[OptionReason] = &[
     OptionReason {
         verbs: &["add-model"],
         options: &["--owner"],
-        because: "a controller knows one user yet, admin, who owns all models",
-        instead: "leave it out",
+        because: "a model is owned by the user who makes it",
+        instead: "`periapt grant USER admin MODEL` gives another user the same access",
     },
     OptionReason {
         verbs: &["controllers"],
@@ -143,8 +143,8 @@ pub(super) const OPTIONS: &[OptionReason] = &[
     OptionReason {
         verbs: &["offers"],
         options: &["--allowed-consumer"],
-        because: "a controller knows one user yet, admin, who may consume all offers",
-        instead: "--connected-user names who does",
+        because: "grants of offers are not searched by user",
+        instead: "--connected-user names who consumes, `periapt show-offer` who may",
     },
     OptionReason {
         verbs: &["operations"],

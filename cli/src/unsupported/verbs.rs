@@ -114,22 +114,6 @@ pub(super) const VERBS: &[Reason] = &[
         instead: "`periapt show-task`, `periapt operations`",
     },
     Reason {
-        verbs: &[
-            "add-user",
-            "change-user-password",
-            "disable-user",
-            "enable-user",
-            "grant",
-            "login",
-            "logout",
-            "register",
-            "remove-user",
-            "revoke",
-        ],
-        because: "a controller knows one user yet, admin, who is whoever reaches its address",
-        instead: "`periapt users` shows it, `periapt bootstrap --listen` says where a controller can be reached",
-    },
-    Reason {
         verbs: &["controller-config"],
         because: "a controller has no settings of its own",
         instead: "`periapt model-defaults` says what holds in all its models",

@@ -10,9 +10,9 @@ use periapt_host_api::{
 };
 
 use crate::{
+    access::check::denied,
     action, charm,
     entity::{CommitMark, Runner, Unit},
-    input::access::denied,
     leadership, network, relation,
     root::changes::RecordBody,
     secret, storage,

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 
 use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, StorageId,
-    TaskId, UnitName,
+    TaskId, UnitName, UserName,
     relation::BagKey,
     secret::{SecretId, SecretRevision},
     state::StateKey,
@@ -36,6 +36,9 @@ pub use crate::storage::entity::Storage;
 pub use crate::unit::entity::{CommitMark, Refreshed, Unit};
 pub use crate::unit::event::entity::PendingEvents;
 pub use crate::unit::state::entity::StateEntry;
+pub use crate::user::entity::{
+    ModelGrant, OfferGrant, PasswordHash, Registration, Session, SessionKind, User,
+};
 pub use crate::work::entity::{Work, WorkId, WorkItem};
 pub(crate) use kinds::kinds;
 pub use sequence::{Sequence, SequenceKey};

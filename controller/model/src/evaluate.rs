@@ -6,13 +6,13 @@ use periapt_host_api::{
 };
 
 use crate::{
-    action, agent, application, charm, commit, controller,
-    input::{self, Environment, Input, Output, WorkerCommand},
+    access, action, agent, application, charm, commit, controller,
+    input::{Environment, IdentityCommand, Input, Output, WorkerCommand},
     leadership, machine, model, network, offer, relation, resource,
     root::{Root, changes::Changes},
     secret, storage,
     transaction::{Transaction, check_size},
-    unit, work,
+    unit, user, work,
 };
 
 /// Evaluates one request against a state. The state does not change until [`Root::apply`] takes the returned changes.
@@ -25,25 +25,10 @@ pub fn evaluate(
     input: &Input,
     env: &Environment,
 ) -> Result<(Changes, Output), Refusal> {
-    input::access::check(caller, input)?;
+    access::request::admit(root, caller, input)?;
     match input {
-        Input::Controller(ControllerCommand::AddModel { name, config }) => {
-            let (changes, answer) = model::command::add(root, caller, name, config, env)?;
-            check_size(&changes)?;
-            Ok((changes, Output::Answer(answer)))
-        }
-        Input::Controller(ControllerCommand::SetModelDefaults { set, reset }) => {
-            let (changes, answer) = model::command::set_defaults(root, set, reset)?;
-            check_size(&changes)?;
-            Ok((changes, Output::Answer(answer)))
-        }
-        Input::Controller(ControllerCommand::DestroyModel { model, force, storage }) => {
-            let mut tx = Transaction::begin(root, env, *model)?;
-            let answer = model::command::destroy(&mut tx, *force, *storage)?;
-            Ok((finish(tx)?, Output::Answer(answer)))
-        }
-        Input::Controller(ControllerCommand::Keep(keep)) => {
-            let (changes, answer) = controller::kept::keep(root, keep)?;
+        Input::Controller(command) => {
+            let (changes, answer) = controller_command(root, caller, command, env)?;
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
@@ -52,13 +37,18 @@ pub fn evaluate(
             let answer = model_command(&mut tx, caller, command)?;
             Ok((finish(tx)?, Output::Answer(answer)))
         }
+        Input::Identity(command) => {
+            let (changes, output) = identity_command(root, caller, command, env)?;
+            check_size(&changes)?;
+            Ok((changes, output))
+        }
         Input::UploadCharm(charm) => Ok((charm::upload::upload_charm(root, charm, env)?, Output::Done)),
         Input::UploadResource(content) => Ok((resource::content::upload(root, content, env), Output::Done)),
         Input::Register(name, register) => {
             Ok((agent::register::register(root, name, register, env)?, Output::Done))
         }
         Input::Runner(model, call) => {
-            let Caller::Runner { agent, .. } = caller else { return Err(input::access::denied()) };
+            let Caller::Runner { agent, .. } = caller else { return Err(access::check::denied()) };
             let mut tx = Transaction::begin_or_clear(root, env, *model)?;
             let answer = commit::runner_call(&mut tx, agent, call)?;
             Ok((finish(tx)?, Output::Runner(answer)))
@@ -69,6 +59,74 @@ pub fn evaluate(
 
 fn finish(tx: Transaction<'_>) -> Result<Changes, Refusal> {
     tx.finish(secret::life::collect_garbage)
+}
+
+fn controller_command(
+    root: &Root,
+    caller: &Caller,
+    command: &ControllerCommand,
+    env: &Environment,
+) -> Result<(Changes, Answer), Refusal> {
+    let done = |changes: Changes| (changes, Answer::Done);
+    match command {
+        ControllerCommand::AddModel { name, config } => model::command::add(root, caller, name, config, env),
+        ControllerCommand::SetModelDefaults { set, reset } => model::command::set_defaults(root, set, reset),
+        ControllerCommand::DestroyModel { model, force, storage } => {
+            let mut tx = Transaction::begin(root, env, *model)?;
+            let answer = model::command::destroy(&mut tx, *force, *storage)?;
+            Ok((finish(tx)?, answer))
+        }
+        ControllerCommand::Keep(keep) => controller::kept::keep(root, keep),
+        ControllerCommand::RemoveUser { user } => user::account::remove(root, user).map(done),
+        ControllerCommand::DisableUser { user } => user::account::disable(root, user).map(done),
+        ControllerCommand::EnableUser { user } => user::account::enable(root, user).map(done),
+        ControllerCommand::GrantController { user, access } => {
+            user::grant::grant_controller(root, user, *access).map(done)
+        }
+        ControllerCommand::RevokeController { user, access } => {
+            user::grant::revoke_controller(root, user, *access).map(done)
+        }
+        ControllerCommand::GrantOffer { offer, user, access } => {
+            let tx = user::grant::grant_offer(root, env, caller, (offer, user, *access))?;
+            Ok(done(finish(tx)?))
+        }
+        ControllerCommand::RevokeOffer { offer, user, access } => {
+            let tx = user::grant::revoke_offer(root, env, caller, (offer, user, *access))?;
+            Ok(done(finish(tx)?))
+        }
+        ControllerCommand::CloseSession { session } => Ok(done(user::session::close(root, session))),
+    }
+}
+
+fn identity_command(
+    root: &Root,
+    caller: &Caller,
+    command: &IdentityCommand,
+    env: &Environment,
+) -> Result<(Changes, Output), Refusal> {
+    let done = |changes: Changes| (changes, Output::Done);
+    match command {
+        IdentityCommand::AddUser { name, display_name, registration } => {
+            user::account::add(root, caller, name, display_name, registration, env).map(done)
+        }
+        IdentityCommand::ResetPassword { user, registration } => {
+            user::account::reset_password(root, user, registration).map(done)
+        }
+        IdentityCommand::SetPassword { user, password, session } => {
+            user::account::set_password(root, user, password, session.as_ref()).map(done)
+        }
+        IdentityCommand::Register { registration, password, session } => {
+            let (changes, user) = user::session::register(root, registration, password, session, env)?;
+            Ok((changes, Output::Session(user)))
+        }
+        IdentityCommand::LogIn { user, verified, session } => {
+            let changes = user::session::log_in(root, user, verified, session, env)?;
+            Ok((changes, Output::Session(user.clone())))
+        }
+        IdentityCommand::OpenSession { session } => {
+            user::session::open_own(root, caller, session, env).map(done)
+        }
+    }
 }
 
 fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -> Result<Answer, Refusal> {
@@ -147,13 +205,16 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::AddSshKeys { keys } => controller::kept::add_keys(tx, keys),
         Command::RemoveSshKeys { keys } => controller::kept::remove_keys(tx, keys),
         Command::SetModelConfig { set, reset } => model::command::set_config(tx, set, reset),
+        Command::GrantModel { user, access } => user::grant::grant_model(tx, user, *access),
+        Command::RevokeModel { user, access } => user::grant::revoke_model(tx, user, *access),
     }
 }
 
 fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
-        WorkerCommand::Initialize { name } => return Ok(controller::start::initialize(root, name, env)),
+        WorkerCommand::Initialize { name } => return controller::start::initialize(root, name, env),
+        WorkerCommand::ForgetSessions => return Ok(user::session::forget_expired(root, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::register::connected(agent, env)),
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::register::disconnected(agent, env)),
         WorkerCommand::ForgetCharm(digest) => return Ok(charm::upload::forget_charm(root, digest)),
@@ -175,6 +236,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::MarkSecretsDue(_) => secret::due::mark_due(&mut tx),
         WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
+        | WorkerCommand::ForgetSessions
         | WorkerCommand::AgentConnected(_)
         | WorkerCommand::AgentDisconnected(_)
         | WorkerCommand::ForgetCharm(_)

@@ -1,16 +1,14 @@
 //! The requests to the model, and their results.
 
-pub(crate) mod access;
-
 use periapt_host_api::{
-    AgentName, ApplicationName, Digest, ModelUuid, Timestamp,
+    AgentName, ApplicationName, Digest, ModelUuid, Timestamp, UserName,
     agent::{Register, RunnerAnswer, RunnerCommand},
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
 };
 use uuid::Uuid;
 
-use crate::entity::WorkId;
+use crate::entity::{PasswordHash, Registration, SessionKind, WorkId};
 
 /// The inputs from outside that a command may use. The caller draws all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +35,8 @@ pub enum Input {
     Controller(ControllerCommand),
     /// A command of an operator to a model.
     Model(ModelUuid, Command),
+    /// A command about a user's identity. The API makes tokens and hashes; none of it holds a secret.
+    Identity(IdentityCommand),
     /// The upload of a charm, after its check; its blob is already stored.
     UploadCharm(UploadedCharm),
     /// The upload of content for resources; its blob is already stored.
@@ -47,6 +47,72 @@ pub enum Input {
     Runner(ModelUuid, RunnerCommand),
     /// A command of the controller's own workers.
     Worker(WorkerCommand),
+}
+
+/// A command about a user's identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdentityCommand {
+    /// Makes a user who may register.
+    AddUser {
+        /// The user.
+        name: UserName,
+        /// The name for people; empty means the user's name.
+        display_name: String,
+        /// The right to register.
+        registration: Registration,
+    },
+    /// Takes a user's password away, and lets the user register again.
+    ResetPassword {
+        /// The user.
+        user: UserName,
+        /// The right to register.
+        registration: Registration,
+    },
+    /// Sets a user's password.
+    SetPassword {
+        /// The user.
+        user: UserName,
+        /// The hash of the new password.
+        password: PasswordHash,
+        /// The session of the request, which stays open.
+        session: Option<Digest>,
+    },
+    /// Sets the password of the user who has a registration token, and opens a session.
+    Register {
+        /// The digest of the registration token.
+        registration: Digest,
+        /// The hash of the password.
+        password: PasswordHash,
+        /// The session.
+        session: NewSession,
+    },
+    /// Opens a session of a user whose password the API has verified.
+    LogIn {
+        /// The user.
+        user: UserName,
+        /// The hash that the password was verified against.
+        verified: PasswordHash,
+        /// The session.
+        session: NewSession,
+    },
+    /// Opens a session or makes an API token for the caller.
+    OpenSession {
+        /// The session.
+        session: NewSession,
+    },
+}
+
+/// A session or API token to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// The digest of the token.
+    pub token: Digest,
+    /// The kind.
+    pub kind: SessionKind,
+    /// The time from which it is refused.
+    pub expires_at: Timestamp,
+    /// The caller's address.
+    pub address: String,
 }
 
 /// An uploaded charm.
@@ -79,6 +145,8 @@ pub enum WorkerCommand {
         /// The controller's name.
         name: String,
     },
+    /// Deletes sessions and API tokens that have ended by time.
+    ForgetSessions,
     /// Marks an agent present: it opened a stream or made a call.
     AgentConnected(AgentName),
     /// Marks an agent absent: its last stream ended.
@@ -115,6 +183,7 @@ impl WorkerCommand {
             | Self::MarkSecretsDue(model)
             | Self::ExpireLease(model, _) => Some(*model),
             Self::Initialize { .. }
+            | Self::ForgetSessions
             | Self::AgentConnected(_)
             | Self::AgentDisconnected(_)
             | Self::ForgetCharm(_)
@@ -130,6 +199,8 @@ pub enum Output {
     Answer(Answer),
     /// The answer to a runner.
     Runner(RunnerAnswer),
+    /// The user of an opened session.
+    Session(UserName),
     /// No answer.
     Done,
 }

@@ -2,6 +2,7 @@
 //! ([`evaluate`]), the views of each caller, and the derived statuses. Pure: time and seeds are arguments, and the
 //! same input gives the same output.
 
+mod access;
 mod action;
 mod agent;
 mod application;
@@ -24,15 +25,26 @@ mod status;
 mod storage;
 mod transaction;
 mod unit;
+mod user;
 mod view;
 mod work;
 
+pub use access::check::{
+    Subject, active_user, is_allowed, may_fetch_charm, may_know_resource, model_access, offer_access, require,
+};
+pub use access::command::{
+    CONTROLLER_COMMANDS, MODEL_COMMANDS, right_of_command, right_of_controller_command,
+};
+pub use access::request::{is_visible, right_of};
+pub use access::scope::scope_admits;
+pub use access::table::{Holder, Right, Row, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments};
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
-pub use input::access::{ModelAccess, check_access, model_access, offer_access};
-pub use input::{Environment, Input, Output, UploadedCharm, UploadedResource, WorkerCommand};
+pub use input::{
+    Environment, IdentityCommand, Input, NewSession, Output, UploadedCharm, UploadedResource, WorkerCommand,
+};
 pub use machine::status::machine_history;
 pub use model::usage::model_usage;
 pub use network::{firewall::ingress_rules, spaces::spaces};
@@ -50,6 +62,8 @@ pub use status::shown::{shown_application_status, shown_statuses};
 pub use status::summary::{agent_summaries, model_summary};
 pub use status::{StatusContext, full_status};
 pub use storage::status::combined_storage;
+pub use user::read::{model_users, sessions, user_details, users};
+pub use user::session::{authenticate, wrong_password};
 pub use view::{follow, view};
 pub use work::agenda::Agenda;
 pub use work::due_work;

@@ -22,8 +22,9 @@ use periapt_host_api::{
 };
 
 use crate::{
+    access::check::{denied, offer_access},
     entity::{CrossId, Offer, Relation},
-    input, relation,
+    relation,
     root::{ModelState, Root},
 };
 
@@ -48,11 +49,23 @@ pub fn find_offer<'a>(
     };
     let state = root.model_named(owner, &url.model).ok_or_else(unknown)?;
     let offer = state.offer(&url.offer).ok_or_else(unknown)?;
-    match input::access::offer_access(state, offer, caller) {
+    match offer_access(root, state, offer, caller) {
         Some(access) if access >= needed => Ok((state, offer)),
-        Some(_) => Err(input::access::denied()),
+        Some(_) => Err(denied()),
         None => Err(unknown()),
     }
+}
+
+/// Returns an offer that a caller may see, by its URL.
+///
+/// # Errors
+/// The offer does not exist, or the caller may not know of it; the refusals are the same.
+pub(crate) fn visible_offer<'a>(
+    root: &'a Root,
+    caller: &Caller,
+    url: &OfferUrl,
+) -> Result<(&'a Arc<ModelState>, &'a Arc<Offer>), Refusal> {
+    find_offer(root, caller, url, OfferAccess::Read)
 }
 
 /// Returns the URL of an offer of a model.

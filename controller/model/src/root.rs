@@ -13,11 +13,15 @@ use periapt_host_api::{
     timing::{AGENT_GRACE, LEASE_AFTER_RESTART_MS},
 };
 
-use crate::entity::{Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent, kinds};
+use crate::entity::{
+    Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent, Session, User, kinds,
+};
 use changes::{Changes, CrossNews, VolatileChange};
+use sessions::SessionIndex;
 
 pub mod changes;
 mod index;
+mod sessions;
 pub(crate) mod state;
 
 pub use state::ModelState;
@@ -31,6 +35,9 @@ pub struct Root {
     agents: OrdMap<AgentName, Arc<Agent>>,
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
+    users: OrdMap<UserName, Arc<User>>,
+    sessions: OrdMap<Digest, Arc<Session>>,
+    session_index: SessionIndex,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
@@ -285,6 +292,14 @@ impl Root {
             }
             (EntityKey::Controller, _) => self.controller = None,
             (EntityKey::InModel(uuid, inner), entity) => self.put_in_model(*uuid, inner, entity),
+            (EntityKey::Session(token), entity) => {
+                let new = match entity {
+                    Some(Entity::Session(session)) => Some(session),
+                    _ => None,
+                };
+                self.session_index.update(self.sessions.get(token), new);
+                self.put_in_table(key, entity);
+            }
             (key, entity) => self.put_in_table(key, entity),
         }
     }

@@ -37,6 +37,7 @@ pub fn due_work(
     let mut due = Due { now, lease_now_ms, agenda, of_model, commands: Vec::new(), wake: None };
     due.add_leases(root);
     due.add_presence(root);
+    due.add_sessions(root);
     due.add_models(root);
     (due.commands, due.wake)
 }
@@ -61,6 +62,14 @@ impl Due<'_> {
         }
         *self.of_model.entry(*model).or_default() += 1;
         self.commands.push(command);
+    }
+
+    /// Adds a command about no model.
+    fn add_of_controller(&mut self, command: WorkerCommand) {
+        match self.agenda.held_for(&command, self.lease_now_ms) {
+            Some(left) => self.wake_in(left),
+            None => self.commands.push(command),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -106,6 +115,15 @@ impl Due<'_> {
             {
                 self.wake_at(gone_at);
             }
+        }
+    }
+
+    /// Adds the deletion of sessions that have ended by time.
+    fn add_sessions(&mut self, root: &Root) {
+        match root.session_ends().next() {
+            Some((end, _)) if *end > self.now => self.wake_at(*end),
+            Some(_) => self.add_of_controller(WorkerCommand::ForgetSessions),
+            None => {}
         }
     }
 

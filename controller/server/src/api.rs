@@ -1,6 +1,8 @@
 //! The HTTP/2 API: connections, identities, routes.
 
+mod access;
 mod actions;
+mod admission;
 mod agents;
 mod blob;
 mod body;
@@ -9,6 +11,8 @@ mod caller;
 mod charms;
 mod controller;
 mod failure;
+mod find;
+mod guard;
 mod metrics;
 mod models;
 mod offers;
@@ -20,9 +24,13 @@ mod resources;
 mod routes;
 mod secrets;
 mod serve;
+mod sessions;
 mod streams;
 mod trace;
+mod users;
 
+pub use access::{RouteRight, access_document, route_rights};
+pub(crate) use guard::Guards;
 pub use openapi::openapi;
 pub(crate) use routes::router;
 pub(crate) use serve::{ConnectionTimeouts, serve};

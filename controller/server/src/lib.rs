@@ -10,6 +10,7 @@ mod check;
 mod clock;
 mod commands;
 mod history;
+mod login;
 pub mod metrics;
 mod options;
 mod presence;
@@ -26,7 +27,7 @@ mod watch;
 mod workers;
 mod writer;
 
-pub use api::openapi;
+pub use api::{RouteRight, access_document, openapi, route_rights};
 pub use check::run_check_helper;
 pub use clock::{Clock, RandomSource, SystemClock, SystemRandomSource};
 pub use options::{OpenStore, Options};

@@ -14,6 +14,7 @@ use crate::{
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
     commands::Commands,
+    login::Logins,
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
@@ -143,6 +144,7 @@ impl Options {
             statuses: StatusSource { clock: Arc::clone(&self.clock), engine: self.engine.into() },
             sealer,
             clock: Arc::clone(&self.clock),
+            logins: Logins::new(Arc::clone(&self.chance)),
         };
         let (opener, clock, chance) = (self.store, self.clock, self.chance);
         let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
@@ -173,7 +175,14 @@ impl Service {
             Err(refusal) => Err(RunError::Initialize(refusal)),
             Ok(()) => {
                 start_parts(&mut parts, &state, growth, &stopping);
-                let router = api::router(state.clone());
+                let guards = api::Guards::default();
+                let watching = guards.clone().run(
+                    state.durable.state.clone(),
+                    Arc::clone(&state.clock),
+                    stopping.clone(),
+                );
+                parts.spawn(watching);
+                let router = api::router(state.clone(), guards);
                 parts.spawn(api::serve(listener, router, stopping.clone(), timeouts));
                 serving.send_replace(true);
                 tokio::select! {

@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::{
     blobs::{Charms, Contents, Resources},
     collector::BlobCollector,
-    durable::{Durable, find_model},
+    durable::Durable,
     intake::Intake,
     sizes::Sizes,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, presence::Presence, seal::SecretSealer, show::StatusSource,
-    watch::Watches,
+    bounds::StreamLimits, clock::Clock, login::Logins, presence::Presence, seal::SecretSealer,
+    show::StatusSource, watch::Watches,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
@@ -59,6 +59,8 @@ parts! {
     clock: Arc<dyn Clock>,
     /// Sizes on the disk.
     sizes: Sizes,
+    /// Logins: hashes of passwords, tokens, and the bounds on failures.
+    logins: Logins,
 }
 
 /// The parts for streamed answers: watches, bounds on them, and their common end.

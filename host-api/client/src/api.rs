@@ -5,3 +5,4 @@ mod blob;
 mod charm;
 mod operator;
 mod resource;
+mod user;

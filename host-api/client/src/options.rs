@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{AgentName, UserName, trace::TraceContext};
+use periapt_host_api::{AgentName, UserName, token::Token, trace::TraceContext};
 
 /// The options of a [`Client`](crate::Client).
 #[derive(Debug, Clone)]
@@ -60,8 +60,10 @@ pub enum Identity {
     /// Any caller that reaches the controller's address.
     #[default]
     Local,
-    /// A user.
+    /// A user whom the controller believes by name.
     User(UserName),
+    /// A user who proves a session or an API token.
+    Token(Token),
     /// The keeper of an agent, for itself and for its runners.
     Agent(AgentName),
 }

@@ -193,6 +193,9 @@ impl<'a> Call<'a> {
         builder = match &self.client.options().identity {
             Identity::Local => builder,
             Identity::User(name) => builder.header(agent::header::USER, name.as_str()),
+            Identity::Token(token) => {
+                builder.header(header::AUTHORIZATION, format!("Bearer {}", token.reveal()))
+            }
             Identity::Agent(name) => builder.header(agent::header::AGENT, name.as_str()),
         };
         if let Some(trace) = &self.client.options().trace {

@@ -39,6 +39,18 @@ impl SessionId {
     }
 }
 
+impl SessionId {
+    /// Returns the lowest digest of a token whose session has this id.
+    pub fn first_digest(&self) -> Digest {
+        let mut bytes = [0; 32];
+        if let Some(beginning) = bytes.get_mut(..Self::DIGITS / 2) {
+            // An id has hex digits only.
+            let _ = hex::decode_to_slice(&self.0, beginning);
+        }
+        Digest::from_bytes(bytes)
+    }
+}
+
 impl FromStr for SessionId {
     type Err = SessionIdError;
     fn from_str(text: &str) -> Result<Self, SessionIdError> {
@@ -229,6 +241,8 @@ mod tests {
         let id = SessionId::of(&Digest::of(b"x"));
         assert_eq!(id.to_string().parse::<SessionId>(), Ok(id.clone()));
         assert!(Digest::of(b"x").to_string().starts_with(&id.to_string()));
+        assert!(id.first_digest() <= Digest::of(b"x"));
+        assert_eq!(SessionId::of(&id.first_digest()), id);
         for bad in ["", "0123456789abcde", "0123456789abcdeF", "0123456789abcdefa"] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad}");
         }

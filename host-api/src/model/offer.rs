@@ -148,9 +148,22 @@ pub struct OfferDetails {
     pub endpoints: BTreeMap<EndpointName, RemoteEndpoint>,
     /// The caller's access to the offer.
     pub access: OfferAccess,
+    /// The users with access to the offer: all of them for callers with admin access, and the caller alone for others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub users: BTreeMap<UserName, OfferUser>,
     /// The relations with the offer; only for callers with admin access.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<OfferConnection>,
+}
+
+/// A user with access to an offer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct OfferUser {
+    /// The name for people.
+    pub display_name: String,
+    /// The user's access to the offer.
+    pub access: OfferAccess,
 }
 
 /// A relation with an offer.

@@ -10,11 +10,11 @@ use tokio::time::timeout;
 
 use crate::{
     commands::Verb,
-    context::{Context, client},
-    data::{ClientData, ControllerEntry, ControllerName},
+    context::{Context, Controller},
+    data::{ClientData, ControllerName},
     error::Result,
     output::{OutputArgs, Table, Text, Tone},
-    print::identity::{CLOUD, REGION, USER},
+    print::identity::{CLOUD, REGION},
 };
 
 /// The longest wait for a controller's answer.
@@ -44,8 +44,8 @@ struct Listing {
 struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     current_model: Option<String>,
-    user: &'static str,
-    access: &'static str,
+    user: String,
+    access: String,
     recent_server: String,
     /// Juju's name in YAML; its JSON has `uuid`. Both formats have both.
     controller_uuid: String,
@@ -80,31 +80,38 @@ impl Verb for Controllers {
         if data.controllers.is_empty() {
             context.say("no controllers yet: `periapt bootstrap` makes one");
         }
-        let rows = data.controllers.into_iter().map(async |(name, entry)| (name, row(entry).await));
-        let controllers = join_all(rows).await.into_iter().collect();
+        let rows = data.controllers.into_keys().map(async |name| {
+            let row = row(context.controller(Some(&name))?).await;
+            Ok((name, row))
+        });
+        let controllers = join_all(rows).await.into_iter().collect::<Result<_>>()?;
         let listing = Listing { controllers, current_controller: data.current_controller };
         self.output.print(context.color, &listing, table)
     }
 }
 
-async fn row(entry: ControllerEntry) -> Row {
+async fn row(controller: Controller) -> Row {
+    let Controller { entry, user, client, .. } = controller;
     let answer = async {
-        let client = client(&entry.url).ok()?;
         let info = client.controller().await.ok()?;
         // Another controller may answer at the same address.
         let models = client.models().await.ok()?;
         let machines = models.iter().map(|model| model.machines).sum::<u32>();
         let models = u32::try_from(models.len()).unwrap_or(u32::MAX);
-        (info.uuid == entry.uuid).then_some((info, (models, machines)))
+        let access = client.whoami().await.ok()?.access;
+        (info.uuid == entry.uuid).then_some((info, (models, machines, access)))
     };
     let answer = timeout(ANSWERS_WITHIN, answer).await.ok().flatten();
     let (info, counts) = answer.unzip();
-    let (models, machines) = counts.unzip();
+    let (models, machines, access) = match counts {
+        Some((models, machines, access)) => (Some(models), Some(machines), access),
+        None => (None, None, None),
+    };
     let server = entry.server().to_owned();
     Row {
         current_model: entry.current_model.map(|model| model.to_string()),
-        user: USER,
-        access: "superuser",
+        user: user.to_string(),
+        access: access.map(|access| access.to_string()).unwrap_or_default(),
         recent_server: server.clone(),
         controller_uuid: entry.uuid.to_string(),
         uuid: entry.uuid.to_string(),
@@ -155,8 +162,8 @@ fn table(listing: &Listing) -> Text {
         table.row([
             format!("{name}{}", if current { "*" } else { "" }).into(),
             or_dash(row.current_model.clone()).into(),
-            row.user.into(),
-            row.access.into(),
+            row.user.as_str().into(),
+            row.access.as_str().into(),
             format!("{}/{}", row.cloud, row.region).into(),
             or_dash(row.model_count.map(|count| count.to_string())).into(),
             or_dash(row.machine_count.map(|count| count.to_string())).into(),

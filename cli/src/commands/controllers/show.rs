@@ -13,7 +13,7 @@ use crate::{
     data::ControllerName,
     error::Result,
     output::OutputArgs,
-    print::identity::{CLOUD, REGION, USER},
+    print::identity::{CLOUD, REGION},
 };
 
 /// Show details of controllers
@@ -71,8 +71,8 @@ struct ShownModel {
 
 #[derive(Debug, Serialize)]
 struct Account {
-    user: &'static str,
-    access: &'static str,
+    user: String,
+    access: String,
 }
 
 impl Verb for ShowController {
@@ -85,6 +85,7 @@ impl Verb for ShowController {
         for name in named {
             let controller = context.controller(name)?;
             let info = controller.client.controller().await?;
+            let own = controller.client.whoami().await?;
             let models = models_by_name(&controller.client).await?.into_iter().map(|model| {
                 let counts = ShownModel {
                     model_uuid: model.uuid.to_string(),
@@ -109,8 +110,14 @@ impl Verb for ShowController {
                     writable: info.writable,
                 },
                 models: models.collect(),
-                current_model: controller.entry.current_model.map(|model| format!("{USER}/{model}")),
-                account: Account { user: USER, access: "superuser" },
+                current_model: controller
+                    .entry
+                    .current_model
+                    .map(|model| format!("{}/{model}", controller.user)),
+                account: Account {
+                    user: own.name.to_string(),
+                    access: own.access.map(|access| access.to_string()).unwrap_or_default(),
+                },
             };
             shown.insert(controller.name, one);
         }

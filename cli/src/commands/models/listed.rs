@@ -48,7 +48,7 @@ struct Row {
     r#type: &'static str,
     life: String,
     status: Status,
-    access: &'static str,
+    access: String,
     last_connection: &'static str,
     agent_version: &'static str,
     created_at: Timestamp,
@@ -90,7 +90,7 @@ impl Listing {
                 (model.status.current, tone).into(),
                 model.machines.into(),
                 model.units.into(),
-                model.access.into(),
+                model.access.as_str().into(),
                 model.last_connection.into(),
             ]);
             table.row(row);
@@ -121,7 +121,7 @@ impl Row {
             r#type: CLOUD,
             life: model.life.to_string(),
             status: Status { current, since: model.life_since },
-            access: "admin",
+            access: model.access.to_string(),
             last_connection: NOT_RECORDED,
             agent_version: JUJU_VERSION,
             created_at: model.created_at,

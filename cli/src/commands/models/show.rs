@@ -8,6 +8,7 @@ use periapt_host_api::{
     charm::assumes::{SUPPORTED_FEATURES, SupportedFeature},
     command::{ControllerInfo, ModelSummary},
     status::{FullStatus, MachineStatus},
+    user::ModelUser,
 };
 use serde::Serialize;
 
@@ -15,8 +16,8 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg, ModelRef},
     error::Result,
-    output::OutputArgs,
-    print::identity::NOT_RECORDED,
+    output::{OutputArgs, to_the_second},
+    print::identity::NEVER_CONNECTED,
 };
 
 /// Show details of models; status shows their content
@@ -74,8 +75,8 @@ struct ShownStatus {
 #[serde(rename_all = "kebab-case")]
 struct ShownUser {
     display_name: String,
-    access: &'static str,
-    last_connection: &'static str,
+    access: String,
+    last_connection: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -122,7 +123,8 @@ impl Verb for ShowModel {
             let status = client.status(&selector).await?;
             let secrets = client.secrets(&selector).await?.len();
             let (name, controller) = (model.controller.name.to_string(), client.controller().await?);
-            let one = self::shown(name, controller, summary, status, secrets);
+            let users = client.model_users(&selector).await?;
+            let one = self::shown(name, controller, summary, (status, users), secrets);
             shown.insert(one.short_name.clone(), one);
         }
         self.output.or_yaml().print(context.color, &shown, |_| String::new())
@@ -133,14 +135,18 @@ fn shown(
     controller_name: String,
     controller: ControllerInfo,
     model: ModelSummary,
-    status: FullStatus,
+    (status, users): (FullStatus, Vec<ModelUser>),
     secrets: usize,
 ) -> ShownModel {
     let owner = model.owner.to_string();
     let machine = |(number, machine): (String, MachineStatus)| {
         (number, ShownMachine { cores: cores(&machine.hardware) })
     };
-    let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: NOT_RECORDED };
+    let user = |user: ModelUser| {
+        let last_connection = user.last_login.map_or_else(|| NEVER_CONNECTED.to_owned(), to_the_second);
+        let access = user.access.to_string();
+        (user.name.to_string(), ShownUser { display_name: user.display_name, access, last_connection })
+    };
     ShownModel {
         name: format!("{owner}/{}", model.name),
         short_name: model.name.to_string(),
@@ -158,7 +164,7 @@ fn shown(
             message: status.model.model_status.message,
             since: status.model.model_status.since.unwrap_or(model.created_at),
         },
-        users: [(owner.clone(), user)].into(),
+        users: users.into_iter().map(user).collect(),
         owner,
         machines: status.machines.into_iter().map(machine).collect(),
         // The one backend, under Juju's name for it.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use periapt_client::ClientError;
-use periapt_host_api::{ErrorCode, api::ModelSelector};
+use periapt_host_api::{ErrorCode, api::ModelSelector, user::FIRST_USER};
 
 use crate::{
     commands::Verb,
@@ -10,7 +10,6 @@ use crate::{
     data::{ClientData, ControllerName},
     error::{Failure, Result},
     output::Sink,
-    print::identity::USER,
 };
 
 /// Select or show the current controller and model
@@ -105,7 +104,7 @@ fn selected(data: &ClientData) -> Option<String> {
     let controller = data.current_controller.as_ref()?;
     let entry = data.controllers.get(controller)?;
     Some(match &entry.current_model {
-        Some(model) => format!("{controller}:{USER}/{model}"),
+        Some(model) => format!("{controller}:{FIRST_USER}/{model}"),
         None => controller.to_string(),
     })
 }

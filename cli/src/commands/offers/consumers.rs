@@ -1,24 +1,28 @@
-//! The users who may consume an offer, as Juju prints them.
+//! The users with access to an offer, as Juju prints them.
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::offer::OfferAccess;
+use periapt_host_api::{
+    UserName,
+    offer::{OfferAccess, OfferUser},
+};
 use serde::Serialize;
 
-use crate::print::identity::USER;
+/// The users with access to an offer, by name.
+pub(super) type Consumers = BTreeMap<String, Consumer>;
 
-/// The users who may consume an offer, by name.
-pub(super) type Consumers = BTreeMap<&'static str, Consumer>;
-
-/// A user who may consume an offer, as Juju prints it.
+/// A user with access to an offer, as Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Consumer {
-    display_name: &'static str,
+    display_name: String,
     access: OfferAccess,
 }
 
-/// Returns the one user, with the caller's access.
-pub(super) fn consumers(access: OfferAccess) -> Consumers {
-    BTreeMap::from([(USER, Consumer { display_name: USER, access })])
+/// Returns the users as Juju prints them.
+pub(super) fn consumers(users: BTreeMap<UserName, OfferUser>) -> Consumers {
+    let shown = |(name, user): (UserName, OfferUser)| {
+        (name.to_string(), Consumer { display_name: user.display_name, access: user.access })
+    };
+    users.into_iter().map(shown).collect()
 }

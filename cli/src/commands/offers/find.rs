@@ -177,7 +177,7 @@ fn shown(controller: &Controller, offer: OfferDetails) -> (String, Found) {
             description: offer.description,
             access: offer.access,
             endpoints: offer.endpoints,
-            users: consumers(offer.access),
+            users: consumers(offer.users),
         },
     )
 }
@@ -249,7 +249,7 @@ mod tests {
             description: "a database".into(),
             access: OfferAccess::Admin,
             endpoints: [("db".parse().unwrap(), endpoint)].into(),
-            users: consumers(OfferAccess::Admin),
+            users: Consumers::new(),
         };
         BTreeMap::from([("local:admin/prod.mysql".to_owned(), found)])
     }

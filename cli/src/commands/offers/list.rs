@@ -126,7 +126,7 @@ fn listed(store: &str, offer: OfferDetails) -> (ApplicationName, Listed) {
         offer_url: offer.url.to_string(),
         endpoints: offer.endpoints,
         connections,
-        users: consumers(offer.access),
+        users: consumers(offer.users),
     };
     (offer.name, listed)
 }
@@ -244,6 +244,7 @@ mod tests {
             endpoints: [("db".parse().unwrap(), endpoint.clone()), ("logs".parse().unwrap(), endpoint)]
                 .into(),
             access: periapt_host_api::offer::OfferAccess::Admin,
+            users: BTreeMap::new(),
             connections: connections.iter().map(connection).collect(),
         }
     }

@@ -23,7 +23,11 @@ pub fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignme
     let mut charms: BTreeSet<Digest> = wanted.map(|application| application.charm.digest).collect();
     charms.extend(state.charms_run_on(agent));
     let units = u32::try_from(state.unit_count_of(agent)).unwrap_or(u32::MAX);
-    // A runner deletes storage, even if the agent has no units of the model any more.
-    let to_delete = state.storages_at(agent).any(|storage| storage.is_to_be_deleted());
-    (units > 0 || to_delete).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })
+    is_assigned(state, agent).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })
+}
+
+/// Returns true if the agent has units or storage to delete in a model. A runner deletes storage, even if the agent has
+/// no units of the model any more.
+pub(crate) fn is_assigned(state: &ModelState, agent: &AgentName) -> bool {
+    state.unit_count_of(agent) > 0 || state.storages_at(agent).any(|storage| storage.is_to_be_deleted())
 }

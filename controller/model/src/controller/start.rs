@@ -1,14 +1,16 @@
-//! The controller's first start.
+//! The controller's first start, and the first one with users.
 
-use periapt_host_api::{cloud::Kept, settings::ModelSettings};
+use periapt_host_api::{Refusal, cloud::Kept, settings::ModelSettings};
 
 use crate::{
     entity::{Controller, EntityKey},
     input::Environment,
     root::{Root, changes::Changes},
+    user,
 };
 
-pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes {
+/// Makes the controller and its first user, if they do not exist. Stores of earlier forms have no users.
+pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Result<Changes, Refusal> {
     let mut changes = Changes::default();
     if root.controller().is_none() {
         let controller = Controller {
@@ -20,5 +22,9 @@ pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes 
         };
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));
     }
-    changes
+    if root.users().next().is_none() {
+        let first = user::account::first(env)?;
+        changes.puts.insert(EntityKey::User(first.name.clone()), Some(first.into()));
+    }
+    Ok(changes)
 }

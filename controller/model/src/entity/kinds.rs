@@ -39,6 +39,10 @@ macro_rules! kinds {
                 Charm: Charm(digest: Digest) { table charms }
                 /// Content that was uploaded for resources.
                 ResourceContent: ResourceContent(digest: Digest) { table contents }
+                /// A user.
+                User: User(name: UserName) { table users }
+                /// A session or API token of a user, by the digest of its token.
+                Session: Session(token: Digest) { table sessions }
             }
             model {
                 /// A charm that the model uses.
@@ -148,6 +152,8 @@ macro_rules! kinds {
                     table work: Flat;
                     derive work_due by |item| [(item.due, item.id)];
                 }
+                /// The access of a user to the model.
+                ModelGrant: Grant(user: UserName) { table grants: Flat; }
             }
         }
     };

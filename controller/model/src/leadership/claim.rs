@@ -9,8 +9,8 @@ use periapt_host_api::{
 };
 
 use crate::{
+    access::check::denied,
     entity::{Application, Unit},
-    input::access::denied,
     relation,
     transaction::Transaction,
 };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     ErrorCode, ModelName, ModelUuid, Refusal,
+    access::ModelAccess,
     command::{Answer, Caller, Force},
     constraints::{AgentConstraints, KeptConstraints},
     network::Spaces,
@@ -15,8 +16,9 @@ use periapt_host_api::{
 
 use super::{cleanup, config};
 use crate::{
-    entity::{EntityKey, Model, ModelKey, Work},
-    input::{self, Environment},
+    access::check::{active_user, denied},
+    entity::{EntityKey, Model, ModelGrant, ModelKey, Work},
+    input::Environment,
     root::{Root, changes::Changes},
     transaction::Transaction,
 };
@@ -28,7 +30,8 @@ pub(crate) fn add(
     settings: &BTreeMap<String, String>,
     env: &Environment,
 ) -> Result<(Changes, Answer), Refusal> {
-    let Caller::User(owner) = caller else { return Err(input::access::denied()) };
+    let user = active_user(root, caller).ok_or_else(denied)?;
+    let owner = &user.name;
     if root.model_named(owner, name).is_some() {
         return Err(Refusal::already_exists(format!("model {:?} already exists", name.as_str()))
             .about(format!("model {name}")));
@@ -52,8 +55,10 @@ pub(crate) fn add(
         created_at: env.now,
         life_since: env.now,
     };
+    let grant = ModelGrant { user: owner.clone(), user_uuid: user.uuid, access: ModelAccess::Admin };
     let mut changes = Changes::default();
     changes.puts.insert(EntityKey::InModel(uuid, ModelKey::Model), Some(model.into()));
+    changes.puts.insert(EntityKey::InModel(uuid, ModelKey::Grant(owner.clone())), Some(grant.into()));
     Ok((changes, Answer::Model { uuid }))
 }
 

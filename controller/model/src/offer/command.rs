@@ -1,6 +1,9 @@
 //! The commands for offers, consumed offers and the suspension of relations (`docs/hook-model.md` 2.2).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use periapt_host_api::{
     ApplicationName, EndpointName, ErrorCode, OfferUuid, Refusal, RelationId,
@@ -71,6 +74,7 @@ pub(crate) fn offer(tx: &mut Transaction<'_>, wanted: &NewOffer<'_>) -> Result<A
             endpoints: wanted.endpoints.clone(),
             description,
             created_at: tx.now(),
+            grants: BTreeMap::new(),
         }),
         Some(known) if known.application != *wanted.application => {
             let text = format!("offer {:?} is of application {}", name.as_str(), known.application);

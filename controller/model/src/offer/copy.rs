@@ -99,7 +99,7 @@ fn connect(
     cross: &Cross,
     own: Endpoint,
 ) -> Result<Arc<Relation>, Refusal> {
-    let Some(their_end) = theirs.own_end() else { return Err(crate::input::access::denied()) };
+    let Some(their_end) = theirs.own_end() else { return Err(crate::access::check::denied()) };
     let name = consumer_name(&cross.id, &tx.state, &their_end.application)?;
     let end = Endpoint { application: name.clone(), ..their_end.clone() };
     let known = tx.state.remote_application(&name).cloned();
@@ -152,7 +152,7 @@ fn connectable(
     cross: &Cross,
 ) -> Result<Endpoint, Refusal> {
     let ends = (theirs.own_end(), theirs.endpoints.iter().find(|end| end.application == cross.remote));
-    let (Some(consuming), Some(offered)) = ends else { return Err(crate::input::access::denied()) };
+    let (Some(consuming), Some(offered)) = ends else { return Err(crate::access::check::denied()) };
     check_connection(root, offering, offering.offer_with(&cross.offer), consuming, &offered.name)
         .map_err(|(code, reason)| Refusal::new(code, reason))
 }

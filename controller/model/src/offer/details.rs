@@ -1,15 +1,17 @@
 //! The display of offers.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
-    Refusal,
+    Refusal, UserName,
     command::Caller,
-    offer::{OfferAccess, OfferConnection, OfferConnectionStatus, OfferDetails, OfferUrl},
+    offer::{OfferAccess, OfferConnection, OfferConnectionStatus, OfferDetails, OfferUrl, OfferUser},
 };
 
 use super::{endpoints_of, find_offer, url_of};
 use crate::{
+    access::check::{denied, offer_access},
     entity::{CrossSide, Offer, Relation, RemoteSource},
-    input,
     root::{ModelState, Root},
     status::shown::charm_url,
 };
@@ -20,7 +22,7 @@ use crate::{
 /// The offer does not exist, or the caller may not know of it.
 pub fn offer_details(root: &Root, caller: &Caller, url: &OfferUrl) -> Result<OfferDetails, Refusal> {
     let (state, offer) = find_offer(root, caller, url, OfferAccess::Read)?;
-    details(root, state, offer, caller).ok_or_else(input::access::denied)
+    details(root, state, offer, caller).ok_or_else(denied)
 }
 
 /// Returns the offers of a model that a caller has access to, by name. Administrators also see the relations.
@@ -29,7 +31,7 @@ pub fn offers_of_model(root: &Root, state: &ModelState, caller: &Caller) -> Vec<
 }
 
 fn details(root: &Root, state: &ModelState, offer: &Offer, caller: &Caller) -> Option<OfferDetails> {
-    let access = input::access::offer_access(state, offer, caller)?;
+    let access = offer_access(root, state, offer, caller)?;
     let application = state.application(&offer.application)?;
     let connections = match access {
         OfferAccess::Admin => {
@@ -46,8 +48,32 @@ fn details(root: &Root, state: &ModelState, offer: &Offer, caller: &Caller) -> O
         description: offer.description.clone(),
         endpoints: endpoints_of(root, state, offer).into_iter().collect(),
         access,
+        users: users(root, state, offer, caller, access),
         connections,
     })
+}
+
+/// Returns the users with access to an offer, as its administrators see them. Others see themselves alone. Superusers
+/// have access to every offer, and are listed if they were granted it.
+fn users(
+    root: &Root,
+    state: &ModelState,
+    offer: &Offer,
+    caller: &Caller,
+    access: OfferAccess,
+) -> BTreeMap<UserName, OfferUser> {
+    let own = match caller {
+        Caller::User(name) => Some(name),
+        Caller::Agent(_) | Caller::Runner { .. } | Caller::Worker => None,
+    };
+    let granted = state.grants().map(|grant| &grant.user).chain(offer.grants.keys());
+    let named = granted.filter(|_| access == OfferAccess::Admin).chain(own);
+    let shown = |name: &UserName| {
+        let access = offer_access(root, state, offer, &Caller::User(name.clone()))?;
+        let display_name = root.user(name)?.display_name.clone();
+        Some((name.clone(), OfferUser { display_name, access }))
+    };
+    named.filter_map(shown).collect()
 }
 
 fn connection(root: &Root, state: &ModelState, relation: &Relation) -> Option<OfferConnection> {

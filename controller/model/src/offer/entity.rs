@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, ModelUuid, OfferUuid, Timestamp,
+    ApplicationName, EndpointName, ModelUuid, OfferUuid, Timestamp, UserName,
     offer::{OfferUrl, RemoteEndpoint},
     status::Life,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::user::entity::OfferGrant;
 
 /// An offer: endpoints of an application of this model that other models may relate to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +27,9 @@ pub struct Offer {
     pub description: String,
     /// The time of the creation.
     pub created_at: Timestamp,
+    /// The users who were granted access.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub grants: BTreeMap<UserName, OfferGrant>,
 }
 
 /// An application of another model, as this model knows it.

@@ -10,8 +10,8 @@ use periapt_host_api::{
 
 use super::scope;
 use crate::{
+    access::check::denied,
     entity::{Application, Unit},
-    input::access::denied,
     transaction::Transaction,
 };
 

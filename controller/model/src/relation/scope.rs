@@ -12,8 +12,8 @@ use periapt_host_api::{
 
 use super::life;
 use crate::{
+    access::check::denied,
     entity::{Bag, Member, ModelKey, Relation, RelationProgress, SequenceKey, Unit},
-    input,
     transaction::Transaction,
     unit::new::new_unit,
 };
@@ -33,8 +33,8 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
         return Ok(());
     }
     // A caller may not learn if a relation of other applications exists.
-    let Some(relation) = tx.state.relation(id).cloned() else { return Err(input::access::denied()) };
-    let Some(own) = relation.end_of(unit.name.application()) else { return Err(input::access::denied()) };
+    let Some(relation) = tx.state.relation(id).cloned() else { return Err(denied()) };
+    let Some(own) = relation.end_of(unit.name.application()) else { return Err(denied()) };
     // the unit decided on an older state, and decides again.
     if relation.life != Life::Alive || relation.suspended {
         return Err(cannot(ErrorCode::NotAlive, "relation is not alive"));

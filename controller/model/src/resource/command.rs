@@ -11,9 +11,9 @@ use periapt_host_api::{
 };
 
 use crate::{
+    access::check::denied,
     application,
     entity::{Application, AttachedResource, FormerContent},
-    input::access::denied,
     transaction::Transaction,
 };
 

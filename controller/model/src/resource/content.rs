@@ -5,8 +5,9 @@ use periapt_host_api::{
 };
 
 use crate::{
+    access::check::denied,
     entity::{Application, EntityKey, ResourceContent},
-    input::{Environment, UploadedResource, access::denied},
+    input::{Environment, UploadedResource},
     root::{ModelState, Root, changes::Changes},
 };
 

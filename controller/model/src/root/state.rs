@@ -5,7 +5,7 @@ use std::sync::Arc;
 use imbl::OrdSet;
 use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, Digest, MachineId, RelationId, StorageId, TaskId,
-    Timestamp, UnitName,
+    Timestamp, UnitName, UserName,
     relation::BagKey,
     settings::{ModelConfig, ModelSettings},
     state::StateKey,
@@ -25,8 +25,8 @@ pub(crate) use derived::SecretDue;
 pub(crate) use diff::Touched;
 
 use crate::entity::{
-    ActionOperation, Application, Bag, Machine, Model, ModelCharm, PendingEvents, Relation, Runner, Sequence,
-    SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
+    ActionOperation, Application, Bag, Machine, Model, ModelCharm, ModelGrant, PendingEvents, Relation,
+    Runner, Sequence, SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
 };
 use derived::Derived;
 use kinds::Tables;
@@ -334,6 +334,22 @@ impl ModelState {
     /// Returns the bytes that completed tasks take in memory, plus those of their messages and results.
     pub(crate) fn ended_bytes(&self) -> u64 {
         self.derived.ended_records.0.saturating_add(self.derived.ended_memory.0)
+    }
+
+    /// Returns the access that was granted to a user. It may be of an earlier user of the same name.
+    pub(crate) fn grant(&self, user: &UserName) -> Option<&Arc<ModelGrant>> {
+        self.tables.grants.get(user)
+    }
+
+    /// Returns all grants, by user.
+    pub(crate) fn grants(&self) -> impl Iterator<Item = &Arc<ModelGrant>> {
+        self.tables.grants.values()
+    }
+
+    /// Returns true if both states grant the same users the same access. Cheap: it compares pointers. A `false` may be
+    /// wrong, a `true` never is.
+    pub fn grants_the_same(&self, other: &Self) -> bool {
+        self.tables.grants.ptr_eq(&other.tables.grants)
     }
 
     /// Returns a storage instance.

@@ -15,8 +15,8 @@ use periapt_host_api::{
 
 use super::life;
 use crate::{
+    access::check::denied,
     entity::{Secret, SecretConsumer, SecretExpiry, Unit},
-    input::access::denied,
     transaction::Transaction,
 };
 

@@ -9,8 +9,8 @@ use periapt_host_api::{
 
 use super::command;
 use crate::{
+    access::check::denied,
     entity::Secret,
-    input::access::denied,
     root::{ModelState, Root},
 };
 

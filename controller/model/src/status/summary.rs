@@ -2,16 +2,17 @@
 
 use periapt_host_api::{
     Timestamp,
-    command::{AgentSummary, ModelSummary},
+    access::ModelAccess,
+    command::{AgentSummary, Caller, ModelSummary},
 };
 
 use crate::{
-    machine::assign::units_of_agent,
+    access::check::model_access,
     root::{ModelState, Root},
 };
 
-/// Returns the summary of a model.
-pub fn model_summary(state: &ModelState) -> ModelSummary {
+/// Returns the summary of a model for a caller who may see it.
+pub fn model_summary(root: &Root, state: &ModelState, caller: &Caller) -> ModelSummary {
     let model = state.model();
     ModelSummary {
         uuid: model.uuid,
@@ -20,14 +21,16 @@ pub fn model_summary(state: &ModelState) -> ModelSummary {
         life: model.life,
         life_since: model.life_since,
         created_at: model.created_at,
+        access: model_access(root, state, caller).unwrap_or(ModelAccess::Read),
         applications: count(state.applications().count()),
         units: count(state.unit_count()),
         machines: count(state.machines().count()),
     }
 }
 
-/// Returns the summaries of all agents, by name.
-pub fn agent_summaries(root: &Root, now: Timestamp) -> Vec<AgentSummary> {
+/// Returns the summaries of all agents, by name. Machines and units are counted in the models that the caller sees.
+pub fn agent_summaries(root: &Root, now: Timestamp, seen: &dyn Fn(&ModelState) -> bool) -> Vec<AgentSummary> {
+    let models = || root.models().map(|(_, state)| state).filter(|state| seen(state));
     let summary = |agent: &crate::entity::Agent| AgentSummary {
         name: agent.name.clone(),
         alive: root.is_alive(&agent.name, now),
@@ -35,8 +38,8 @@ pub fn agent_summaries(root: &Root, now: Timestamp) -> Vec<AgentSummary> {
         availability_zone: agent.host.availability_zone.clone(),
         tags: agent.host.tags.clone(),
         version: agent.host.version.clone(),
-        machines: count(root.models().map(|(_, state)| state.machines_of(&agent.name).count()).sum()),
-        units: count(units_of_agent(root, &agent.name)),
+        machines: count(models().map(|state| state.machines_of(&agent.name).count()).sum()),
+        units: count(models().map(|state| state.unit_count_of(&agent.name)).sum()),
         // An agent with an open connection was heard from just now: the server closes silent connections.
         last_seen: root
             .presence(&agent.name)

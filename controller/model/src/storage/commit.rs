@@ -10,8 +10,8 @@ use periapt_host_api::{
 
 use super::{command::add_to, life};
 use crate::{
+    access::check::denied,
     entity::{ModelKey, Storage, Unit},
-    input::access::denied,
     transaction::Transaction,
 };
 

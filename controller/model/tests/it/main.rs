@@ -33,5 +33,6 @@ mod state;
 mod status;
 mod turns;
 mod usage;
+mod users;
 mod views;
 mod world;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, Incarnation, MachineId, ModelUuid, Refusal, RelationId, Revision,
-    Timestamp, UnitName,
+    Timestamp, UnitName, UserName,
+    access::ControllerAccess,
     agent::{Register, RunnerAnswer, RunnerCommand},
     charm::{CharmFiles, CharmMeta},
     command::{Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement},
@@ -15,9 +16,9 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_model::{
-    Agenda, Changes, Entity, EntityKey, Environment, Input, ModelState, Output, RecordAppend, RefreshRequest,
-    Root, StatusContext, UploadedCharm, WorkerCommand, due_work,
-    entity::{Application, Bag, Relation, Unit},
+    Agenda, Changes, Entity, EntityKey, Environment, IdentityCommand, Input, ModelState, Output,
+    RecordAppend, RefreshRequest, Root, StatusContext, UploadedCharm, WorkerCommand, due_work,
+    entity::{Application, Bag, Registration, Relation, Unit},
     evaluate, full_status, plan_refresh, view,
 };
 
@@ -135,6 +136,17 @@ impl World {
 
     pub(crate) fn user(&self) -> Caller {
         Caller::User("admin".parse().unwrap())
+    }
+
+    /// Adds a superuser.
+    pub(crate) fn superuser(&mut self, name: &str) -> Caller {
+        let name: UserName = name.parse().unwrap();
+        let registration = Registration { token: Digest::of(name.as_str().as_bytes()), expires_at: self.now };
+        let add = IdentityCommand::AddUser { name: name.clone(), display_name: String::new(), registration };
+        self.ask(&self.user(), &Input::Identity(add)).unwrap();
+        let access = ControllerAccess::Superuser;
+        self.control(ControllerCommand::GrantController { user: name.clone(), access }).unwrap();
+        Caller::User(name)
     }
 
     pub(crate) fn runner(&self, agent: &str) -> Caller {

@@ -18,13 +18,7 @@ use periapt_store::RecordPosition;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{
-        caller::RequestCaller,
-        failure::Answer,
-        models::{parsed, readable},
-        query::Query,
-        streams,
-    },
+    api::{caller::RequestCaller, failure::Answer, find::parsed, models::readable, query::Query, streams},
     bounds::StreamOf,
     state::{Durable, Streams},
     tasks,

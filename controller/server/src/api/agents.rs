@@ -20,7 +20,7 @@ use periapt_model::{Input, Output, assignment, assignments as assignments_of};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{body, bulk, caller::RequestCaller, failure::Answer, models::parsed, query::Query, streams},
+    api::{body, bulk, caller::RequestCaller, failure::Answer, find::parsed, query::Query, streams},
     bounds::StreamOf,
     presence::Connected,
     published::{Published, Subscription},
@@ -155,7 +155,7 @@ pub(crate) async fn commands(
     content: Body,
 ) -> Answer<Json<CommandResults<RunnerAnswer>>> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
-    let caller = who.runner(&agent, model)?;
+    let caller = RequestCaller { caller: who.runner(&agent, model)?, session: None };
     let commands = body::commands::<RunnerCommand>(&intake, &headers, content).await?;
     let input = |command| Input::Runner(model, command);
     Ok(Json(bulk::submit(&intake, Lane::Model(model), &caller, commands, input, answer).await?))
@@ -165,6 +165,6 @@ fn answer(output: Output) -> Option<RunnerAnswer> {
     match output {
         Output::Runner(answer) => Some(answer),
         Output::Done => Some(RunnerAnswer::Done),
-        Output::Answer(_) => None,
+        Output::Answer(_) | Output::Session(_) => None,
     }
 }

@@ -32,6 +32,11 @@ impl Kind {
         }
     }
 
+    /// Returns the refusal for a blob that does not exist, or that the caller may not see.
+    pub(crate) fn unknown(self, digest: &Digest) -> Refusal {
+        Refusal::not_found(format!("{} {digest} not found", self.as_str()))
+    }
+
     fn content_type(self) -> &'static str {
         match self {
             Self::Charm => "application/zip",
@@ -55,7 +60,7 @@ pub(crate) async fn respond(
     method: &Method,
     headers: &HeaderMap,
 ) -> Answer<Response> {
-    let unknown = || Refusal::not_found(format!("{} {digest} not found", kind.as_str()));
+    let unknown = || kind.unknown(digest);
     let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
     // A client that sends HEAD decides on an upload by the answer. A damaged blob must be uploaded again.
     if *method == Method::HEAD && !blobs.is_intact(digest).await.map_err(|error| unavailable(&error))? {

@@ -2,17 +2,21 @@
 
 use periapt_host_api::{
     ErrorCode, Refusal,
-    command::{Caller, CommandResult, CommandResults},
+    command::{CommandResult, CommandResults},
 };
 use periapt_model::{Input, Output};
 
-use crate::{api::body::Bulk, state::Intake, writer::Lane};
+use crate::{
+    api::{body::Bulk, caller::RequestCaller},
+    state::Intake,
+    writer::Lane,
+};
 
 /// Submits the valid commands to the writer, and puts their results in order.
 pub(crate) async fn submit<C, T>(
     intake: &Intake,
     lane: Lane,
-    caller: &Caller,
+    who: &RequestCaller,
     bulk: Bulk<C>,
     input: impl Fn(C) -> Input,
     output: impl Fn(Output) -> Option<T>,
@@ -25,12 +29,13 @@ pub(crate) async fn submit<C, T>(
         // Confidential data is encrypted here, before it goes any further.
         pending.push(command.and_then(|command| {
             let mut input = input(command);
+            who.require_scope(&input)?;
             intake.sealer.seal(&root, &mut input)?;
             inputs.push((input, trace));
             Ok(())
         }));
     }
-    let mut answered = intake.commands.submit(lane, caller, inputs, bulk.bytes).await?.into_iter();
+    let mut answered = intake.commands.submit(lane, &who.caller, inputs, bulk.bytes).await?.into_iter();
     let mut revision = None;
     let results = pending
         .into_iter()

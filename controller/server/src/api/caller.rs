@@ -1,11 +1,19 @@
-//! The identity of callers. On loopback the headers are trusted; TLS certificates and users' tokens will be read
-//! here, too.
+//! The identity of callers: a token, or on loopback the headers of an agent or a user.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::FromRequestParts;
 use http::{Uri, header, request::Parts};
-use periapt_host_api::{AgentName, ModelUuid, Refusal, UserName, agent, command::Caller};
+use periapt_host_api::{
+    AgentName, Digest, ErrorCode, ModelUuid, Refusal, Timestamp, UserName, agent,
+    command::Caller,
+    token::Token,
+    user::{FIRST_USER, TokenScope},
+};
+use periapt_model::{
+    Input, ModelState, Right, Root, Subject, active_user, authenticate, entity::SessionKind, is_allowed,
+    right_of, scope_admits,
+};
 
 use crate::api::failure::Failure;
 
@@ -13,9 +21,23 @@ use crate::api::failure::Failure;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// The caller that a request names.
+/// The identified caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RequestCaller(pub(crate) Caller);
+pub(crate) struct RequestCaller {
+    /// The caller.
+    pub(crate) caller: Caller,
+    /// The session that proves a user; none for an agent, and for a user of the controller's own host.
+    pub(crate) session: Option<RequestSession>,
+}
+
+/// The session or API token of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RequestSession {
+    /// The digest of the token.
+    pub(crate) token: Digest,
+    /// The bounds of an API token; none for the session of a person.
+    pub(crate) scope: Option<TokenScope>,
+}
 
 impl RequestCaller {
     /// Returns the caller as one of a model's runners: the agent's keeper speaks for its runner.
@@ -26,23 +48,63 @@ impl RequestCaller {
 
     /// Returns the caller as an agent. Refuses every caller but that agent.
     pub(crate) fn agent(&self, agent: &AgentName) -> Result<&Caller, Refusal> {
-        match &self.0 {
-            Caller::Agent(caller) if caller == agent => Ok(&self.0),
+        match &self.caller {
+            Caller::Agent(caller) if caller == agent => Ok(&self.caller),
             _ => Err(denied()),
         }
     }
 
-    /// Returns the caller as a user, who may read models.
-    pub(crate) fn user(&self) -> Result<&Caller, Refusal> {
-        match &self.0 {
-            Caller::User(_) => Ok(&self.0),
-            _ => Err(denied()),
+    /// Returns the name of the user. Refuses agents.
+    pub(crate) fn user(&self) -> Result<&UserName, Refusal> {
+        match &self.caller {
+            Caller::User(user) => Ok(user),
+            Caller::Agent(_) | Caller::Runner { .. } | Caller::Worker => Err(denied()),
         }
+    }
+
+    /// Returns true if the caller has a right, and its token's scope admits it.
+    pub(crate) fn may(&self, root: &Root, right: Right, subject: Subject<'_>) -> bool {
+        let model = match subject {
+            Subject::Model(state) | Subject::Offer(state, _) | Subject::Runner(_, state) => {
+                Some(&state.model().uuid)
+            }
+            Subject::Controller | Subject::User(_) | Subject::Agent(_) => None,
+        };
+        self.admits(right, model) && is_allowed(root, &self.caller, right, subject)
+    }
+
+    /// Returns true if the caller may see a model.
+    pub(crate) fn sees(&self, root: &Root, state: &ModelState) -> bool {
+        self.may(root, Right::ReadModel, Subject::Model(state))
+    }
+
+    /// Refuses a caller without a right to a subject that it may see.
+    pub(crate) fn require(&self, root: &Root, right: Right, subject: Subject<'_>) -> Result<(), Refusal> {
+        if self.may(root, right, subject) { Ok(()) } else { Err(denied()) }
+    }
+
+    /// Refuses a command that the scope of the caller's token does not admit. The writer checks the rest.
+    pub(crate) fn require_scope(&self, input: &Input) -> Result<(), Refusal> {
+        let (right, model) = right_of(input);
+        if self.admits(right, model.as_ref()) { Ok(()) } else { Err(denied()) }
+    }
+
+    /// Returns true if the scope of the caller's token admits a right.
+    pub(crate) fn admits(&self, right: Right, model: Option<&ModelUuid>) -> bool {
+        let scope = self.session.as_ref().and_then(|session| session.scope.as_ref());
+        scope.is_none_or(|scope| scope_admits(scope, right, model))
     }
 }
 
-fn denied() -> Refusal {
+/// Returns the refusal of a caller without the permission.
+pub(crate) fn denied() -> Refusal {
     Refusal::permission_denied("permission denied")
+}
+
+/// Returns the refusal of a caller who proves no valid identity. It does not tell why: a token that is unknown, has
+/// ended or was revoked, and a user who is disabled or removed, are all the same.
+pub(crate) fn not_logged_in() -> Refusal {
+    Refusal::new(ErrorCode::NotLoggedIn, "not logged in, or the session has ended")
 }
 
 impl<S: Sync> FromRequestParts<S> for Peer {
@@ -53,20 +115,46 @@ impl<S: Sync> FromRequestParts<S> for Peer {
     }
 }
 
+/// Takes the caller that the admission identified.
 impl<S: Sync> FromRequestParts<S> for RequestCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        identify(parts).map(Self).map_err(Failure)
+        parts.extensions.get().cloned().ok_or_else(|| Failure(not_logged_in()))
     }
 }
 
-fn identify(parts: &Parts) -> Result<Caller, Refusal> {
+/// Identifies the caller of a request: by its token, or else by the headers of a caller on loopback.
+///
+/// # Errors
+/// The request proves no valid identity.
+pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<RequestCaller, Refusal> {
+    refuse_browsers(parts)?;
+    if let Some(header) = parts.headers.get(header::AUTHORIZATION) {
+        let text = header.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+        let token: Option<Token> = text.and_then(|text| text.trim().parse().ok());
+        let (user, session) =
+            token.and_then(|token| authenticate(root, &token.digest(), now)).ok_or_else(not_logged_in)?;
+        let scope = match &session.kind {
+            SessionKind::Login => None,
+            SessionKind::Api { scope, .. } => Some(scope.clone()),
+        };
+        let session = Some(RequestSession { token: session.token, scope });
+        return Ok(RequestCaller { caller: Caller::User(user.name.clone()), session });
+    }
+    let caller = named(parts)?;
+    match &caller {
+        Caller::User(_) if active_user(root, &caller).is_none() => Err(not_logged_in()),
+        _ => Ok(RequestCaller { caller, session: None }),
+    }
+}
+
+/// Returns the caller that the headers of a request on loopback name.
+fn named(parts: &Parts) -> Result<Caller, Refusal> {
     let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
     if !peer.is_some_and(|ip| ip.is_loopback()) {
-        return Err(Refusal::permission_denied("callers from other machines cannot be identified yet"));
+        return Err(not_logged_in());
     }
-    refuse_browsers(parts)?;
     let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
         None => Ok(None),
         Some(Ok(text)) => Ok(Some(text)),
@@ -75,8 +163,7 @@ fn identify(parts: &Parts) -> Result<Caller, Refusal> {
     let wrong = |error: periapt_host_api::NameError| Refusal::bad_request(error.to_string());
     match (text(agent::header::AGENT)?, text(agent::header::USER)?) {
         (Some(agent), None) => Ok(Caller::Agent(AgentName::new(agent).map_err(wrong)?)),
-        (None, Some(user)) => Ok(Caller::User(UserName::new(user).map_err(wrong)?)),
-        (None, None) => Ok(Caller::User(UserName::new("admin").map_err(wrong)?)),
+        (None, user) => Ok(Caller::User(UserName::new(user.unwrap_or(FIRST_USER)).map_err(wrong)?)),
         (Some(_), Some(_)) => Err(Refusal::bad_request("a caller is an agent or a user, not both")),
     }
 }
@@ -104,8 +191,18 @@ fn is_local(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use http::Request;
+    use periapt_host_api::{Revision, token::TokenKind};
+    use periapt_model::{Environment, WorkerCommand, evaluate};
 
     use super::*;
+
+    /// Returns the state of a controller after its first start.
+    fn root() -> Root {
+        let env = Environment { now: Timestamp::UNIX_EPOCH, lease_now_ms: 0, seed: [1; 16] };
+        let input = Input::Worker(WorkerCommand::Initialize { name: "home".to_owned() });
+        let (changes, _) = evaluate(&Root::default(), &Caller::Worker, &input, &env).unwrap();
+        Root::default().apply(&changes, Revision(1))
+    }
 
     fn identified(peer: &str, headers: &[(&str, &str)]) -> Result<Caller, String> {
         let mut request = Request::builder().uri("/v1/controller");
@@ -114,7 +211,8 @@ mod tests {
         }
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         parts.extensions.insert(Peer(peer.parse().unwrap()));
-        identify(&parts).map_err(|refusal| refusal.message)
+        let identified = identify(&parts, &root(), Timestamp::UNIX_EPOCH);
+        identified.map(|who| who.caller).map_err(|refusal| refusal.message)
     }
 
     #[test]
@@ -126,23 +224,34 @@ mod tests {
         assert_eq!(identified("127.0.0.1:5", &[("periapt-agent", "one"), ("host", "localhost:9")]), Ok(one));
         assert!(identified("127.0.0.1:5", &[("periapt-agent", "one"), ("periapt-user", "bob")]).is_err());
         assert!(identified("127.0.0.1:5", &[("periapt-user", "b o b")]).is_err());
+        assert!(identified("127.0.0.1:5", &[("periapt-user", "bob")]).is_err(), "there is no such user");
     }
 
     #[test]
     fn strangers_and_web_pages_are_not() {
-        assert!(identified("192.0.2.7:5", &[]).unwrap_err().contains("other machines"));
+        assert!(identified("192.0.2.7:5", &[]).unwrap_err().contains("not logged in"));
         assert!(identified("127.0.0.1:5", &[("origin", "https://evil.example")]).is_err());
         assert!(identified("127.0.0.1:5", &[("host", "evil.example:80")]).is_err());
+    }
+
+    #[test]
+    fn a_wrong_token_is_refused_even_on_this_machine() {
+        let unknown = Token::new(TokenKind::Session, [3; 32]).reveal();
+        for header in ["", "Bearer ", "Bearer pt_s_x", "Basic YTpi", &format!("Bearer {unknown}")] {
+            let refused = identified("127.0.0.1:5", &[("authorization", header)]).unwrap_err();
+            assert_eq!(refused, not_logged_in().message, "{header}");
+        }
     }
 
     #[test]
     fn an_agent_speaks_for_itself_and_its_runners_alone() {
         let (one, two) = (AgentName::new("one").unwrap(), AgentName::new("two").unwrap());
         let model = ModelUuid(uuid::Uuid::nil());
-        let who = RequestCaller(Caller::Agent(one.clone()));
+        let who = RequestCaller { caller: Caller::Agent(one.clone()), session: None };
         assert_eq!(who.runner(&one, model), Ok(Caller::Runner { agent: one.clone(), model }));
         assert!(who.runner(&two, model).is_err());
         assert!(who.user().is_err());
-        assert!(RequestCaller(Caller::User(UserName::new("admin").unwrap())).agent(&one).is_err());
+        let admin = Caller::User(UserName::new("admin").unwrap());
+        assert!(RequestCaller { caller: admin, session: None }.agent(&one).is_err());
     }
 }

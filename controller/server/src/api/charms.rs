@@ -15,7 +15,7 @@ use periapt_host_api::{
     api::MAX_ARCHIVE_BYTES,
     command::{Caller, CharmUploaded},
 };
-use periapt_model::{Input, UploadedCharm};
+use periapt_model::{Input, UploadedCharm, may_fetch_charm};
 
 use crate::{
     api::{
@@ -23,7 +23,7 @@ use crate::{
         body::PacedBody,
         caller::{Peer, RequestCaller},
         failure::Answer,
-        models::parsed,
+        find::parsed,
     },
     bounds::Upload,
     check::Checked,
@@ -44,7 +44,6 @@ pub(crate) async fn upload(
     content: Body,
 ) -> Answer<Json<CharmUploaded>> {
     let digest: Digest = parsed(&digest)?;
-    who.user()?;
     let (archive, place) = receive(&charms.contents, content, peer).await?;
     if archive.digest() != digest {
         let message = format!("the archive has digest {}, not {digest}", archive.digest());
@@ -60,7 +59,7 @@ pub(crate) async fn upload(
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep(&charms.contents, &intake, who.0, archive, charm).await;
+        let kept = keep(&charms.contents, &intake, who.caller, archive, charm).await;
         drop(place);
         kept
     });
@@ -114,12 +113,16 @@ async fn keep(
 
 pub(crate) async fn download(
     State(Charms { contents, .. }): State<Charms>,
-    _: RequestCaller,
+    State(durable): State<Durable>,
+    who: RequestCaller,
     method: Method,
     Path(digest): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
     let digest: Digest = parsed(&digest)?;
+    if !may_fetch_charm(&durable.current().root, &who.caller, &digest) {
+        return Err(Kind::Charm.unknown(&digest).into());
+    }
     contents.collector.note_request(&digest);
     blob::respond(&contents.blobs, Kind::Charm, &digest, &method, &headers).await
 }

@@ -9,7 +9,7 @@ use periapt_host_api::{
     cloud::Kept,
     command::{AgentSummary, Answer as Answered, CommandResults, ControllerCommand, ControllerInfo},
 };
-use periapt_model::{Input, Output, agent_summaries};
+use periapt_model::{Input, ModelState, Output, Right, Subject, agent_summaries};
 
 use crate::{
     api::{body, bulk, caller::RequestCaller, failure::Answer},
@@ -22,20 +22,18 @@ use crate::{
 pub(crate) async fn info(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
-    _: RequestCaller,
 ) -> Answer<Json<ControllerInfo>> {
     Ok(Json(statuses.info(&durable.current())?))
 }
 
 pub(crate) async fn commands(
     State(intake): State<Intake>,
-    RequestCaller(caller): RequestCaller,
+    who: RequestCaller,
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<CommandResults<Answered>>> {
     let commands = body::commands::<ControllerCommand>(&intake, &headers, content).await?;
-    let results =
-        bulk::submit(&intake, Lane::Controller, &caller, commands, Input::Controller, answer).await?;
+    let results = bulk::submit(&intake, Lane::Controller, &who, commands, Input::Controller, answer).await?;
     Ok(Json(results))
 }
 
@@ -44,12 +42,11 @@ pub(crate) fn answer(output: Output) -> Option<Answered> {
     match output {
         Output::Answer(answer) => Some(answer),
         Output::Done => Some(Answered::Done),
-        Output::Runner(_) => None,
+        Output::Runner(_) | Output::Session(_) => None,
     }
 }
 
-pub(crate) async fn kept(State(durable): State<Durable>, who: RequestCaller) -> Answer<Json<Kept>> {
-    who.user()?;
+pub(crate) async fn kept(State(durable): State<Durable>) -> Answer<Json<Kept>> {
     let published = durable.current();
     Ok(Json(published.root.controller().map(|controller| controller.kept.clone()).unwrap_or_default()))
 }
@@ -59,15 +56,16 @@ pub(crate) async fn agents(
     State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
 ) -> Answer<Json<Vec<AgentSummary>>> {
-    who.user()?;
-    Ok(Json(agent_summaries(&durable.current().root, clock.now())))
+    let root = &durable.current().root;
+    let all = who.may(root, Right::ManageController, Subject::Controller);
+    let seen = |state: &ModelState| who.sees(root, state);
+    let mut agents = agent_summaries(root, clock.now(), &seen);
+    // Other users see the agents that host machines of their models.
+    agents.retain(|agent| all || agent.machines > 0);
+    Ok(Json(agents))
 }
 
-pub(crate) async fn model_defaults(
-    State(durable): State<Durable>,
-    who: RequestCaller,
-) -> Answer<Json<ModelDefaults>> {
-    who.user()?;
+pub(crate) async fn model_defaults(State(durable): State<Durable>) -> Answer<Json<ModelDefaults>> {
     let published = durable.current();
     let set = published.root.controller().map(|controller| controller.model_defaults.clone());
     Ok(Json(ModelDefaults::of(&set.unwrap_or_default())))

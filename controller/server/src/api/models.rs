@@ -19,20 +19,29 @@ use periapt_host_api::{
     ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus},
     usage::ModelUsage,
+    user::ModelUser,
 };
 use periapt_model::{
-    Environment, Input, ModelState, RefreshRequest, combined_storage, model_summary, model_usage,
-    plan_refresh,
+    Environment, Input, ModelState, RefreshRequest, Right, Subject, combined_storage, model_summary,
+    model_usage, model_users, plan_refresh,
 };
 
 use crate::{
-    api::{body, bulk, caller::RequestCaller, controller::answer, failure::Answer, query::Query, streams},
+    api::{
+        body, bulk,
+        caller::RequestCaller,
+        controller::answer,
+        failure::Answer,
+        find::{find_model, parsed},
+        query::Query,
+        streams,
+    },
     bounds::StreamOf,
     clock::Clock,
     published::Published,
     records,
     show::{self, StatusSource},
-    state::{Durable, Intake, Streams, find_model},
+    state::{Durable, Intake, Streams},
     watch::StatusWatch,
     writer::Lane,
 };
@@ -48,21 +57,17 @@ pub(crate) fn readable(
 ) -> Result<(Arc<Published>, Arc<ModelState>), Refusal> {
     let selector: ModelSelector = parsed(model)?;
     let published = durable.current();
-    let state = find_model(&published, who.user()?, &selector)?;
+    let state = find_model(&published.root, who, &selector)?;
     Ok((published, state))
-}
-
-/// Parses a name in a path.
-pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Refusal> {
-    text.parse().map_err(|error: T::Err| Refusal::bad_request(error.to_string()))
 }
 
 pub(crate) async fn list(
     State(durable): State<Durable>,
     who: RequestCaller,
 ) -> Answer<Json<Vec<ModelSummary>>> {
-    who.user()?;
-    Ok(Json(durable.current().root.models().map(|(_, state)| model_summary(state)).collect()))
+    let root = &durable.current().root;
+    let seen = root.models().map(|(_, state)| state).filter(|state| who.sees(root, state));
+    Ok(Json(seen.map(|state| model_summary(root, state, &who.caller)).collect()))
 }
 
 pub(crate) async fn one(
@@ -70,8 +75,22 @@ pub(crate) async fn one(
     who: RequestCaller,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelSummary>> {
-    let (_, state) = readable(&durable, &who, &model)?;
-    Ok(Json(model_summary(&state)))
+    let (published, state) = readable(&durable, &who, &model)?;
+    Ok(Json(model_summary(&published.root, &state, &who.caller)))
+}
+
+/// Returns the users who were granted access to a model. Others than its administrators see themselves alone.
+pub(crate) async fn users(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    Path(model): Path<String>,
+) -> Answer<Json<Vec<ModelUser>>> {
+    let (published, state) = readable(&durable, &who, &model)?;
+    let all = who.may(&published.root, Right::AdministerModel, Subject::Model(&state));
+    let mut users = model_users(&published.root, &state);
+    let own = who.user()?;
+    users.retain(|user| all || user.name == *own);
+    Ok(Json(users))
 }
 
 pub(crate) async fn commands(
@@ -86,7 +105,7 @@ pub(crate) async fn commands(
     let uuid = state.model().uuid;
     let commands = body::commands::<Command>(&intake, &headers, content).await?;
     let input = |command| Input::Model(uuid, command);
-    Ok(Json(bulk::submit(&intake, Lane::Model(uuid), &who.0, commands, input, answer).await?))
+    Ok(Json(bulk::submit(&intake, Lane::Model(uuid), &who, commands, input, answer).await?))
 }
 
 pub(crate) async fn status(
@@ -170,7 +189,7 @@ pub(crate) async fn refresh_plan(
     let (published, state) = readable(&durable, &who, &model)?;
     // The result is not stored, so no id is drawn.
     let env = Environment { now: clock.now(), lease_now_ms: clock.monotonic_ms(), seed: [0; 16] };
-    Ok(Json(plan_refresh(&published.root, &who.0, &env, state.model().uuid, &request)?))
+    Ok(Json(plan_refresh(&published.root, &who.caller, &env, state.model().uuid, &request)?))
 }
 
 pub(crate) async fn machines(

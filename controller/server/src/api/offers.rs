@@ -8,7 +8,7 @@ use periapt_host_api::{
     ApplicationName, InterfaceName, ModelName, UserName,
     offer::{OfferDetails, OfferUrl},
 };
-use periapt_model::{offer_details, offers_of_model};
+use periapt_model::{Right, offer_details, offers_of_model};
 
 use crate::{
     api::{caller::RequestCaller, failure::Answer, models::readable, query::Query},
@@ -21,7 +21,6 @@ pub(crate) async fn find(
     who: RequestCaller,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Vec<OfferDetails>>> {
-    let caller = who.user()?;
     let mut query = Query::parse(query.as_deref())?;
     let url: Option<OfferUrl> = query.one("url")?;
     let owner: Option<UserName> = query.one("owner")?;
@@ -32,14 +31,15 @@ pub(crate) async fn find(
     let published = durable.current();
     let root = &published.root;
     let found = match url {
-        Some(url) => vec![offer_details(root, caller, &url)?],
+        Some(url) => vec![offer_details(root, &who.caller, &url)?],
         None => {
             let models = root.models().map(|(_, state)| state).filter(|state| {
                 let it = state.model();
-                owner.as_ref().is_none_or(|owner| it.owner == *owner)
+                who.admits(Right::FindOffer, Some(&it.uuid))
+                    && owner.as_ref().is_none_or(|owner| it.owner == *owner)
                     && model.as_ref().is_none_or(|model| it.name == *model)
             });
-            models.flat_map(|state| offers_of_model(root, state, caller)).collect()
+            models.flat_map(|state| offers_of_model(root, state, &who.caller)).collect()
         }
     };
     let fits = |found: &OfferDetails| {
@@ -57,5 +57,5 @@ pub(crate) async fn of_model(
     Path(model): Path<String>,
 ) -> Answer<Json<Vec<OfferDetails>>> {
     let (published, state) = readable(&durable, &who, &model)?;
-    Ok(Json(offers_of_model(&published.root, &state, who.user()?)))
+    Ok(Json(offers_of_model(&published.root, &state, &who.caller)))
 }

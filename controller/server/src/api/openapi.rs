@@ -25,6 +25,7 @@ const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("resource", "a resource's name, as the charm declares it"),
     ("revision", "a revision of a secret"),
     ("secret", "a secret's id: 20 digits 0-9a-v"),
+    ("user", "a user's name"),
     ("uuid", "a model's UUID"),
 ];
 

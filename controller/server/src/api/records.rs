@@ -15,7 +15,7 @@ use periapt_host_api::{
     logs::{LogLevel, LogLine, LogQuery},
     status::{StatusHistory, StatusHistoryQuery},
 };
-use periapt_model::{ModelAccess, check_access};
+use periapt_model::{Right, Subject};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -140,9 +140,9 @@ pub(crate) async fn journal(
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Journal>> {
     let query = journal_query(query.as_deref())?;
-    let (_, state) = readable(&durable, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     if query.secrets {
-        check_access(&state, &who.0, ModelAccess::Admin)?;
+        who.require(&published.root, Right::AdministerModel, Subject::Model(&state))?;
     }
     let store = durable.records()?;
     let uuid = state.model().uuid;

@@ -18,7 +18,7 @@ use periapt_host_api::{
     command::{Caller, ResourceUploaded},
     resource::{MAX_RESOURCE_BYTES, ResourceKey},
 };
-use periapt_model::{Input, UploadedResource, resource_details, resource_for_unit};
+use periapt_model::{Input, UploadedResource, may_know_resource, resource_details, resource_for_unit};
 
 use crate::{
     api::{
@@ -26,7 +26,8 @@ use crate::{
         body::PacedBody,
         caller::{Peer, RequestCaller},
         failure::Answer,
-        models::{parsed, readable},
+        find::parsed,
+        models::readable,
     },
     bounds::Upload,
     state::{Contents, Durable, Intake, Resources},
@@ -45,7 +46,6 @@ pub(crate) async fn upload(
     content: Body,
 ) -> Answer<Json<ResourceUploaded>> {
     let digest: Digest = parsed(&digest)?;
-    who.user()?;
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
@@ -57,7 +57,7 @@ pub(crate) async fn upload(
     }
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep(&contents, &intake, who.0, incoming, digest).await;
+        let kept = keep(&contents, &intake, who.caller, incoming, digest).await;
         drop(place);
         kept
     });
@@ -115,11 +115,10 @@ pub(crate) async fn head(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let digest: Digest = parsed(&digest)?;
-    who.user()?;
-    contents.collector.note_request(&digest);
-    if durable.current().root.resource_content(&digest).is_none() {
-        return Err(Refusal::not_found(format!("resource {digest} not found")).into());
+    if !may_know_resource(&durable.current().root, &who.caller, &digest) {
+        return Err(Kind::Resource.unknown(&digest).into());
     }
+    contents.collector.note_request(&digest);
     blob::respond(&contents.blobs, Kind::Resource, &digest, &method, &headers).await
 }
 

@@ -3,6 +3,8 @@
 mod operation;
 mod query;
 
+use std::{collections::HashMap, sync::Arc};
+
 use axum::Router;
 use http::Method;
 use periapt_host_api::{
@@ -26,8 +28,13 @@ use periapt_host_api::{
     ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     usage::ModelUsage,
+    user::{
+        IssuedRegistration, IssuedSession, ModelUser, NewApiToken, NewPassword, NewUser, PasswordLogin,
+        SessionDetails, UseRegistration, UserDetails,
+    },
     view::FrameLine,
 };
+use periapt_model::Right;
 use periapt_telemetry::metrics::CONTENT_TYPE;
 
 pub(crate) use self::operation::{Content, Operation, Parameter, Route};
@@ -40,8 +47,11 @@ use self::{
 };
 use crate::{
     api::{
-        actions, agents, charms, controller, failure, metrics, models, offers, records, resources, secrets,
-        trace,
+        actions,
+        admission::{Admission, admit},
+        agents, charms, controller, failure,
+        guard::Guards,
+        metrics, models, offers, records, resources, secrets, sessions, trace, users,
     },
     state::ControllerState,
 };
@@ -54,6 +64,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(for_charms());
     table.extend(for_resources());
     table.extend(for_agents());
+    table.extend(for_users());
     table
 }
 
@@ -61,6 +72,7 @@ fn for_controller() -> Vec<Route> {
     vec![
         Route::new("/v1/controller").on(
             Operation::get(
+                Right::ReadController,
                 "controller",
                 "The controller's version, identity and settings.",
                 json::<ControllerInfo>(),
@@ -69,6 +81,7 @@ fn for_controller() -> Vec<Route> {
         ),
         Route::new("/metrics").on(
             Operation::get(
+                Right::ReadMetrics,
                 "metrics",
                 "The controller's metrics in Prometheus' text form.",
                 Content::Text(CONTENT_TYPE),
@@ -77,6 +90,7 @@ fn for_controller() -> Vec<Route> {
         ),
         Route::new("/v1/commands").on(
             Operation::new(
+                Right::CommandController,
                 Method::POST,
                 "controllerCommands",
                 "Commands that create models or concern whole ones. Each has its own result.",
@@ -87,6 +101,7 @@ fn for_controller() -> Vec<Route> {
         ),
         Route::new("/v1/offers").on(
             Operation::get(
+                Right::List,
                 "offers",
                 "The offers of all models that the caller may see.",
                 json::<Vec<OfferDetails>>(),
@@ -96,6 +111,7 @@ fn for_controller() -> Vec<Route> {
         ),
         Route::new("/v1/model-defaults").on(
             Operation::get(
+                Right::ReadDefaults,
                 "modelDefaults",
                 "The configuration of models that do not set their own.",
                 json::<ModelDefaults>(),
@@ -104,26 +120,29 @@ fn for_controller() -> Vec<Route> {
         ),
         Route::new("/v1/kept").on(
             Operation::get(
+                Right::ReadDefaults,
                 "kept",
                 "Clouds and credentials. The controller keeps them for Juju's clients; they have no effect.",
                 json::<Kept>(),
             ),
             controller::kept,
         ),
-        Route::new("/v1/agents")
-            .on(Operation::get("agents", "All agents.", json::<Vec<AgentSummary>>()), controller::agents),
+        Route::new("/v1/agents").on(
+            Operation::get(Right::List, "agents", "All agents.", json::<Vec<AgentSummary>>()),
+            controller::agents,
+        ),
     ]
 }
 
 fn for_models() -> Vec<Route> {
     vec![
         Route::new("/v1/models")
-            .on(Operation::get("models", "All models.", json::<Vec<ModelSummary>>()), models::list),
+            .on(Operation::get(Right::List, "models", "All models.", json::<Vec<ModelSummary>>()), models::list),
         Route::new("/v1/models/{model}")
-            .on(Operation::get("model", "One model.", json::<ModelSummary>()), models::one),
+            .on(Operation::get(Right::ReadModel, "model", "One model.", json::<ModelSummary>()), models::one),
         Route::new("/v1/models/{model}/commands").on(
             Operation::new(
-                Method::POST,
+                Right::ReadModel, Method::POST,
                 "commands",
                 "Commands to a model. Each has its own result, and a refused command does not stop the rest.",
                 json::<CommandResults<Answer>>(),
@@ -132,26 +151,26 @@ fn for_models() -> Vec<Route> {
             models::commands,
         ),
         Route::new("/v1/models/{model}/status")
-            .on(Operation::get("status", "A model's status.", json::<FullStatus>()), models::status),
+            .on(Operation::get(Right::ReadModel, "status", "A model's status.", json::<FullStatus>()), models::status),
         Route::new("/v1/models/{model}/status/watch").on(
             Operation::get(
-                "watchStatus",
+                Right::ReadModel, "watchStatus",
                 "A model's status now, and again after each change. A slow reader gets only the newest.",
                 lines::<FullStatus>(),
             ),
             models::watch_status,
         ),
         Route::new("/v1/models/{model}/units/{application}/{number}").on(
-            Operation::get("unit", "A unit with its relations and newest hooks.", json::<UnitDetails>()),
+            Operation::get(Right::ReadModel, "unit", "A unit with its relations and newest hooks.", json::<UnitDetails>()),
             models::unit,
         ),
         Route::new("/v1/models/{model}/applications/{application}").on(
-            Operation::get("application", "An application and its settings.", json::<ApplicationDetails>()),
+            Operation::get(Right::ReadModel, "application", "An application and its settings.", json::<ApplicationDetails>()),
             models::application,
         ),
         Route::new("/v1/models/{model}/applications/{application}/refresh").on(
             Operation::get(
-                "refreshPlan",
+                Right::ReadModel, "refreshPlan",
                 "The changes that a refresh to an uploaded charm would make, and the reasons that prevent it.",
                 json::<RefreshPlan>(),
             )
@@ -160,19 +179,19 @@ fn for_models() -> Vec<Route> {
         ),
         Route::new("/v1/models/{model}/machines").on(
             Operation::get(
-                "machines",
+                Right::ReadModel, "machines",
                 "A model's machines, by number.",
                 json::<std::collections::BTreeMap<String, MachineStatus>>(),
             ),
             models::machines,
         ),
         Route::new("/v1/models/{model}/storage").on(
-            Operation::get("storage", "A model's storage, by id.", json::<CombinedStorage>()),
+            Operation::get(Right::ReadModel, "storage", "A model's storage, by id.", json::<CombinedStorage>()),
             models::storage,
         ),
         Route::new("/v1/models/{model}/secrets").on(
             Operation::get(
-                "secrets",
+                Right::ReadModel, "secrets",
                 "A model's secrets, or one of them. `reveal` adds the content of one secret.",
                 json::<Vec<SecretDetails>>(),
             )
@@ -180,12 +199,12 @@ fn for_models() -> Vec<Route> {
             secrets::list,
         ),
         Route::new("/v1/models/{model}/config").on(
-            Operation::get("modelConfig", "A model's configuration, and where it comes from.", json::<ModelConfigDetails>()),
+            Operation::get(Right::ReadModel, "modelConfig", "A model's configuration, and where it comes from.", json::<ModelConfigDetails>()),
             models::config,
         ),
         Route::new("/v1/models/{model}/constraints").on(
             Operation::get(
-                "modelConstraints",
+                Right::ReadModel, "modelConstraints",
                 "The constraints of applications that set none: the agents that take their units, and the memory \
                  of their hooks.",
                 json::<Constraints>(),
@@ -193,41 +212,50 @@ fn for_models() -> Vec<Route> {
             models::constraints,
         ),
         Route::new("/v1/models/{model}/usage").on(
-            Operation::get("usage", "The resources that a model's units have used, removed units included.", json::<ModelUsage>()),
+            Operation::get(Right::ReadModel, "usage", "The resources that a model's units have used, removed units included.", json::<ModelUsage>()),
             models::usage,
         ),
         Route::new("/v1/models/{model}/ssh-keys").on(
             Operation::get(
-                "sshKeys",
+                Right::ReadModel, "sshKeys",
                 "Public SSH keys. The controller keeps them for Juju's clients; they have no effect.",
                 json::<Vec<SshKey>>(),
             ),
             models::ssh_keys,
         ),
+        Route::new("/v1/models/{model}/users").on(
+            Operation::get(
+                Right::ReadModel,
+                "modelUsers",
+                "The users with access to a model; others than its administrators see themselves alone.",
+                json::<Vec<ModelUser>>(),
+            ),
+            models::users,
+        ),
         Route::new("/v1/models/{model}/spaces").on(
-            Operation::get("spaces", "A model's spaces with their subnets.", json::<SpaceList>()),
+            Operation::get(Right::ReadModel, "spaces", "A model's spaces with their subnets.", json::<SpaceList>()),
             models::spaces,
         ),
         Route::new("/v1/models/{model}/offers").on(
             Operation::get(
-                "modelOffers",
+                Right::ReadModel, "modelOffers",
                 "A model's offers, with their relations to other models.",
                 json::<Vec<OfferDetails>>(),
             ),
             offers::of_model,
         ),
         Route::new("/v1/models/{model}/logs").on(
-            Operation::get("logs", "Log lines, the oldest first.", lines::<LogLine>()).query(LOG_QUERY),
+            Operation::get(Right::ReadModel, "logs", "Log lines, the oldest first.", lines::<LogLine>()).query(LOG_QUERY),
             records::logs,
         ),
         Route::new("/v1/models/{model}/journal").on(
-            Operation::get("journal", "A page of hook runs: units by name, each unit's newest run first.", json::<Journal>())
+            Operation::get(Right::ReadModel, "journal", "A page of hook runs: units by name, each unit's newest run first.", json::<Journal>())
                 .query(JOURNAL_QUERY),
             records::journal,
         ),
         Route::new("/v1/models/{model}/status-history").on(
             Operation::get(
-                "statusHistory",
+                Right::ReadModel, "statusHistory",
                 "The status history of a unit, an application or a machine, the oldest status first.",
                 json::<StatusHistory>(),
             )
@@ -241,7 +269,7 @@ fn for_actions() -> Vec<Route> {
     vec![
         Route::new("/v1/models/{model}/applications/{application}/actions").on(
             Operation::get(
-                "actions",
+                Right::ReadModel, "actions",
                 "The actions that an application's charm declares.",
                 json::<std::collections::BTreeMap<String, ActionMeta>>(),
             ),
@@ -249,7 +277,7 @@ fn for_actions() -> Vec<Route> {
         ),
         Route::new("/v1/models/{model}/operations").on(
             Operation::get(
-                "operations",
+                Right::ReadModel, "operations",
                 "Operations, the newest first. Tasks come without messages and results, and with the first task's \
                  parameters, up to 1 MiB. A list of more than 16 MiB ends early: `offset` continues it.",
                 json::<Vec<OperationDetails>>(),
@@ -259,7 +287,7 @@ fn for_actions() -> Vec<Route> {
         ),
         Route::new("/v1/models/{model}/operations/{operation}").on(
             Operation::get(
-                "operation",
+                Right::ReadModel, "operation",
                 "An operation with its tasks and up to 1 MiB of their messages and results. `next` continues each \
                  task.",
                 json::<OperationDetails>(),
@@ -268,7 +296,7 @@ fn for_actions() -> Vec<Route> {
         ),
         Route::new("/v1/models/{model}/operations/{operation}/watch").on(
             Operation::get(
-                "watchOperation",
+                Right::ReadModel, "watchOperation",
                 "The messages of an operation's tasks as they come, and each task when it has ended. The stream \
                  ends with the last task.",
                 lines::<TaskNews>(),
@@ -277,7 +305,7 @@ fn for_actions() -> Vec<Route> {
         ),
         Route::new("/v1/models/{model}/tasks/{task}").on(
             Operation::get(
-                "task",
+                Right::ReadModel, "task",
                 "A task with a page of its messages and results, the oldest first.",
                 json::<TaskDetails>(),
             )
@@ -292,6 +320,7 @@ fn for_charms() -> Vec<Route> {
         Route::new("/v1/charms/{digest}")
             .on(
                 Operation::new(
+                    Right::Upload,
                     Method::PUT,
                     "uploadCharm",
                     "Uploads a charm archive. The controller keeps it if it has this digest and can run.",
@@ -302,6 +331,7 @@ fn for_charms() -> Vec<Route> {
             )
             .on(
                 Operation::get(
+                    Right::FetchCharm,
                     "charm",
                     "A charm archive, or a range of it. The content of a digest never changes.",
                     Content::Archive,
@@ -310,6 +340,7 @@ fn for_charms() -> Vec<Route> {
             )
             .on(
                 Operation::new(
+                    Right::FetchCharm,
                     Method::HEAD,
                     "charmHead",
                     "Tells whether the controller has the archive.",
@@ -325,7 +356,7 @@ fn for_resources() -> Vec<Route> {
         Route::new("/v1/resources/{digest}")
             .on(
                 Operation::new(
-                    Method::PUT,
+                    Right::Upload, Method::PUT,
                     "uploadResource",
                     "Uploads the content of a resource. The controller keeps it if it has this digest; a command attaches it.",
                     json::<ResourceUploaded>(),
@@ -335,7 +366,7 @@ fn for_resources() -> Vec<Route> {
             )
             .on(
                 Operation::new(
-                    Method::HEAD,
+                    Right::Upload, Method::HEAD,
                     "resourceHead",
                     "Tells whether the controller has the content.",
                     Content::Empty,
@@ -344,7 +375,7 @@ fn for_resources() -> Vec<Route> {
             ),
         Route::new("/v1/models/{model}/applications/{application}/resources").on(
             Operation::get(
-                "resources",
+                Right::ReadModel, "resources",
                 "The resources that an application's charm declares, with their attached revisions.",
                 json::<Vec<ResourceDetails>>(),
             ),
@@ -353,7 +384,7 @@ fn for_resources() -> Vec<Route> {
         Route::new("/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/resources/{resource}/{digest}")
             .on(
                 Operation::get(
-                    "unitResource",
+                    Right::ActAsRunner, "unitResource",
                     "The content of a resource of a unit's application, or a range of it.",
                     Content::Bytes,
                 ),
@@ -366,7 +397,7 @@ fn for_agents() -> Vec<Route> {
     vec![
         Route::new("/v1/agents/{agent}").on(
             Operation::new(
-                Method::PUT,
+                Right::ActAsAgent, Method::PUT,
                 "register",
                 "Registers an agent with its name and addresses.",
                 json::<Registered>(),
@@ -376,7 +407,7 @@ fn for_agents() -> Vec<Route> {
         ),
         Route::new("/v1/agents/{agent}/assignments").on(
             Operation::get(
-                "assignments",
+                Right::ActAsAgent, "assignments",
                 "The models with units on an agent now, and again after each change.",
                 lines::<AgentAssignments>(),
             ),
@@ -384,7 +415,7 @@ fn for_agents() -> Vec<Route> {
         ),
         Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
             Operation::get(
-                "watch",
+                Right::ActAsRunner, "watch",
                 "The frames of a runner's view from a position on. A large frame has several lines; an empty frame is the heartbeat.",
                 lines::<FrameLine>(),
             )
@@ -395,12 +426,12 @@ fn for_agents() -> Vec<Route> {
             "/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/secrets/{secret}/{revision}",
         )
         .on(
-            Operation::get("unitSecret", "Content of a secret that a unit may read.", json::<SecretData>()),
+            Operation::get(Right::ActAsRunner, "unitSecret", "Content of a secret that a unit may read.", json::<SecretData>()),
             secrets::of_unit,
         ),
         Route::new("/v1/agents/{agent}/models/{uuid}/commands").on(
             Operation::new(
-                Method::POST,
+                Right::ActAsRunner, Method::POST,
                 "runnerCommands",
                 "Calls of a runner: attachment, commits, early effects, leadership.",
                 json::<CommandResults<RunnerAnswer>>(),
@@ -411,11 +442,134 @@ fn for_agents() -> Vec<Route> {
     ]
 }
 
+fn for_users() -> Vec<Route> {
+    vec![
+        Route::new("/v1/login").on(
+            Operation::new(
+                Right::LogIn,
+                Method::POST,
+                "logIn",
+                "Opens a session by a password.",
+                json::<IssuedSession>(),
+            )
+            .request(json::<PasswordLogin>()),
+            sessions::log_in,
+        ),
+        Route::new("/v1/register").on(
+            Operation::new(
+                Right::LogIn,
+                Method::POST,
+                "registerUser",
+                "Sets a user's password by a registration token, once, and opens a session.",
+                json::<IssuedSession>(),
+            )
+            .request(json::<UseRegistration>()),
+            sessions::register,
+        ),
+        Route::new("/v1/logout").on(
+            Operation::new(
+                Right::ReadOneself,
+                Method::POST,
+                "logOut",
+                "Ends the session of the request.",
+                json::<Answer>(),
+            ),
+            sessions::log_out,
+        ),
+        Route::new("/v1/whoami").on(
+            Operation::get(Right::ReadOneself, "whoami", "The user of the request.", json::<UserDetails>()),
+            sessions::whoami,
+        ),
+        Route::new("/v1/sessions").on(
+            Operation::new(
+                Right::OpenOwnSession,
+                Method::POST,
+                "openSession",
+                "Opens a session for the operator on the controller's own host.",
+                json::<IssuedSession>(),
+            ),
+            sessions::open,
+        ),
+        Route::new("/v1/tokens").on(
+            Operation::new(
+                Right::OpenOwnSession,
+                Method::POST,
+                "makeToken",
+                "Makes an API token of the user of the request.",
+                json::<IssuedSession>(),
+            )
+            .request(json::<NewApiToken>()),
+            sessions::make_token,
+        ),
+        Route::new("/v1/users")
+            .on(
+                Operation::get(
+                    Right::List,
+                    "users",
+                    "The users that the caller may see.",
+                    json::<Vec<UserDetails>>(),
+                ),
+                users::list,
+            )
+            .on(
+                Operation::new(
+                    Right::ManageUsers,
+                    Method::POST,
+                    "addUser",
+                    "Makes a user, and returns the token by which the user registers.",
+                    json::<IssuedRegistration>(),
+                )
+                .request(json::<NewUser>()),
+                users::add,
+            ),
+        Route::new("/v1/users/{user}")
+            .on(Operation::get(Right::ReadUser, "user", "One user.", json::<UserDetails>()), users::one),
+        Route::new("/v1/users/{user}/sessions").on(
+            Operation::get(
+                Right::ReadUser,
+                "sessions",
+                "The sessions and API tokens of a user, the newest first.",
+                json::<Vec<SessionDetails>>(),
+            ),
+            users::sessions,
+        ),
+        Route::new("/v1/users/{user}/password").on(
+            Operation::new(
+                Right::ManageSessions,
+                Method::PUT,
+                "setPassword",
+                "Sets a user's password. The user's other sessions end.",
+                json::<Answer>(),
+            )
+            .request(json::<NewPassword>()),
+            users::set_password,
+        ),
+        Route::new("/v1/users/{user}/registration").on(
+            Operation::new(
+                Right::ManageUsers,
+                Method::POST,
+                "resetPassword",
+                "Takes a user's password away, and returns the token by which the user sets another one.",
+                json::<IssuedRegistration>(),
+            ),
+            users::reset,
+        ),
+    ]
+}
+
 /// Returns the service that answers requests.
-pub(crate) fn router(state: ControllerState) -> Router {
-    let router =
-        table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handlers));
+pub(crate) fn router(state: ControllerState, guards: Guards) -> Router {
+    let (durable, clock) = (state.durable.clone(), state.clock.clone());
+    let mut rights: HashMap<&'static str, Vec<(Method, Right)>> = HashMap::new();
+    let mut router = Router::new();
+    for route in table() {
+        let offered = route.operations.iter().map(|operation| (operation.method.clone(), operation.right));
+        rights.insert(route.path, offered.collect());
+        router = router.route(route.path, route.handlers);
+    }
+    let admission = Admission { rights: Arc::new(rights), durable, clock, guards };
     router
+        .route_layer(axum::middleware::from_fn_with_state(admission, admit))
         .layer(axum::middleware::map_response(failure::unify))
         .layer(axum::middleware::from_fn(trace::request))
         .with_state(state)

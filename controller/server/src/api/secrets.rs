@@ -11,17 +11,12 @@ use periapt_host_api::{
     secret::{SecretData, SecretId, SecretKey, SecretRevision},
 };
 use periapt_model::{
-    ModelAccess, ModelState, check_access, entity::Secret, find_secret, secret_details, secret_for_admin,
+    ModelState, Right, Subject, entity::Secret, find_secret, secret_details, secret_for_admin,
     secret_for_unit,
 };
 
 use crate::{
-    api::{
-        caller::RequestCaller,
-        failure::Answer,
-        models::{parsed, readable},
-        query::Query,
-    },
+    api::{caller::RequestCaller, failure::Answer, find::parsed, models::readable, query::Query},
     seal::SecretSealer,
     state::Durable,
 };
@@ -37,10 +32,10 @@ pub(crate) async fn list(
     let selector: Option<String> = query.one("secret")?;
     let asked = SecretQuery { reveal: query.flag("reveal")?, revision: query.one("revision")? };
     query.end()?;
-    let (_, state) = readable(&durable, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     if asked.reveal {
         // Access to a model does not include its secrets (`docs/hook-model.md` 7.8).
-        check_access(&state, &who.0, ModelAccess::Admin)?;
+        who.require(&published.root, Right::AdministerModel, Subject::Model(&state))?;
     }
     let secrets: Vec<&Secret> = match selector {
         Some(selector) => vec![find_secret(&state, &SecretSelector::from(selector.as_str()))?],

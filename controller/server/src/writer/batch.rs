@@ -113,6 +113,10 @@ pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
         Input::Model(model, _) | Input::Runner(model, _) => Some(*model),
         Input::Controller(ControllerCommand::DestroyModel { model, .. }) => Some(*model),
         Input::Worker(command) => command.model(),
-        Input::Controller(_) | Input::UploadCharm(_) | Input::UploadResource(_) | Input::Register(..) => None,
+        Input::Controller(_)
+        | Input::Identity(_)
+        | Input::UploadCharm(_)
+        | Input::UploadResource(_)
+        | Input::Register(..) => None,
     }
 }

@@ -105,6 +105,7 @@ fn command_of(input: &Input) -> &dyn std::fmt::Debug {
     match input {
         Input::Controller(command) => command,
         Input::Model(_, command) => command,
+        Input::Identity(command) => command,
         Input::Runner(_, command) => command,
         Input::Worker(command) => command,
         Input::UploadCharm(_) | Input::UploadResource(_) | Input::Register(..) => input,

@@ -89,7 +89,7 @@ async fn an_archive_whose_charm_was_refused_is_not_kept() {
 }
 
 #[tokio::test]
-async fn an_archive_is_uploaded_once_and_fetched_by_whoever_knows_its_digest() {
+async fn an_archive_is_uploaded_once_and_fetched_by_its_digest() {
     let fixture = Fixture::start().await;
     let digest = Digest::of(&charm());
     assert!(!fixture.client.has_charm(&digest).await.unwrap());
@@ -100,7 +100,9 @@ async fn an_archive_is_uploaded_once_and_fetched_by_whoever_knows_its_digest() {
     let pieces = || stream::iter(pieces.clone().into_iter().map(Ok));
     let again = fixture.client.upload_charm_stream(&digest, pieces).await.unwrap();
     assert_eq!(again, uploaded);
-    assert_eq!(fixture.as_agent("one").client.fetch_charm(&digest).await.unwrap(), charm());
+    assert_eq!(fixture.client.fetch_charm(&digest).await.unwrap(), charm());
+    let idle = fixture.as_agent("one").client.fetch_charm(&digest).await;
+    assert_eq!(code_of(idle), ErrorCode::NotFound, "an agent without a unit of it");
     fixture.stop().await;
 }
 

@@ -60,7 +60,7 @@ async fn a_model_is_found_by_uuid_and_by_name() {
     let found = fixture.client.model(&by_name).await.unwrap();
     assert_eq!(found.uuid, model.uuid);
     assert_eq!(fixture.client.model(&model.selector()).await.unwrap(), found);
-    let bob = fixture.as_user("bob");
+    let bob = fixture.superuser("bob").await;
     assert_eq!(bob.model(&by_name).await.unwrap().uuid, model.uuid, "the only one of that name");
     let missing: ModelSelector = "n".parse().unwrap();
     assert_eq!(code_of(fixture.client.model(&missing).await), ErrorCode::NotFound);
@@ -72,13 +72,13 @@ async fn a_name_that_two_users_gave_means_the_callers_own() {
     let fixture = Fixture::start().await;
     let model = fixture.add_model("m").await;
     let name = periapt_host_api::ModelName::new("m").unwrap();
-    let bob = fixture.as_user("bob");
+    let bob = fixture.superuser("bob").await;
     let add = periapt_host_api::command::ControllerCommand::add_model(name.clone());
     let Answer::Model { uuid } = bob.controller_command(add).await.unwrap() else { panic!() };
     let by_name = ModelSelector::from(name);
     assert_eq!(bob.model(&by_name).await.unwrap().uuid, uuid);
     assert_eq!(fixture.client.model(&by_name).await.unwrap().uuid, model.uuid);
-    assert_eq!(code_of(fixture.as_user("eve").model(&by_name).await), ErrorCode::Ambiguous);
+    assert_eq!(code_of(fixture.superuser("eve").await.model(&by_name).await), ErrorCode::Ambiguous);
     fixture.stop().await;
 }
 
@@ -107,6 +107,7 @@ async fn an_application_shows_where_its_settings_come_from() {
 #[tokio::test]
 async fn errors_are_problems_whoever_finds_them() {
     let fixture = Fixture::start().await;
+    fixture.add_model("m").await;
     let address = fixture.handle.address();
     for (line, status, code) in [
         ("GET /v1/models/Nö", 400, "bad-request"),
@@ -114,7 +115,7 @@ async fn errors_are_problems_whoever_finds_them() {
         ("GET /v2", 404, "not-found"),
         ("DELETE /v1/models", 405, "not-supported"),
         ("POST /v1/commands", 400, "bad-request"),
-        ("GET /v1/models/none/logs?tial=1", 400, "bad-request"),
+        ("GET /v1/models/m/logs?tial=1", 400, "bad-request"),
     ] {
         let line = line.replace('ö', "%C3%B6");
         let response = raw::request(address, &line, &[], "").await;

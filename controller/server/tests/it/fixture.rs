@@ -18,9 +18,11 @@ use periapt_controller::{Clock, Handle, OpenStore, Options, Program, RandomSourc
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
     UnitName, UserName,
+    access::ControllerAccess,
     agent::{AgentAssignments, Register},
     api::ModelSelector,
     command::{Answer, Command, ControllerCommand, Deploy},
+    user::NewUser,
 };
 use periapt_store::{Batch, Judge, LoadedState, MemoryStore, Order, Record, Store, StoreError};
 use tempfile::TempDir;
@@ -108,6 +110,17 @@ impl Fixture {
     pub(crate) fn as_user(&self, name: &str) -> Client {
         let user = Identity::User(UserName::new(name).unwrap());
         Client::new(periapt_client::Options::new(self.handle.url(), user)).unwrap()
+    }
+
+    /// Adds a superuser, and returns a client that the controller believes to be that user.
+    pub(crate) async fn superuser(&self, name: &str) -> Client {
+        let name = UserName::new(name).unwrap();
+        let user = NewUser { name: name.clone(), display_name: String::new() };
+        self.client.add_user(&user).await.unwrap();
+        let access = ControllerAccess::Superuser;
+        let grant = ControllerCommand::GrantController { user: name.clone(), access };
+        self.client.controller_command(grant).await.unwrap();
+        self.as_user(name.as_str())
     }
 
     pub(crate) async fn add_model(&self, name: &str) -> Model {

@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "a test says what failed by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 
+mod access;
 mod bad_disks;
 mod bounds;
 mod charms;
@@ -23,5 +24,7 @@ mod resources;
 mod store;
 mod streams;
 mod uploads;
+mod users;
+mod walk;
 mod watches;
 mod work;

@@ -31,6 +31,39 @@ pub(crate) async fn request(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Response {
+    let mut stream = sent(address, line, headers, body).await;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Response { status, head, body: bytes[end + 4..].to_vec() }
+}
+
+/// Sends a request, and reads the whole of a refusal, but only the head of another answer: a stream does not end.
+pub(crate) async fn answered(
+    address: SocketAddr,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response {
+    let mut stream = sent(address, line, headers, body).await;
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end;
+        }
+        assert_ne!(stream.read_buf(&mut bytes).await.unwrap(), 0, "{line} is answered");
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    if status >= 400 {
+        stream.read_to_end(&mut bytes).await.unwrap();
+    }
+    Response { status, head, body: bytes[end + 4..].to_vec() }
+}
+
+async fn sent(address: SocketAddr, line: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
     let mut text = format!("{line} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     if !headers.iter().any(|(name, _)| *name == "host") {
         text.push_str(&format!("host: {address}\r\n"));
@@ -41,12 +74,7 @@ pub(crate) async fn request(
     text.push_str(&format!("\r\n{body}"));
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).await.unwrap();
-    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
-    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Response { status, head, body: bytes[end + 4..].to_vec() }
+    stream
 }
 
 /// Sends a request with a partial body. Returns once the controller waits for the rest.

@@ -8,7 +8,7 @@ use std::{
 use futures_util::StreamExt as _;
 use periapt_client::{Client, Identity, NdJson, Options};
 use periapt_host_api::{
-    Revision,
+    Digest, Revision,
     api::WatchPosition,
     view::{Frame, View},
 };
@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    fixture::{Deployed, Fixture, TIMEOUT, next},
+    fixture::{Deployed, Fixture, TIMEOUT, charm, deploy, next, next_where},
     watches::set_title,
 };
 
@@ -177,8 +177,11 @@ async fn a_thousand_watchers_of_each_kind_all_see_the_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_watchers_do_not_slow_the_commits_of_other_models() {
     let fixture = Fixture::start().await;
-    let deployed = placed(&fixture).await;
+    let mut deployed = placed(&fixture).await;
     let other = fixture.add_model("other").await;
+    // An agent watches the models that it has units of.
+    other.command(deploy(Digest::of(&charm()), 1)).await.unwrap();
+    next_where(&mut deployed.assignments, |assigned| assigned.models.contains_key(&other.uuid)).await;
     let connections: Vec<Client> = (0..4).map(|_| connection(&fixture, &deployed)).collect();
     let watchers = async || {
         let mut reading = JoinSet::new();

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, StorageId,
-    TaskId, UnitName,
+    TaskId, UnitName, UserName,
     relation::{BagKey, BagOwner},
     secret::{SecretId, SecretRevision},
     state::StateKey,
@@ -32,6 +32,10 @@ fn digest() -> impl Strategy<Value = Digest> {
 }
 
 fn agent() -> impl Strategy<Value = AgentName> {
+    "[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}".prop_map(|text| text.parse().unwrap())
+}
+
+fn user() -> impl Strategy<Value = UserName> {
     "[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}".prop_map(|text| text.parse().unwrap())
 }
 
@@ -107,6 +111,7 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
             .prop_map(|(id, revision)| ModelKey::SecretExpiry(id, SecretRevision(revision))),
         ModelKey::SecretConsumer(..) => (secret(), unit())
             .prop_map(|(id, unit)| ModelKey::SecretConsumer(id, unit)),
+        ModelKey::Grant(_) => user().prop_map(ModelKey::Grant),
         ModelKey::Work(_) => any::<u64>().prop_map(|id| ModelKey::Work(WorkId(id))),
     })
 }
@@ -117,6 +122,8 @@ fn entity_key() -> impl Strategy<Value = EntityKey> {
         EntityKey::Agent(_) => agent().prop_map(EntityKey::Agent),
         EntityKey::Charm(_) => digest().prop_map(EntityKey::Charm),
         EntityKey::ResourceContent(_) => digest().prop_map(EntityKey::ResourceContent),
+        EntityKey::User(_) => user().prop_map(EntityKey::User),
+        EntityKey::Session(_) => digest().prop_map(EntityKey::Session),
         EntityKey::InModel(..) => in_model(),
     });
     // Most kinds of keys belong to models.

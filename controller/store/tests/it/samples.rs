@@ -14,6 +14,7 @@ mod secret;
 mod storage;
 mod task;
 mod unit;
+mod user;
 mod work;
 
 use std::str::FromStr;
@@ -124,6 +125,9 @@ entities! {
     SecretExpiry("secret-expiry") => secret::expiries,
     SecretConsumer("secret-consumer") => secret::consumers,
     WorkItem("work-item") => work::items,
+    User("user") => user::users,
+    Session("session") => user::sessions,
+    ModelGrant("model-grant") => user::model_grants,
 }
 
 /// Returns samples of every kind of record; a kind without samples does not compile.
@@ -155,6 +159,8 @@ fn key_of(entity: &Entity) -> EntityKey {
         Entity::Agent(agent) => EntityKey::Agent(agent.name.clone()),
         Entity::Charm(charm) => EntityKey::Charm(charm.digest),
         Entity::ResourceContent(content) => EntityKey::ResourceContent(content.digest),
+        Entity::User(user) => EntityKey::User(user.name.clone()),
+        Entity::Session(session) => EntityKey::Session(session.token),
         entity => EntityKey::InModel(MODEL, entity.model_key().unwrap()),
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AgentName, ApplicationName, Digest, ModelName, ModelUuid, RelationId, StorageId, TagName, TaskId,
     Timestamp, UnitName, UserName,
+    access::ModelAccess,
     action::{EnqueuedOperation, TaskStatus},
     offer::OfferUrl,
     relation::Endpoint,
@@ -108,6 +109,8 @@ pub struct ModelSummary {
     pub life_since: Timestamp,
     /// The time when the model was made.
     pub created_at: Timestamp,
+    /// The caller's access to the model.
+    pub access: ModelAccess,
     /// The number of applications.
     pub applications: u32,
     /// The number of units.

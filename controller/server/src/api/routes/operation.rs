@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use axum::routing::{MethodFilter, MethodRouter, on};
 use http::Method;
+use periapt_model::Right;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::state::ControllerState;
@@ -38,6 +39,8 @@ pub(crate) struct Operation {
     pub(crate) method: Method,
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
+    /// The right that a caller needs.
+    pub(crate) right: Right,
     pub(crate) query: &'static [Parameter],
     pub(crate) request: Content,
     pub(crate) answer: Content,
@@ -69,12 +72,18 @@ impl Route {
 }
 
 impl Operation {
-    pub(super) fn new(method: Method, id: &'static str, summary: &'static str, answer: Content) -> Self {
-        Self { method, id, summary, query: &[], request: Content::Empty, answer }
+    pub(super) fn new(
+        right: Right,
+        method: Method,
+        id: &'static str,
+        summary: &'static str,
+        answer: Content,
+    ) -> Self {
+        Self { method, id, summary, right, query: &[], request: Content::Empty, answer }
     }
 
-    pub(super) fn get(id: &'static str, summary: &'static str, answer: Content) -> Self {
-        Self::new(Method::GET, id, summary, answer)
+    pub(super) fn get(right: Right, id: &'static str, summary: &'static str, answer: Content) -> Self {
+        Self::new(right, Method::GET, id, summary, answer)
     }
 
     pub(super) fn request(mut self, request: Content) -> Self {

@@ -1,7 +1,14 @@
 //! Offers, and applications of other models.
 
-use periapt_host_api::{ModelUuid, OfferUuid, offer::RemoteEndpoint, relation::Role, status::Life};
-use periapt_model::entity::{Offer, RemoteApplication, RemoteSource};
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ModelUuid, OfferUuid,
+    offer::{OfferAccess, RemoteEndpoint},
+    relation::Role,
+    status::Life,
+};
+use periapt_model::entity::{Offer, OfferGrant, RemoteApplication, RemoteSource};
 use uuid::Uuid;
 
 use super::{Named, awkward_text, every, parse, time};
@@ -18,8 +25,11 @@ pub(crate) fn offers() -> Named<Offer> {
         endpoints: [parse("server"), parse("logs")].into(),
         description: awkward_text(),
         created_at: time(50),
+        grants: BTreeMap::new(),
     };
-    vec![("hosted", offer)]
+    let grant = OfferGrant { user_uuid: Uuid::from_u128(7), access: OfferAccess::Consume };
+    let granted = Offer { grants: [(parse("jane"), grant)].into(), ..offer.clone() };
+    vec![("hosted", offer), ("granted", granted)]
 }
 
 pub(crate) fn remote_applications() -> Named<RemoteApplication> {

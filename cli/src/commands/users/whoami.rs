@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::{commands::Verb, context::Context, error::Result, output::OutputArgs, print::identity::USER};
+use crate::{commands::Verb, context::Context, error::Result, output::OutputArgs};
 
 /// Show the current controller, model and user
 #[derive(Debug, Args)]
@@ -20,14 +20,15 @@ struct ShownLogin {
     controller: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    user: &'static str,
+    user: String,
 }
 
 impl Verb for Whoami {
     async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(None)?;
         let model = controller.entry.current_model.map(|model| model.to_string());
-        let shown = ShownLogin { controller: controller.name.to_string(), model, user: USER };
+        let shown =
+            ShownLogin { controller: controller.name.to_string(), model, user: controller.user.to_string() };
         self.output.print(context.color, &shown, |shown| {
             let model = shown.model.as_deref().unwrap_or("<no-current-model>");
             format!("Controller:  {}\nModel:       {model}\nUser:        {}\n", shown.controller, shown.user)

@@ -1,0 +1,162 @@
+//! `grant` and `revoke`
+
+use clap::Args;
+use periapt_host_api::{
+    UserName,
+    access::{AccessError, ControllerAccess, ModelAccess},
+    command::{Command, ControllerCommand},
+    offer::{OfferAccess, OfferUrl},
+};
+
+use crate::{
+    commands::Verb,
+    context::{Context, Controller, ControllerArg, ModelRef},
+    error::{Failure, Result},
+};
+
+/// Grant a user access to a controller, models or offers
+///
+/// Without models and offers the access is to the controller: login or superuser. Access to models is read, write or
+/// admin; to offers read, consume or admin.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt grant jane read blog
+  periapt grant jane write blog shop
+  periapt grant jane consume admin/blog.mysql
+  periapt grant jane superuser")]
+pub(crate) struct Grant {
+    #[command(flatten)]
+    change: AccessArgs,
+}
+
+/// Revoke a user's access to a controller, models or offers
+///
+/// The next lower level stays: who loses write keeps read, and who loses read loses all access.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt revoke jane write blog
+  periapt revoke jane superuser")]
+pub(crate) struct Revoke {
+    #[command(flatten)]
+    change: AccessArgs,
+}
+
+/// The parameters of both.
+#[derive(Debug, Args)]
+struct AccessArgs {
+    /// The user
+    #[arg(value_name = "USER")]
+    user: UserName,
+    /// The level: login, superuser, read, write, consume or admin
+    #[arg(value_name = "LEVEL")]
+    level: String,
+    /// The models or offers, which a full stop tells apart
+    #[arg(value_name = "[USER/]MODEL[.OFFER]")]
+    subjects: Vec<String>,
+    #[command(flatten)]
+    controller: ControllerArg,
+}
+
+/// The direction of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Grant,
+    Revoke,
+}
+
+impl Verb for Grant {
+    async fn run(self, context: &Context) -> Result<()> {
+        self.change.run(context, Direction::Grant).await
+    }
+}
+
+impl Verb for Revoke {
+    async fn run(self, context: &Context) -> Result<()> {
+        self.change.run(context, Direction::Revoke).await
+    }
+}
+
+impl AccessArgs {
+    async fn run(self, context: &Context, direction: Direction) -> Result<()> {
+        let controller = context.controller(self.controller.controller.as_ref())?;
+        if self.subjects.is_empty() {
+            let access = level::<ControllerAccess>(&self.level).map_err(|failure| {
+                failure.with_hint("access to a model names the model: `periapt grant USER read MODEL`")
+            })?;
+            let user = self.user;
+            let command = match direction {
+                Direction::Grant => ControllerCommand::GrantController { user, access },
+                Direction::Revoke => ControllerCommand::RevokeController { user, access },
+            };
+            controller.client.controller_command(command).await?;
+            return Ok(());
+        }
+        // All are read before the first is changed.
+        let mut changes = Vec::new();
+        for subject in &self.subjects {
+            changes.push(self.change(subject, direction)?);
+        }
+        for change in changes {
+            change.send(&controller).await?;
+        }
+        Ok(())
+    }
+
+    fn change(&self, subject: &str, direction: Direction) -> Result<Change> {
+        let user = self.user.clone();
+        if subject.contains('.') && !subject.starts_with('.') {
+            let offer: OfferUrl = subject.parse().map_err(|error| Failure::new(format!("{error}")))?;
+            let access: OfferAccess = offer_level(&self.level).ok_or_else(|| self.no_offer_level())?;
+            return Ok(Change::Offer(match direction {
+                Direction::Grant => ControllerCommand::GrantOffer { offer, user, access },
+                Direction::Revoke => ControllerCommand::RevokeOffer { offer, user, access },
+            }));
+        }
+        let model: ModelRef = subject.parse()?;
+        let access: ModelAccess = level(&self.level)?;
+        Ok(Change::Model(
+            model,
+            match direction {
+                Direction::Grant => Command::GrantModel { user, access },
+                Direction::Revoke => Command::RevokeModel { user, access },
+            },
+        ))
+    }
+
+    fn no_offer_level(&self) -> Failure {
+        Failure::new(format!(
+            "{:?} is no access level of an offer; known are read, consume and admin",
+            self.level
+        ))
+    }
+}
+
+/// One change.
+enum Change {
+    Model(ModelRef, Command),
+    Offer(ControllerCommand),
+}
+
+impl Change {
+    async fn send(self, controller: &Controller) -> Result<()> {
+        match self {
+            Self::Model(model, command) => {
+                controller.client.command(&model.model, command).await.map(drop)?
+            }
+            Self::Offer(command) => controller.client.controller_command(command).await.map(drop)?,
+        }
+        Ok(())
+    }
+}
+
+fn level<T: std::str::FromStr<Err = AccessError>>(text: &str) -> Result<T> {
+    text.parse().map_err(|error: AccessError| Failure::new(error.to_string()))
+}
+
+fn offer_level(text: &str) -> Option<OfferAccess> {
+    [OfferAccess::Read, OfferAccess::Consume, OfferAccess::Admin]
+        .into_iter()
+        .find(|level| level.to_string() == text)
+}

@@ -1,0 +1,150 @@
+//! The check of a request before anything else: the right that it needs, and the caller's.
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ModelUuid, Refusal,
+    command::{Caller, Command, ControllerCommand},
+    exec,
+};
+
+use super::{
+    check::{Subject, denied, is_allowed, require},
+    command::{right_of_command, right_of_controller_command},
+    table::Right,
+};
+use crate::{
+    input::{IdentityCommand, Input},
+    offer,
+    root::{ModelState, Root},
+};
+
+/// Returns the right that a request needs, and the model that it is about, if it is about one.
+pub fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
+    match input {
+        // As in Juju, a script needs more than an action that the charm declares.
+        Input::Model(model, Command::EnqueueOperation(request)) if request.action == exec::ACTION => {
+            (Right::AdministerModel, Some(*model))
+        }
+        Input::Model(model, command) => (right_of_command(command), Some(*model)),
+        Input::Controller(command) => {
+            let model = match command {
+                ControllerCommand::DestroyModel { model, .. } => Some(*model),
+                _ => None,
+            };
+            (right_of_controller_command(command), model)
+        }
+        Input::Identity(command) => (right_of_identity(command), None),
+        Input::UploadCharm(_) | Input::UploadResource(_) => (Right::Upload, None),
+        Input::Register(..) => (Right::ActAsAgent, None),
+        Input::Runner(model, _) => (Right::ActAsRunner, Some(*model)),
+        Input::Worker(_) => (Right::Work, None),
+    }
+}
+
+fn right_of_identity(command: &IdentityCommand) -> Right {
+    match command {
+        IdentityCommand::AddUser { .. } | IdentityCommand::ResetPassword { .. } => Right::ManageUsers,
+        IdentityCommand::SetPassword { .. } => Right::ManageSessions,
+        IdentityCommand::Register { .. } | IdentityCommand::LogIn { .. } => Right::LogIn,
+        IdentityCommand::OpenSession { .. } => Right::OpenOwnSession,
+    }
+}
+
+/// Refuses a request that the caller may not send. What the caller may not see is refused as what does not exist.
+pub(crate) fn admit(root: &Root, caller: &Caller, input: &Input) -> Result<(), Refusal> {
+    match input {
+        Input::Controller(command) => admit_controller_command(root, caller, command),
+        Input::Model(model, _) => {
+            // An agent gets the same answer for every model.
+            if !matches!(caller, Caller::User(_)) {
+                return Err(denied());
+            }
+            require(root, caller, right_of(input).0, Subject::Model(visible_model(root, caller, model)?))
+        }
+        Input::UploadCharm(_) | Input::UploadResource(_) => {
+            require(root, caller, Right::Upload, Subject::Controller)
+        }
+        Input::Identity(command) => admit_identity(root, caller, command),
+        Input::Register(agent, _) => require(root, caller, Right::ActAsAgent, Subject::Agent(agent)),
+        Input::Runner(model, _) => {
+            let Caller::Runner { agent, model: own } = caller else { return Err(denied()) };
+            if own != model {
+                return Err(denied());
+            }
+            match root.model_or_remains(model) {
+                Some(state) => require(root, caller, Right::ActAsRunner, Subject::Runner(agent, state)),
+                None => Err(unknown_model(model)),
+            }
+        }
+        Input::Worker(_) => require(root, caller, Right::Work, Subject::Controller),
+    }
+}
+
+fn admit_controller_command(
+    root: &Root,
+    caller: &Caller,
+    command: &ControllerCommand,
+) -> Result<(), Refusal> {
+    let right = right_of_controller_command(command);
+    match command {
+        ControllerCommand::DestroyModel { model, .. } => {
+            require(root, caller, right, Subject::Model(visible_model(root, caller, model)?))
+        }
+        ControllerCommand::GrantOffer { offer: url, .. }
+        | ControllerCommand::RevokeOffer { offer: url, .. } => {
+            let (state, offer) = offer::visible_offer(root, caller, url)?;
+            require(root, caller, right, Subject::Offer(state, offer))
+        }
+        ControllerCommand::CloseSession { session } => {
+            let unknown = || Refusal::not_found(format!("session {session} not found"));
+            let user = &root.session_with(session).ok_or_else(unknown)?.user;
+            match is_allowed(root, caller, right, Subject::User(user)) {
+                true => Ok(()),
+                false => Err(unknown()),
+            }
+        }
+        ControllerCommand::AddModel { .. }
+        | ControllerCommand::SetModelDefaults { .. }
+        | ControllerCommand::Keep(_)
+        | ControllerCommand::RemoveUser { .. }
+        | ControllerCommand::DisableUser { .. }
+        | ControllerCommand::EnableUser { .. }
+        | ControllerCommand::GrantController { .. }
+        | ControllerCommand::RevokeController { .. } => require(root, caller, right, Subject::Controller),
+    }
+}
+
+fn admit_identity(root: &Root, caller: &Caller, command: &IdentityCommand) -> Result<(), Refusal> {
+    let subject = match command {
+        IdentityCommand::SetPassword { user, .. } => Subject::User(user),
+        IdentityCommand::AddUser { .. }
+        | IdentityCommand::ResetPassword { .. }
+        | IdentityCommand::Register { .. }
+        | IdentityCommand::LogIn { .. }
+        | IdentityCommand::OpenSession { .. } => Subject::Controller,
+    };
+    require(root, caller, right_of_identity(command), subject)
+}
+
+/// Returns a model that a caller may see.
+///
+/// # Errors
+/// The model does not exist, or the caller may not know of it; the refusals are the same.
+pub(crate) fn visible_model<'a>(
+    root: &'a Root,
+    caller: &Caller,
+    model: &ModelUuid,
+) -> Result<&'a Arc<ModelState>, Refusal> {
+    let state = root.model(model).filter(|state| is_visible(root, caller, state));
+    state.ok_or_else(|| unknown_model(model))
+}
+
+/// Returns true if a caller may see a model.
+pub fn is_visible(root: &Root, caller: &Caller, state: &ModelState) -> bool {
+    is_allowed(root, caller, Right::ReadModel, Subject::Model(state))
+}
+
+fn unknown_model(model: &ModelUuid) -> Refusal {
+    Refusal::not_found(format!("model {model} not found"))
+}

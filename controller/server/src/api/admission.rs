@@ -1,0 +1,142 @@
+//! The admission of requests: each route names a right (`docs/access.md`), which the caller must have before the
+//! route's handler runs.
+
+use std::{collections::HashMap, sync::Arc};
+
+use axum::{
+    extract::{MatchedPath, RawPathParams, Request, State},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use http::Method;
+use periapt_host_api::{
+    AgentName, ErrorCode, ModelUuid, Refusal, UserName, api::ModelSelector, command::Caller,
+};
+use periapt_model::{Holder, Right, Root, Subject, SubjectKind};
+
+use crate::{
+    api::{
+        caller::{RequestCaller, denied, identify},
+        failure::Failure,
+        find::{find_model, parsed, unknown_user},
+        guard::Guards,
+    },
+    clock::Clock,
+    state::Durable,
+};
+
+/// The rights of all routes, and the state to check them.
+#[derive(Clone)]
+pub(crate) struct Admission {
+    /// By path, with the method.
+    pub(crate) rights: Arc<HashMap<&'static str, Vec<(Method, Right)>>>,
+    pub(crate) durable: Durable,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) guards: Guards,
+}
+
+/// Identifies the caller of a request, and refuses one without the route's right.
+pub(crate) async fn admit(
+    State(admission): State<Admission>,
+    params: RawPathParams,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let admitted = match admission.check(&params, &mut request) {
+        Ok(admitted) => admitted,
+        Err(refusal) => return Failure(refusal).into_response(),
+    };
+    let response = next.run(request).await;
+    match admitted {
+        Some(admitted) => admission.guards.guard(response, admitted, |holds| {
+            holds(&admission.durable.current().root, admission.clock.now())
+        }),
+        None => response,
+    }
+}
+
+/// An admitted caller, the route's right, and the model that the path names.
+type Admitted = (RequestCaller, Right, Option<ModelUuid>);
+
+impl Admission {
+    /// Returns the caller, the right and the model that the path names; nothing if the route asks for no caller.
+    fn check(&self, params: &RawPathParams, request: &mut Request) -> Result<Option<Admitted>, Refusal> {
+        let Some(right) = self.right_of(request)? else { return Ok(None) };
+        let root = &self.durable.current().root;
+        let (parts, body) = std::mem::take(request).into_parts();
+        let identified = identify(&parts, root, self.clock.now());
+        *request = Request::from_parts(parts, body);
+        let who = match identified {
+            // A caller of such a route need not be known.
+            Err(refusal) if refusal.code == ErrorCode::NotLoggedIn && is_for_anyone(right) => {
+                return Ok(None);
+            }
+            identified => identified?,
+        };
+        let model = admitted(root, &who, right, params)?;
+        request.extensions_mut().insert(who.clone());
+        Ok(Some((who, right, model)))
+    }
+
+    /// Returns the right of the route; none for a method that it does not offer, which has no handler. HEAD is answered
+    /// as GET, unless it has a route of its own.
+    fn right_of(&self, request: &Request) -> Result<Option<Right>, Refusal> {
+        let none = || Refusal::new(ErrorCode::Internal, "the route has no right");
+        let path = request.extensions().get::<MatchedPath>().ok_or_else(none)?.as_str();
+        let offered = self.rights.get(path).ok_or_else(none)?;
+        let of = |method: &Method| offered.iter().find(|(on, _)| on == method).map(|(_, right)| *right);
+        let other = || (request.method() == Method::HEAD).then(|| of(&Method::GET)).flatten();
+        Ok(of(request.method()).or_else(other))
+    }
+}
+
+fn is_for_anyone(right: Right) -> bool {
+    right.row().holders.contains(&Holder::Anyone)
+}
+
+/// Checks a right to the subject that the path names. Returns the model, if it is one.
+fn admitted(
+    root: &Root,
+    who: &RequestCaller,
+    right: Right,
+    params: &RawPathParams,
+) -> Result<Option<ModelUuid>, Refusal> {
+    let param = |name: &str| {
+        let found = params.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
+        found.ok_or_else(|| Refusal::new(ErrorCode::Internal, format!("the path has no {name}")))
+    };
+    match right.row().subject {
+        SubjectKind::Controller | SubjectKind::Offer => {
+            who.require(root, right, Subject::Controller).map(|()| None)
+        }
+        SubjectKind::User => {
+            let user: UserName = parsed(param("user")?)?;
+            who.user()?;
+            match who.may(root, right, Subject::User(&user)) {
+                true => Ok(None),
+                false => Err(unknown_user(&user)),
+            }
+        }
+        SubjectKind::Model => {
+            // An agent gets the same answer for every model.
+            who.user()?;
+            let selector: ModelSelector = parsed(param("model")?)?;
+            let state = find_model(root, who, &selector)?;
+            who.require(root, right, Subject::Model(&state))?;
+            Ok(Some(state.model().uuid))
+        }
+        SubjectKind::Agent => {
+            let agent: AgentName = parsed(param("agent")?)?;
+            who.require(root, right, Subject::Agent(&agent)).map(|()| None)
+        }
+        SubjectKind::Runner => {
+            let (agent, model): (AgentName, ModelUuid) = (parsed(param("agent")?)?, parsed(param("uuid")?)?);
+            match (&who.caller, root.model_or_remains(&model)) {
+                (Caller::Agent(_), Some(state)) => {
+                    who.require(root, right, Subject::Runner(&agent, state)).map(|()| Some(model))
+                }
+                _ => Err(denied()),
+            }
+        }
+    }
+}

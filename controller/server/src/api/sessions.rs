@@ -1,0 +1,194 @@
+//! The routes by which users prove who they are: logins, registrations, sessions and API tokens.
+
+use std::sync::Arc;
+
+use axum::{Json, body::Body, extract::State};
+use http::HeaderMap;
+use periapt_host_api::{
+    Digest, Refusal, UserName,
+    command::{Answer as Answered, Caller, ControllerCommand},
+    token::{Token, TokenKind},
+    user::{IssuedSession, NewApiToken, PasswordLogin, SessionId, UseRegistration, UserDetails},
+};
+use periapt_model::{
+    IdentityCommand, Input, NewSession, Output, entity::SessionKind, user_details, wrong_password,
+};
+
+use crate::{
+    api::{
+        body,
+        caller::{Peer, RequestCaller, denied},
+        failure::Answer,
+        find::unknown_user,
+    },
+    clock::Clock,
+    login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
+    state::{Durable, Intake},
+    writer::Lane,
+};
+
+/// Opens a session by a password.
+pub(crate) async fn log_in(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    State(clock): State<Arc<dyn Clock>>,
+    peer: Peer,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<IssuedSession>> {
+    let PasswordLogin { user, password } = body::value(&intake, &headers, content).await?;
+    let attempt = LoginAttempt { user: user.clone(), address: peer.0.ip() };
+    logins.throttle.begin(&attempt, clock.monotonic_ms())?;
+    let known = intake.durable.current().root.user(&user).and_then(|user| user.password.clone());
+    if !logins.passwords.verify(password, known.clone()).await? {
+        return Err(wrong_password().into());
+    }
+    let verified = known.ok_or_else(wrong_password)?;
+    let drawn = Drawn::new(&logins, &*clock, peer);
+    let command = IdentityCommand::LogIn { user, verified, session: drawn.session() };
+    let issued = drawn.open(&intake, command).await?;
+    logins.throttle.succeeded(&attempt);
+    Ok(Json(issued))
+}
+
+/// Sets the first password by a registration token, and opens a session.
+pub(crate) async fn register(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    State(clock): State<Arc<dyn Clock>>,
+    peer: Peer,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<IssuedSession>> {
+    let UseRegistration { token, password } = body::value(&intake, &headers, content).await?;
+    let password = logins.passwords.hash(password).await?;
+    let drawn = Drawn::new(&logins, &*clock, peer);
+    let command =
+        IdentityCommand::Register { registration: token.digest(), password, session: drawn.session() };
+    Ok(Json(drawn.open(&intake, command).await?))
+}
+
+/// Ends the session of the request.
+pub(crate) async fn log_out(State(intake): State<Intake>, who: RequestCaller) -> Answer<Json<Answered>> {
+    let own =
+        who.session.as_ref().ok_or_else(|| Refusal::bad_request("the request has no session to end"))?;
+    let close = ControllerCommand::CloseSession { session: SessionId::of(&own.token) };
+    intake.commands.submit_one(Lane::Controller, &who.caller, Input::Controller(close), 0).await?;
+    Ok(Json(Answered::Done))
+}
+
+/// Returns the user of the request.
+pub(crate) async fn whoami(State(durable): State<Durable>, who: RequestCaller) -> Answer<Json<UserDetails>> {
+    let name = who.user()?;
+    let root = &durable.current().root;
+    Ok(Json(root.user(name).map(user_details).ok_or_else(|| unknown_user(name))?))
+}
+
+/// Opens a session for a caller who is known without one: the operator on the controller's own host.
+pub(crate) async fn open(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    State(clock): State<Arc<dyn Clock>>,
+    who: RequestCaller,
+    peer: Peer,
+) -> Answer<Json<IssuedSession>> {
+    let user = who.user()?.clone();
+    if who.session.is_some() {
+        return Err(Refusal::bad_request("a session opens no other session; log in by the password").into());
+    }
+    let drawn = Drawn::new(&logins, &*clock, peer);
+    let command = IdentityCommand::OpenSession { session: drawn.session() };
+    drawn.submit(&intake, &who.caller, command).await?;
+    Ok(Json(drawn.issued(user)))
+}
+
+/// Makes an API token.
+pub(crate) async fn make_token(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    State(clock): State<Arc<dyn Clock>>,
+    who: RequestCaller,
+    peer: Peer,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<IssuedSession>> {
+    let user = who.user()?.clone();
+    let NewApiToken { name, scope, lifetime_seconds } = body::value(&intake, &headers, content).await?;
+    if !(1..=MAX_TOKEN_SECONDS).contains(&lifetime_seconds) {
+        let text = format!("an API token lives 1 to {MAX_TOKEN_SECONDS} seconds, not {lifetime_seconds}");
+        return Err(Refusal::bad_request(text).into());
+    }
+    if scope.models.len() > MAX_SCOPE_MODELS {
+        let text = format!("a scope names at most {MAX_SCOPE_MODELS} models");
+        return Err(Refusal::bad_request(text).into());
+    }
+    let drawn = Drawn {
+        token: logins.token(TokenKind::Api),
+        kind: SessionKind::Api { name, scope },
+        expires_at: after(clock.now(), lifetime_seconds),
+        address: peer.0.ip().to_string(),
+    };
+    let command = IdentityCommand::OpenSession { session: drawn.session() };
+    drawn.submit(&intake, &who.caller, command).await?;
+    Ok(Json(drawn.issued(user)))
+}
+
+/// The most models that a token's scope names. They are part of its entity.
+const MAX_SCOPE_MODELS: usize = 100;
+
+/// A session that is about to be opened, with its token in clear text.
+struct Drawn {
+    token: Token,
+    kind: SessionKind,
+    expires_at: periapt_host_api::Timestamp,
+    address: String,
+}
+
+impl Drawn {
+    /// Draws the session of a person.
+    fn new(logins: &Logins, clock: &dyn Clock, peer: Peer) -> Self {
+        Self {
+            token: logins.token(TokenKind::Session),
+            kind: SessionKind::Login,
+            expires_at: after(clock.now(), SESSION_SECONDS),
+            address: peer.0.ip().to_string(),
+        }
+    }
+
+    fn digest(&self) -> Digest {
+        self.token.digest()
+    }
+
+    /// Returns the session as the model keeps it, without the token.
+    fn session(&self) -> NewSession {
+        NewSession {
+            token: self.digest(),
+            kind: self.kind.clone(),
+            expires_at: self.expires_at,
+            address: self.address.clone(),
+        }
+    }
+
+    fn issued(self, user: UserName) -> IssuedSession {
+        let id = SessionId::of(&self.digest());
+        IssuedSession { user, id, token: self.token, expires_at: self.expires_at }
+    }
+
+    async fn submit(
+        &self,
+        intake: &Intake,
+        caller: &Caller,
+        command: IdentityCommand,
+    ) -> Result<Output, Refusal> {
+        let input = Input::Identity(command);
+        intake.commands.submit_one(Lane::Controller, caller, input, 0).await.map(|(output, _)| output)
+    }
+
+    /// Opens the session of a user who has just proved an identity.
+    async fn open(self, intake: &Intake, command: IdentityCommand) -> Result<IssuedSession, Refusal> {
+        match self.submit(intake, &Caller::Worker, command).await? {
+            Output::Session(user) => Ok(self.issued(user)),
+            Output::Answer(_) | Output::Runner(_) | Output::Done => Err(denied()),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The routes `/v1/users`.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+};
+use http::HeaderMap;
+use periapt_host_api::{
+    Refusal, UserName,
+    command::Answer as Answered,
+    token::{Token, TokenKind},
+    user::{IssuedRegistration, NewPassword, NewUser, SessionDetails, UserDetails},
+};
+use periapt_model::{
+    IdentityCommand, Input, entity::Registration, sessions as sessions_of, user_details, users,
+};
+
+use crate::{
+    api::{
+        body,
+        caller::RequestCaller,
+        failure::Answer,
+        find::{parsed, unknown_user},
+    },
+    clock::Clock,
+    login::{Logins, REGISTRATION_SECONDS, after},
+    state::{Durable, Intake},
+    writer::Lane,
+};
+
+/// Returns the users that the caller may see.
+pub(crate) async fn list(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+) -> Answer<Json<Vec<UserDetails>>> {
+    Ok(Json(users(&durable.current().root, &who.caller)))
+}
+
+/// Returns one user.
+pub(crate) async fn one(
+    State(durable): State<Durable>,
+    Path(user): Path<String>,
+) -> Answer<Json<UserDetails>> {
+    let name: UserName = parsed(&user)?;
+    let root = &durable.current().root;
+    Ok(Json(root.user(&name).map(user_details).ok_or_else(|| unknown_user(&name))?))
+}
+
+/// Returns the sessions and API tokens of a user.
+pub(crate) async fn sessions(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    Path(user): Path<String>,
+) -> Answer<Json<Vec<SessionDetails>>> {
+    let name: UserName = parsed(&user)?;
+    let root = &durable.current().root;
+    if root.user(&name).is_none() {
+        return Err(unknown_user(&name).into());
+    }
+    Ok(Json(sessions_of(root, &name, who.session.as_ref().map(|session| &session.token))))
+}
+
+/// Makes a user, and returns the token by which the user sets a password.
+pub(crate) async fn add(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    State(clock): State<Arc<dyn Clock>>,
+    who: RequestCaller,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<IssuedRegistration>> {
+    let NewUser { name, display_name } = body::value(&intake, &headers, content).await?;
+    let (token, registration) = draw(&logins, &*clock);
+    let command = IdentityCommand::AddUser { name: name.clone(), display_name, registration };
+    submit(&intake, &who, command).await?;
+    Ok(Json(IssuedRegistration { user: name, token, expires_at: registration.expires_at }))
+}
+
+/// Takes a user's password away, and returns the token by which the user sets another one.
+pub(crate) async fn reset(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    State(clock): State<Arc<dyn Clock>>,
+    who: RequestCaller,
+    Path(user): Path<String>,
+) -> Answer<Json<IssuedRegistration>> {
+    let user: UserName = parsed(&user)?;
+    let (token, registration) = draw(&logins, &*clock);
+    let command = IdentityCommand::ResetPassword { user: user.clone(), registration };
+    submit(&intake, &who, command).await?;
+    Ok(Json(IssuedRegistration { user, token, expires_at: registration.expires_at }))
+}
+
+/// Sets a user's password. The other sessions of the user end.
+pub(crate) async fn set_password(
+    State(intake): State<Intake>,
+    State(logins): State<Logins>,
+    who: RequestCaller,
+    Path(user): Path<String>,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<Answered>> {
+    let user: UserName = parsed(&user)?;
+    let NewPassword { password } = body::value(&intake, &headers, content).await?;
+    if intake.durable.current().root.user(&user).is_none() {
+        return Err(unknown_user(&user).into());
+    }
+    let password = logins.passwords.hash(password).await?;
+    let own = who.session.as_ref().filter(|session| session.scope.is_none());
+    let session = own.map(|session| session.token);
+    submit(&intake, &who, IdentityCommand::SetPassword { user, password, session }).await?;
+    Ok(Json(Answered::Done))
+}
+
+/// Draws a registration token.
+fn draw(logins: &Logins, clock: &dyn Clock) -> (Token, Registration) {
+    let token = logins.token(TokenKind::Registration);
+    let expires_at = after(clock.now(), REGISTRATION_SECONDS);
+    let registration = Registration { token: token.digest(), expires_at };
+    (token, registration)
+}
+
+async fn submit(intake: &Intake, who: &RequestCaller, command: IdentityCommand) -> Result<(), Refusal> {
+    let input = Input::Identity(command);
+    who.require_scope(&input)?;
+    intake.commands.submit_one(Lane::Controller, &who.caller, input, 0).await.map(drop)
+}

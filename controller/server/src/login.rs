@@ -1,0 +1,60 @@
+//! Logins: the hashes of passwords, the tokens of sessions, and the bounds on failed attempts.
+
+mod passwords;
+mod throttle;
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    Timestamp, UserName,
+    token::{TOKEN_BYTES, Token, TokenKind},
+};
+
+pub(crate) use self::{passwords::Passwords, throttle::Throttle};
+use crate::clock::RandomSource;
+
+/// The time after which a session of a person ends: 30 days. A login opens another one.
+pub(crate) const SESSION_SECONDS: u64 = 30 * 24 * 3600;
+
+/// The time after which a registration token ends: 7 days.
+pub(crate) const REGISTRATION_SECONDS: u64 = 7 * 24 * 3600;
+
+/// The longest lifetime of an API token: 10 years.
+pub(crate) const MAX_TOKEN_SECONDS: u64 = 10 * 366 * 24 * 3600;
+
+/// The parts that logins need. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Logins {
+    pub(crate) passwords: Passwords,
+    pub(crate) throttle: Throttle,
+    pub(crate) chance: Arc<dyn RandomSource>,
+}
+
+impl Logins {
+    pub(crate) fn new(chance: Arc<dyn RandomSource>) -> Self {
+        let passwords = Passwords::new(Arc::clone(&chance));
+        Self { passwords, throttle: Throttle::default(), chance }
+    }
+
+    /// Draws a new token.
+    pub(crate) fn token(&self, kind: TokenKind) -> Token {
+        let mut secret = [0; TOKEN_BYTES];
+        for half in secret.chunks_mut(TOKEN_BYTES / 2) {
+            half.copy_from_slice(&self.chance.seed());
+        }
+        Token::new(kind, secret)
+    }
+}
+
+/// The user and the address that a login names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LoginAttempt {
+    pub(crate) user: UserName,
+    pub(crate) address: std::net::IpAddr,
+}
+
+/// Returns the time some seconds after `now`.
+pub(crate) fn after(now: Timestamp, seconds: u64) -> Timestamp {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    now.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,157 @@
+//! The bounds on failed logins, for each user and address. They are kept in memory: a restart forgets them.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use parking_lot::Mutex;
+use periapt_host_api::{ErrorCode, Refusal, UserName};
+
+use super::LoginAttempt;
+
+/// The failures of a user from one address that cost no wait: people mistype.
+const FREE_FAILURES: u32 = 5;
+
+/// The failures from one address that cost no wait, over all users: many people may share an address.
+const FREE_FAILURES_OF_ADDRESS: u32 = 50;
+
+/// The wait after the first failure beyond those, in milliseconds. Each further failure doubles it.
+const FIRST_WAIT_MS: u64 = 1_000;
+
+/// The longest wait, in milliseconds: 15 minutes. A person who forgot a password is not locked out for long.
+const LONGEST_WAIT_MS: u64 = 15 * 60 * 1_000;
+
+/// The time after which failures are forgotten, in milliseconds.
+const FORGOTTEN_AFTER_MS: u64 = 60 * 60 * 1_000;
+
+/// The most users and addresses of which failures are remembered. The oldest are forgotten first.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// The failed logins that are remembered. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Throttle(Arc<Mutex<Remembered>>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    of_user: BTreeMap<(IpAddr, UserName), Failures>,
+    of_address: BTreeMap<IpAddr, Failures>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    count: u32,
+    last_ms: u64,
+    until_ms: u64,
+}
+
+impl Failures {
+    const NONE: Self = Self { count: 0, last_ms: 0, until_ms: 0 };
+
+    fn add(&mut self, free: u32, now_ms: u64) {
+        if now_ms.saturating_sub(self.last_ms) > FORGOTTEN_AFTER_MS {
+            *self = Self::NONE;
+        }
+        self.count = self.count.saturating_add(1);
+        self.last_ms = now_ms;
+        if let Some(beyond) = self.count.checked_sub(free + 1) {
+            let wait = FIRST_WAIT_MS.checked_shl(beyond.min(32)).unwrap_or(u64::MAX).min(LONGEST_WAIT_MS);
+            self.until_ms = now_ms.saturating_add(wait);
+        }
+    }
+}
+
+impl Throttle {
+    /// Counts a login as failed before its password is checked, so that many at once do not slip through.
+    /// [`Throttle::succeeded`] takes the count back.
+    ///
+    /// # Errors
+    /// Too many logins failed; the refusal says how long to wait.
+    pub(crate) fn begin(&self, attempt: &LoginAttempt, now_ms: u64) -> Result<(), Refusal> {
+        let mut remembered = self.0.lock();
+        let key = (attempt.address, attempt.user.clone());
+        let of_user = remembered.of_user.get(&key).copied().unwrap_or(Failures::NONE);
+        let of_address = remembered.of_address.get(&attempt.address).copied().unwrap_or(Failures::NONE);
+        let left = of_user.until_ms.max(of_address.until_ms).saturating_sub(now_ms);
+        if left > 0 {
+            let text = format!("too many failed logins; try again in {} s", left.div_ceil(1_000));
+            return Err(Refusal::new(ErrorCode::TooManyRequests, text));
+        }
+        note(&mut remembered.of_user, key, FREE_FAILURES, now_ms);
+        note(&mut remembered.of_address, attempt.address, FREE_FAILURES_OF_ADDRESS, now_ms);
+        Ok(())
+    }
+
+    /// Forgets the failures of a user at an address after a login.
+    pub(crate) fn succeeded(&self, attempt: &LoginAttempt) {
+        let mut remembered = self.0.lock();
+        remembered.of_user.remove(&(attempt.address, attempt.user.clone()));
+        // The address keeps its other failures: a guesser may have an account of its own.
+        if let Some(failures) = remembered.of_address.get_mut(&attempt.address) {
+            failures.count = failures.count.saturating_sub(1);
+        }
+    }
+}
+
+fn note<K: Ord + Clone>(failures: &mut BTreeMap<K, Failures>, key: K, free: u32, now_ms: u64) {
+    if failures.len() >= MAX_REMEMBERED && !failures.contains_key(&key) {
+        failures.retain(|_, known| now_ms.saturating_sub(known.last_ms) <= FORGOTTEN_AFTER_MS);
+        let oldest = failures.iter().min_by_key(|(_, known)| known.last_ms).map(|(key, _)| key.clone());
+        if failures.len() >= MAX_REMEMBERED
+            && let Some(oldest) = oldest
+        {
+            failures.remove(&oldest);
+        }
+    }
+    failures.entry(key).or_insert(Failures::NONE).add(free, now_ms);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(user: &str, last: u8) -> LoginAttempt {
+        LoginAttempt { user: user.parse().unwrap(), address: IpAddr::from([192, 0, 2, last]) }
+    }
+
+    #[test]
+    fn failures_cost_growing_waits_for_that_user_from_that_address() {
+        let throttle = Throttle::default();
+        for _ in 0..=FREE_FAILURES {
+            throttle.begin(&attempt("jane", 1), 0).unwrap();
+        }
+        let refusal = throttle.begin(&attempt("jane", 1), 0).unwrap_err();
+        assert_eq!(refusal.message, "too many failed logins; try again in 1 s");
+        throttle.begin(&attempt("jane", 2), 0).unwrap();
+        throttle.begin(&attempt("joe", 1), 0).unwrap();
+        throttle.begin(&attempt("jane", 1), 1_000).unwrap();
+        let refusal = throttle.begin(&attempt("jane", 1), 1_000).unwrap_err();
+        assert_eq!(refusal.message, "too many failed logins; try again in 2 s");
+        throttle.begin(&attempt("jane", 1), 1_000 + FORGOTTEN_AFTER_MS + 1).unwrap();
+        throttle.begin(&attempt("jane", 1), 1_000 + FORGOTTEN_AFTER_MS + 1).unwrap();
+    }
+
+    #[test]
+    fn a_login_forgets_the_users_failures() {
+        let throttle = Throttle::default();
+        for _ in 0..100 {
+            for _ in 0..FREE_FAILURES {
+                throttle.begin(&attempt("jane", 1), 0).unwrap();
+                throttle.succeeded(&attempt("jane", 1));
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_that_tries_many_users_waits_too_and_no_number_of_them_grows_without_bound() {
+        let throttle = Throttle::default();
+        let guesses = |number: u32| attempt(&format!("user{number}"), 7);
+        for number in 0..=FREE_FAILURES_OF_ADDRESS {
+            throttle.begin(&guesses(number), 0).unwrap();
+        }
+        assert!(throttle.begin(&guesses(99), 0).is_err());
+        for number in 0..2 * u32::try_from(MAX_REMEMBERED).unwrap() {
+            let address = IpAddr::from(number.to_be_bytes());
+            throttle.begin(&LoginAttempt { user: "jane".parse().unwrap(), address }, 0).unwrap();
+        }
+        let remembered = throttle.0.lock();
+        assert!(remembered.of_user.len() <= MAX_REMEMBERED && remembered.of_address.len() <= MAX_REMEMBERED);
+    }
+}

@@ -1,0 +1,65 @@
+//! Users, sessions and grants.
+
+use periapt_host_api::{
+    access::{ControllerAccess, ModelAccess},
+    user::TokenScope,
+};
+use periapt_model::entity::{ModelGrant, PasswordHash, Registration, Session, SessionKind, User};
+use uuid::Uuid;
+
+use super::{MODEL, Named, awkward_text, digest, every, parse, time};
+
+const USER: Uuid = Uuid::from_u128(0x0190_a7c4_5b1e_7d30_8c52_4f6e_9a01_b2d5);
+
+pub(crate) fn users() -> Named<User> {
+    let registered = User {
+        name: parse("jane"),
+        uuid: USER,
+        display_name: awkward_text(),
+        access: Some(ControllerAccess::Superuser),
+        disabled: false,
+        password: Some(PasswordHash("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".into())),
+        registration: None,
+        created_by: parse("admin"),
+        created_at: time(70),
+        last_login: Some(time(71)),
+    };
+    let invited = User {
+        name: parse("joe"),
+        uuid: USER,
+        display_name: "Joe".into(),
+        access: Some(ControllerAccess::Login),
+        disabled: false,
+        password: None,
+        registration: Some(Registration { token: digest("registration"), expires_at: time(72) }),
+        created_by: parse("admin"),
+        created_at: time(70),
+        last_login: None,
+    };
+    let disabled = User { access: None, disabled: true, ..invited.clone() };
+    vec![("registered", registered), ("invited", invited), ("disabled", disabled)]
+}
+
+pub(crate) fn sessions() -> Named<Session> {
+    let kinds = every!(SessionKind {
+        "login": SessionKind::Login => SessionKind::Login,
+        "api": SessionKind::Api { .. } => SessionKind::Api {
+            name: "ci".into(),
+            scope: TokenScope { access: ModelAccess::Write, models: vec![MODEL] },
+        },
+    });
+    let session = |kind| Session {
+        token: digest("token"),
+        user: parse("jane"),
+        user_uuid: USER,
+        kind,
+        address: "192.0.2.7".into(),
+        created_at: time(73),
+        expires_at: time(74),
+    };
+    kinds.into_iter().map(|(name, kind)| (name, session(kind))).collect()
+}
+
+pub(crate) fn model_grants() -> Named<ModelGrant> {
+    vec![("read", ModelGrant { user: parse("jane"), user_uuid: USER, access: ModelAccess::Read })]
+}
