@@ -13,7 +13,8 @@ pub(crate) struct Room {
 /// The map of the rooms, as `ARCHITECTURE.md` draws it.
 pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-host-api", arrows: &[] },
-    Room { name: "periapt-client", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-transport", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-client", arrows: &["periapt-transport"] },
     Room { name: "periapt-telemetry", arrows: &["periapt-host-api"] },
     Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
     Room { name: "periapt-pack", arrows: &[] },
@@ -52,6 +53,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-archive",
             "periapt-helper",
             "periapt-telemetry",
+            "periapt-transport",
         ],
     },
     Room {

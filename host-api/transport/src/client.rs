@@ -1,0 +1,148 @@
+//! The side of clients: whom they trust, and the certificate that they show.
+
+use std::{fmt, sync::Arc};
+
+use parking_lot::RwLock;
+use periapt_host_api::Digest;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::{
+        ResolvesClientCert, Resumption, WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+    sign::CertifiedKey,
+};
+
+use crate::{
+    certificate::{CertificateError, certified, chain},
+    clock::WallClock,
+    key::AgentKey,
+    provider::{VERSIONS, provider},
+};
+
+/// The authority that a client trusts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// The authorities with these certificates, as PEM text.
+    Authority(String),
+    /// The authority whose certificate has this SHA-256 digest. The server must show it with its own certificate.
+    Digest(Digest),
+}
+
+/// The certificate that a client shows; none until one is set. Clones share it.
+#[derive(Clone, Default)]
+pub struct ClientCertificate(Arc<RwLock<Option<Arc<CertifiedKey>>>>);
+
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.read().is_some() {
+            "ClientCertificate(set)"
+        } else {
+            "ClientCertificate(none)"
+        })
+    }
+}
+
+impl ClientCertificate {
+    /// Sets the certificate for connections that are opened from now on.
+    ///
+    /// # Errors
+    /// The certificate cannot be read, or is of another key.
+    pub fn set(&self, certificate: &str, key: &AgentKey) -> Result<(), CertificateError> {
+        *self.0.write() = Some(Arc::new(certified(certificate, &key.to_pem())?));
+        Ok(())
+    }
+}
+
+impl ResolvesClientCert for ClientCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.0.read().clone()
+    }
+
+    fn has_certs(&self) -> bool {
+        self.0.read().is_some()
+    }
+}
+
+/// Returns the configuration of a client.
+///
+/// # Errors
+/// The trusted authority cannot be read.
+pub fn client_config(
+    trust: &Trust,
+    shown: &ClientCertificate,
+) -> Result<Arc<ClientConfig>, CertificateError> {
+    let setup = |error: Error| CertificateError::Setup(error.to_string());
+    let builder = ClientConfig::builder_with_details(provider(), Arc::new(WallClock))
+        .with_protocol_versions(VERSIONS)
+        .map_err(setup)?;
+    let builder = match trust {
+        Trust::Authority(pem) => builder.with_root_certificates(roots(chain(pem)?).map_err(setup)?),
+        Trust::Digest(digest) => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(ByDigest(*digest)))
+        }
+    };
+    let mut config = builder.with_client_cert_resolver(Arc::new(shown.clone()));
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    // A resumed session would show the certificate of the session before, which may have been renewed since.
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+pub(crate) fn roots(certificates: Vec<CertificateDer<'static>>) -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates {
+        roots.add(certificate)?;
+    }
+    Ok(roots)
+}
+
+/// A verifier that knows its authority by a digest.
+#[derive(Debug)]
+struct ByDigest(Digest);
+
+impl ServerCertVerifier for ByDigest {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let mut shown = std::iter::once(end_entity).chain(intermediates);
+        let authority = shown.find(|certificate| Digest::of(certificate) == self.0);
+        let authority = authority.ok_or(rustls::CertificateError::UnknownIssuer)?;
+        let roots = roots(vec![authority.clone().into_owned()])?;
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+            .build()
+            .map_err(|error| Error::General(error.to_string()))?;
+        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let provider = provider();
+        verify_tls12_signature(message, certificate, signature, &provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let provider = provider();
+        verify_tls13_signature(message, certificate, signature, &provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,28 @@
+//! Connections between a controller, its agents and its clients: TLS with its one provider of cryptography,
+//! certificates, trust and the errors of a handshake in plain words; and sockets on one host.
+//!
+//! A controller is its own certificate authority ([`Authority`]). Clients trust that authority and no other ([`Trust`]):
+//! they are given its certificate, or the digest of it. Agents show certificates of their own, which the authority
+//! issues for a [key](AgentKey) that never leaves the agent.
+
+mod authority;
+mod certificate;
+mod client;
+mod clock;
+mod failure;
+mod files;
+mod key;
+mod name;
+mod provider;
+mod server;
+mod socket;
+
+pub use authority::{Authority, SERVER_VALIDITY};
+pub use certificate::{AgentCertificate, CertificateError, digest_of};
+pub use client::{ClientCertificate, Trust, client_config};
+pub use failure::HandshakeError;
+pub use files::{KeyFileError, Readers, read_file, write_file};
+pub use key::{AgentKey, requested_key};
+pub use name::{PublicName, PublicNameError};
+pub use server::{ServerCertificate, server_config};
+pub use socket::SocketPath;
