@@ -5,7 +5,7 @@ mod environment;
 use std::{fmt, str::FromStr, time::Duration};
 
 use clap::Args;
-use periapt_client::{Client, Identity, Options};
+use periapt_client::{Client, Identity, Options, Trust};
 use periapt_host_api::{
     ModelName, UserName,
     api::ModelSelector,
@@ -14,7 +14,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    data::{Account, Accounts, ClientData, ControllerEntry, ControllerName, DataDir},
+    data::{Account, Accounts, ClientData, ControllerDir, ControllerEntry, ControllerName, DataDir},
     error::{Failure, Result},
     logging::trace_context,
     output::{ColorChoice, Verbosity, note},
@@ -121,7 +121,7 @@ impl Context {
         let account = Accounts::of(&self.data, &name)?;
         let user = user_of(account.as_ref())?;
         let identity = account.map_or(Identity::Local, |account| Identity::Token(account.token));
-        let client = client_as(&entry, identity)?;
+        let client = client_as(&self.data, &name, &entry, identity)?;
         Ok(Controller { name, entry, user, client })
     }
 
@@ -205,14 +205,33 @@ fn user_of(account: Option<&Account>) -> Result<UserName> {
     }
 }
 
-/// Creates a client of the controller at a URL, for the operator on its host.
-pub(crate) fn client(url: &str) -> Result<Client> {
-    connected(Options::new(url, Identity::Local))
+/// Creates a client of a controller with an identity: on its socket if it was bootstrapped here, and else at its URL.
+pub(crate) fn client_as(
+    data: &DataDir,
+    name: &ControllerName,
+    entry: &ControllerEntry,
+    identity: Identity,
+) -> Result<Client> {
+    if entry.local.is_some() {
+        return connected(Options::new(socket_url(&data.controller(name))?, identity));
+    }
+    let mut options = Options::new(&entry.url, identity);
+    options.trust = entry.ca_cert.clone().map(Trust::Authority);
+    connected(options)
 }
 
-/// Creates a client of a controller with an identity.
-pub(crate) fn client_as(entry: &ControllerEntry, identity: Identity) -> Result<Client> {
-    connected(Options::new(&entry.url, identity))
+/// Creates a client of a controller that was bootstrapped here.
+pub(crate) fn local_client(directory: &ControllerDir) -> Result<Client> {
+    connected(Options::new(socket_url(directory)?, Identity::Local))
+}
+
+/// Returns the URL of the socket of a controller that was bootstrapped here.
+pub(crate) fn socket_url(directory: &ControllerDir) -> Result<String> {
+    let socket = directory.socket();
+    let path = socket.to_str().ok_or_else(|| {
+        Failure::new(format!("{} is no text", socket.display())).with_hint("choose another PERIAPT_DATA")
+    })?;
+    Ok(format!("unix://{path}"))
 }
 
 fn connected(options: Options) -> Result<Client> {

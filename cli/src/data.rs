@@ -8,7 +8,7 @@
 //!   controller.log        the controller's log; a large one is moved to controller.log.1
 //!   starting.json         the processes of a bootstrap in progress
 //!   agent.log             the log of this machine's agent, bounded likewise
-//!   controller/           the controller's store and blobs
+//!   controller/           the controller's store and blobs, its authority and its socket
 //!   agent/                the agent's charms and compiled code
 //! ```
 
@@ -111,6 +111,16 @@ impl ControllerDir {
     /// Returns the directory of the controller's own data.
     pub(crate) fn controller(&self) -> PathBuf {
         self.0.join("controller")
+    }
+
+    /// Returns the path of the controller's socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.controller().join("control.socket")
+    }
+
+    /// Returns the path of the certificate of the controller's authority.
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.controller().join("ca.pem")
     }
 
     /// Returns the directory of the local agent's data.

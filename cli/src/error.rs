@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use periapt_client::ClientError;
+use periapt_client::{ClientError, HandshakeError};
 use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
 use crate::{output::one_line, program::spelled};
@@ -116,7 +116,10 @@ impl From<ClientError> for Failure {
                 Some("deploy, refresh or attach the same file again: the controller replaces what is damaged")
             }
             ClientError::Refused(refusal) => hint_of(refusal.code),
-            ClientError::InvalidUrl { .. } | ClientError::Local(_) => None,
+            ClientError::NotTrusted { reason: HandshakeError::OtherAuthority, .. } => Some(
+                "nothing was sent to it; if its operator has made a new authority, ask the operator for its certificate",
+            ),
+            ClientError::NotTrusted { .. } | ClientError::InvalidUrl { .. } | ClientError::Local(_) => None,
         };
         let message = match &error {
             ClientError::Refused(refusal) => match &refusal.subject {

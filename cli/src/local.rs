@@ -2,18 +2,23 @@
 
 use std::{ffi::OsString, net::SocketAddr, time::Duration};
 
+use periapt_client::Client;
 use periapt_host_api::AgentName;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    context::client,
+    context::socket_url,
     data::{ControllerDir, ControllerName, Local},
     error::{Explain as _, Failure, Result},
+    input,
     process::{Detached, Ended, ProcessId, Started},
 };
 
 /// The longest start of a service: it may read a large store from the disk.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
+
+/// The largest certificate that is read, in bytes.
+const MAX_AUTHORITY: u64 = 64 << 10;
 
 /// The longest wait for a service to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
@@ -23,12 +28,16 @@ pub(crate) async fn start_controller(
     name: &ControllerName,
     directory: &ControllerDir,
     listen: SocketAddr,
+    public_names: &[String],
     record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
     let log = directory.controller_log();
     let mut arguments: Vec<OsString> = words(["controller", "run", "--name", name.as_str()]);
     arguments.extend(words(["--listen", &listen.to_string(), "--data"]));
     arguments.push(directory.controller().into());
+    for name in public_names {
+        arguments.extend(words(["--public-name", name]));
+    }
     arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }
@@ -37,20 +46,18 @@ pub(crate) async fn start_controller(
 pub(crate) async fn start_agent(
     name: &AgentName,
     directory: &ControllerDir,
-    url: &str,
     record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
-    let log = directory.agent_log();
+    let (log, url) = (directory.agent_log(), socket_url(directory)?);
     let mut arguments: Vec<OsString> =
-        words(["agent", "run", "--controller", url, "--name", name.as_str(), "--data"]);
+        words(["agent", "run", "--controller", &url, "--name", name.as_str(), "--data"]);
     arguments.push(directory.agent().into());
     arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "agent", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }
 
 /// Waits until the controller has the agent's stream: from then on units run on it.
-pub(crate) async fn alive(url: &str, name: &AgentName) -> Result<()> {
-    let client = client(url)?;
+pub(crate) async fn alive(client: &Client, name: &AgentName) -> Result<()> {
     let deadline = Instant::now() + STARTS_WITHIN;
     let mut pause = Duration::from_millis(5);
     while !client.agents().await?.iter().any(|agent| agent.name == *name && agent.alive) {
@@ -63,6 +70,20 @@ pub(crate) async fn alive(url: &str, name: &AgentName) -> Result<()> {
         pause = (pause * 2).min(Duration::from_millis(200));
     }
     Ok(())
+}
+
+/// Returns the certificate of the authority that a controller on this machine has made, as PEM text.
+pub(crate) fn authority(directory: &ControllerDir) -> Result<String> {
+    let path = directory.authority();
+    let text = String::from_utf8(input::bytes(&path, MAX_AUTHORITY)?);
+    text.explain(|| format!("{}", path.display()))
+}
+
+/// Returns the address that a started controller listens on, whose port its URL tells.
+pub(crate) fn listening(listen: SocketAddr, url: &str) -> Result<SocketAddr> {
+    let port = url.trim_end_matches('/').rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let port = port.ok_or_else(|| Failure::new(format!("{url} names no port")))?;
+    Ok(SocketAddr::new(listen.ip(), port))
 }
 
 /// Ends both, the agent first. Returns the names of those that had to be killed.

@@ -2,8 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{Read as _, Write as _},
+    io::{Read, Write},
     net::TcpStream,
+    os::unix::net::UnixStream,
+    path::Path,
 };
 
 use anyhow::{Context as _, ensure};
@@ -26,8 +28,16 @@ pub struct ScrapedSample {
 impl Scrape {
     /// Scrapes `/metrics` at an address such as `127.0.0.1:17070`.
     pub fn of(address: &str) -> anyhow::Result<Self> {
-        let mut stream = TcpStream::connect(address).with_context(|| address.to_owned())?;
-        write!(stream, "GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+        Self::over(TcpStream::connect(address).with_context(|| address.to_owned())?)
+    }
+
+    /// Scrapes `/metrics` on a controller's socket.
+    pub fn on_socket(path: &Path) -> anyhow::Result<Self> {
+        Self::over(UnixStream::connect(path).with_context(|| path.display().to_string())?)
+    }
+
+    fn over(mut stream: impl Read + Write) -> anyhow::Result<Self> {
+        write!(stream, "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;

@@ -243,6 +243,34 @@ impl Installation {
         Ok(RunningProcess(child.context("starting periapt")?))
     }
 
+    /// Returns the path of the socket of a controller that was bootstrapped here.
+    pub fn socket(&self, controller: &str) -> PathBuf {
+        self.path().join("data/controllers").join(controller).join("controller/control.socket")
+    }
+
+    /// Starts another agent of the controller `local`, with more arguments of `agent run`. It keeps its data in the
+    /// installation's directory, below its name.
+    pub fn agent<'a>(
+        &self,
+        name: &str,
+        more: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<RunningProcess> {
+        self.agent_in(Path::new(name), name, more)
+    }
+
+    /// Starts another agent of the controller `local` with its data in this directory.
+    pub fn agent_in<'a>(
+        &self,
+        data: &Path,
+        name: &str,
+        more: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<RunningProcess> {
+        let controller = format!("unix://{}", self.socket("local").display());
+        let data = data.to_str().context("a path")?;
+        let run = ["agent", "run", "--controller", &controller, "--name", name, "--data", data];
+        self.spawn(run.into_iter().map(str::to_owned).chain(more.into_iter().map(str::to_owned)))
+    }
+
     /// Returns the process id of a controller that was bootstrapped here.
     pub fn controller_process(&self, name: &str) -> anyhow::Result<u32> {
         self.process(name, "controller-process")

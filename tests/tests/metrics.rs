@@ -15,13 +15,14 @@ const SERVICES: &[(&str, &[Definition])] =
 const HEAD: &str = "\
 # Metrics
 
-The controller answers `GET /metrics` at its own address, in Prometheus' text form. An agent does so
-at the loopback address of `agent run --metrics-address 127.0.0.1:17071`, for all its models:
+The controller answers `GET /metrics` on its socket, in Prometheus' text form
+(`curl --unix-socket DIRECTORY/control.socket http://localhost/metrics`). An agent does so at the
+loopback address of `agent run --metrics-address 127.0.0.1:17071`, for all its models:
 
     scrape_configs:
       - job_name: periapt
         static_configs:
-          - targets: ['127.0.0.1:17070', '127.0.0.1:17071']
+          - targets: ['127.0.0.1:17071']
 
 [grafana/periapt.json](grafana/periapt.json) is a dashboard for Grafana with all of them. Counters
 and histograms begin at zero when a process starts. The values of each label are a closed list, and
@@ -224,13 +225,10 @@ fn a_query_for_what_nobody_exposes_is_found() {
 #[test]
 fn each_query_of_the_dashboard_asks_for_what_is_exposed_and_each_metric_is_shown() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    let listing = periapt.json(["controllers"])?;
-    let url = listing.pointer("/controllers/local/url").and_then(Value::as_str).unwrap();
-    let run = ["agent", "run", "--controller", url, "--name", "second", "--data", "second"];
-    let mut agent = periapt.spawn(run.into_iter().chain(["--metrics-address", "127.0.0.1:0"]))?;
+    let mut agent = periapt.agent("second", ["--metrics-address", "127.0.0.1:0"])?;
     let line = agent.first_line()?;
     let address = line.strip_prefix("metrics http://").and_then(|rest| rest.strip_suffix("/metrics"));
-    let mut exposed = Scrape::of(url.strip_prefix("http://").unwrap())?;
+    let mut exposed = Scrape::on_socket(&periapt.socket("local"))?;
     exposed.add(Scrape::of(address.unwrap())?);
     let (mut wrong, mut shown) = (Vec::new(), BTreeSet::new());
     for query in queries() {

@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt as _;
 use periapt_client::{Client, Identity, Options as ClientOptions};
-use periapt_controller::{Handle, Options};
+use periapt_controller::{Handle, Listen, Options};
 use periapt_host_api::{
     AgentName, ModelName,
     api::ModelSelector,
@@ -32,7 +32,7 @@ impl Traced {
         let (layer, last_spans) = export::start(destination)?;
         tracing_subscriber::registry().with(layer).init();
         let directory = tempfile::tempdir()?;
-        let listen = "127.0.0.1:0".parse()?;
+        let listen = Listen::InProcess("127.0.0.1:0".parse()?);
         let options = Options::in_directory("home", directory.path(), listen, "engine", check_helper()?)?;
         let service = options.build().await?;
         let handle = service.handle();

@@ -5,6 +5,7 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions},
     io::{ErrorKind, Write as _},
+    net::SocketAddr,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
 };
 
@@ -62,6 +63,9 @@ impl fmt::Debug for Credential {
 pub(crate) struct ControllerEntry {
     /// The URL.
     pub(crate) url: String,
+    /// The certificate of the authority that the client trusts, as PEM text; none in entries of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca_cert: Option<String>,
     /// The UUID, which never changes.
     pub(crate) uuid: Uuid,
     /// The current model.
@@ -85,6 +89,12 @@ impl ControllerEntry {
 pub(crate) struct Local {
     /// The controller.
     pub(crate) controller: ProcessId,
+    /// The address that the controller listens on; none in entries of earlier versions, whose URL has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The names by which clients on other machines call it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) public_names: Vec<String>,
     /// This machine's agent, unless it was bootstrapped without one.
     pub(crate) agent: Option<LocalAgent>,
 }
@@ -199,7 +209,8 @@ mod tests {
 
     fn entry() -> ControllerEntry {
         ControllerEntry {
-            url: "http://127.0.0.1:1".into(),
+            url: "https://127.0.0.1:1".into(),
+            ca_cert: Some("PEM".into()),
             uuid: Uuid::nil(),
             current_model: None,
             local: None,

@@ -1,4 +1,4 @@
-//! The text that a new user registers with: the controller's address and a registration token.
+//! The text that a new user registers with: the controller's address, its authority's certificate and a registration token.
 
 use std::str::FromStr;
 
@@ -22,6 +22,9 @@ pub(crate) struct Registration {
     pub(crate) controller: ControllerName,
     /// The controller's URL.
     pub(crate) url: String,
+    /// The certificate of the controller's authority, in PEM, by which the new user's client knows the controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca_cert: Option<String>,
     /// The controller's UUID.
     pub(crate) uuid: Uuid,
     /// The token.
@@ -40,6 +43,7 @@ impl Registration {
             user: issued.user.clone(),
             controller: controller.name.clone(),
             url: controller.entry.url.clone(),
+            ca_cert: controller.entry.ca_cert.clone(),
             uuid: controller.entry.uuid,
             token: issued.token.clone(),
         }
@@ -53,7 +57,13 @@ impl Registration {
 
     /// Returns the entry of the controller in the client's file.
     pub(crate) fn entry(&self) -> ControllerEntry {
-        ControllerEntry { url: self.url.clone(), uuid: self.uuid, current_model: None, local: None }
+        ControllerEntry {
+            url: self.url.clone(),
+            ca_cert: self.ca_cert.clone(),
+            uuid: self.uuid,
+            current_model: None,
+            local: None,
+        }
     }
 }
 
@@ -77,6 +87,7 @@ mod tests {
             user: "jane".parse().unwrap(),
             controller: "home".parse().unwrap(),
             url: "https://192.0.2.7:17070".into(),
+            ca_cert: Some("-----BEGIN CERTIFICATE-----".into()),
             uuid: Uuid::from_u128(7),
             token: Token::new(TokenKind::Registration, [7; 32]),
         };

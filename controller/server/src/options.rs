@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    net::SocketAddr,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -18,6 +17,7 @@ use periapt_store_rocksdb::RocksStore;
 
 use crate::{
     clock::{Clock, RandomSource, SystemClock, SystemRandomSource},
+    listen::Listen,
     seal::SealKey,
 };
 
@@ -25,8 +25,8 @@ use crate::{
 pub struct Options {
     /// The name that the controller gets at its first start.
     pub name: String,
-    /// The address to listen on. Port 0 takes any free port.
-    pub listen: SocketAddr,
+    /// The addresses to listen on.
+    pub listen: Listen,
     /// The WebAssembly engine of this version's agents, and its version, for `status`.
     pub engine: String,
     /// The opener of the store, for the start and for each recovery from a failure.
@@ -60,7 +60,7 @@ impl Options {
     pub fn in_directory(
         name: impl Into<String>,
         directory: &Path,
-        listen: SocketAddr,
+        listen: Listen,
         engine: impl Into<String>,
         check_helper: Program,
     ) -> Result<Self, BlobError> {
@@ -124,7 +124,8 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("controller");
         let helper = Program { path: "/nonexistent".into(), arguments: vec![], environment: vec![] };
-        Options::in_directory("c", &directory, ([127, 0, 0, 1], 0).into(), "engine", helper).unwrap();
+        let listen = Listen::InProcess(([127, 0, 0, 1], 0).into());
+        Options::in_directory("c", &directory, listen, "engine", helper).unwrap();
         assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

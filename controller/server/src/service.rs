@@ -3,9 +3,10 @@
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
 use periapt_blobs::BlobError;
-use periapt_host_api::{Refusal, command::Caller};
+use periapt_host_api::{Refusal, Timestamp, command::Caller};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
+use periapt_transport::{CertificateError, ServerCertificate, server_config};
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,7 @@ use crate::{
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
     commands::Commands,
+    listen::{CertificateSource, Listen, renew},
     login::Logins,
     options::Options,
     presence::Presence,
@@ -40,11 +42,19 @@ pub enum BuildError {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
-        address: SocketAddr,
+        /// The address, or the path of the socket.
+        address: String,
         /// The reason.
         source: std::io::Error,
     },
+    /// The address is every address of the host, and no name tells clients one.
+    #[error(
+        "{0} is every address of this host: --public-name says by which name or address clients reach it"
+    )]
+    Unnamed(SocketAddr),
+    /// The controller cannot make its certificate.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
 }
 
 /// An error that ends a running controller.
@@ -60,7 +70,8 @@ pub enum RunError {
 
 /// A controller that is built: its store is open, and its address is bound.
 pub struct Service {
-    listener: TcpListener,
+    listeners: Vec<api::Listener>,
+    certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
     writer: Writer,
     state: ControllerState,
     growth: Growth,
@@ -74,6 +85,7 @@ pub struct Service {
 #[derive(Debug, Clone)]
 pub struct Handle {
     address: SocketAddr,
+    url: String,
     stop: CancellationToken,
     serving: watch::Receiver<bool>,
 }
@@ -84,9 +96,9 @@ impl Handle {
         self.address
     }
 
-    /// Returns the controller's URL for clients on this machine.
+    /// Returns the controller's URL.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.url.clone()
     }
 
     /// Waits until the controller answers requests. Returns false if it ended before.
@@ -110,12 +122,10 @@ impl Options {
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
-        let listen = |source| BuildError::Listen { address: self.listen, source };
-        let listener = TcpListener::bind(self.listen).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let Bound { address, url, listeners, certificate } = bind(&self.listen, self.clock.now()).await?;
         let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
         let serving = watch::Sender::new(false);
-        let handle = Handle { address, stop: CancellationToken::new(), serving: serving.subscribe() };
+        let handle = Handle { address, url, stop: CancellationToken::new(), serving: serving.subscribe() };
         let (store, growth) = (StoreSlot::new(store), Growth::default());
         let durable = Durable { state: publisher.subscribe(), store: store.clone() };
         let sealer = SecretSealer { key: self.seal, chance: Arc::clone(&self.chance) };
@@ -149,7 +159,17 @@ impl Options {
         let (opener, clock, chance) = (self.store, self.clock, self.chance);
         let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
         let timeouts = api::ConnectionTimeouts { drain: self.drain_within, stall: self.stall_within };
-        Ok(Service { listener, writer, state, growth, name: self.name, handle, serving, timeouts })
+        Ok(Service {
+            listeners,
+            certificate,
+            writer,
+            state,
+            growth,
+            name: self.name,
+            handle,
+            serving,
+            timeouts,
+        })
     }
 }
 
@@ -165,7 +185,7 @@ impl Service {
     /// # Errors
     /// [`RunError`] if the controller cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listener, writer, state, growth, name, handle, serving, timeouts } = self;
+        let Self { listeners, certificate, writer, state, growth, name, handle, serving, timeouts } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end before the writer, which still answers their commands.
@@ -183,7 +203,10 @@ impl Service {
                 );
                 parts.spawn(watching);
                 let router = api::router(state.clone(), guards);
-                parts.spawn(api::serve(listener, router, stopping.clone(), timeouts));
+                parts.spawn(api::serve(listeners, router, stopping.clone(), timeouts));
+                if let Some((source, shown, issued)) = certificate {
+                    parts.spawn(renew(source, shown, issued, Arc::clone(&state.clock), stopping.clone()));
+                }
                 serving.send_replace(true);
                 tokio::select! {
                     () = stop.cancelled() => Ok(()),
@@ -206,6 +229,46 @@ impl Service {
             Err(_) => Err(RunError::PartEnded),
         }
     }
+}
+
+/// The bound addresses of a controller.
+struct Bound {
+    address: SocketAddr,
+    url: String,
+    listeners: Vec<api::Listener>,
+    /// The certificate that the controller renews, with its source and the time of its issue.
+    certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
+}
+
+/// Binds the addresses. The open store proves that no other controller uses the socket's directory.
+async fn bind(listen: &Listen, now: Timestamp) -> Result<Bound, BuildError> {
+    match listen {
+        Listen::InProcess(address) => {
+            let (listener, address) = bind_tcp(*address).await?;
+            let listeners = vec![api::Listener::InProcess(listener)];
+            Ok(Bound { address, url: format!("http://{address}"), listeners, certificate: None })
+        }
+        Listen::Tls(tls) => {
+            if tls.address.ip().is_unspecified() && tls.public_names.is_empty() {
+                return Err(BuildError::Unnamed(tls.address));
+            }
+            let source = CertificateSource { authority: Arc::clone(&tls.authority), names: tls.names() };
+            let shown = source.first(now)?;
+            let config = server_config(&shown, tls.authority.certificate())?;
+            let (listener, address) = bind_tcp(tls.address).await?;
+            let failed = |source| BuildError::Listen { address: tls.socket.display().to_string(), source };
+            let socket = api::Listener::socket(&tls.socket).map_err(failed)?;
+            let listeners = vec![api::Listener::tls(listener, config), socket];
+            Ok(Bound { address, url: tls.url(address), listeners, certificate: Some((source, shown, now)) })
+        }
+    }
+}
+
+async fn bind_tcp(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BuildError> {
+    let failed = |source| BuildError::Listen { address: address.to_string(), source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
 }
 
 /// Keeps open files of this process from helpers, and logs the parts of helpers' isolation that this host lacks.

@@ -1,16 +1,20 @@
 //! The single connection to the controller, opened on demand and replaced when it breaks.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Uri, uri::Authority};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use periapt_host_api::{Digest, api::MAX_STREAMS, timing::KEEP_ALIVE};
-use tokio::{net::TcpStream, sync::Mutex, time::Instant};
+use tokio::{sync::Mutex, time::Instant};
 
-use crate::{Backoff, ClientError, Options, RequestOutcome, Result, error::chain};
+use crate::{
+    Backoff, ClientError, Options, RequestOutcome, Result,
+    address::Address,
+    dial::{DialError, Dialler},
+    error::chain,
+};
 
 /// The body of a request.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -35,7 +39,7 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     options: Options,
-    authority: Authority,
+    dialler: Dialler,
     open: Mutex<Option<Open>>,
 }
 
@@ -52,13 +56,14 @@ pub(crate) struct Lane {
 }
 
 impl Client {
-    /// Creates a client without connecting. Fails only for a URL that no controller can have.
+    /// Creates a client without connecting. Fails only for a URL that no controller can have, or without an authority
+    /// to trust.
     pub fn new(options: Options) -> Result<Self> {
-        let authority = authority_of(&options.url).map_err(|error| ClientError::InvalidUrl {
-            url: options.url.clone(),
-            reason: error.to_string(),
-        })?;
-        Ok(Self { shared: Arc::new(Shared { options, authority, open: Mutex::new(None) }) })
+        let invalid = |reason: String| ClientError::InvalidUrl { url: options.url.clone(), reason };
+        let address = Address::parse(&options.url).map_err(|error| invalid(error.to_string()))?;
+        let dialler = Dialler::new(address, options.trust.as_ref(), &options.certificate);
+        let dialler = dialler.map_err(|error| invalid(error.to_string()))?;
+        Ok(Self { shared: Arc::new(Shared { options, dialler, open: Mutex::new(None) }) })
     }
 
     /// Returns the client's options.
@@ -66,8 +71,14 @@ impl Client {
         &self.shared.options
     }
 
-    pub(crate) fn authority(&self) -> &Authority {
-        &self.shared.authority
+    pub(crate) fn address(&self) -> &Address {
+        self.shared.dialler.address()
+    }
+
+    /// Opens a new connection for requests from now on, such as after the client's certificate was replaced. Requests
+    /// in progress stay on the old one.
+    pub async fn reconnect(&self) {
+        *self.shared.open.lock().await = None;
     }
 
     /// Returns the open connection, or a new one if none is open or the open one is `broken`. Retries for as long as
@@ -93,8 +104,9 @@ impl Client {
             };
             drop(open);
             let wait = backoff.failed();
-            if began.elapsed() + wait > self.shared.options.retry_timeout {
-                return Err(self.unreachable(reason.to_string(), RequestOutcome::NothingHappened));
+            let in_time = began.elapsed() + wait <= self.shared.options.retry_timeout;
+            if !in_time || !reason.is_temporary() {
+                return Err(self.not_connected(&reason));
             }
             tracing::debug!(url = self.shared.options.url, %reason, "controller does not answer; trying again");
             tokio::time::sleep(wait).await;
@@ -103,8 +115,7 @@ impl Client {
 
     async fn connect(&self) -> std::result::Result<http2::SendRequest<Body>, ConnectError> {
         let connect = async {
-            let stream = TcpStream::connect(self.shared.authority.as_str()).await?;
-            stream.set_nodelay(true)?;
+            let stream = self.shared.dialler.dial().await?;
             let handshake = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .initial_stream_window_size(STREAM_WINDOW)
@@ -126,6 +137,15 @@ impl Client {
         Ok(sender)
     }
 
+    fn not_connected(&self, reason: &ConnectError) -> ClientError {
+        match reason {
+            ConnectError::Dial(DialError::Tls(reason)) => {
+                ClientError::NotTrusted { url: self.shared.options.url.clone(), reason: reason.clone() }
+            }
+            other => self.unreachable(other.to_string(), RequestOutcome::NothingHappened),
+        }
+    }
+
     pub(crate) fn unreachable(&self, reason: impl Into<String>, outcome: RequestOutcome) -> ClientError {
         ClientError::Unreachable { url: self.shared.options.url.clone(), reason: reason.into(), outcome }
     }
@@ -143,9 +163,9 @@ impl Client {
 /// The reason for a missing connection.
 #[derive(Debug, thiserror::Error)]
 enum ConnectError {
-    /// No server listens at the address, or the system has no sockets left.
-    #[error("{}", chain(.0))]
-    Socket(#[from] io::Error),
+    /// There is no connection.
+    #[error(transparent)]
+    Dial(#[from] DialError),
     /// The server does not speak HTTP/2.
     #[error("{}", chain(.0))]
     Handshake(#[from] hyper::Error),
@@ -154,59 +174,12 @@ enum ConnectError {
     TooLate,
 }
 
-/// The fault of a URL that no controller can have.
-#[derive(Debug, thiserror::Error)]
-enum UrlError {
-    #[error(transparent)]
-    NotAUrl(#[from] http::uri::InvalidUri),
-    #[error("TLS is not offered yet; use http:// on this machine")]
-    Tls,
-    #[error("it must start with http://")]
-    Scheme,
-    #[error("it must end after host and port")]
-    Path,
-    #[error("it names no host")]
-    Host,
-    #[error("it names no port")]
-    Port,
-}
-
-/// Returns the host and port of a URL, the rest of which must be empty.
-fn authority_of(url: &str) -> std::result::Result<Authority, UrlError> {
-    let uri: Uri = url.parse()?;
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => return Err(UrlError::Tls),
-        _ => return Err(UrlError::Scheme),
-    }
-    if !matches!(uri.path_and_query().map(|path| path.as_str()), None | Some("/")) {
-        return Err(UrlError::Path);
-    }
-    let authority = uri.authority().ok_or(UrlError::Host)?;
-    if authority.port().is_none() {
-        return Err(UrlError::Port);
-    }
-    Ok(authority.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Identity;
-
-    #[test]
-    fn each_mistake_in_a_url_is_named() {
-        for (url, reason) in [
-            ("https://127.0.0.1:1", "TLS is not offered yet"),
-            ("127.0.0.1:1", "it must start with http://"),
-            ("http://127.0.0.1:1/v1", "it must end after host and port"),
-            ("http://localhost", "it names no port"),
-        ] {
-            let error = Client::new(Options::new(url, Identity::Local)).unwrap_err().to_string();
-            assert!(error.contains(reason), "{url}: {error}");
-        }
-        for url in ["http://127.0.0.1:1", "http://[::1]:17070/"] {
-            assert!(Client::new(Options::new(url, Identity::Local)).is_ok(), "{url}");
+impl ConnectError {
+    /// Returns true if another attempt may succeed by itself.
+    fn is_temporary(&self) -> bool {
+        match self {
+            Self::Dial(error) => error.is_temporary(),
+            Self::Handshake(_) | Self::TooLate => true,
         }
     }
 }

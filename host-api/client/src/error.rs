@@ -3,6 +3,7 @@
 use std::fmt;
 
 use periapt_host_api::{Digest, Refusal};
+use periapt_transport::HandshakeError;
 
 /// The reason for a call without an answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -19,6 +20,14 @@ pub enum ClientError {
         reason: String,
         /// The outcome of the request.
         outcome: RequestOutcome,
+    },
+    /// TLS could not be agreed on with whoever answers at the URL. The request was not sent.
+    #[error("controller at {url} is not trusted: {reason}")]
+    NotTrusted {
+        /// The controller's URL.
+        url: String,
+        /// The reason.
+        reason: HandshakeError,
     },
     /// The response does not conform to this API.
     #[error("controller at {url} answered what this version does not understand: {reason}")]
@@ -70,7 +79,11 @@ impl ClientError {
         match self {
             Self::Unreachable { .. } => true,
             Self::Refused(refusal) => refusal.code.is_temporary(),
-            Self::Protocol { .. } | Self::Damaged { .. } | Self::InvalidUrl { .. } | Self::Local(_) => false,
+            Self::NotTrusted { .. }
+            | Self::Protocol { .. }
+            | Self::Damaged { .. }
+            | Self::InvalidUrl { .. }
+            | Self::Local(_) => false,
         }
     }
 }

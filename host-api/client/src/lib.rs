@@ -5,9 +5,11 @@
 //! answer. Streams end with an error when the connection breaks; the reader opens a new stream from its last
 //! position.
 
+mod address;
 mod api;
 mod backoff;
 mod connection;
+mod dial;
 mod error;
 mod ndjson;
 mod options;
@@ -19,6 +21,7 @@ pub use connection::Client;
 pub use error::{ClientError, RequestOutcome};
 pub use ndjson::NdJson;
 pub use options::{Identity, Options};
+pub use periapt_transport::{ClientCertificate, HandshakeError, Trust};
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, ClientError>;

@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use periapt_host_api::{AgentName, UserName, token::Token, trace::TraceContext};
+use periapt_transport::{ClientCertificate, Trust};
 
 /// The options of a [`Client`](crate::Client).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The controller's URL, such as `http://127.0.0.1:17070`.
+    /// The controller's URL: `https://HOST:PORT`, or `unix:///PATH` on its own host.
     pub url: String,
+    /// The authority that has issued the controller's certificate. A URL `https://` needs one.
+    pub trust: Option<Trust>,
+    /// The certificate that the client shows; by default none.
+    pub certificate: ClientCertificate,
     /// The caller.
     pub identity: Identity,
     /// The time for which a call retries to connect, with growing pauses; zero means one attempt.
@@ -27,12 +32,26 @@ impl Options {
     pub fn new(url: impl Into<String>, identity: Identity) -> Self {
         Self {
             url: url.into(),
+            trust: None,
+            certificate: ClientCertificate::default(),
             identity,
             retry_timeout: Duration::ZERO,
             busy_retry_timeout: Duration::ZERO,
             answer_within: Duration::from_secs(30),
             trace: None,
         }
+    }
+
+    /// Trusts an authority.
+    pub fn with_trust(mut self, trust: Trust) -> Self {
+        self.trust = Some(trust);
+        self
+    }
+
+    /// Shows a certificate.
+    pub fn with_certificate(mut self, certificate: ClientCertificate) -> Self {
+        self.certificate = certificate;
+        self
     }
 
     /// Sets the time for which a call retries to connect.
@@ -54,7 +73,8 @@ impl Options {
     }
 }
 
-/// The identity of the caller. The controller trusts it on loopback; certificates will replace it.
+/// The identity that the caller names. A controller believes it where it knows its caller: on its socket, and in one
+/// process with its tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Identity {
     /// Any caller that reaches the controller's address.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem, trace::TRACEPARENT};
@@ -184,8 +184,8 @@ impl<'a> Call<'a> {
         let cannot =
             |error: http::Error| self.client.protocol(format!("the request cannot be made: {error}"));
         let uri = Uri::builder()
-            .scheme(Scheme::HTTP)
-            .authority(self.client.authority().clone())
+            .scheme(self.client.address().scheme())
+            .authority(self.client.address().authority())
             .path_and_query(target)
             .build()
             .map_err(cannot)?;

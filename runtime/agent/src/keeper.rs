@@ -195,7 +195,7 @@ impl AgentService {
         }
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
-        let api_addresses = vec![host_and_port(&self.options.controller)];
+        let api_addresses = host_and_port(&self.options.controller).into_iter().collect::<Vec<_>>();
         // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
@@ -280,10 +280,10 @@ async fn forget_resources(directory: PathBuf) {
     }
 }
 
-/// Returns the host and port of a URL.
-fn host_and_port(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.trim_end_matches('/').to_owned()
+/// Returns the host and port of a URL; none if it names a socket.
+fn host_and_port(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    (scheme != "unix").then(|| rest.trim_end_matches('/').to_owned())
 }
 
 /// Reads a kernel file with one line.

@@ -11,7 +11,7 @@ use crate::host;
 /// The options of an agent. It reads nothing else from the environment.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The controller's URL, such as `http://127.0.0.1:17070`.
+    /// The controller's URL, such as `https://node-1.example:17070`.
     pub controller: String,
     /// The agent's name, unique in its controller.
     pub name: AgentName,

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use periapt_client::{Client, Identity, NdJson};
-use periapt_controller::{Handle, Options, RunError};
+use periapt_controller::{Handle, Listen, Options, RunError};
 use periapt_host_api::{
     AgentName, Digest, ModelUuid,
     agent::{AgentAssignments, Register},
@@ -38,7 +38,7 @@ impl Controller {
         let mut options = Options::in_directory(
             "bench",
             place,
-            "127.0.0.1:0".parse()?,
+            Listen::InProcess("127.0.0.1:0".parse()?),
             engine,
             periapt_tests::check_helper()?,
         )?;

@@ -123,11 +123,8 @@ fn an_agent_whose_disk_is_full_is_seen_in_status_and_goes_on_when_there_is_room(
         let periapt = Installation::empty().unwrap();
         periapt.ok(["bootstrap", "local", "--no-agent"]).unwrap();
         periapt.ok(["add-model", "test"]).unwrap();
-        let controllers = periapt.json(["controllers"]).unwrap();
-        let url = controllers["controllers"]["local"]["url"].as_str().unwrap();
         let data = directory.join("agent");
-        let run = ["agent", "run", "--controller", url, "--name", "first", "--data", data.to_str().unwrap()];
-        let mut agent = periapt.spawn(run).unwrap();
+        let mut agent = periapt.agent_in(&data, "first", []).unwrap();
         assert_eq!(agent.first_line().unwrap(), "ready first");
         let ballast = fill(directory);
         periapt.deploy("mysql", []).unwrap();

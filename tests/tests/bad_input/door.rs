@@ -4,7 +4,8 @@
 use std::{
     fs,
     io::{Cursor, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    os::unix::net::UnixStream,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -30,10 +31,10 @@ const LONGEST_ANSWER: usize = 64 << 10;
 /// The longest time for an answer, on a slow machine.
 const WITHIN: Duration = Duration::from_secs(120);
 
-/// A controller with its address.
+/// A controller with its socket.
 struct Door {
     periapt: Installation,
-    address: SocketAddr,
+    socket: PathBuf,
     process: u32,
 }
 
@@ -41,21 +42,19 @@ impl Door {
     fn open() -> anyhow::Result<Self> {
         let periapt = quiet()?;
         let listing = periapt.json(["controllers"])?;
-        let (name, controller) =
-            listing["controllers"].as_object().and_then(|all| all.iter().next()).context("a controller")?;
-        let url = controller["url"].as_str().context("a URL")?;
-        let (address, process) =
-            (url.trim_start_matches("http://").parse()?, periapt.controller_process(name)?);
-        Ok(Self { periapt, address, process })
+        let name = listing["controllers"].as_object().and_then(|all| all.keys().next());
+        let name = name.context("a controller")?;
+        let (socket, process) = (periapt.socket(name), periapt.controller_process(name)?);
+        Ok(Self { periapt, socket, process })
     }
 
     /// Returns the status and body of the answer to a request.
     fn ask(&self, line: &str, content: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
-        let mut stream = TcpStream::connect(self.address)?;
+        let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(WITHIN))?;
-        let (length, host) = (content.len(), self.address);
+        let length = content.len();
         let head = format!(
-            "{line} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+            "{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes())?;
         // The controller may answer before it has read everything.

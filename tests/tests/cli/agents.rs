@@ -8,10 +8,7 @@ use periapt_tests::{Installation, signal};
 #[test]
 fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    let controllers = periapt.json(["controllers"])?;
-    let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
-    let run = ["agent", "run", "--controller", url, "--name", "second", "--data", "second"];
-    let mut second = periapt.spawn(run)?;
+    let mut second = periapt.agent("second", [])?;
     assert_eq!(second.first_line()?, "ready second");
 
     periapt.deploy("mysql", ["-n", "2", "--to", "agent=second,agent=first"])?;
@@ -58,8 +55,9 @@ fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_ow
 fn an_agent_that_cannot_reach_its_controller_waits_and_stops_when_told_to() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     // A bound listener that never answers: connections to it get no reply.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let url = format!("http://{}", nobody.local_addr()?);
+    let socket = periapt.path().join("nobody.socket");
+    let nobody = std::os::unix::net::UnixListener::bind(&socket)?;
+    let url = format!("unix://{}", socket.display());
     let agent = periapt.spawn(["agent", "run", "--controller", &url, "--name", "lone", "--data", "lone"])?;
     // The agent has connected: it runs, and handles signals.
     let (_connection, _) = nobody.accept()?;

@@ -40,10 +40,7 @@ fn without_agent() -> anyhow::Result<(Installation, PathBuf, Vec<u8>)> {
 }
 
 fn agent(periapt: &Installation) -> anyhow::Result<RunningProcess> {
-    let controllers = periapt.json(["controllers"])?;
-    let url = text(&controllers, "/controllers/local/url")?;
-    let mut agent =
-        periapt.spawn(["agent", "run", "--controller", url, "--name", "first", "--data", "first"])?;
+    let mut agent = periapt.agent("first", [])?;
     assert_eq!(agent.first_line()?, "ready first");
     Ok(agent)
 }

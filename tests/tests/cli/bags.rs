@@ -15,10 +15,7 @@ fn read(periapt: &Installation, character: char) -> anyhow::Result<()> {
 #[test]
 fn a_value_of_200_kilobytes_arrives_at_a_unit_on_another_agent_by_both_doors() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    let controllers = periapt.json(["controllers"])?;
-    let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
-    let mut second =
-        periapt.spawn(["agent", "run", "--controller", url, "--name", "second", "--data", "second"])?;
+    let mut second = periapt.agent("second", [])?;
     assert_eq!(second.first_line()?, "ready second");
     let takes = "script=*: status active\ndb-relation-changed: tool relation-get big giver/0";
     periapt.deploy("probe", ["taker", "--to", "agent=second", "--config", takes])?;

@@ -107,7 +107,7 @@ fn a_controller_in_the_foreground_stops_when_told_to() -> anyhow::Result<()> {
         let mut controller =
             periapt.spawn(["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"])?;
         let line = controller.first_line()?;
-        assert!(line.starts_with("ready http://127.0.0.1:"), "{line}");
+        assert!(line.starts_with("ready https://127.0.0.1:"), "{line}");
         // A running controller locks its data directory.
         let error = periapt.refused(["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"])?;
         assert!(error.contains("another"), "{error}");
@@ -153,5 +153,58 @@ fn the_environment_says_where_commands_go_unless_it_is_empty_or_an_option_does()
     assert!(said(&["controllers"], "", "::")?.starts_with("Controller"), "it goes by no model");
     assert!(said(&["status"], "", "::")?.starts_with("ERROR PERIAPT_MODEL: "));
     assert!(said(&["models"], "a b", "")?.starts_with("ERROR PERIAPT_CONTROLLER: "));
+    Ok(())
+}
+
+#[test]
+fn what_clients_are_told_of_a_controller_is_how_it_is_reached() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent", "--public-name", "localhost"])?;
+    let place = periapt.path().join("data/controllers/local/controller");
+    let authority = std::fs::read_to_string(place.join("ca.pem"))?;
+    let listed = &periapt.json(["controllers"])?["controllers"]["local"];
+    let shown = &periapt.json(["show-controller"])?["local"]["details"];
+    for told in [listed, shown] {
+        assert_eq!(told["ca-cert"].as_str(), Some(authority.as_str()), "{told}");
+        let url = told["url"].as_str().context("a URL")?;
+        let server = url.strip_prefix("https://").context("TLS")?;
+        assert_eq!(told["api-endpoints"], serde_json::json!([server]), "{told}");
+        assert!(server.starts_with("localhost:"), "{server}");
+    }
+    // Another program would be told apart, and asked nothing.
+    let client = periapt.path().join("data/client.json");
+    let mut data: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&client)?)?;
+    periapt.ok(["bootstrap", "other", "--no-agent"])?;
+    let other = std::fs::read_to_string(periapt.path().join("data/controllers/other/controller/ca.pem"))?;
+    periapt.ok(["kill-controller", "other", "--no-prompt"])?;
+    let kept = std::fs::read_to_string(&client)?;
+    data["controllers"]["local"]["local"] = serde_json::Value::Null;
+    data["controllers"]["local"]["ca-cert"] = other.into();
+    std::fs::write(&client, data.to_string())?;
+    let error = periapt.refused(["models"])?;
+    assert!(
+        error.contains("is not trusted: another authority than the one that this client trusts"),
+        "{error}"
+    );
+    std::fs::write(&client, kept)?;
+    Ok(())
+}
+
+#[test]
+fn a_controller_without_half_of_its_authority_does_not_start_and_says_what_to_do() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let run = ["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"];
+    let mut controller = periapt.spawn(run)?;
+    assert!(controller.first_line()?.starts_with("ready https://"));
+    assert_eq!(controller.end("TERM")?, Some(0));
+    let key = periapt.path().join("c/ca-key.pem");
+    std::fs::rename(&key, key.with_extension("away"))?;
+    let error = periapt.refused(run)?;
+    assert!(error.contains("ca-key.pem is missing, but"), "{error}");
+    assert!(error.contains("restore it from a backup; or move the other file away"), "{error}");
+    let error = periapt.refused(["controller", "run", "--data", "d", "--listen", "0.0.0.0:0"])?;
+    assert!(error.contains("--public-name says by which name or address clients reach it"), "{error}");
+    let error = periapt.run(["controller", "run", "--data", "d", "--public-name", "https://x"])?;
+    assert!(error.stderr.contains("is neither a DNS name nor an IP address"), "{error:?}");
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use futures_util::future::BoxFuture;
-use periapt_controller::{Clock, Options, SystemClock};
+use periapt_controller::{Clock, Listen, Options, SystemClock, TlsListen};
 use periapt_host_api::Timestamp;
 use periapt_tests::{Installation, check_helper, signal};
 use tokio::runtime::Runtime;
@@ -52,13 +52,14 @@ impl Going {
     fn on(periapt: &Installation, by: Duration) -> anyhow::Result<Self> {
         let listing = periapt.json(["controllers"])?;
         let endpoint = text(&listing, "/controllers/local/url")?;
-        let address: SocketAddr = endpoint.trim_start_matches("http://").parse()?;
+        let address: SocketAddr = endpoint.trim_start_matches("https://").parse()?;
         signal(periapt.controller_process("local")?, "TERM")?;
         let directory = periapt.path().join("data/controllers/local/controller");
         let runtime = Runtime::new()?;
         let deadline = Instant::now() + UNTIL;
         loop {
-            let mut options = Options::in_directory("local", &directory, address, "test", check_helper()?)?;
+            let listen = Listen::Tls(TlsListen::in_directory(&directory, address, Vec::new())?);
+            let mut options = Options::in_directory("local", &directory, listen, "test", check_helper()?)?;
             options.clock = Arc::new(Ahead { by, ..Ahead::default() });
             match runtime.block_on(options.build()) {
                 Ok(service) => {

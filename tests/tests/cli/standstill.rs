@@ -73,11 +73,7 @@ fn an_agent_that_stood_still_goes_on_and_leads_beside_nobody() -> anyhow::Result
     let seconds = env::var(STANDS_STILL).map_or(Ok(2), |text| text.parse()).context(STANDS_STILL)?;
     let long = seconds > 60;
     let periapt = Installation::bootstrapped()?;
-    let listing = periapt.json(["controllers"])?;
-    let url = listing.pointer("/controllers/local/url").and_then(Value::as_str);
-    let arguments =
-        ["agent", "run", "--controller", url.context("no URL")?, "--name", "second", "--data", "second"];
-    let mut second: RunningProcess = periapt.spawn(arguments)?;
+    let mut second: RunningProcess = periapt.agent("second", [])?;
     assert_eq!(second.first_line()?, "ready second");
     let script = "script=config-changed: tool is-leader";
     periapt.deploy("probe", ["-n", "2", "--to", "agent=first,agent=second", "--config", script])?;

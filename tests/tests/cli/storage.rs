@@ -84,10 +84,7 @@ fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_
 #[test]
 fn an_agent_makes_no_more_storage_than_it_may_and_goes_on_when_there_is_room() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    let controllers = periapt.json(["controllers"])?;
-    let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
-    let run = ["agent", "run", "--controller", url, "--name", "small", "--data", "small"];
-    let mut small = periapt.spawn(run.into_iter().chain(["--storage-limit", "15M"]))?;
+    let mut small = periapt.agent("small", ["--storage-limit", "15M"])?;
     assert_eq!(small.first_line()?, "ready small");
     let script = "script=start: status active";
     let place = ["--storage", "scratch=1,10M", "--to", "agent=small"];

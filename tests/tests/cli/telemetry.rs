@@ -17,10 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts a second agent, and returns it with the address of its metrics.
 fn with_metrics(periapt: &Installation) -> anyhow::Result<(RunningProcess, String)> {
-    let controllers = periapt.json(["controllers"])?;
-    let url = controllers.pointer("/controllers/local/url").and_then(Value::as_str).context("no URL")?;
-    let run = ["agent", "run", "--controller", url, "--name", "second", "--data", "second"];
-    let mut agent = periapt.spawn(run.into_iter().chain(["--metrics-address", "127.0.0.1:0"]))?;
+    let mut agent = periapt.agent("second", ["--metrics-address", "127.0.0.1:0"])?;
     let line = agent.first_line()?;
     let address = line.strip_prefix("metrics http://").and_then(|rest| rest.strip_suffix("/metrics"));
     let address = address.with_context(|| line.clone())?.to_owned();
@@ -79,7 +76,7 @@ fn the_metrics_of_an_agent_have_each_row_of_the_table_and_count_the_hooks_that_r
 #[test]
 fn metrics_are_served_on_loopback_alone() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
-    let run = ["agent", "run", "--controller", "http://127.0.0.1:1", "--name", "x", "--data", "x"];
+    let run = ["agent", "run", "--controller", "unix:///nobody", "--name", "x", "--data", "x"];
     let error = periapt.refused(run.into_iter().chain(["--metrics-address", "0.0.0.0:0"]))?;
     assert!(error.contains("metrics are served on a loopback address, such as 127.0.0.1:0"), "{error}");
     Ok(())

@@ -79,11 +79,12 @@ impl Services {
         let output = controller.child.stdout.take().context("no output")?;
         BufReader::new(output).read_line(&mut line)?;
         let url = line.trim_end().strip_prefix("ready ").with_context(|| format!("it says {line:?}"))?;
-        let address = url.strip_prefix("http://").with_context(|| format!("no URL: {url}"))?;
+        let address = url.strip_prefix("https://").with_context(|| format!("no URL: {url}"))?;
         *controller.arguments.last_mut().context("no arguments")? = address.to_owned();
-        let arguments = ["agent", "run", "--controller", url, "--name", "first", "--data", "agent"];
+        let url = format!("unix://{}", installation.path().join("controller/control.socket").display());
+        let arguments = ["agent", "run", "--controller", &url, "--name", "first", "--data", "agent"];
         let keeper = Service::start(&installation, &arguments, Stdio::null())?;
-        Ok(Self { url: url.to_owned(), controller, keeper, installation })
+        Ok(Self { url, controller, keeper, installation })
     }
 
     /// Returns the controller's URL.

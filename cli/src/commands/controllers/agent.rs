@@ -41,8 +41,8 @@ pub(crate) enum Agent {
 /// after a restart.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --tag ssd\n  \
-                  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --storage-limit 100G"
+    after_help = "Examples:\n  periapt agent run --controller unix:///srv/periapt/control.socket --name worker-1 --tag ssd\n  \
+                  periapt agent run --controller unix:///srv/periapt/control.socket --name worker-1 --storage-limit 100G"
 )]
 pub(crate) struct Run {
     /// The controller's URL

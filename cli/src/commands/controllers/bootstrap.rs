@@ -8,16 +8,17 @@ use periapt_host_api::{
     command::ControllerCommand,
     settings::{ModelSettings, SettingKey},
 };
+use periapt_transport::PublicName;
 
 use crate::{
     commands::Verb,
-    context::{Context, client},
+    context::{Context, local_client},
     data::{
         ClientData, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
         starting::Starting,
     },
     error::{Failure, Result, with_source},
-    local::{alive, start_agent, start_controller},
+    local::{alive, authority, listening, start_agent, start_controller},
     parse::cloud::HERE,
     parse::settings,
     process::{Interrupts, Leash, Started},
@@ -33,7 +34,7 @@ const DEFAULT_NAME: &str = "local";
 /// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap localhost staging --no-switch"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch"
 )]
 pub(crate) struct Bootstrap {
     /// This client's name for the controller, by default local; the cloud may precede it
@@ -57,6 +58,10 @@ pub(crate) struct Bootstrap {
     /// The address that the controller listens on; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
+    /// A name or an address by which other machines reach the controller, for its URL and its certificate; may be
+    /// repeated
+    #[arg(long = "public-name", value_name = "NAME")]
+    public_names: Vec<PublicName>,
     /// Start no agent on this machine
     #[arg(long, conflicts_with = "agent_name")]
     no_agent: bool,
@@ -148,7 +153,7 @@ impl Verb for Bootstrap {
                 Err(Failure::Interrupted { message, signal }
                     .with_hint(format!("`periapt kill-controller {name}` removes it")))
             }
-            completed = self.complete(context, name, &entry, defaults) => completed,
+            completed = self.complete(context, name, defaults) => completed,
         }?;
         settings::tell_of_kept(context, &kept);
         for key in config.keys() {
@@ -192,11 +197,16 @@ impl Bootstrap {
         begun: &mut Option<Begun>,
     ) -> Result<()> {
         let directory = starting.directory().clone();
+        let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let Started { process, at: url, leash } =
-            start_controller(name, &directory, self.listen, |process| starting.add(process)).await?;
-        let info = client(&url)?.controller().await?;
-        let local = Local { controller: process, agent: None };
-        let entry = ControllerEntry { url: url.clone(), uuid: info.uuid, current_model: None, local: None };
+            start_controller(name, &directory, self.listen, &public_names, |process| starting.add(process))
+                .await?;
+        let client = local_client(&directory)?;
+        let info = client.controller().await?;
+        let listen = Some(listening(self.listen, &url)?);
+        let local = Local { controller: process, listen, public_names, agent: None };
+        let ca_cert = Some(authority(&directory)?);
+        let entry = ControllerEntry { url, ca_cert, uuid: info.uuid, current_model: None, local: None };
         let begun = begun.insert(Begun { entry, local, leashes: vec![leash] });
         if self.no_agent {
             return Ok(());
@@ -205,10 +215,10 @@ impl Bootstrap {
             Some(name) => name.clone(),
             None => this_machine()?,
         };
-        let started = start_agent(&name, &directory, &url, |process| starting.add(process)).await?;
+        let started = start_agent(&name, &directory, |process| starting.add(process)).await?;
         begun.local.agent = Some(LocalAgent { name: name.clone(), process: started.process });
         begun.leashes.push(started.leash);
-        alive(&url, &name).await
+        alive(&client, &name).await
     }
 
     /// Gives the new controller its settings and its first model.
@@ -216,16 +226,16 @@ impl Bootstrap {
         &self,
         context: &Context,
         name: &ControllerName,
-        entry: &ControllerEntry,
         defaults: BTreeMap<String, String>,
     ) -> Result<()> {
+        let client = local_client(&context.data.controller(name))?;
         if !defaults.is_empty() {
             let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
-            client(&entry.url)?.controller_command(command).await?;
+            client.controller_command(command).await?;
         }
         if let Some(model) = &self.add_model {
             let command = ControllerCommand::add_model(model.clone());
-            client(&entry.url)?.controller_command(command).await?;
+            client.controller_command(command).await?;
             context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
         }
         Ok(())

@@ -1,14 +1,20 @@
 //! `controller`: the process itself, and the start and stop of a controller that was bootstrapped here.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    fs::DirBuilder,
+    net::SocketAddr,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand};
-use periapt_controller::{Options, Program};
+use periapt_controller::{Listen, Options, Program, TlsListen};
 use periapt_helper::{Resident, give_back_what_is_freed};
+use periapt_transport::PublicName;
 
 use crate::{
     commands::{Runtime, Verb},
-    context::Context,
+    context::{Context, local_client},
     data::{ClientData, ControllerName, LocalAgent, starting},
     error::{Explain as _, Failure, Result, with_source},
     local,
@@ -47,6 +53,9 @@ pub(crate) struct Run {
     /// The address that it listens on; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:17070")]
     listen: SocketAddr,
+    /// A name or an address by which clients reach it, for its URL and its certificate; may be repeated
+    #[arg(long = "public-name", value_name = "NAME")]
+    public_names: Vec<PublicName>,
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
@@ -114,21 +123,29 @@ impl Run {
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
-        std::fs::create_dir_all(&data).explain(|| format!("cannot make {}", data.display()))?;
+        make_private(&data)?;
+        let name = self.name.as_str();
+        let listen = TlsListen::in_directory(&data, self.listen, self.public_names).map_err(with_source)?;
         let engine = periapt_sandbox::engine_version();
-        let options = Options::in_directory(self.name.as_str(), &data, self.listen, engine, check_helper())
+        let options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
             .map_err(with_source)?;
         let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
         tokio::spawn(async move {
             if handle.serving().await {
-                announce(&format_args!("http://{}", handle.address()));
+                announce(&handle.url());
                 tracing::info!(address = %handle.address(), data = %data.display(), "controller started");
             }
         });
         service.run(cancel).await.map_err(with_source)
     }
+}
+
+/// Makes a directory that only its owner may enter.
+fn make_private(path: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.explain(|| format!("cannot make {}", path.display()))
 }
 
 /// Returns the program that the controller starts as its helper: this same binary, even if its file was replaced
@@ -155,11 +172,13 @@ impl Start {
         if processes.controller.is_running() {
             context.say(format_args!("Controller \"{name}\" is running at {}", entry.url));
         } else {
-            let listen = match self.listen {
+            let listen = match self.listen.or(processes.listen) {
                 Some(listen) => listen,
                 None => address_of(&entry.url)?,
             };
-            let started = local::start_controller(&name, &directory, listen, unrecorded).await.map_err(|failure| {
+            let names = &processes.public_names;
+            let started = local::start_controller(&name, &directory, listen, names, unrecorded).await;
+            let started = started.map_err(|failure| {
                 failure.with_hint(format!(
                     "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \
                      port, of which agents on other machines must be told",
@@ -167,7 +186,9 @@ impl Start {
                 ))
             })?;
             processes.controller = started.process;
+            processes.listen = Some(local::listening(listen, &started.at)?);
             entry.url = started.at;
+            entry.ca_cert = Some(local::authority(&directory)?);
             leash = Some(started.leash);
             context.say(format_args!("Controller \"{name}\" started at {}", entry.url));
         }
@@ -183,7 +204,7 @@ impl Start {
                 local::end_process(&agent.process).await?;
             }
             if !agent.process.is_running() {
-                let started = local::start_agent(&name_of_agent, &directory, &entry.url, unrecorded).await?;
+                let started = local::start_agent(&name_of_agent, &directory, unrecorded).await?;
                 let process = started.process;
                 processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process });
                 entry.local = Some(processes);
@@ -191,7 +212,7 @@ impl Start {
                 started.leash.release();
                 context.say(format_args!("Agent \"{name_of_agent}\" started"));
             }
-            local::alive(&entry.url, &name_of_agent).await?;
+            local::alive(&local_client(&directory)?, &name_of_agent).await?;
         }
         Ok(())
     }
@@ -213,6 +234,7 @@ fn store(context: &Context, name: &ControllerName, entry: &crate::data::Controll
     ClientData::update(&context.data, |data| {
         let known = data.controllers.get_mut(name).ok_or_else(|| crate::context::unknown_controller(name))?;
         known.url = entry.url.clone();
+        known.ca_cert = entry.ca_cert.clone();
         known.local = entry.local.clone();
         Ok(())
     })
@@ -225,6 +247,6 @@ fn elsewhere(name: &ControllerName) -> Failure {
 
 /// Parses the address in a URL that `bootstrap` recorded.
 fn address_of(url: &str) -> Result<SocketAddr> {
-    let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
+    let address = url.split_once("://").map_or(url, |(_, address)| address).trim_end_matches('/');
     address.parse().explain(|| format!("{url} names no address"))
 }

@@ -51,8 +51,8 @@ struct Row {
     controller_uuid: String,
     uuid: String,
     api_endpoints: [String; 1],
-    /// Empty, because there is no TLS. Juju's clients require the field.
-    ca_cert: &'static str,
+    /// The certificate of the controller's authority; empty in entries of earlier versions.
+    ca_cert: String,
     cloud: &'static str,
     region: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ async fn row(controller: Controller) -> Row {
         controller_uuid: entry.uuid.to_string(),
         uuid: entry.uuid.to_string(),
         api_endpoints: [server],
-        ca_cert: "",
+        ca_cert: entry.ca_cert.unwrap_or_default(),
         cloud: CLOUD,
         region: REGION,
         agent_version: info.as_ref().map(|_| JUJU_VERSION),

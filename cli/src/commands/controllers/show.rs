@@ -49,8 +49,8 @@ struct Details {
     cloud: &'static str,
     region: &'static str,
     agent_version: &'static str,
-    /// Empty, because there is no TLS. Juju's clients require the field.
-    ca_cert: &'static str,
+    /// The certificate of the controller's authority; empty in entries of earlier versions.
+    ca_cert: String,
     url: String,
     periapt_version: String,
     engine: String,
@@ -103,7 +103,7 @@ impl Verb for ShowController {
                     cloud: CLOUD,
                     region: REGION,
                     agent_version: JUJU_VERSION,
-                    ca_cert: "",
+                    ca_cert: controller.entry.ca_cert.unwrap_or_default(),
                     url: controller.entry.url,
                     periapt_version: info.version,
                     engine: info.engine,

@@ -127,7 +127,8 @@ mod tests {
 
     fn known() -> ClientData {
         let entry = ControllerEntry {
-            url: "http://127.0.0.1:1".into(),
+            url: "https://127.0.0.1:1".into(),
+            ca_cert: None,
             uuid: Uuid::nil(),
             current_model: None,
             local: None,

@@ -42,7 +42,7 @@ impl Verb for Login {
             })?,
         };
         let password = self.password.existing(&format!("please enter password for {user} on {name}: "))?;
-        let client = client_as(&controller.entry, Identity::Local)?;
+        let client = client_as(&context.data, &name, &controller.entry, Identity::Local)?;
         let issued = client.log_in(&PasswordLogin { user, password }).await;
         let issued = issued.map_err(|error| {
             let failure = Failure::from(error);
@@ -54,7 +54,7 @@ impl Verb for Login {
                 other => other,
             }
         })?;
-        let session = client_as(&controller.entry, Identity::Token(issued.token.clone()))?;
+        let session = client_as(&context.data, &name, &controller.entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
             data.current_controller = Some(name.clone());
             Ok(())

@@ -64,9 +64,9 @@ impl Verb for Register {
         }
         let password = self.password.new_password()?;
         let entry = known.controllers.get(&name).cloned().unwrap_or_else(|| registration.entry());
-        let client = client_as(&entry, Identity::Local)?;
+        let client = client_as(&context.data, &name, &entry, Identity::Local)?;
         let issued = client.register_user(&UseRegistration { token: registration.token, password }).await?;
-        let session = client_as(&entry, Identity::Token(issued.token.clone()))?;
+        let session = client_as(&context.data, &name, &entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
             data.controllers.entry(name.clone()).or_insert(entry);
             data.current_controller = Some(name.clone());

@@ -1,6 +1,6 @@
-//! The identity of callers: a token, or on loopback the headers of an agent or a user.
+//! The identity of callers: a token, or on the controller's socket and in one process the headers of an agent or a user.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use axum::extract::FromRequestParts;
 use http::{Uri, header, request::Parts};
@@ -15,11 +15,10 @@ use periapt_model::{
     right_of, scope_admits,
 };
 
-use crate::api::failure::Failure;
-
-/// The remote address of a connection, which is added to each of its requests.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+use crate::api::{
+    connection::{ConnectionIdentity, Peer},
+    failure::Failure,
+};
 
 /// The identified caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,14 +106,6 @@ pub(crate) fn not_logged_in() -> Refusal {
     Refusal::new(ErrorCode::NotLoggedIn, "not logged in, or the session has ended")
 }
 
-impl<S: Sync> FromRequestParts<S> for Peer {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        parts.extensions.get().copied().ok_or_else(|| Failure(denied()))
-    }
-}
-
 /// Takes the caller that the admission identified.
 impl<S: Sync> FromRequestParts<S> for RequestCaller {
     type Rejection = Failure;
@@ -124,7 +115,8 @@ impl<S: Sync> FromRequestParts<S> for RequestCaller {
     }
 }
 
-/// Identifies the caller of a request: by its token, or else by the headers of a caller on loopback.
+/// Identifies the caller of a request: by its token, or else by its headers on a connection that is
+/// believed.
 ///
 /// # Errors
 /// The request proves no valid identity.
@@ -149,11 +141,15 @@ pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<Req
     }
 }
 
-/// Returns the caller that the headers of a request on loopback name.
+/// Returns the caller that the headers of a request name, on the controller's socket or in one process.
 fn named(parts: &Parts) -> Result<Caller, Refusal> {
-    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip());
-    if !peer.is_some_and(|ip| ip.is_loopback()) {
-        return Err(not_logged_in());
+    let peer = parts.extensions.get::<Peer>().ok_or_else(not_logged_in)?;
+    match &peer.identity {
+        ConnectionIdentity::InProcess if !peer.address.is_some_and(|peer| peer.ip().is_loopback()) => {
+            return Err(not_logged_in());
+        }
+        ConnectionIdentity::InProcess | ConnectionIdentity::Socket => {}
+        ConnectionIdentity::Tls(_) => return Err(not_logged_in()),
     }
     let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
         None => Ok(None),
@@ -168,11 +164,16 @@ fn named(parts: &Parts) -> Result<Caller, Refusal> {
     }
 }
 
-/// Refuses requests of web pages, which must not reach a controller that trusts its whole machine. Browsers send the
-/// page's origin, and the host name that they looked up (which a site can point at this machine).
+/// Refuses requests of web pages, which must not reach a controller that believes its caller. Browsers send the
+/// page's origin, and the host name that they looked up (which a site can point at this machine). Over TLS the
+/// certificate proves that the controller has that name.
 fn refuse_browsers(parts: &Parts) -> Result<(), Refusal> {
     if parts.headers.contains_key(header::ORIGIN) {
         return Err(Refusal::permission_denied("requests of web pages are not answered"));
+    }
+    let peer = parts.extensions.get::<Peer>();
+    if peer.is_some_and(|peer| matches!(peer.identity, ConnectionIdentity::Tls(_))) {
+        return Ok(());
     }
     let named = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse::<Uri>().ok());
     match parts.uri.host().or_else(|| named.as_ref().and_then(Uri::host)) {
@@ -204,19 +205,23 @@ mod tests {
         Root::default().apply(&changes, Revision(1))
     }
 
-    fn identified(peer: &str, headers: &[(&str, &str)]) -> Result<Caller, String> {
+    fn identified(address: &str, headers: &[(&str, &str)]) -> Result<Caller, String> {
+        identified_as(Peer::new(Some(address.parse().unwrap()), ConnectionIdentity::InProcess), headers)
+    }
+
+    fn identified_as(peer: Peer, headers: &[(&str, &str)]) -> Result<Caller, String> {
         let mut request = Request::builder().uri("/v1/controller");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
-        parts.extensions.insert(Peer(peer.parse().unwrap()));
+        parts.extensions.insert(peer);
         let identified = identify(&parts, &root(), Timestamp::UNIX_EPOCH);
         identified.map(|who| who.caller).map_err(|refusal| refusal.message)
     }
 
     #[test]
-    fn callers_on_this_machine_are_believed() {
+    fn callers_in_this_process_and_on_the_socket_are_believed() {
         let admin = Caller::User(UserName::new("admin").unwrap());
         let one = Caller::Agent(AgentName::new("one").unwrap());
         assert_eq!(identified("127.0.0.1:5", &[]), Ok(admin.clone()));
@@ -225,11 +230,19 @@ mod tests {
         assert!(identified("127.0.0.1:5", &[("periapt-agent", "one"), ("periapt-user", "bob")]).is_err());
         assert!(identified("127.0.0.1:5", &[("periapt-user", "b o b")]).is_err());
         assert!(identified("127.0.0.1:5", &[("periapt-user", "bob")]).is_err(), "there is no such user");
+        let socket = Peer::new(None, ConnectionIdentity::Socket);
+        assert_eq!(
+            identified_as(socket, &[("host", "localhost")]),
+            Ok(Caller::User(UserName::new("admin").unwrap()))
+        );
     }
 
     #[test]
     fn strangers_and_web_pages_are_not() {
         assert!(identified("192.0.2.7:5", &[]).unwrap_err().contains("not logged in"));
+        let stranger = Peer::new(Some("127.0.0.1:5".parse().unwrap()), ConnectionIdentity::Tls(None));
+        let refused = identified_as(stranger, &[("periapt-user", "admin")]);
+        assert!(refused.unwrap_err().contains("not logged in"));
         assert!(identified("127.0.0.1:5", &[("origin", "https://evil.example")]).is_err());
         assert!(identified("127.0.0.1:5", &[("host", "evil.example:80")]).is_err());
     }

@@ -21,7 +21,8 @@ use crate::{
     api::{
         blob::{self, Kind, unavailable},
         body::PacedBody,
-        caller::{Peer, RequestCaller},
+        caller::RequestCaller,
+        connection::Peer,
         failure::Answer,
         find::parsed,
     },
@@ -73,7 +74,7 @@ async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spoo
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let mut next = body.next().await?;
-    let mut place = contents.uploads.begin(peer.0)?;
+    let mut place = contents.uploads.begin(peer.number)?;
     let mut archive = contents.blobs.spool().await.map_err(|error| unavailable(&error))?;
     while let Some(piece) = next {
         place.hold(piece.len())?;

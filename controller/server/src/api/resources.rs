@@ -24,7 +24,8 @@ use crate::{
     api::{
         blob::{self, Kind, unavailable},
         body::PacedBody,
-        caller::{Peer, RequestCaller},
+        caller::RequestCaller,
+        connection::Peer,
         failure::Answer,
         find::parsed,
         models::readable,
@@ -49,7 +50,7 @@ pub(crate) async fn upload(
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
-    let mut place = contents.uploads.begin(peer.0)?;
+    let mut place = contents.uploads.begin(peer.number)?;
     let mut incoming = contents.blobs.begin(digest).await.map_err(|error| unavailable(&error))?;
     if let Err(refusal) = receive(&mut incoming, first, body, &mut place).await {
         incoming.discard().await;

@@ -1,6 +1,7 @@
-//! Connections: HTTP/2 with prior knowledge for Periapt's own clients, HTTP/1.1 for `curl`. Each is bounded in its
-//! open requests and in its idle time, and is drained when the controller stops.
+//! Connections: HTTP/2 for Periapt's own clients, HTTP/1.1 for `curl`, over TLS or on the controller's socket. Each is
+//! bounded in its open requests and in its idle time, and is drained when the controller stops.
 
+mod accept;
 mod answers;
 
 use std::{
@@ -21,20 +22,19 @@ use hyper_util::{
 };
 use jiff::fmt::rfc2822::DateTimePrinter;
 use periapt_host_api::{Timestamp, api::MAX_STREAMS, timing::KEEP_ALIVE};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
-};
+use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::api::caller::Peer;
+use crate::api::connection::Peer;
+pub(crate) use accept::Listener;
+use accept::{Accepted, Stream};
 use answers::{Answers, ConnectionState};
 
-/// The most connections at a time; more wait in the system's queue.
+/// The most connections to one listener at a time; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 1_024;
-/// The longest time until a connection's first request. It also bounds one that sends half a preface.
+/// The longest time until a connection's first request, after its handshake, which may take as long. It also bounds one
+/// that sends half a preface.
 const FIRST_REQUEST_WITHIN: Duration = Duration::from_secs(10);
 /// The most unread bytes of one request's body.
 const STREAM_WINDOW: u32 = 64 * 1024;
@@ -60,12 +60,27 @@ pub(crate) struct ConnectionTimeouts {
 
 /// Serves until the controller stops, and then until requests in progress are finished, within bounds.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    listeners: Vec<Listener>,
     router: Router,
     stop: CancellationToken,
     timeouts: ConnectionTimeouts,
 ) {
     let builder = Arc::new(protocol());
+    let mut parts = JoinSet::new();
+    for listener in listeners {
+        parts.spawn(listen(listener, Arc::clone(&builder), router.clone(), stop.clone(), timeouts));
+    }
+    while parts.join_next().await.is_some() {}
+}
+
+/// Serves the connections of one listener. Those of others do not take its places.
+async fn listen(
+    listener: Listener,
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    router: Router,
+    stop: CancellationToken,
+    timeouts: ConnectionTimeouts,
+) {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut tasks = JoinSet::new();
     loop {
@@ -74,10 +89,10 @@ pub(crate) async fn serve(
             let permit = Arc::clone(&connections).acquire_owned().await;
             (permit, listener.accept().await)
         };
-        let (permit, stream, peer) = tokio::select! {
+        let (permit, accepted) = tokio::select! {
             () = stop.cancelled() => break,
             (permit, accepted) = accepted => match (permit, accepted) {
-                (Ok(permit), Ok((stream, peer))) => (permit, stream, Peer(peer)),
+                (Ok(permit), Ok(accepted)) => (permit, accepted),
                 (_, Err(error)) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -88,7 +103,7 @@ pub(crate) async fn serve(
         };
         let (builder, router, stop) = (Arc::clone(&builder), router.clone(), stop.clone());
         tasks.spawn(async move {
-            connection(&builder, stream, peer, router, stop, timeouts.stall).await;
+            identified(&builder, accepted, router, stop, timeouts.stall).await;
             drop(permit);
         });
     }
@@ -100,21 +115,38 @@ pub(crate) async fn serve(
     tasks.shutdown().await;
 }
 
+/// Finds out who connects, and serves the connection.
+async fn identified(
+    builder: &auto::Builder<TokioExecutor>,
+    accepted: Accepted,
+    router: Router,
+    stop: CancellationToken,
+    stall: Duration,
+) {
+    let identified = tokio::select! {
+        () = stop.cancelled() => return,
+        identified = tokio::time::timeout(FIRST_REQUEST_WITHIN, accepted.identify()) => identified,
+    };
+    match identified {
+        Ok(Ok((peer, stream))) => connection(builder, stream, peer, router, stop, stall).await,
+        Ok(Err(reason)) => tracing::debug!(%reason, "closed a connection"),
+        Err(_) => tracing::debug!("closed a connection that did not finish its handshake"),
+    }
+}
+
 async fn connection(
     builder: &auto::Builder<TokioExecutor>,
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     peer: Peer,
     router: Router,
     stop: CancellationToken,
     stall: Duration,
 ) {
-    // Answers are small, and their callers wait for them.
-    let _ = stream.set_nodelay(true);
     let (asked, answers) = (Arc::new(AtomicBool::new(false)), Answers::new());
-    let (has_asked, opened) = (Arc::clone(&asked), answers.clone());
+    let (has_asked, opened, of) = (Arc::clone(&asked), answers.clone(), peer.clone());
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
-        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(of.clone());
         let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
         async move { answer.await.map(|response| dated(response.map(|body| open.answer(body)))) }
     });
@@ -131,12 +163,12 @@ async fn connection(
         tokio::select! {
             ended = &mut serving => {
                 if let Err(error) = ended {
-                    tracing::debug!(%error, peer = %peer.0, "connection ended");
+                    tracing::debug!(%error, %peer, "connection ended");
                 }
                 return;
             }
             () = &mut silent => {
-                tracing::debug!(peer = %peer.0, "closed a connection without a request");
+                tracing::debug!(%peer, "closed a connection without a request");
                 return;
             }
             () = stop.cancelled(), if !ending => {
@@ -151,7 +183,7 @@ async fn connection(
                 }
                 ConnectionState::Idle => return,
                 ConnectionState::Stalled => {
-                    tracing::debug!(peer = %peer.0, "closed a connection whose client reads no answers");
+                    tracing::debug!(%peer, "closed a connection whose client reads no answers");
                     return;
                 }
             },

@@ -17,7 +17,8 @@ use periapt_model::{
 use crate::{
     api::{
         body,
-        caller::{Peer, RequestCaller, denied},
+        caller::{RequestCaller, denied},
+        connection::Peer,
         failure::Answer,
         find::unknown_user,
     },
@@ -37,14 +38,14 @@ pub(crate) async fn log_in(
     content: Body,
 ) -> Answer<Json<IssuedSession>> {
     let PasswordLogin { user, password } = body::value(&intake, &headers, content).await?;
-    let attempt = LoginAttempt { user: user.clone(), address: peer.0.ip() };
+    let attempt = LoginAttempt { user: user.clone(), address: peer.ip() };
     logins.throttle.begin(&attempt, clock.monotonic_ms())?;
     let known = intake.durable.current().root.user(&user).and_then(|user| user.password.clone());
     if !logins.passwords.verify(password, known.clone()).await? {
         return Err(wrong_password().into());
     }
     let verified = known.ok_or_else(wrong_password)?;
-    let drawn = Drawn::new(&logins, &*clock, peer);
+    let drawn = Drawn::new(&logins, &*clock, &peer);
     let command = IdentityCommand::LogIn { user, verified, session: drawn.session() };
     let issued = drawn.open(&intake, command).await?;
     logins.throttle.succeeded(&attempt);
@@ -62,7 +63,7 @@ pub(crate) async fn register(
 ) -> Answer<Json<IssuedSession>> {
     let UseRegistration { token, password } = body::value(&intake, &headers, content).await?;
     let password = logins.passwords.hash(password).await?;
-    let drawn = Drawn::new(&logins, &*clock, peer);
+    let drawn = Drawn::new(&logins, &*clock, &peer);
     let command =
         IdentityCommand::Register { registration: token.digest(), password, session: drawn.session() };
     Ok(Json(drawn.open(&intake, command).await?))
@@ -96,7 +97,7 @@ pub(crate) async fn open(
     if who.session.is_some() {
         return Err(Refusal::bad_request("a session opens no other session; log in by the password").into());
     }
-    let drawn = Drawn::new(&logins, &*clock, peer);
+    let drawn = Drawn::new(&logins, &*clock, &peer);
     let command = IdentityCommand::OpenSession { session: drawn.session() };
     drawn.submit(&intake, &who.caller, command).await?;
     Ok(Json(drawn.issued(user)))
@@ -126,7 +127,7 @@ pub(crate) async fn make_token(
         token: logins.token(TokenKind::Api),
         kind: SessionKind::Api { name, scope },
         expires_at: after(clock.now(), lifetime_seconds),
-        address: peer.0.ip().to_string(),
+        address: peer.ip().to_string(),
     };
     let command = IdentityCommand::OpenSession { session: drawn.session() };
     drawn.submit(&intake, &who.caller, command).await?;
@@ -146,12 +147,12 @@ struct Drawn {
 
 impl Drawn {
     /// Draws the session of a person.
-    fn new(logins: &Logins, clock: &dyn Clock, peer: Peer) -> Self {
+    fn new(logins: &Logins, clock: &dyn Clock, peer: &Peer) -> Self {
         Self {
             token: logins.token(TokenKind::Session),
             kind: SessionKind::Login,
             expires_at: after(clock.now(), SESSION_SECONDS),
-            address: peer.0.ip().to_string(),
+            address: peer.ip().to_string(),
         }
     }
 

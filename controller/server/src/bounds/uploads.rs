@@ -6,7 +6,7 @@
 //! if it is slower than `api/body.rs` requires. Several connections together can still take everything:
 //! `docs/security.md`.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{ErrorCode, Refusal};
@@ -43,7 +43,7 @@ pub(crate) struct Uploads {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    of: BTreeMap<SocketAddr, Connection>,
+    of: BTreeMap<u64, Connection>,
     bytes: u64,
 }
 
@@ -65,7 +65,8 @@ impl Default for Connection {
 #[derive(Debug)]
 pub(crate) struct Upload {
     uploads: Uploads,
-    peer: SocketAddr,
+    /// The connection's number.
+    peer: u64,
     bytes: u64,
     turn: Arc<Semaphore>,
 }
@@ -79,7 +80,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Too many uploads are running.
-    pub(crate) fn begin(&self, peer: SocketAddr) -> Result<Upload, Refusal> {
+    pub(crate) fn begin(&self, peer: u64) -> Result<Upload, Refusal> {
         let Bounds { of_connection, all, .. } = self.bounds;
         let mut taken = self.lock();
         let own = taken.of.get(&peer).map_or(0, |own| own.uploads);
@@ -156,22 +157,18 @@ fn full(what: String) -> Refusal {
 mod tests {
     use super::*;
 
-    fn peer(port: u16) -> SocketAddr {
-        ([127, 0, 0, 1], port).into()
-    }
-
     #[test]
     fn a_caller_that_takes_all_its_places_keeps_no_other_out() {
         let uploads = Uploads::new(Bounds { of_connection: 2, all: 3, bytes: 10 });
-        let mut held: Vec<_> = (0..2).map(|_| uploads.begin(peer(1)).unwrap()).collect();
-        let refusal = uploads.begin(peer(1)).unwrap_err();
+        let mut held: Vec<_> = (0..2).map(|_| uploads.begin(1).unwrap()).collect();
+        let refusal = uploads.begin(1).unwrap_err();
         assert_eq!(refusal.code, ErrorCode::TooManyRequests);
         assert!(refusal.message.starts_with("2 uploads of this connection are under way"), "{refusal}");
-        held.push(uploads.begin(peer(2)).unwrap());
-        let refusal = uploads.begin(peer(3)).unwrap_err();
+        held.push(uploads.begin(2).unwrap());
+        let refusal = uploads.begin(3).unwrap_err();
         assert!(refusal.message.starts_with("3 uploads are under way"), "{refusal}");
         held.remove(0);
-        held.push(uploads.begin(peer(3)).unwrap());
+        held.push(uploads.begin(3).unwrap());
         held.clear();
         let taken = uploads.lock();
         assert!(taken.all == 0 && taken.of.is_empty() && taken.bytes == 0, "{taken:?}");
@@ -180,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_held_of_all_uploads_is_bounded_and_given_back() {
         let uploads = Uploads::new(Bounds { of_connection: 8, all: 8, bytes: 40 });
-        let mut held: Vec<_> = (0..5).map(|port| uploads.begin(peer(port)).unwrap()).collect();
+        let mut held: Vec<_> = (0..5).map(|port| uploads.begin(port).unwrap()).collect();
         for upload in &mut held[..4] {
             upload.hold(9).unwrap();
         }
@@ -198,15 +195,14 @@ mod tests {
         ] {
             let uploads = Uploads::new(bounds);
             let largest = usize::try_from(largest).unwrap();
-            let mut stalled: Vec<_> =
-                (0..bounds.of_connection).map(|_| uploads.begin(peer(1)).unwrap()).collect();
+            let mut stalled: Vec<_> = (0..bounds.of_connection).map(|_| uploads.begin(1).unwrap()).collect();
             let held = stalled.iter_mut().filter_map(|upload| upload.hold(largest).ok()).count();
             assert!(held >= 1, "the largest upload fits");
             let refusal = stalled[held].hold(largest).unwrap_err();
             assert_eq!(refusal.code, ErrorCode::TooManyRequests);
             assert!(refusal.message.contains("MiB of this connection's uploads are held"), "{refusal}");
             for port in [2, 3] {
-                uploads.begin(peer(port)).unwrap().hold(largest).unwrap();
+                uploads.begin(port).unwrap().hold(largest).unwrap();
             }
             // Released bytes can be reserved again.
             drop(stalled.remove(0));

@@ -7,7 +7,7 @@ use std::{fs, io::Write as _};
 
 use bytes::Bytes;
 use periapt_client::{Client, ClientError, Identity};
-use periapt_controller::{Options, Program};
+use periapt_controller::{Listen, Options, Program};
 use periapt_host_api::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +44,7 @@ async fn small_archives_that_unpack_to_much_are_refused_and_take_no_memory() {
     let directory = tempfile::tempdir().unwrap();
     let path = env!("CARGO_BIN_EXE_periapt-check-charm").into();
     let helper = Program { path, arguments: Vec::new(), environment: Vec::new() };
-    let listen = "127.0.0.1:0".parse().unwrap();
+    let listen = Listen::InProcess("127.0.0.1:0".parse().unwrap());
     let options = Options::in_directory("home", directory.path(), listen, "wasmtime 48", helper).unwrap();
     let service = options.build().await.unwrap();
     let handle = service.handle();

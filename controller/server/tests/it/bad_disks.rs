@@ -81,7 +81,7 @@ fn a_directory_that_cannot_be_written_is_named() {
         let Err(error) = periapt_controller::Options::in_directory(
             "home",
             directory,
-            "127.0.0.1:0".parse().unwrap(),
+            periapt_controller::Listen::InProcess("127.0.0.1:0".parse().unwrap()),
             "wasmtime 48",
             check_helper(),
         ) else {

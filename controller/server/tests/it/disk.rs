@@ -1,7 +1,7 @@
 //! A controller with its data in a directory.
 
 use periapt_client::{ClientError, Identity, RequestOutcome};
-use periapt_controller::BuildError;
+use periapt_controller::{BuildError, Listen};
 use periapt_host_api::{ErrorCode, command::ControllerCommand};
 use periapt_store::StoreError;
 use tempfile::TempDir;
@@ -65,7 +65,7 @@ async fn a_client_of_nobody_says_so_and_finds_the_controller_when_it_comes() {
         .with_retry_timeout(crate::fixture::TIMEOUT);
     let patient = periapt_client::Client::new(patient).unwrap();
     let waiting = tokio::spawn(async move { patient.controller().await });
-    options.listen = handle.address();
+    options.listen = Listen::InProcess(handle.address());
     let (handle, _, running) = run(options).await;
     assert_eq!(waiting.await.unwrap().unwrap(), client.controller().await.unwrap());
     let unknown = client.model(&"none".parse().unwrap()).await.unwrap_err();

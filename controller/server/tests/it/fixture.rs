@@ -1,7 +1,6 @@
 //! A controller under test: its store fails on demand, and the test moves its clock.
 
 use std::{
-    net::SocketAddr,
     path::Path,
     sync::{
         Arc, OnceLock,
@@ -14,7 +13,7 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_blobs::Blobs;
 use periapt_client::{Client, ClientError, Identity, NdJson};
-use periapt_controller::{Clock, Handle, OpenStore, Options, Program, RandomSource, RunError};
+use periapt_controller::{Clock, Handle, Listen, OpenStore, Options, Program, RandomSource, RunError};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
     UnitName, UserName,
@@ -65,7 +64,7 @@ impl Fixture {
         let store = FaultyStore { memory, faults: faults.clone() };
         let options = Options {
             name: "home".into(),
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: Listen::InProcess("127.0.0.1:0".parse().unwrap()),
             engine: "wasmtime 48".into(),
             store: Arc::new(store),
             blobs: Blobs::local(blobs.path()).unwrap(),
@@ -151,7 +150,7 @@ pub(crate) async fn run(options: Options) -> (Handle, Client, JoinHandle<Result<
 }
 
 pub(crate) fn in_directory(directory: &Path) -> Options {
-    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let any = Listen::InProcess("127.0.0.1:0".parse().unwrap());
     Options::in_directory("home", directory, any, "wasmtime 48", check_helper()).unwrap()
 }
 

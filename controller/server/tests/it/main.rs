@@ -10,6 +10,7 @@ mod bounds;
 mod charms;
 mod commands;
 mod disk;
+mod doors;
 mod file_system;
 mod fixture;
 mod identity;

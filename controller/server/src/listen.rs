@@ -1,0 +1,82 @@
+//! The addresses of a controller, and what it shows and knows there.
+
+mod authority;
+mod certificate;
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use periapt_transport::{Authority, PublicName};
+
+pub use self::authority::AuthorityError;
+pub(crate) use self::certificate::{CertificateSource, renew};
+
+/// The name of the socket in the controller's directory.
+const SOCKET: &str = "control.socket";
+
+/// The addresses that a controller listens on.
+#[derive(Debug, Clone)]
+pub enum Listen {
+    /// A loopback address without TLS, for clients in the same process, who are believed to be whom they say. For tests
+    /// and benchmarks: the program has no such option.
+    InProcess(SocketAddr),
+    /// An address with TLS, and a socket for processes of the controller's own user.
+    Tls(TlsListen),
+}
+
+/// An address with TLS, and a socket.
+#[derive(Debug, Clone)]
+pub struct TlsListen {
+    /// The address. Port 0 takes any free port.
+    pub address: SocketAddr,
+    /// Further names by which clients call the controller. The first one stands in its URL.
+    pub public_names: Vec<PublicName>,
+    /// The authority that issues the certificates of the controller and of its agents.
+    pub authority: Arc<Authority>,
+    /// The path of the socket.
+    pub socket: PathBuf,
+}
+
+impl TlsListen {
+    /// Returns what a controller with its data in this directory listens on: its authority (`ca.pem`, `ca-key.pem`) and
+    /// its socket (`control.socket`) are there. Makes the authority at the first start.
+    ///
+    /// # Errors
+    /// The authority's files cannot be used.
+    pub fn in_directory(
+        directory: &Path,
+        address: SocketAddr,
+        public_names: Vec<PublicName>,
+    ) -> Result<Self, AuthorityError> {
+        let authority = Arc::new(authority::in_directory(directory)?);
+        Ok(Self { address, public_names, authority, socket: directory.join(SOCKET) })
+    }
+
+    /// Returns the names of the server's certificate: this host's own, the address, and the public ones.
+    pub(crate) fn names(&self) -> Vec<PublicName> {
+        let mut names = PublicName::of_this_host();
+        if !self.address.ip().is_unspecified() {
+            names.push(self.address.ip().into());
+        }
+        names.extend(self.public_names.iter().cloned());
+        let mut seen = Vec::new();
+        names.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(name.clone());
+                true
+            }
+        });
+        names
+    }
+
+    /// Returns the controller's URL, once its port is known.
+    pub(crate) fn url(&self, bound: SocketAddr) -> String {
+        match self.public_names.first() {
+            Some(name) => format!("https://{}:{}", name.in_url(), bound.port()),
+            None => format!("https://{bound}"),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A controller with TLS and a socket, as the program opens them.
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+
+use periapt_client::{Client, ClientError, HandshakeError, Identity, Options, Trust};
+use periapt_controller::{BuildError, Clock as _, Handle, Listen, RunError, TlsListen};
+use periapt_host_api::{Timestamp, command::ControllerCommand};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpStream, UnixListener},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::fixture::{ManualClock, TIMEOUT, in_directory};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A running controller, whose clock begins at the machine's time.
+struct Doors {
+    directory: TempDir,
+    handle: Handle,
+    clock: ManualClock,
+    running: JoinHandle<Result<(), RunError>>,
+}
+
+impl Doors {
+    async fn open() -> Self {
+        Self::open_in(TempDir::new().unwrap()).await
+    }
+
+    async fn open_in(directory: TempDir) -> Self {
+        let clock = ManualClock::default();
+        clock.advance(Timestamp::now().duration_since(clock.now()).unsigned_abs());
+        let mut options = in_directory(directory.path());
+        options.listen = Listen::Tls(tls_in(directory.path(), "127.0.0.1:0"));
+        options.clock = Arc::new(clock.clone());
+        let service = options.build().await.unwrap();
+        let mut handle = service.handle();
+        let running = tokio::spawn(service.run(CancellationToken::new()));
+        assert!(handle.serving().await);
+        Self { directory, handle, clock, running }
+    }
+
+    async fn close(self) -> TempDir {
+        self.handle.shutdown();
+        tokio::time::timeout(TIMEOUT, self.running).await.unwrap().unwrap().unwrap();
+        self.directory
+    }
+
+    fn trust(&self) -> Trust {
+        Trust::Authority(std::fs::read_to_string(self.directory.path().join("ca.pem")).unwrap())
+    }
+
+    /// Returns a new client, which has no connection yet.
+    fn over_tls(&self, trust: Trust) -> Client {
+        let identity = Identity::User("admin".parse().unwrap());
+        Client::new(Options::new(self.handle.url(), identity).with_trust(trust)).unwrap()
+    }
+
+    fn on_socket(&self) -> Client {
+        let url = format!("unix://{}", socket_in(self.directory.path()).display());
+        Client::new(Options::new(url, Identity::Local)).unwrap()
+    }
+}
+
+fn tls_in(directory: &Path, address: &str) -> TlsListen {
+    TlsListen::in_directory(directory, address.parse().unwrap(), Vec::new()).unwrap()
+}
+
+fn socket_in(directory: &Path) -> std::path::PathBuf {
+    directory.join("control.socket")
+}
+
+#[tokio::test]
+async fn the_socket_is_for_the_controllers_user_and_over_tls_a_stranger_is_nobody() {
+    let doors = Doors::open().await;
+    let mode = std::fs::metadata(socket_in(doors.directory.path())).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let add = ControllerCommand::add_model("m".parse().unwrap());
+    doors.on_socket().controller_command(add).await.unwrap();
+
+    let stranger = doors.over_tls(doors.trust());
+    for refused in [stranger.models().await.map(drop), stranger.controller().await.map(drop)] {
+        let refusal = refused.unwrap_err().refusal().cloned().unwrap();
+        assert_eq!(refusal.message, "not logged in", "what a stranger says of itself counts for nothing");
+    }
+    doors.close().await;
+}
+
+#[tokio::test]
+async fn a_controller_with_another_authority_is_sent_nothing() {
+    let (doors, other) = (Doors::open().await, TempDir::new().unwrap());
+    let trust = Trust::Authority(tls_in(other.path(), "127.0.0.1:0").authority.certificate().to_owned());
+    let error = doors.over_tls(trust).models().await.unwrap_err();
+    assert!(
+        matches!(&error, ClientError::NotTrusted { reason: HandshakeError::OtherAuthority, .. }),
+        "{error}"
+    );
+    doors.close().await;
+}
+
+#[tokio::test]
+async fn the_certificate_is_renewed_after_half_of_its_validity_while_the_controller_runs() {
+    let doors = Doors::open().await;
+    let connected = doors.over_tls(doors.trust());
+    assert!(connected.models().await.unwrap_err().refusal().is_some());
+    doors.clock.advance(44 * DAY);
+    assert!(doors.over_tls(doors.trust()).models().await.unwrap_err().refusal().is_some());
+    // The clients' clock is the machine's: by it, a certificate of the controller's new time is not valid yet.
+    doors.clock.advance(2 * DAY);
+    let renewed = async {
+        loop {
+            match doors.over_tls(doors.trust()).models().await.unwrap_err() {
+                ClientError::NotTrusted { reason: HandshakeError::NotYetValid(by), .. } => return by,
+                other => assert!(other.refusal().is_some(), "{other}"),
+            }
+        }
+    };
+    let by = tokio::time::timeout(TIMEOUT, renewed).await.unwrap();
+    assert!(by > 45 * DAY && by <= 46 * DAY, "{by:?}");
+    assert!(connected.models().await.unwrap_err().refusal().is_some(), "an open connection goes on");
+    doors.close().await;
+}
+
+#[tokio::test]
+async fn without_tls_the_address_answers_nothing() {
+    let doors = Doors::open().await;
+    let mut stream = TcpStream::connect(doors.handle.address()).await.unwrap();
+    stream.write_all(b"GET /v1/controller HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    // The controller may close the connection before it has read everything.
+    let _ = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await.unwrap();
+    assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
+    doors.close().await;
+}
+
+#[tokio::test]
+async fn a_controller_takes_the_place_of_a_socket_that_was_left_and_keeps_its_authority() {
+    let doors = Doors::open().await;
+    let trust = doors.trust();
+    let directory = doors.close().await;
+    // A controller that is killed leaves its socket behind.
+    let socket = socket_in(directory.path());
+    std::fs::remove_file(&socket).unwrap();
+    drop(UnixListener::bind(&socket).unwrap());
+    let doors = Doors::open_in(directory).await;
+    doors.on_socket().controller().await.unwrap();
+    assert!(doors.over_tls(trust).models().await.unwrap_err().refusal().is_some());
+    doors.close().await;
+}
+
+#[tokio::test]
+async fn a_controller_that_listens_on_every_address_needs_a_public_name() {
+    let directory = TempDir::new().unwrap();
+    let mut options = in_directory(directory.path());
+    options.listen = Listen::Tls(tls_in(directory.path(), "0.0.0.0:0"));
+    match options.build().await {
+        Err(error @ BuildError::Unnamed(_)) => {
+            assert!(error.to_string().contains("--public-name says by which name"), "{error}");
+        }
+        other => panic!("{:?}", other.map(drop)),
+    }
+    let mut tls = tls_in(directory.path(), "0.0.0.0:0");
+    tls.public_names = vec!["localhost".parse().unwrap()];
+    let mut options = in_directory(directory.path());
+    options.listen = Listen::Tls(tls);
+    let handle = options.build().await.unwrap().handle();
+    assert_eq!(handle.url(), format!("https://localhost:{}", handle.address().port()));
+}
