@@ -77,7 +77,7 @@ mod tests {
         assert!(waits.len() > 15, "{waits:?}");
         let all: Duration = waits.iter().sum();
         assert!(all <= Duration::from_secs(60) && all > Duration::from_secs(50), "{all:?}");
-        assert_eq!(self::waits(Duration::ZERO, None).await, []);
+        assert_eq!(self::waits(Duration::ZERO, None).await, Vec::<Duration>::new());
     }
 
     #[tokio::test(start_paused = true)]

@@ -83,6 +83,7 @@ impl From<&Error> for HandshakeError {
                 | AlertDescription::CertificateRevoked
                 | AlertDescription::CertificateUnknown
                 | AlertDescription::UnknownCA
+                | AlertDescription::UnsupportedCertificate
                 | AlertDescription::DecryptError
                 | AlertDescription::AccessDenied),
             ) => Self::Refused(format!("{alert:?}")),

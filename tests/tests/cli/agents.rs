@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use anyhow::Context as _;
 use periapt_tests::{Installation, signal};
 
 #[test]

@@ -1,6 +1,5 @@
 //! Large values between related units on different agents.
 
-use anyhow::Context as _;
 use periapt_tests::Installation;
 
 /// The bytes of a value that fills most of a bag.

@@ -10,7 +10,6 @@ use std::{
 use anyhow::{Context as _, ensure};
 use periapt_agent::metrics::TABLE;
 use periapt_tests::{Installation, RunningProcess};
-use serde_json::Value;
 
 /// The longest wait for a figure that follows what a test has seen already.
 const TIMEOUT: Duration = Duration::from_secs(30);
