@@ -54,7 +54,8 @@ impl Verb for Login {
                 other => other,
             }
         })?;
-        let session = client_as(&context.data, &name, &controller.entry, Identity::Token(issued.token.clone()))?;
+        let session =
+            client_as(&context.data, &name, &controller.entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
             data.current_controller = Some(name.clone());
             Ok(())
