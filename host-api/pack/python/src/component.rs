@@ -59,11 +59,54 @@ fn stopped(signal: i32) -> String {
     )
 }
 
-/// Extracts the charm's own error, which stands between two traces of the tool.
+/// Extracts the charm's own error, which stands between two traces of the tool: one line with the place and the
+/// exception, then Python's trace without this package's own calls. Warnings that were printed before are left out.
 fn reason(stderr: &str) -> String {
     let (_, from) = stderr.split_once("AssertionError: ").unwrap_or(("", stderr));
     let (text, _) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));
-    text.trim().to_owned()
+    let text = text.trim();
+    let Some(start) = text.find(TRACE) else { return text.to_owned() };
+    let lines: Vec<&str> = text.get(start..).unwrap_or_default().lines().collect();
+    let trace = without_own_calls(&lines).join("\n");
+    match cause(&lines) {
+        Some(cause) => format!("  {cause}\n{trace}"),
+        None => trace,
+    }
+}
+
+/// The first line of a trace of Python's.
+const TRACE: &str = "Traceback (most recent call last):";
+
+/// Returns the exception that ended the import, after the last line of the charm's own code that led there.
+fn cause(lines: &[&str]) -> Option<String> {
+    let last = lines.iter().rposition(|line| line.starts_with("  File "))?;
+    let exception = lines.iter().skip(last).find(|line| !line.starts_with(' ') && !line.is_empty())?;
+    let place = lines.iter().rev().find_map(|line| own_place(line));
+    Some(place.map_or_else(|| (*exception).to_owned(), |place| format!("{place} {exception}")))
+}
+
+/// Returns the place FILE:LINE of a call in a trace if it is the charm's own code.
+fn own_place(line: &str) -> Option<String> {
+    let (file, rest) = line.strip_prefix("  File \"/charm/")?.split_once("\", line ")?;
+    let number = rest.split(',').next()?;
+    (file.starts_with("src/") || file.starts_with("lib/")).then(|| format!("{file}:{number}"))
+}
+
+/// Returns the lines of a trace without the calls from `periapt_ops` that precede the charm's.
+fn without_own_calls<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let mut in_own_call = false;
+    lines
+        .iter()
+        .filter(|line| {
+            if line.starts_with("  File ") {
+                in_own_call = line.starts_with("  File \"/0/periapt_");
+            } else if !line.starts_with(' ') {
+                in_own_call = false;
+            }
+            !in_own_call
+        })
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]
@@ -73,8 +116,39 @@ mod tests {
     #[test]
     fn of_a_failed_build_the_charms_own_words_are_told() {
         let stderr = "Traceback (most recent call last):\n  File \"<string>\", line 1\nAssertionError: Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero\n\n\nCaused by:\n    x\n\nStack backtrace:\n   0: y\n";
-        let expected = "Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero";
+        let expected = "  src/charm.py:3 ZeroDivisionError: division by zero\nTraceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero";
         assert_eq!(reason(stderr), expected);
         assert_eq!(reason("no such file\n"), "no such file");
+    }
+    #[test]
+    fn the_first_line_names_the_charms_own_place_and_the_exception() {
+        let stderr = r#"AssertionError: /charm/venv/old/__init__.py:35: Warning: old
+  warnings.warn(
+Traceback (most recent call last):
+  File "/0/periapt_component.py", line 53, in <module>
+    PROGRAM = build.build(sys.path)
+  File "/0/periapt_ops/charm.py", line 56, in load
+    exec(code)
+    ~~~~^^^^^^
+  File "/charm/src/charm.py", line 4, in <module>
+    from driver.cluster import Cluster
+  File "/charm/venv/driver/cluster.py", line 174, in <module>
+    raise DependencyException("Unable to load", causes)
+driver.DependencyException: Unable to load
+The following exceptions were observed:
+ - No extension
+
+Caused by:
+    x"#;
+        let expected = r#"  src/charm.py:4 driver.DependencyException: Unable to load
+Traceback (most recent call last):
+  File "/charm/src/charm.py", line 4, in <module>
+    from driver.cluster import Cluster
+  File "/charm/venv/driver/cluster.py", line 174, in <module>
+    raise DependencyException("Unable to load", causes)
+driver.DependencyException: Unable to load
+The following exceptions were observed:
+ - No extension"#;
+        assert_eq!(reason(stderr), expected);
     }
 }
