@@ -1,4 +1,4 @@
-//! Where a controller answers: the forms of its URL.
+//! The forms of a controller's URL.
 
 use std::path::PathBuf;
 

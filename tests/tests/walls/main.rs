@@ -274,6 +274,7 @@ const DOORS: [(&str, &[&str], &[&str]); 3] = [
         &[
             "src/output/file.rs",
             "src/data/file.rs",
+            "src/data/accounts.rs",
             "src/data/starting.rs",
             "src/process/detached.rs",
             "src/service/log.rs",
@@ -283,13 +284,15 @@ const DOORS: [(&str, &[&str], &[&str]); 3] = [
     (
         "reads past cli/src/input.rs, which bounds it",
         &["fs::read(", "read_to_string", "read_to_end", "File::open", "stdin()", "read_line"],
-        // The client's own files, and the system's data on processes.
+        // The client's own files, the system's data on processes, and a terminal whose echo is switched off.
         &[
             "src/input.rs",
             "src/data/file.rs",
+            "src/data/accounts.rs",
             "src/data/starting.rs",
             "src/process/id.rs",
             "src/process/detached.rs",
+            "src/secret_input.rs",
         ],
     ),
 ];

@@ -86,7 +86,7 @@ impl Holder {
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct AccessRow {
     /// The right.
     pub right: Right,
     /// The kind of its subject.
@@ -106,7 +106,7 @@ macro_rules! table {
         }
 
         /// The table of rights.
-        pub const TABLE: &[Row] = &[$(Row {
+        pub const TABLE: &[AccessRow] = &[$(AccessRow {
             right: Right::$right,
             subject: SubjectKind::$subject,
             allows: $allows,
@@ -115,9 +115,9 @@ macro_rules! table {
 
         impl Right {
             /// Returns the right's row.
-            pub fn row(self) -> Row {
+            pub fn row(self) -> AccessRow {
                 match self {
-                    $(Self::$right => Row {
+                    $(Self::$right => AccessRow {
                         right: self,
                         subject: SubjectKind::$subject,
                         allows: $allows,
