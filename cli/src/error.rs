@@ -150,6 +150,7 @@ fn names(message: &str, subject: &str) -> bool {
 /// Returns the hint for a kind of refusal. The message has the details.
 fn hint_of(code: ErrorCode) -> Option<&'static str> {
     match code {
+        ErrorCode::NotLoggedIn => Some("`periapt login` opens a new session"),
         ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
         ErrorCode::StorageUnavailable => Some(
             "the controller cannot write its store, or is shutting down: `periapt status` says how it is",

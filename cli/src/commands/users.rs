@@ -3,6 +3,7 @@
 mod access;
 mod account;
 mod add;
+mod audit;
 mod list;
 mod login;
 mod logout;
@@ -34,5 +35,6 @@ verbs! {
         sessions::Sessions,
         sessions::RemoveSession,
         token::AddToken,
+        audit::AuditLog,
     }
 }

@@ -23,6 +23,7 @@ mod sequence;
 pub use crate::action::entity::{ActionOperation, Task};
 pub use crate::agent::entity::{Agent, Runner};
 pub use crate::application::entity::Application;
+pub use crate::audit::entity::AuditHead;
 pub use crate::charm::entity::{Charm, ModelCharm};
 pub use crate::controller::entity::Controller;
 pub use crate::machine::entity::Machine;

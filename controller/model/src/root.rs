@@ -14,7 +14,8 @@ use periapt_host_api::{
 };
 
 use crate::entity::{
-    Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent, Session, User, kinds,
+    Agent, AuditHead, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent, Session,
+    User, kinds,
 };
 use changes::{Changes, CrossNews, VolatileChange};
 use sessions::SessionIndex;
@@ -38,6 +39,7 @@ pub struct Root {
     users: OrdMap<UserName, Arc<User>>,
     sessions: OrdMap<Digest, Arc<Session>>,
     session_index: SessionIndex,
+    audit_heads: OrdMap<u8, Arc<AuditHead>>,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
@@ -163,6 +165,11 @@ impl Root {
     /// be wrong, a `true` never is.
     pub fn knows_the_same_agents(&self, other: &Self) -> bool {
         self.agents.ptr_eq(&other.agents) && self.presence.ptr_eq(&other.presence)
+    }
+
+    /// Returns the end of the audit log, or none if it is empty.
+    pub fn audit_head(&self) -> Option<&AuditHead> {
+        self.audit_heads.get(&0).map(Arc::as_ref)
     }
 
     /// Returns an uploaded charm.

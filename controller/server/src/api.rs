@@ -4,6 +4,7 @@ mod access;
 mod actions;
 mod admission;
 mod agents;
+mod audit;
 mod blob;
 mod body;
 mod bulk;

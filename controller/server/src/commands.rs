@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, command::Caller, trace::TraceContext};
+use periapt_host_api::{ErrorCode, Refusal, trace::TraceContext};
 use periapt_model::{Input, Output};
 
-use crate::writer::{Answered, Job, Lane, Queue};
+use crate::writer::{Answered, Job, Lane, Queue, Sender};
 
 /// A handle to submit commands to the writer. Cloning is cheap.
 #[derive(Clone)]
@@ -23,13 +23,14 @@ impl Commands {
     pub(crate) async fn submit(
         &self,
         lane: Lane,
-        caller: &Caller,
+        sender: impl Into<Sender>,
         inputs: Vec<(Input, Option<TraceContext>)>,
         bytes: usize,
     ) -> Result<Vec<Answered>, Refusal> {
+        let sender = sender.into();
         let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
         for (input, cause) in inputs {
-            let (job, receiver) = Job::new(caller.clone(), input, cause.as_ref());
+            let (job, receiver) = Job::new(sender.clone(), input, cause.as_ref());
             jobs.push(job);
             answers.push(receiver);
         }
@@ -45,11 +46,11 @@ impl Commands {
     pub(crate) async fn submit_one(
         &self,
         lane: Lane,
-        caller: &Caller,
+        sender: impl Into<Sender>,
         input: Input,
         bytes: usize,
     ) -> Result<(Output, periapt_host_api::Revision), Refusal> {
-        let answered = self.submit(lane, caller, vec![(input, None)], bytes).await?;
+        let answered = self.submit(lane, sender, vec![(input, None)], bytes).await?;
         let Some(Answered { result, revision }) = answered.into_iter().next() else {
             return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
         };
@@ -66,7 +67,10 @@ fn stopping() -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{ModelName, UserName, command::ControllerCommand};
+    use periapt_host_api::{
+        ModelName, UserName,
+        command::{Caller, ControllerCommand},
+    };
 
     use super::*;
 

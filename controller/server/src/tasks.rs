@@ -84,7 +84,7 @@ pub(crate) async fn task(
 }
 
 /// Returns the end of a page of a task's records, as the reader sends it back.
-fn cursor(after: Option<RecordPosition>) -> String {
+pub(crate) fn cursor(after: Option<RecordPosition>) -> String {
     let RecordPosition { revision, index } = after.unwrap_or_default();
     format!("{}.{index}", revision.0)
 }

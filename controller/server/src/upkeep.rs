@@ -119,6 +119,10 @@ impl Upkeep {
             let Some(last) = names.last() else { return Ok(()) };
             after = Some(last.clone());
             for name in names {
+                if name == key::AUDIT {
+                    self.store()?.prune(&name, retention::audit(now)).await?;
+                    continue;
+                }
                 let Some((model, kind)) = key::parse_records(&name) else {
                     tracing::warn!(name = %name.escape_ascii(), "records of an unknown kind are left alone");
                     continue;
@@ -172,6 +176,7 @@ impl Upkeep {
                 let config = state.map(|state| state.config().clone()).unwrap_or_default();
                 retention::history(now, &config, histories)
             }
+            RecordKind::Audit => retention::audit(now),
             // These are deleted with the task, which the model prunes.
             RecordKind::Task => {
                 return match self.is_of_forgotten_task(store, name).await? {

@@ -5,6 +5,7 @@ mod batch;
 mod job;
 mod queue;
 mod reopen;
+mod sender;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 pub(crate) use job::{Answered, Job};
 pub(crate) use queue::{Lane, Queue};
 pub(crate) use reopen::load;
+pub(crate) use sender::Sender;
 
 use crate::{
     clock::{Clock, RandomSource},
@@ -76,7 +78,7 @@ impl Writer {
         let mut waiting = Vec::with_capacity(jobs.len());
         for job in jobs {
             let cause = job.pending.context();
-            let result = speculation.evaluate(&job.caller, &job.input, &self.environment(), cause);
+            let result = speculation.evaluate(&job.sender, &job.input, &self.environment(), cause);
             let model = batch::model_of(&job.input);
             waiting.push((job.pending, result, model));
         }

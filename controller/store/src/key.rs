@@ -5,6 +5,7 @@
 //! | an entity of a model | `model/UUID/KEY`, so that the entities of a model are adjacent |
 //! | any other entity | `top/KEY` |
 //! | a sequence of records | `MODEL-UUID/KIND/ENTITY`; the log lines of a model form one sequence, without entity |
+//! | the audit log | `audit` |
 //!
 //! `KEY` is the JSON form of the model's key, such as `{"unit":"mysql/0"}`. A kind that was ever stored keeps its
 //! name.
@@ -19,6 +20,9 @@ use crate::codec::CodecError;
 
 const MODEL: &str = "model/";
 const TOP: &str = "top/";
+
+/// The name of the one sequence of the audit log.
+pub const AUDIT: &[u8] = b"audit";
 
 /// Encodes the key of an entity.
 ///
@@ -55,6 +59,7 @@ pub fn record_prefix(model: &ModelUuid, kind: RecordKind, entity: &str) -> Vec<u
         RecordKind::Status => ("status", entity),
         RecordKind::Journal => ("journal", entity),
         RecordKind::Task => ("task", entity),
+        RecordKind::Audit => return AUDIT.to_vec(),
     };
     format!("{model}/{kind}/{entity}").into_bytes()
 }

@@ -42,6 +42,7 @@ mod telemetry;
 mod terminals;
 mod tracing;
 mod trying;
+mod users;
 mod watching;
 mod words;
 

@@ -106,7 +106,8 @@ impl AccessArgs {
 
     fn change(&self, subject: &str, direction: Direction) -> Result<Change> {
         let user = self.user.clone();
-        if subject.contains('.') && !subject.starts_with('.') {
+        // A user's name may have full stops, too.
+        if subject.rsplit('/').next().is_some_and(|last| last.contains('.')) {
             let offer: OfferUrl = subject.parse().map_err(|error| Failure::new(format!("{error}")))?;
             let access: OfferAccess = offer_level(&self.level).ok_or_else(|| self.no_offer_level())?;
             return Ok(Change::Offer(match direction {
@@ -116,13 +117,11 @@ impl AccessArgs {
         }
         let model: ModelRef = subject.parse()?;
         let access: ModelAccess = level(&self.level)?;
-        Ok(Change::Model(
-            model,
-            match direction {
-                Direction::Grant => Command::GrantModel { user, access },
-                Direction::Revoke => Command::RevokeModel { user, access },
-            },
-        ))
+        let command = match direction {
+            Direction::Grant => Command::GrantModel { user, access },
+            Direction::Revoke => Command::RevokeModel { user, access },
+        };
+        Ok(Change::Model(model, Box::new(command)))
     }
 
     fn no_offer_level(&self) -> Failure {
@@ -135,7 +134,7 @@ impl AccessArgs {
 
 /// One change.
 enum Change {
-    Model(ModelRef, Command),
+    Model(ModelRef, Box<Command>),
     Offer(ControllerCommand),
 }
 
@@ -143,7 +142,7 @@ impl Change {
     async fn send(self, controller: &Controller) -> Result<()> {
         match self {
             Self::Model(model, command) => {
-                controller.client.command(&model.model, command).await.map(drop)?
+                controller.client.command(&model.model, *command).await.map(drop)?
             }
             Self::Offer(command) => controller.client.controller_command(command).await.map(drop)?,
         }

@@ -62,32 +62,42 @@ pub fn offer_access(root: &Root, state: &ModelState, offer: &Offer, caller: &Cal
 }
 
 /// Returns true if a caller may download a charm: a superuser, a user who reads a model that uses it, and an agent that
-/// runs it or will run it.
-pub fn may_fetch_charm(root: &Root, caller: &Caller, charm: &Digest) -> bool {
-    let users =
-        || root.models_and_remains().map(|(_, state)| state).filter(|state| state.charm(charm).is_some());
+/// runs it or will run it. `sees` tells the models that the caller sees.
+pub fn may_fetch_charm(
+    root: &Root,
+    caller: &Caller,
+    charm: &Digest,
+    sees: &dyn Fn(&ModelState) -> bool,
+) -> bool {
+    let mut users =
+        root.models_and_remains().map(|(_, state)| state).filter(|state| state.charm(charm).is_some());
     match caller {
         Caller::User(_) => {
             is_allowed(root, caller, Right::ManageController, Subject::Controller)
-                || users().any(|state| model_access(root, state, caller).is_some())
+                || users.any(|state| sees(state))
         }
-        Caller::Agent(agent) => users()
-            .filter_map(|state| assignment(state, agent))
-            .any(|assigned| assigned.charms.contains(charm)),
+        Caller::Agent(agent) => {
+            users.filter_map(|state| assignment(state, agent)).any(|assigned| assigned.charms.contains(charm))
+        }
         Caller::Runner { .. } | Caller::Worker => false,
     }
 }
 
 /// Returns true if a caller may learn that content for resources is there: a superuser, and a user who reads a model
-/// with a resource of this content.
-pub fn may_know_resource(root: &Root, caller: &Caller, content: &Digest) -> bool {
+/// with a resource of this content. `sees` tells the models that the caller sees.
+pub fn may_know_resource(
+    root: &Root,
+    caller: &Caller,
+    content: &Digest,
+    sees: &dyn Fn(&ModelState) -> bool,
+) -> bool {
     let attached = |state: &ModelState| {
-        let resources = state.applications().flat_map(|application| application.resources.values());
-        resources.into_iter().any(|resource| resource.current.digest == *content)
+        let mut resources = state.applications().flat_map(|application| application.resources.values());
+        resources.any(|resource| resource.current.digest == *content)
     };
     root.resource_content(content).is_some()
         && (is_allowed(root, caller, Right::ManageController, Subject::Controller)
-            || root.models().any(|(_, state)| model_access(root, state, caller).is_some() && attached(state)))
+            || root.models().any(|(_, state)| sees(state) && attached(state)))
 }
 
 /// Returns true if a caller has a right.
@@ -117,6 +127,9 @@ fn holds(root: &Root, caller: &Caller, holder: Holder, subject: Subject<'_>) -> 
         Holder::ModelReader => model_at_least(ModelAccess::Read),
         Holder::ModelWriter => model_at_least(ModelAccess::Write),
         Holder::ModelAdmin => model_at_least(ModelAccess::Admin),
+        Holder::AnyModelWriter => root.models().any(|(_, state)| {
+            model_access(root, state, caller).is_some_and(|access| access >= ModelAccess::Write)
+        }),
         Holder::OfferReader => offer_at_least(OfferAccess::Read),
         Holder::OfferAdmin => offer_at_least(OfferAccess::Admin),
         Holder::AnyAgent => matches!(caller, Caller::Agent(_)),

@@ -5,11 +5,18 @@ use periapt_host_api::command::{Command, ControllerCommand};
 use super::table::Right;
 
 macro_rules! rights {
-    ($(#[$doc:meta])* $name:ident, $names:ident of $type:ident { $($variant:ident => $right:ident),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident, $name_of:ident, $names:ident of $type:ident { $($variant:ident => $right:ident),+ $(,)? }) => {
         $(#[$doc])*
         pub fn $name(command: &$type) -> Right {
             match command {
                 $($type::$variant { .. } => Right::$right,)+
+            }
+        }
+
+        /// Returns the name of a command's variant.
+        pub(crate) fn $name_of(command: &$type) -> &'static str {
+            match command {
+                $($type::$variant { .. } => stringify!($variant),)+
             }
         }
 
@@ -20,7 +27,7 @@ macro_rules! rights {
 
 rights! {
     /// Returns the right that a command to a model needs.
-    right_of_command, MODEL_COMMANDS of Command {
+    right_of_command, name_of_command, MODEL_COMMANDS of Command {
         Deploy => WriteModel,
         SetConfig => WriteModel,
         SetTrust => WriteModel,
@@ -71,7 +78,7 @@ rights! {
 
 rights! {
     /// Returns the right that a command to the controller needs.
-    right_of_controller_command, CONTROLLER_COMMANDS of ControllerCommand {
+    right_of_controller_command, name_of_controller_command, CONTROLLER_COMMANDS of ControllerCommand {
         AddModel => ManageController,
         SetModelDefaults => ManageController,
         DestroyModel => AdministerModel,

@@ -49,6 +49,8 @@ pub enum Holder {
     ModelWriter,
     /// A user with admin access to the model.
     ModelAdmin,
+    /// A user with write access to some model, or more.
+    AnyModelWriter,
     /// A user with read access to the offer, or more.
     OfferReader,
     /// A user with admin access to the offer.
@@ -74,6 +76,7 @@ impl Holder {
             Self::ModelReader => "users with `read` on the model",
             Self::ModelWriter => "users with `write` on the model",
             Self::ModelAdmin => "users with `admin` on the model",
+            Self::AnyModelWriter => "users with `write` on some model",
             Self::OfferReader => "users with `read` on the offer",
             Self::OfferAdmin => "users with `admin` on the offer",
             Self::AnyAgent => "every agent",
@@ -142,7 +145,7 @@ table! {
     ReadOneself on Controller: "Reads the caller's own name and access." for AnyUser;
     ReadDefaults on Controller: "Reads the defaults of models, clouds and the names of credentials." for AnyUser;
     List on Controller: "Lists models, offers, agents and users. The list holds only what the caller may see." for AnyUser;
-    Upload on Controller: "Uploads charms and the content of resources, and asks for uploads by their digest." for AnyUser;
+    Upload on Controller: "Uploads charms and the content of resources, and asks for uploads by their digest." for AnyModelWriter, Superuser;
     FetchCharm on Controller: "Downloads a charm. A user reads a model that uses it; an agent runs or will run it." for AnyUser, AnyAgent;
     CommandController on Controller: "Sends commands to the controller. Each command has a right of its own." for AnyUser;
     OpenOwnSession on Controller: "Opens sessions and API tokens for oneself." for AnyUser;
@@ -180,6 +183,7 @@ mod tests {
                     | Holder::AnyUser
                     | Holder::Superuser
                     | Holder::AnyAgent
+                    | Holder::AnyModelWriter
                     | Holder::Worker => true,
                     Holder::Oneself => row.subject == SubjectKind::User,
                     Holder::ModelReader | Holder::ModelWriter | Holder::ModelAdmin => {

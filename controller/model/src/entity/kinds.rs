@@ -43,6 +43,8 @@ macro_rules! kinds {
                 User: User(name: UserName) { table users }
                 /// A session or API token of a user, by the digest of its token.
                 Session: Session(token: Digest) { table sessions }
+                /// The end of the audit log.
+                AuditHead: AuditHead(log: u8) { table audit_heads }
             }
             model {
                 /// A charm that the model uses.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     AgentName, ApplicationName, ModelUuid, Timestamp,
     action::{TaskMessage, TaskResults},
+    audit::AuditEntry,
     journal::JournalRecord,
     logs::LogLine,
     status::{AgentStatus, StatusInfo, WorkloadStatus},
@@ -31,6 +32,13 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Adds the changes of another part of the same command.
+    pub fn extend(&mut self, more: Self) {
+        self.puts.extend(more.puts);
+        self.records.extend(more.records);
+        self.volatile.extend(more.volatile);
+    }
+
     /// Returns true if there is nothing to store.
     pub fn stores_nothing(&self) -> bool {
         self.puts.is_empty() && self.records.is_empty()
@@ -40,7 +48,7 @@ impl Changes {
 /// A row to append: logs, status history, journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordAppend {
-    /// The model.
+    /// The model; the nil UUID for a row of the controller.
     pub model: ModelUuid,
     /// The entity that the row is about: `mysql/0` (a unit), `mysql` (an application), ...
     pub entity: String,
@@ -62,6 +70,8 @@ pub enum RecordKind {
     Journal,
     /// Messages and results of a task.
     Task,
+    /// The audit log of the controller, which belongs to no model.
+    Audit,
 }
 
 /// A row's content.
@@ -78,6 +88,8 @@ pub enum RecordBody {
     TaskMessage(TaskMessage),
     /// The results of an action.
     TaskResults(Box<TaskResults>),
+    /// An entry of the audit log.
+    Audit(Box<AuditEntry>),
 }
 
 impl RecordBody {
@@ -88,6 +100,7 @@ impl RecordBody {
             Self::Status(_) => RecordKind::Status,
             Self::Journal(_) => RecordKind::Journal,
             Self::TaskMessage(_) | Self::TaskResults(_) => RecordKind::Task,
+            Self::Audit(_) => RecordKind::Audit,
         }
     }
 }

@@ -34,6 +34,25 @@ pub fn authenticate<'a>(root: &'a Root, token: &Digest, now: Timestamp) -> Optio
     (user.uuid == session.user_uuid && user.may_log_in()).then_some((user, session))
 }
 
+/// Returns the user who may set a password with a registration token, if it is pending.
+fn registering<'a>(root: &'a Root, token: &Digest, now: Timestamp) -> Option<&'a User> {
+    let is_meant = |user: &&User| {
+        user.registration.is_some_and(|pending| pending.token == *token && pending.expires_at > now)
+    };
+    root.users().find(is_meant).filter(|user| user.may_log_in())
+}
+
+/// Returns true if a registration token is pending.
+pub fn may_register(root: &Root, token: &Digest, now: Timestamp) -> bool {
+    registering(root, token, now).is_some()
+}
+
+/// Returns the refusal of a registration. It does not tell if the token was ever issued.
+pub fn wrong_registration() -> Refusal {
+    let text = "the registration token is unknown, used or expired: ask an administrator for another one";
+    Refusal::new(ErrorCode::NotLoggedIn, text)
+}
+
 /// Sets the first password with a registration token, and opens a session.
 pub(crate) fn register(
     root: &Root,
@@ -42,14 +61,7 @@ pub(crate) fn register(
     session: &NewSession,
     env: &Environment,
 ) -> Result<(Changes, UserName), Refusal> {
-    let wrong = || {
-        let text = "the registration token is unknown, used or expired: ask an administrator for another one";
-        Refusal::new(ErrorCode::NotLoggedIn, text)
-    };
-    let is_meant = |user: &&User| {
-        user.registration.is_some_and(|pending| pending.token == *token && pending.expires_at > env.now)
-    };
-    let user = root.users().find(is_meant).filter(|user| user.may_log_in()).ok_or_else(wrong)?;
+    let user = registering(root, token, env.now).ok_or_else(wrong_registration)?;
     let mut changes = close_all(root, &user.name, None);
     let registered = User {
         password: Some(password.clone()),

@@ -9,7 +9,8 @@ use periapt_host_api::{
     user::{SessionId, TokenScope},
 };
 use periapt_model::{
-    IdentityCommand, Input, NewSession, Output, Right, TABLE, active_user, authenticate,
+    EntityKey, IdentityCommand, Input, NewSession, Output, Right, Root, TABLE, WorkerCommand, active_user,
+    authenticate,
     entity::{PasswordHash, Registration, SessionKind, User},
     is_visible, model_access, model_users, offer_details, sessions, users,
 };
@@ -94,6 +95,23 @@ fn a_controller_begins_with_one_superuser_who_has_no_password() {
     let admin = found(&world, "admin");
     assert_eq!((admin.access, admin.password.clone()), (Some(ControllerAccess::Superuser), None));
     assert_eq!(model_users(&world.root, world.state())[0].access, ModelAccess::Admin, "of its own model");
+}
+
+#[test]
+fn a_store_of_an_earlier_form_gets_its_first_user_at_the_next_start_and_only_then() {
+    let mut world = World::new();
+    let earlier = world.stored.iter().filter(|(key, _)| !matches!(key, EntityKey::User(_)));
+    let earlier = earlier.map(|(key, entity)| (key.clone(), entity.clone()));
+    world.root = Root::from_entities(earlier, world.root.revision()).unwrap();
+    world.stored.retain(|key, _| !matches!(key, EntityKey::User(_)));
+    assert!(active_user(&world.root, &world.user()).is_none());
+    world.work(WorkerCommand::Initialize { name: "another".into() });
+    assert!(active_user(&world.root, &world.user()).is_some());
+    assert_eq!(world.root.controller().unwrap().name, "home");
+    assert_eq!(model_access(&world.root, world.state(), &world.user()), Some(ModelAccess::Admin));
+    let first = found(&world, "admin").uuid;
+    world.work(WorkerCommand::Initialize { name: "home".into() });
+    assert_eq!(found(&world, "admin").uuid, first);
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub(crate) async fn commands(
     content: Body,
 ) -> Answer<Json<CommandResults<RunnerAnswer>>> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
-    let caller = RequestCaller { caller: who.runner(&agent, model)?, session: None };
+    let caller = RequestCaller { caller: who.runner(&agent, model)?, ..who };
     let commands = body::commands::<RunnerCommand>(&intake, &headers, content).await?;
     let input = |command| Input::Runner(model, command);
     Ok(Json(bulk::submit(&intake, Lane::Model(model), &caller, commands, input, answer).await?))

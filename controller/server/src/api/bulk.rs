@@ -35,7 +35,7 @@ pub(crate) async fn submit<C, T>(
             Ok(())
         }));
     }
-    let mut answered = intake.commands.submit(lane, &who.caller, inputs, bulk.bytes).await?.into_iter();
+    let mut answered = intake.commands.submit(lane, who.sender(), inputs, bulk.bytes).await?.into_iter();
     let mut revision = None;
     let results = pending
         .into_iter()

@@ -8,16 +8,19 @@ use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, Refusal, Timestamp, UserName, agent,
     command::Caller,
     token::Token,
-    user::{FIRST_USER, TokenScope},
+    user::{FIRST_USER, SessionId, TokenScope},
 };
 use periapt_model::{
-    Input, ModelState, Right, Root, Subject, active_user, authenticate, entity::SessionKind, is_allowed,
-    right_of, scope_admits,
+    Input, ModelState, Origin, Right, Root, Subject, active_user, authenticate, entity::SessionKind,
+    is_allowed, right_of, scope_admits,
 };
 
-use crate::api::{
-    connection::{ConnectionIdentity, Peer},
-    failure::Failure,
+use crate::{
+    api::{
+        connection::{ConnectionIdentity, Peer},
+        failure::Failure,
+    },
+    writer::Sender,
 };
 
 /// The identified caller of a request.
@@ -27,6 +30,8 @@ pub(crate) struct RequestCaller {
     pub(crate) caller: Caller,
     /// The session that proves a user; none for an agent, and for a user of the controller's own host.
     pub(crate) session: Option<RequestSession>,
+    /// The address that the request came from.
+    pub(crate) address: String,
 }
 
 /// The session or API token of a request.
@@ -39,6 +44,16 @@ pub(crate) struct RequestSession {
 }
 
 impl RequestCaller {
+    /// Returns the caller as the sender of a command, for the audit log.
+    pub(crate) fn sender(&self) -> Sender {
+        let session = self.session.as_ref().map(|session| SessionId::of(&session.token));
+        let origin = match self.caller {
+            Caller::User(_) => Some(Origin { session, address: self.address.clone() }),
+            Caller::Agent(_) | Caller::Runner { .. } | Caller::Worker => None,
+        };
+        Sender { caller: self.caller.clone(), origin }
+    }
+
     /// Returns the caller as one of a model's runners: the agent's keeper speaks for its runner.
     pub(crate) fn runner(&self, agent: &AgentName, model: ModelUuid) -> Result<Caller, Refusal> {
         self.agent(agent)?;
@@ -122,6 +137,8 @@ impl<S: Sync> FromRequestParts<S> for RequestCaller {
 /// The request proves no valid identity.
 pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<RequestCaller, Refusal> {
     refuse_browsers(parts)?;
+    let peer = parts.extensions.get::<Peer>();
+    let address = peer.map_or_else(|| "local".to_owned(), |peer| peer.ip().to_string());
     if let Some(header) = parts.headers.get(header::AUTHORIZATION) {
         let text = header.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
         let token: Option<Token> = text.and_then(|text| text.trim().parse().ok());
@@ -132,12 +149,12 @@ pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<Req
             SessionKind::Api { scope, .. } => Some(scope.clone()),
         };
         let session = Some(RequestSession { token: session.token, scope });
-        return Ok(RequestCaller { caller: Caller::User(user.name.clone()), session });
+        return Ok(RequestCaller { caller: Caller::User(user.name.clone()), session, address });
     }
     let caller = named(parts)?;
     match &caller {
         Caller::User(_) if active_user(root, &caller).is_none() => Err(not_logged_in()),
-        _ => Ok(RequestCaller { caller, session: None }),
+        _ => Ok(RequestCaller { caller, session: None, address }),
     }
 }
 
@@ -260,11 +277,11 @@ mod tests {
     fn an_agent_speaks_for_itself_and_its_runners_alone() {
         let (one, two) = (AgentName::new("one").unwrap(), AgentName::new("two").unwrap());
         let model = ModelUuid(uuid::Uuid::nil());
-        let who = RequestCaller { caller: Caller::Agent(one.clone()), session: None };
+        let who = RequestCaller { caller: Caller::Agent(one.clone()), session: None, address: String::new() };
         assert_eq!(who.runner(&one, model), Ok(Caller::Runner { agent: one.clone(), model }));
         assert!(who.runner(&two, model).is_err());
         assert!(who.user().is_err());
         let admin = Caller::User(UserName::new("admin").unwrap());
-        assert!(RequestCaller { caller: admin, session: None }.agent(&one).is_err());
+        assert!(RequestCaller { caller: admin, session: None, address: String::new() }.agent(&one).is_err());
     }
 }

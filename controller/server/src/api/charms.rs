@@ -10,11 +10,7 @@ use axum::{
 };
 use http::{HeaderMap, Method};
 use periapt_blobs::Spooled;
-use periapt_host_api::{
-    Digest, ErrorCode, Refusal,
-    api::MAX_ARCHIVE_BYTES,
-    command::{Caller, CharmUploaded},
-};
+use periapt_host_api::{Digest, ErrorCode, Refusal, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
 use periapt_model::{Input, UploadedCharm, may_fetch_charm};
 
 use crate::{
@@ -29,7 +25,7 @@ use crate::{
     bounds::Upload,
     check::Checked,
     state::{Charms, Contents, Durable, Intake},
-    writer::Lane,
+    writer::{Lane, Sender},
 };
 
 /// The longest time for an upload.
@@ -60,7 +56,7 @@ pub(crate) async fn upload(
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep(&charms.contents, &intake, who.caller, archive, charm).await;
+        let kept = keep(&charms.contents, &intake, who.sender(), archive, charm).await;
         drop(place);
         kept
     });
@@ -96,7 +92,7 @@ fn known(durable: &Durable, digest: &Digest) -> Option<Checked> {
 async fn keep(
     contents: &Contents,
     intake: &Intake,
-    who: Caller,
+    who: Sender,
     archive: Spooled,
     charm: UploadedCharm,
 ) -> Result<(), Refusal> {
@@ -105,7 +101,7 @@ async fn keep(
     contents.collector.note_request(&digest);
     contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
     // The command counts no bytes in the queue: the model only keeps the metadata.
-    let known = intake.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
+    let known = intake.commands.submit_one(Lane::Controller, who, Input::UploadCharm(charm), 0).await;
     if known.is_err() {
         contents.collector.note_refused(digest);
     }
@@ -121,7 +117,8 @@ pub(crate) async fn download(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let digest: Digest = parsed(&digest)?;
-    if !may_fetch_charm(&durable.current().root, &who.caller, &digest) {
+    let root = &durable.current().root;
+    if !may_fetch_charm(root, &who.caller, &digest, &|state| who.sees(root, state)) {
         return Err(Kind::Charm.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);

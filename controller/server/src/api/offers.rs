@@ -11,7 +11,12 @@ use periapt_host_api::{
 use periapt_model::{Right, offer_details, offers_of_model};
 
 use crate::{
-    api::{caller::RequestCaller, failure::Answer, models::readable, query::Query},
+    api::{
+        caller::{RequestCaller, denied},
+        failure::Answer,
+        models::readable,
+        query::Query,
+    },
     state::Durable,
 };
 
@@ -31,7 +36,16 @@ pub(crate) async fn find(
     let published = durable.current();
     let root = &published.root;
     let found = match url {
-        Some(url) => vec![offer_details(root, &who.caller, &url)?],
+        Some(url) => {
+            let found = offer_details(root, &who.caller, &url)?;
+            let owner = found.url.owner.as_ref();
+            let model = owner.and_then(|owner| root.model_named(owner, &found.url.model));
+            let uuid = model.map(|state| state.model().uuid);
+            match who.admits(Right::FindOffer, uuid.as_ref()) {
+                true => vec![found],
+                false => return Err(denied().into()),
+            }
+        }
         None => {
             let models = root.models().map(|(_, state)| state).filter(|state| {
                 let it = state.model();

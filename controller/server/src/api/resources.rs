@@ -15,7 +15,7 @@ use periapt_blobs::{BlobError, Incoming};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
-    command::{Caller, ResourceUploaded},
+    command::ResourceUploaded,
     resource::{MAX_RESOURCE_BYTES, ResourceKey},
 };
 use periapt_model::{Input, UploadedResource, may_know_resource, resource_details, resource_for_unit};
@@ -32,7 +32,7 @@ use crate::{
     },
     bounds::Upload,
     state::{Contents, Durable, Intake, Resources},
-    writer::Lane,
+    writer::{Lane, Sender},
 };
 
 /// The longest time for an upload: the largest content over a line of 5 Mbit/s.
@@ -58,7 +58,7 @@ pub(crate) async fn upload(
     }
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep(&contents, &intake, who.caller, incoming, digest).await;
+        let kept = keep(&contents, &intake, who.sender(), incoming, digest).await;
         drop(place);
         kept
     });
@@ -88,7 +88,7 @@ async fn receive(
 async fn keep(
     contents: &Contents,
     intake: &Intake,
-    who: Caller,
+    who: Sender,
     incoming: Incoming,
     digest: Digest,
 ) -> Result<u64, Refusal> {
@@ -99,7 +99,7 @@ async fn keep(
         error => unavailable(&error),
     })?;
     let input = Input::UploadResource(UploadedResource { digest, size });
-    let known = intake.commands.submit_one(Lane::Controller, &who, input, 0).await;
+    let known = intake.commands.submit_one(Lane::Controller, who, input, 0).await;
     if known.is_err() {
         contents.collector.note_refused(digest);
     }
@@ -116,7 +116,8 @@ pub(crate) async fn head(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let digest: Digest = parsed(&digest)?;
-    if !may_know_resource(&durable.current().root, &who.caller, &digest) {
+    let root = &durable.current().root;
+    if !may_know_resource(root, &who.caller, &digest, &|state| who.sees(root, state)) {
         return Err(Kind::Resource.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);

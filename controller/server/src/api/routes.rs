@@ -14,6 +14,7 @@ use periapt_host_api::{
         ApplicationDetails, Journal, ModelConfigDetails, ModelDefaults, Registered, ResourceDetails,
         SecretDetails, SpaceList, UnitDetails,
     },
+    audit::AuditPage,
     charm::ActionMeta,
     cloud::Kept,
     command::{
@@ -41,7 +42,7 @@ pub(crate) use self::operation::{Content, Operation, Parameter, Route};
 use self::{
     operation::{json, lines},
     query::{
-        JOURNAL_QUERY, LOG_QUERY, OFFERS_QUERY, OPERATIONS_QUERY, REFRESH_QUERY, SECRETS_QUERY,
+        AUDIT_QUERY, JOURNAL_QUERY, LOG_QUERY, OFFERS_QUERY, OPERATIONS_QUERY, REFRESH_QUERY, SECRETS_QUERY,
         STATUS_HISTORY_QUERY, TASK_QUERY, WATCH_QUERY,
     },
 };
@@ -49,7 +50,7 @@ use crate::{
     api::{
         actions,
         admission::{Admission, admit},
-        agents, charms, controller, failure,
+        agents, audit, charms, controller, failure,
         guard::Guards,
         metrics, models, offers, records, resources, secrets, sessions, trace, users,
     },
@@ -500,6 +501,16 @@ fn for_users() -> Vec<Route> {
             )
             .request(json::<NewApiToken>()),
             sessions::make_token,
+        ),
+        Route::new("/v1/audit").on(
+            Operation::get(
+                Right::ReadAudit,
+                "audit",
+                "A page of the audit log, the oldest entry first.",
+                json::<AuditPage>(),
+            )
+            .query(AUDIT_QUERY),
+            audit::page,
         ),
         Route::new("/v1/users")
             .on(

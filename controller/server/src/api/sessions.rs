@@ -11,7 +11,8 @@ use periapt_host_api::{
     user::{IssuedSession, NewApiToken, PasswordLogin, SessionId, UseRegistration, UserDetails},
 };
 use periapt_model::{
-    IdentityCommand, Input, NewSession, Output, entity::SessionKind, user_details, wrong_password,
+    IdentityCommand, Input, NewSession, Origin, Output, entity::SessionKind, may_register, user_details,
+    wrong_password, wrong_registration,
 };
 
 use crate::{
@@ -25,7 +26,7 @@ use crate::{
     clock::Clock,
     login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
     state::{Durable, Intake},
-    writer::Lane,
+    writer::{Lane, Sender},
 };
 
 /// Opens a session by a password.
@@ -62,6 +63,10 @@ pub(crate) async fn register(
     content: Body,
 ) -> Answer<Json<IssuedSession>> {
     let UseRegistration { token, password } = body::value(&intake, &headers, content).await?;
+    // Nobody makes the controller hash passwords with a token that was never issued.
+    if !may_register(&intake.durable.current().root, &token.digest(), clock.now()) {
+        return Err(wrong_registration().into());
+    }
     let password = logins.passwords.hash(password).await?;
     let drawn = Drawn::new(&logins, &*clock, &peer);
     let command =
@@ -74,7 +79,7 @@ pub(crate) async fn log_out(State(intake): State<Intake>, who: RequestCaller) ->
     let own =
         who.session.as_ref().ok_or_else(|| Refusal::bad_request("the request has no session to end"))?;
     let close = ControllerCommand::CloseSession { session: SessionId::of(&own.token) };
-    intake.commands.submit_one(Lane::Controller, &who.caller, Input::Controller(close), 0).await?;
+    intake.commands.submit_one(Lane::Controller, who.sender(), Input::Controller(close), 0).await?;
     Ok(Json(Answered::Done))
 }
 
@@ -99,7 +104,7 @@ pub(crate) async fn open(
     }
     let drawn = Drawn::new(&logins, &*clock, &peer);
     let command = IdentityCommand::OpenSession { session: drawn.session() };
-    drawn.submit(&intake, &who.caller, command).await?;
+    drawn.submit(&intake, who.sender(), command).await?;
     Ok(Json(drawn.issued(user)))
 }
 
@@ -130,7 +135,7 @@ pub(crate) async fn make_token(
         address: peer.ip().to_string(),
     };
     let command = IdentityCommand::OpenSession { session: drawn.session() };
-    drawn.submit(&intake, &who.caller, command).await?;
+    drawn.submit(&intake, who.sender(), command).await?;
     Ok(Json(drawn.issued(user)))
 }
 
@@ -178,16 +183,19 @@ impl Drawn {
     async fn submit(
         &self,
         intake: &Intake,
-        caller: &Caller,
+        sender: Sender,
         command: IdentityCommand,
     ) -> Result<Output, Refusal> {
         let input = Input::Identity(command);
-        intake.commands.submit_one(Lane::Controller, caller, input, 0).await.map(|(output, _)| output)
+        intake.commands.submit_one(Lane::Controller, sender, input, 0).await.map(|(output, _)| output)
     }
 
     /// Opens the session of a user who has just proved an identity.
     async fn open(self, intake: &Intake, command: IdentityCommand) -> Result<IssuedSession, Refusal> {
-        match self.submit(intake, &Caller::Worker, command).await? {
+        // The door has proved the user; the entry in the audit log names the user and the new session.
+        let origin = Origin { session: Some(SessionId::of(&self.digest())), address: self.address.clone() };
+        let sender = Sender { caller: Caller::Worker, origin: Some(origin) };
+        match self.submit(intake, sender, command).await? {
             Output::Session(user) => Ok(self.issued(user)),
             Output::Answer(_) | Output::Runner(_) | Output::Done => Err(denied()),
         }

@@ -126,5 +126,5 @@ fn draw(logins: &Logins, clock: &dyn Clock) -> (Token, Registration) {
 async fn submit(intake: &Intake, who: &RequestCaller, command: IdentityCommand) -> Result<(), Refusal> {
     let input = Input::Identity(command);
     who.require_scope(&input)?;
-    intake.commands.submit_one(Lane::Controller, &who.caller, input, 0).await.map(drop)
+    intake.commands.submit_one(Lane::Controller, who.sender(), input, 0).await.map(drop)
 }

@@ -84,7 +84,7 @@ fn bound_of(name: &[u8]) -> Option<(RecordKind, u64)> {
         RecordKind::Log => MAX_LOG_BYTES,
         RecordKind::Journal => JOURNAL_BYTES,
         RecordKind::Status => STATUS_BYTES,
-        RecordKind::Task => return None,
+        RecordKind::Task | RecordKind::Audit => return None,
     };
     Some((kind, bound))
 }

@@ -13,6 +13,12 @@ const MAX_AGE: i64 = 14 * DAY;
 const MAX_LOG_LINES: usize = 1_000_000;
 /// The most bytes of one model's log lines. A charm chooses the length of a line.
 pub(super) const MAX_LOG_BYTES: u64 = 256 << 20;
+/// The age up to which the audit log is kept, in seconds: two years.
+const AUDIT_AGE: i64 = 731 * DAY;
+/// The most entries of the audit log.
+const MAX_AUDIT_ENTRIES: usize = 100_000;
+/// The most bytes of the audit log. A user chooses no more of an entry than the names in it.
+const MAX_AUDIT_BYTES: u64 = 64 << 20;
 /// The most entries of one entity's status history.
 const MAX_STATUSES: usize = 1_000;
 /// The number of each unit's newest hooks that are kept (`docs/design/sandbox.md`).
@@ -26,6 +32,11 @@ const MAX_FAILED_BYTES: u64 = 16 << 20;
 /// Returns the retention of one model's log.
 pub(super) fn log(now: Timestamp) -> Judge {
     Box::new(newest(MAX_LOG_LINES, MAX_LOG_BYTES, seconds_before(now, MAX_AGE)))
+}
+
+/// Returns the retention of the audit log.
+pub(super) fn audit(now: Timestamp) -> Judge {
+    Box::new(newest(MAX_AUDIT_ENTRIES, MAX_AUDIT_BYTES, seconds_before(now, AUDIT_AGE)))
 }
 
 /// Returns the retention of one unit's journal: the newest hooks, and those that failed lately.

@@ -6,15 +6,15 @@ use std::{
 };
 
 use periapt_host_api::{
-    ErrorCode, ModelUuid, Refusal, Revision,
-    command::{Caller, ControllerCommand},
-    trace::TraceContext,
+    ErrorCode, ModelUuid, Refusal, Revision, command::ControllerCommand, trace::TraceContext,
 };
-use periapt_model::{Changes, Environment, Input, Output, Root, entity::EntityKey, evaluate};
+use periapt_model::{Changes, Environment, Input, Output, Root, audit, entity::EntityKey, evaluate};
 use periapt_store::{
     Batch,
     codec::{self, Writes},
 };
+
+use super::Sender;
 
 /// The state after the commands so far, and their writes.
 pub(super) struct Speculation {
@@ -56,34 +56,55 @@ impl Speculation {
         }
     }
 
-    /// Evaluates one command on top of those before it. A refused command leaves no trace. `cause` is the command's span.
+    /// Evaluates one command on top of those before it. A refused command leaves no trace but its entry in the audit log.
+    /// `cause` is the command's span.
     pub(super) fn evaluate(
         &mut self,
-        caller: &Caller,
+        sender: &Sender,
         input: &Input,
         environment: &Environment,
         cause: Option<TraceContext>,
     ) -> Result<Output, Refusal> {
+        let caller = &sender.caller;
         // The model does not panic. If it did, one command must not end all others.
         let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(&self.root, caller, input, environment)));
-        let (changes, output) = evaluated.unwrap_or_else(|_| {
+        let evaluated = evaluated.unwrap_or_else(|_| {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
             Err(Refusal::new(ErrorCode::Internal, "the controller has a defect; see its log"))
-        })?;
+        });
+        let entry = |result: Result<&Output, &Refusal>| {
+            let origin = sender.origin.as_ref()?;
+            Some(audit(&self.root, (caller, origin), input, result, environment))
+        };
+        let result = evaluated.and_then(|(mut changes, output)| {
+            changes.extend(entry(Ok(&output)).unwrap_or_default());
+            Ok((prepared(changes)?, output))
+        });
+        match result {
+            Ok((prepared, output)) => {
+                self.take(prepared, cause);
+                Ok(output)
+            }
+            Err(refusal) => {
+                if let Some(entry) = entry(Err(&refusal)) {
+                    self.take(prepared(entry)?, None);
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    fn take(&mut self, Prepared { changes, writes }: Prepared, cause: Option<TraceContext>) {
         if changes == Changes::default() {
-            return Ok(output);
+            return;
         }
-        // Writes that no store would take are refused here; later, they would fail the whole batch.
-        if !changes.stores_nothing() {
-            let writes =
-                Writes::of(&changes).map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))?;
-            writes.fit().map_err(|error| Refusal::new(ErrorCode::QuotaExceeded, error.to_string()))?;
-            self.writes.push(writes);
-        }
+        self.writes.extend(writes);
         let mut models = BTreeSet::new();
         for key in changes.puts.keys() {
             match key {
                 EntityKey::InModel(model, _) => drop(models.insert(*model)),
+                // No view shows it.
+                EntityKey::AuditHead(_) => {}
                 _ => self.outside = true,
             }
         }
@@ -92,7 +113,6 @@ impl Speculation {
         self.models.append(&mut models);
         self.root = self.root.apply(&changes, self.expected);
         self.differs = true;
-        Ok(output)
     }
 
     pub(super) fn finish(self) -> Speculated {
@@ -100,6 +120,24 @@ impl Speculation {
         let batch = (!writes.is_empty()).then(|| codec::batch(expected, writes));
         Speculated { root, batch, differs, models, outside, causes }
     }
+}
+
+/// The changes of a command, with their stored form.
+struct Prepared {
+    changes: Changes,
+    writes: Option<Writes>,
+}
+
+/// Makes the stored form of changes. Writes that no store would take are refused here; later, they would fail the whole
+/// batch.
+fn prepared(changes: Changes) -> Result<Prepared, Refusal> {
+    if changes.stores_nothing() {
+        return Ok(Prepared { changes, writes: None });
+    }
+    let writes =
+        Writes::of(&changes).map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))?;
+    writes.fit().map_err(|error| Refusal::new(ErrorCode::QuotaExceeded, error.to_string()))?;
+    Ok(Prepared { changes, writes: Some(writes) })
 }
 
 /// Returns the state with another revision.

@@ -1,6 +1,6 @@
 //! A command on its way through the writer, and its answer.
 
-use periapt_host_api::{Refusal, Revision, command::Caller, trace::TraceContext};
+use periapt_host_api::{Refusal, Revision, trace::TraceContext};
 use periapt_model::{Input, Output};
 use periapt_telemetry::{
     context::{self, Variant},
@@ -9,12 +9,12 @@ use periapt_telemetry::{
 use tokio::{sync::oneshot, time::Instant};
 use tracing::{Span, field::Empty};
 
-use crate::metrics::metrics;
+use crate::{metrics::metrics, writer::sender::Sender};
 
 /// A command that waits for the writer.
 pub(crate) struct Job {
-    /// The caller.
-    pub(crate) caller: Caller,
+    /// The caller, and the origin of a user's request.
+    pub(crate) sender: Sender,
     /// The command.
     pub(crate) input: Input,
     /// The place for its answer.
@@ -51,7 +51,7 @@ pub(super) enum Outcome {
 impl Job {
     /// Makes a command's job. Its span is a child of `cause`, or else of the span in which this is called.
     pub(crate) fn new(
-        caller: Caller,
+        sender: Sender,
         input: Input,
         cause: Option<&TraceContext>,
     ) -> (Self, oneshot::Receiver<Answered>) {
@@ -71,7 +71,7 @@ impl Job {
             request.iter().for_each(|request| context::link(&span, request));
         }
         let pending = Pending { answer, since: Instant::now(), span };
-        (Self { caller, input, pending }, receiver)
+        (Self { sender, input, pending }, receiver)
     }
 }
 

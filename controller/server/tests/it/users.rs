@@ -7,6 +7,7 @@ use periapt_client::{Client, ClientError, Identity};
 use periapt_host_api::{
     ErrorCode, Refusal,
     access::{ControllerAccess, ModelAccess},
+    audit::{AuditEntry, AuditOutcome},
     command::{Command, ControllerCommand},
     password::Password,
     token::{Token, TokenKind},
@@ -255,5 +256,51 @@ async fn what_a_request_holds_of_secrets_is_in_no_error() {
         assert_eq!(answer.status, 400, "{route}");
         assert!(!answer.json().to_string().contains("hunter2"), "{route} {body}: {}", answer.json());
     }
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn each_command_of_a_user_is_in_the_audit_log_which_shows_what_was_changed() {
+    let fixture = Fixture::start().await;
+    let model = fixture.add_model("m").await;
+    let issued = join(&fixture, "jane").await;
+    let jane = with_token(&fixture, &issued.token);
+    let access = ModelAccess::Read;
+    model.command(Command::GrantModel { user: issued.user.clone(), access }).await.unwrap();
+    let set = [("update-status-hook-interval".to_owned(), "hunter2".to_owned())].into();
+    let refused = jane.command(&model.selector(), Command::SetModelConfig { set, reset: vec![] }).await;
+    assert_eq!(code_of(refused), ErrorCode::PermissionDenied);
+    assert_eq!(code_of(jane.audit(None).await), ErrorCode::PermissionDenied);
+    let log = fixture.client.audit(None).await.unwrap().entries;
+    let mut before = None;
+    for entry in &log {
+        entry.verify(before).unwrap();
+        before = Some(entry);
+    }
+    let told: Vec<String> = log
+        .iter()
+        .map(|AuditEntry { request, .. }| {
+            let user = request.user.as_ref().map_or("-", |user| user.as_str());
+            let outcome = match request.outcome {
+                AuditOutcome::Done => "done".to_owned(),
+                AuditOutcome::Refused(code) => code.to_string(),
+            };
+            let subject = request.subject.replace(&model.uuid.to_string(), "UUID");
+            let subject = subject.replace(&issued.id.to_string(), "ID");
+            format!("{user} {} {} [{subject}] {outcome}", request.address, request.act)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "admin 127.0.0.1 add-model [model m] done",
+            "admin 127.0.0.1 add-user [user jane] done",
+            "jane 127.0.0.1 register [session ID] done",
+            "admin 127.0.0.1 grant-model [model UUID, user jane, read] done",
+            "jane 127.0.0.1 set-model-config [model UUID] permission-denied",
+        ]
+    );
+    assert_eq!(log[4].request.session, Some(issued.id));
+    assert!(!serde_json::to_string(&log).unwrap().contains("hunter2"), "no content of a command");
     fixture.stop().await;
 }

@@ -123,6 +123,7 @@ fn entity_key() -> impl Strategy<Value = EntityKey> {
         EntityKey::Charm(_) => digest().prop_map(EntityKey::Charm),
         EntityKey::ResourceContent(_) => digest().prop_map(EntityKey::ResourceContent),
         EntityKey::User(_) => user().prop_map(EntityKey::User),
+        EntityKey::AuditHead(_) => any::<u8>().prop_map(EntityKey::AuditHead),
         EntityKey::Session(_) => digest().prop_map(EntityKey::Session),
         EntityKey::InModel(..) => in_model(),
     });

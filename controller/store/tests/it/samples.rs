@@ -127,6 +127,7 @@ entities! {
     WorkItem("work-item") => work::items,
     User("user") => user::users,
     Session("session") => user::sessions,
+    AuditHead("audit-head") => user::audit_heads,
     ModelGrant("model-grant") => user::model_grants,
 }
 
@@ -137,13 +138,14 @@ pub(crate) fn records() -> Vec<Sample> {
         RecordBody::Status(_) => "record-status",
         RecordBody::Journal(_) => "record-journal",
         RecordBody::TaskMessage(_) | RecordBody::TaskResults(_) => "record-task",
+        RecordBody::Audit(_) => "record-audit",
     };
     let append = |(name, body): (&'static str, RecordBody)| {
         let append = RecordAppend { model: MODEL, entity: "wordpress/0".into(), at: time(7), body };
         Sample { kind: kind(&append.body), name, content: Content::Record(append) }
     };
     let records = record::logs().into_iter().chain(record::statuses()).chain(record::hooks());
-    records.chain(task::records()).map(append).collect()
+    records.chain(task::records()).chain(user::audited()).map(append).collect()
 }
 
 /// Returns all samples.
@@ -161,6 +163,7 @@ fn key_of(entity: &Entity) -> EntityKey {
         Entity::ResourceContent(content) => EntityKey::ResourceContent(content.digest),
         Entity::User(user) => EntityKey::User(user.name.clone()),
         Entity::Session(session) => EntityKey::Session(session.token),
+        Entity::AuditHead(head) => EntityKey::AuditHead(head.log),
         entity => EntityKey::InModel(MODEL, entity.model_key().unwrap()),
     }
 }

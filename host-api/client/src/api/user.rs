@@ -4,6 +4,7 @@ use http::Method;
 use periapt_host_api::{
     UserName,
     api::ModelSelector,
+    audit::AuditPage,
     command::Answer,
     user::{
         IssuedRegistration, IssuedSession, ModelUser, NewApiToken, NewPassword, NewUser, PasswordLogin,
@@ -72,6 +73,15 @@ impl Client {
     /// Returns the sessions and API tokens of a user.
     pub async fn sessions(&self, user: &UserName) -> Result<Vec<SessionDetails>> {
         self.get(format!("/v1/users/{user}/sessions")).value().await
+    }
+
+    /// Returns a page of the audit log: the oldest, or the one after the end of another page.
+    pub async fn audit(&self, after: Option<&str>) -> Result<AuditPage> {
+        let call = self.get("/v1/audit");
+        match after {
+            Some(after) => call.query("after", after).value().await,
+            None => call.value().await,
+        }
     }
 
     /// Returns the users with access to a model.

@@ -42,6 +42,9 @@ pub(super) const WATCH_QUERY: &[Parameter] = &[
     Parameter { name: "revision", kind: "integer", description: "The revision of the last applied frame." },
 ];
 
+pub(super) const AUDIT_QUERY: &[Parameter] =
+    &[Parameter { name: "after", kind: "string", description: "The end of the page before." }];
+
 pub(super) const STATUS_HISTORY_QUERY: &[Parameter] = &[
     Parameter {
         name: "entity",

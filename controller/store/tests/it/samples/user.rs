@@ -1,10 +1,13 @@
 //! Users, sessions and grants.
 
 use periapt_host_api::{
+    ErrorCode,
     access::{ControllerAccess, ModelAccess},
-    user::TokenScope,
+    audit::{AuditEntry, AuditOutcome, AuditedRequest},
+    user::{SessionId, TokenScope},
 };
-use periapt_model::entity::{ModelGrant, PasswordHash, Registration, Session, SessionKind, User};
+use periapt_model::changes::RecordBody;
+use periapt_model::entity::{AuditHead, ModelGrant, PasswordHash, Registration, Session, SessionKind, User};
 use uuid::Uuid;
 
 use super::{MODEL, Named, awkward_text, digest, every, parse, time};
@@ -62,4 +65,28 @@ pub(crate) fn sessions() -> Named<Session> {
 
 pub(crate) fn model_grants() -> Named<ModelGrant> {
     vec![("read", ModelGrant { user: parse("jane"), user_uuid: USER, access: ModelAccess::Read })]
+}
+
+pub(crate) fn audit_heads() -> Named<AuditHead> {
+    vec![("newest", AuditHead { log: 0, number: 7, digest: digest("entry") })]
+}
+
+pub(crate) fn audited() -> Named<RecordBody> {
+    let outcomes = every!(AuditOutcome {
+        "done": AuditOutcome::Done => AuditOutcome::Done,
+        "refused": AuditOutcome::Refused(_) => AuditOutcome::Refused(ErrorCode::PermissionDenied),
+    });
+    let entry = |outcome| {
+        let request = AuditedRequest {
+            at: time(75),
+            user: Some(parse("jane")),
+            session: Some(SessionId::of(&digest("token"))),
+            address: "192.0.2.7".into(),
+            act: "grant-model".into(),
+            subject: format!("model {MODEL}, user joe, read"),
+            outcome,
+        };
+        RecordBody::Audit(Box::new(AuditEntry::after(Some((6, digest("before"))), request)))
+    };
+    outcomes.into_iter().map(|(name, outcome)| (name, entry(outcome))).collect()
 }

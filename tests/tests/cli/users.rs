@@ -1,0 +1,109 @@
+//! Users on the command line: one client of the operator, and one of a colleague.
+
+use std::{fs::File, os::unix::fs::MetadataExt as _};
+
+use anyhow::Context as _;
+use periapt_tests::{Done, Installation};
+
+/// Runs a command with a line on standard input.
+fn told(
+    periapt: &Installation,
+    line: &str,
+    arguments: impl IntoIterator<Item = &'static str>,
+) -> anyhow::Result<Done> {
+    let path = periapt.path().join("input");
+    std::fs::write(&path, format!("{line}\n"))?;
+    let mut command = periapt.command(arguments);
+    command.stdin(File::open(&path)?);
+    Installation::finished(command)
+}
+
+/// Returns the text to register with that a command has printed.
+fn registration(output: &str) -> anyhow::Result<String> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("periapt register "));
+    Ok(line.with_context(|| format!("no registration in {output}"))?.to_owned())
+}
+
+#[test]
+fn a_colleague_registers_reads_a_model_and_is_refused_a_write() -> anyhow::Result<()> {
+    let (operator, colleague) = (Installation::empty()?, Installation::empty()?);
+    operator.ok(["bootstrap", "--no-agent"])?;
+    operator.ok(["add-model", "test"])?;
+    let added = operator.ok(["add-user", "jane", "Jane Doe"])?;
+    assert!(added.starts_with("User \"jane\" added\nPlease send this command to jane:\n"), "{added}");
+    let text = registration(&added)?;
+
+    // The text comes on standard input, then the password.
+    let done = told(&colleague, &format!("{text}\ncorrect horse"), ["register", "-", "--no-prompt"])?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("Welcome, jane. You are now logged into \"local\"."), "{done:?}");
+    let again = told(&colleague, "correct horse", ["register", "-", "--no-prompt"])?.one_error()?;
+    assert!(again.contains("invalid registration"), "{again}");
+    let mut used = colleague.command(["register", &text, "--replace", "--no-prompt"]);
+    used.stdin(File::open(colleague.path().join("input"))?);
+    let used = Installation::finished(used)?.one_error()?;
+    assert!(used.contains("the registration token is unknown, used or expired"), "{used}");
+
+    assert_eq!(colleague.json(["whoami"])?["user"], "jane");
+    assert_eq!(colleague.json(["models"])?["models"], serde_json::json!([]));
+    let hidden = colleague.refused(["status", "-m", "admin/test"])?;
+    assert!(hidden.contains("model admin/test not found"), "{hidden}");
+    operator.ok(["grant", "jane", "read", "test"])?;
+    let twice = operator.refused(["grant", "jane", "read", "test"])?;
+    assert!(twice.contains("user already has \"read\" access or greater"), "{twice}");
+    colleague.ok(["status", "-m", "admin/test"])?;
+    let write = ["model-config", "-m", "admin/test", "update-status-hook-interval=1m"];
+    let refused = colleague.refused(write)?;
+    assert!(refused.contains("permission denied"), "{refused}");
+    operator.ok(["grant", "jane", "write", "test"])?;
+    colleague.ok(write)?;
+
+    let seen = colleague.json(["users"])?;
+    assert_eq!(seen.as_array().map(Vec::len), Some(1), "others than superusers see themselves: {seen}");
+    let all = operator.ok(["users"])?;
+    assert!(all.contains("admin*") && all.contains("Jane Doe"), "{all}");
+    operator.ok(["revoke", "jane", "read", "test"])?;
+    colleague.refused(["status", "-m", "admin/test"])?;
+
+    let log = operator.ok(["audit-log"])?;
+    for part in ["add-user", "grant-model", "set-model-config", "permission-denied"] {
+        assert!(log.contains(part), "no {part} in {log}");
+    }
+    let denied = colleague.refused(["audit-log"])?;
+    assert!(denied.contains("permission denied"), "{denied}");
+    Ok(())
+}
+
+#[test]
+fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    let text = registration(&periapt.ok(["add-user", "jane"])?)?;
+    let colleague = Installation::empty()?;
+    let done = told(&colleague, &format!("{text}\ncorrect horse"), ["register", "-", "--no-prompt"])?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let accounts = colleague.path().join("data/accounts.json");
+    assert_eq!(std::fs::metadata(&accounts)?.mode() & 0o777, 0o600);
+    let out = colleague.run(["logout"])?;
+    assert!(out.stderr.contains("You are no longer logged into any controllers."), "{out:?}");
+    let wrong = told(&colleague, "wrong horse", ["login", "-u", "jane", "--no-prompt"])?.one_error()?;
+    let expected = "cannot log into controller \"local\": invalid entity name or password";
+    assert!(wrong.contains(expected), "{wrong}");
+    let asked = told(&colleague, "correct horse", ["login", "-u", "jane"])?.one_error()?;
+    assert!(asked.contains("there is no terminal to ask for the password"), "{asked}");
+    let done = told(&colleague, "correct horse", ["login", "-u", "jane", "--no-prompt"])?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let sessions = colleague.json(["sessions"])?;
+    assert_eq!(sessions[0]["current"], true, "{sessions}");
+    periapt.ok(["disable-user", "jane"])?;
+    let ended = colleague.refused(["models"])?;
+    assert!(ended.contains("not logged in") && ended.contains("periapt login"), "{ended}");
+    periapt.ok(["enable-user", "jane"])?;
+    let done = told(&colleague, "correct horse", ["login", "--no-prompt"])?;
+    assert_eq!(done.code, Some(0), "the user who logged in last: {done:?}");
+    let owner = periapt.refused(["remove-user", "admin", "-y"])?;
+    assert!(owner.contains("cannot delete controller owner \"admin\""), "{owner}");
+    periapt.ok(["remove-user", "jane", "-y"])?;
+    assert!(colleague.refused(["models"])?.contains("not logged in"));
+    Ok(())
+}
