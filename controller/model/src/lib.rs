@@ -38,7 +38,7 @@ pub use access::command::{
 };
 pub use access::request::{is_visible, right_of};
 pub use access::scope::scope_admits;
-pub use access::table::{Holder, Right, AccessRow, SubjectKind, TABLE};
+pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments};
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use audit::entry::{Origin, audit};

@@ -10,8 +10,8 @@ use crate::api::routes::table;
 const INTRODUCTION: &str = "\
 # Who may do what
 
-<!-- Written by `PERIAPT_UPDATE=1 cargo nextest run --workspace -E 'test(document)'`, from the table of
-rights in `controller/model/src/access/table.rs`. -->
+<!-- Written by `PERIAPT_UPDATE=1 cargo nextest run --workspace -E 'test(document)'`, from the table
+of rights in `controller/model/src/access/table.rs`. -->
 
 Every route of the API and every command needs one right. A caller has it if one of its holders
 applies. Superusers administer every model, and the administrators of a model all of its offers.

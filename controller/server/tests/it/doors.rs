@@ -4,7 +4,7 @@ use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Durati
 
 use periapt_client::{Client, ClientError, HandshakeError, Identity, Options, Trust};
 use periapt_controller::{BuildError, Clock as _, Handle, Listen, RunError, TlsListen};
-use periapt_host_api::{Timestamp, command::ControllerCommand};
+use periapt_host_api::{ErrorCode, Timestamp, command::ControllerCommand};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -84,7 +84,7 @@ async fn the_socket_is_for_the_controllers_user_and_over_tls_a_stranger_is_nobod
     let stranger = doors.over_tls(doors.trust());
     for refused in [stranger.models().await.map(drop), stranger.controller().await.map(drop)] {
         let refusal = refused.unwrap_err().refusal().cloned().unwrap();
-        assert_eq!(refusal.message, "not logged in", "what a stranger says of itself counts for nothing");
+        assert_eq!(refusal.code, ErrorCode::NotLoggedIn, "what a stranger says of itself counts for nothing");
     }
     doors.close().await;
 }
