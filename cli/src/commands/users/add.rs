@@ -16,7 +16,7 @@ use crate::{
 /// The user registers with the printed text, which holds the controller's address and a token that can be used once,
 /// within 7 days. Whoever has it becomes the user.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  periapt add-user jane\n  periapt add-user jane \"Jane Doe\"")]
+#[command(after_help = "Examples:\n  periapt add-user jane\n  periapt add-user jane Jane")]
 pub(crate) struct AddUser {
     /// The user's name
     #[arg(value_name = "USER")]
