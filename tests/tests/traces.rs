@@ -10,7 +10,7 @@ use periapt_host_api::{
     trace::TraceContext,
 };
 use periapt_telemetry::export::{self, Destination, LastSpans};
-use periapt_tests::{Collected, Collector, TraceTree, check_helper};
+use periapt_tests::{Collected, Collector, TraceTree, check_helper, packed};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
@@ -87,9 +87,21 @@ async fn a_command_is_traced_from_its_request_to_the_commit_and_its_revision_nam
         assert!(outer.began_ns <= inner.began_ns, "{outer:?} {inner:?}");
     }
 
-    // A frame brings a command's context to those who watch the model.
+    // A frame brings a command's context to those who watch the model: agents with units of it.
     let one = AgentName::new("one")?;
     let agent = traced.client(Identity::Agent(one.clone()), None)?;
+    let host = serde_json::json!({
+        "addresses": ["10.0.0.1"], "boot-id": "b1", "hostname": "host", "version": "0.1.0", "engine": "engine"
+    });
+    agent.register(&one, &serde_json::from_value(host)?).await?;
+    let mut assignments = agent.assignments(&one).await?;
+    let plain = traced.client(Identity::Local, None)?;
+    let directory = tempfile::tempdir()?;
+    let archive = std::fs::read(packed("probe", directory.path())?)?;
+    let charm = plain.upload_charm(archive.into()).await?.digest;
+    let deploy = serde_json::json!({ "deploy": { "application": "probe", "charm": charm, "units": 1 } });
+    plain.command(&ModelSelector::Uuid(uuid), serde_json::from_value(deploy)?).await?;
+    while assignments.try_next().await?.is_some_and(|assigned| assigned.models.is_empty()) {}
     let mut frames = agent.watch(&one, &uuid, None).await?;
     let full = frames.try_next().await?.unwrap();
     assert!(full.traces.iter().any(|cause| command.span.is(&cause.context)), "{:?}", full.traces);

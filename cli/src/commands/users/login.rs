@@ -17,9 +17,7 @@ use crate::{
 ///
 /// The session lasts 30 days. The client keeps its token in accounts.json, which only its owner may read.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  periapt login -u jane\n  periapt login -c shop -u ci --no-prompt < password"
-)]
+#[command(after_help = "Examples:\n  periapt login -u jane\n  periapt login -c shop -u ci")]
 pub(crate) struct Login {
     /// The user; by default the one who logged in last
     #[arg(short, long, value_name = "USER")]

@@ -23,7 +23,7 @@ const MAX_REGISTRATION: u64 = 64 << 10;
 /// The text is the one that add-user or change-user-password --reset has printed. It can be used once.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt register eyJ1c2VyIjoiamFuZSIs...\n  periapt register TEXT --name shop --no-prompt < password"
+    after_help = "Examples:\n  periapt register eyJ1c2VyIjoiamFuZSIs...\n  periapt register TEXT --name shop"
 )]
 pub(crate) struct Register {
     /// The text that the administrator has sent; - for standard input

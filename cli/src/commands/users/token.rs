@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  periapt add-token ci --access write --models blog,shop --lifetime 720h > token
+  periapt add-token ci --access write --models blog,shop --lifetime 720h
   curl -H \"Authorization: Bearer $(cat token)\" ...")]
 pub(crate) struct AddToken {
     /// A name for people, unique among the user's tokens
