@@ -344,7 +344,15 @@ impl Root {
                 }
             },
             (ModelKey::Model, _) => {
-                self.models.remove(&uuid);
+                // The commit that deletes a model may also delete its last relations. They come after it in the order
+                // of keys, so the other models must hear of them here.
+                let gone = self.models.remove(&uuid);
+                let relations = gone.iter().flat_map(|state| state.relations());
+                let crosses = relations.filter_map(|relation| relation.cross.as_ref());
+                let news: Vec<_> = crosses.map(|cross| (cross.other_model(), cross.id)).collect();
+                for news in news {
+                    self.note_behind(news);
+                }
                 let left: Vec<_> = self.behind(uuid).collect();
                 for id in left {
                     self.behind.remove(&(uuid, id));

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, RelationId,
-    command::{Command, RefreshWith, RelationSelector},
+    command::{Command, ControllerCommand, RefreshWith, RelationSelector},
     commit::{PortRequest, UnitCommit},
     status::Life,
 };
@@ -21,6 +21,11 @@ impl Two {
         let mut world = World::new();
         world.deploy_app("app", 1);
         world.start("app/0");
+        Self::offered_to(world, units)
+    }
+
+    /// Adds the model `n` with its offer to a world that has `app`.
+    fn offered_to(mut world: World, units: u32) -> Self {
         let there = world.other_model("n", &["a1"]);
         world.within(there, |world| {
             for unit in world.deploy_db("db", units) {
@@ -192,6 +197,22 @@ fn what_the_offerer_removed_before_the_consumer_heard_of_it_stays_removed() {
         .unwrap();
     two.world.settle();
     assert_eq!((two.here(), two.there()), (None, None));
+}
+
+#[test]
+fn a_consumers_model_that_goes_in_one_commit_takes_the_relation_with_it() {
+    let mut world = World::new();
+    world.deploy_app("app", 0);
+    let mut two = Two::offered_to(world, 1);
+    two.world.consume("n.db", None).unwrap();
+    two.world.integrate("app:db", "db").unwrap();
+    two.world.settle();
+    assert!(two.there().is_some());
+    let model = two.world.model;
+    two.world.control(ControllerCommand::DestroyModel { model, force: None, storage: None }).unwrap();
+    two.world.settle();
+    assert!(two.world.root.model(&model).is_none());
+    assert_eq!(two.there(), None, "nothing told the offering model that the consumer is gone");
 }
 
 #[test]
