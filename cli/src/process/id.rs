@@ -22,6 +22,9 @@ pub(crate) struct ProcessId {
     boot: String,
 }
 
+/// The longest wait for a killed process to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -39,7 +42,8 @@ impl ProcessId {
         Ok(Self { pid, started: started(pid)?, boot: boot()? })
     }
 
-    /// Returns true if it runs. An ended process that is not reaped yet does not run.
+    /// Returns true if it runs. An ended process that is not reaped yet does not run. Blocks while a killed process
+    /// ends.
     pub(crate) fn is_running(&self) -> bool {
         self.open().is_some()
     }
@@ -50,7 +54,9 @@ impl ProcessId {
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // The handle reserves the number, so the values read now are of the same process.
         let same = Self::of(self.pid).is_ok_and(|now| now == *self);
-        (same && !wait(&handle, Duration::ZERO).unwrap_or(true)).then_some(handle)
+        // The first thread of a killed process may be gone before the others, which still hold its files and ports.
+        let within = if is_zombie(self.pid) { ENDS_WITHIN } else { Duration::ZERO };
+        (same && !wait(&handle, within).unwrap_or(true)).then_some(handle)
     }
 
     /// Asks it to end, and kills it after `timeout`. Blocks until it is gone.
@@ -62,7 +68,7 @@ impl ProcessId {
             return Ok(Ended::Gracefully);
         }
         pidfd_send_signal(&handle, Signal::KILL).explain(what)?;
-        match wait(&handle, Duration::from_secs(10)).explain(what)? {
+        match wait(&handle, ENDS_WITHIN).explain(what)? {
             true => Ok(Ended::Killed),
             false => Err(Failure::new(format!("process {} does not end, though it was killed", self.pid))),
         }
@@ -78,16 +84,27 @@ fn wait(handle: &OwnedFd, timeout: Duration) -> io::Result<bool> {
     Ok(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout))? > 0)
 }
 
-/// Reads field 22 of `/proc/PID/stat`. The second is the command's name in parentheses, which may hold any
-/// character.
+/// Returns true if a process's first thread has ended.
+fn is_zombie(pid: u32) -> bool {
+    stat_field(pid, 3).is_ok_and(|state| state == "Z")
+}
+
+/// Returns the start time of a process, in clock ticks since the boot.
 fn started(pid: u32) -> io::Result<u64> {
+    stat_field(pid, 22)?.parse().map_err(|_| unreadable(pid))
+}
+
+/// Reads a field of `/proc/PID/stat` after the second, which is the command's name in parentheses and may hold any
+/// character.
+fn stat_field(pid: u32, number: usize) -> io::Result<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    after_name
-        .split_ascii_whitespace()
-        .nth(19)
-        .and_then(|field| field.parse().ok())
-        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat cannot be read")))
+    let field = number.checked_sub(3).and_then(|nth| after_name.split_ascii_whitespace().nth(nth));
+    field.map(str::to_owned).ok_or_else(|| unreadable(pid))
+}
+
+fn unreadable(pid: u32) -> io::Error {
+    io::Error::other(format!("/proc/{pid}/stat cannot be read"))
 }
 
 fn boot() -> io::Result<String> {
@@ -121,6 +138,28 @@ mod tests {
         assert!(this.is_running());
         assert!(!ProcessId { started: this.started + 1, ..this.clone() }.is_running());
         assert!(!ProcessId { boot: "another".into(), ..this }.is_running());
+    }
+
+    #[test]
+    fn a_process_runs_no_longer_once_its_last_thread_has_ended() {
+        let script = "import ctypes, threading, time\n\
+                      threading.Thread(target=time.sleep, args=[2]).start()\n\
+                      print(flush=True)\n\
+                      ctypes.CDLL(None).pthread_exit(None)";
+        let python = Command::new("python3").args(["-c", script]).stdout(Stdio::piped()).spawn();
+        let mut child = python.unwrap();
+        let process = ProcessId::of(child.id()).unwrap();
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        while !is_zombie(process.pid) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let thread = fs::read_dir(format!("/proc/{}/task", process.pid)).unwrap().nth(1);
+        assert!(thread.is_some(), "the other thread has ended too early for this test");
+        assert!(!process.is_running());
+        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).unwrap().count();
+        assert_eq!(threads, 1, "a thread still runs");
+        child.wait().unwrap();
     }
 
     #[test]
