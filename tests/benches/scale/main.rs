@@ -3,7 +3,8 @@
 //!
 //! Run by `tools/bench scale`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in
 //! units. `PERIAPT_BENCH_MODELS` is a list of numbers of models with one unit, each compared with one model of as many
-//! units. `PERIAPT_BENCH_RELATED` is the largest size with a measured relation.
+//! units. `PERIAPT_BENCH_RELATED` is the largest size with a measured relation. `PERIAPT_BENCH_HOOKS` is the least number
+//! of hooks in a phase.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are its output, and how far it is")]
 
 mod cpu;
@@ -25,9 +26,6 @@ use cpu::Cpu;
 use site::{Site, Taken, is_idle};
 use table::{Row, Size};
 
-/// The least number of hooks in a phase. Small models repeat the phase until they have as many.
-const LEAST: usize = 500;
-
 /// The time to wait for freed memory to return to the system: the controller checks every five seconds.
 const GIVEN_BACK: Duration = Duration::from_secs(12);
 
@@ -41,11 +39,12 @@ fn main() -> anyhow::Result<()> {
     let sizes = numbers("PERIAPT_BENCH_SIZES", "100 1000 10000")?;
     let models = numbers("PERIAPT_BENCH_MODELS", "1000")?;
     let related = numbers("PERIAPT_BENCH_RELATED", "10000")?.into_iter().max().unwrap_or_default();
+    let least = numbers("PERIAPT_BENCH_HOOKS", "2000")?.into_iter().max().unwrap_or_default();
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
     Site::pack(parent)?;
     let mut rows = Vec::new();
     for size in sizes {
-        rows.push(one_model(parent, size, size <= related)?);
+        rows.push(one_model(parent, size, size <= related, least)?);
     }
     table::sizes(&PHASES, &rows);
     for count in models {
@@ -62,11 +61,12 @@ fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
     numbers.with_context(|| format!("{variable} must be numbers with spaces between them, not {text:?}"))
 }
 
-/// Measures the four phases in a model of a size, and the memory and disk space of its units.
-fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size> {
+/// Measures the four phases in a model of a size, and the memory and disk space of its units. Repeats the phases with
+/// further models until each has had `least` hooks.
+fn one_model(parent: &Path, units: usize, related: bool, least: usize) -> anyhow::Result<Size> {
     let site = Site::below(parent)?;
     let mut size = Size { units, phases: [Taken::default(); 4], ..Size::default() };
-    for round in 0..LEAST.div_ceil(units) {
+    for round in 0..least.div_ceil(units).max(1) {
         let model = format!("m{round}");
         site.ok(&["add-model", &model])?;
         // The costs of starting a runner and its first charm come before the measurement.
