@@ -19,7 +19,7 @@ pub(crate) fn set(
     constraints: &Constraints,
 ) -> Result<Answer, Refusal> {
     let mut application = Application::clone(&*tx.application(name)?);
-    check(constraints, application.subordinate)
+    check_of_application(constraints, application.subordinate)
         .map_err(|refusal| refusal.about(format!("application {name}")))?;
     application.constraints = constraints.agents.clone();
     application.kept_constraints = constraints.kept.clone();
@@ -30,7 +30,7 @@ pub(crate) fn set(
 
 pub(crate) fn set_model(tx: &mut Transaction<'_>, constraints: &Constraints) -> Result<Answer, Refusal> {
     let mut model = tx.state.model().clone();
-    check(constraints, false)?;
+    check(constraints)?;
     model.constraints = constraints.agents.clone();
     model.kept_constraints = constraints.kept.clone();
     set_memory(&mut model.settings.budgets, constraints.mem);
@@ -38,10 +38,15 @@ pub(crate) fn set_model(tx: &mut Transaction<'_>, constraints: &Constraints) -> 
     Ok(Answer::Done)
 }
 
-/// Refuses invalid constraints, and any constraints on a subordinate application, whose units are placed with their
-/// principals.
-pub(crate) fn check(constraints: &Constraints, subordinate: bool) -> Result<(), Refusal> {
-    constraints.check().map_err(|error| Refusal::bad_request(error.to_string()))?;
+/// Refuses invalid constraints.
+fn check(constraints: &Constraints) -> Result<(), Refusal> {
+    constraints.check().map_err(|error| Refusal::bad_request(error.to_string()))
+}
+
+/// Refuses invalid constraints of an application, and any constraints on a subordinate one, whose units are placed
+/// with their principals.
+pub(crate) fn check_of_application(constraints: &Constraints, subordinate: bool) -> Result<(), Refusal> {
+    check(constraints)?;
     match subordinate && !constraints.is_empty() {
         true => Err(Refusal::bad_request(
             "constraints do not apply to subordinate applications: their units go where their principals are",

@@ -55,7 +55,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     let mut options = deploy.config.clone();
     let mut budgets =
         config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
-    constraints::check(&deploy.constraints, meta.subordinate)
+    constraints::check_of_application(&deploy.constraints, meta.subordinate)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     if let Some(bytes) = deploy.constraints.mem {
         if budgets.get(BudgetKey::HookMemoryLimit).is_some_and(|set| set != bytes) {
