@@ -89,6 +89,9 @@ fn one_model(parent: &Path, units: usize, related: bool, least: usize) -> anyhow
             }
         };
         phase(0, site.measure(&models, |site| site.deploy(&model, "app", units), idle("says Hello"))?);
+        let change = |site: &Site| site.ok(&["config", "-m", &model, "app", "greeting=Ahoy"]);
+        phase(1, site.measure(&models, change, idle("says Ahoy"))?);
+        // Only now, because units at rest have no code loaded, and few hooks would bear the cost of loading it.
         let hold = match (&before, &disk) {
             (Some(before), Some(disk)) => {
                 sleep(GIVEN_BACK);
@@ -108,8 +111,6 @@ fn one_model(parent: &Path, units: usize, related: bool, least: usize) -> anyhow
             }
             _ => None,
         };
-        let change = |site: &Site| site.ok(&["config", "-m", &model, "app", "greeting=Ahoy"]);
-        phase(1, site.measure(&models, change, idle("says Ahoy"))?);
         if related {
             let relate = |site: &Site| site.ok(&["integrate", "-m", &model, "app:out", "hub:in"]);
             phase(2, site.measure(&models, relate, idle("says Ahoy"))?);
