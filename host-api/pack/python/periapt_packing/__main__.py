@@ -37,11 +37,12 @@ def main(arguments: list[str]) -> int:
     vendoring.set_defaults(run=_vendor)
 
     given = parser.parse_args(arguments)
+    given.told = []
     bounds.bind()
     try:
         document = given.run(given)
     except (vendor.VendorError, built.BuiltError) as error:
-        document = {"error": str(error), "unreachable": isinstance(error, fetching.Unreachable)}
+        document = {"error": str(error), "unreachable": isinstance(error, fetching.Unreachable), "findings": given.told}
     except MemoryError:
         return OUT_OF_MEMORY
     json.dump(document, sys.stdout)
@@ -53,7 +54,7 @@ def _vendor(given: argparse.Namespace) -> dict:
         given.file, given.constraints, given.package, given.group, given.extra, given.without, given.only, given.project, given.libraries
     )
     choices = wanted.Choices(given.repository, given.upgrade, given.allow_git)
-    return vendor.vendor(given.charm, given.target, parts, choices, built.Built(given.wheels))
+    return vendor.vendor(given.charm, given.target, parts, choices, built.Built(given.wheels), given.told)
 
 
 def _check(given: argparse.Namespace) -> list[dict]:

@@ -18,10 +18,10 @@ from .trees import Tree, Trees, with_source
 from .wanted import Choices, Parts, Wanted
 
 
-def of(charm: pathlib.Path, parts: Parts, choices: Choices, checkouts: Checkouts) -> Wanted:
-    """What a charm requires. Repositories are fetched if that is allowed; indexes are not asked."""
+def of(charm: pathlib.Path, parts: Parts, choices: Choices, checkouts: Checkouts, told: list[dict]) -> Wanted:
+    """What a charm requires. Repositories are fetched if that is allowed; indexes are not asked. `told` gets its findings."""
     repository = Repository.of(charm, choices.repository)
-    gathered = _Gathered(charm, Wanted(), Trees(repository, checkouts), repository)
+    gathered = _Gathered(charm, Wanted(findings=told), Trees(repository, checkouts), repository)
     listed, project = charm / "requirements.txt", charm / "pyproject.toml"
     by_default = [] if parts.project or not listed.exists() else [listed]
     files = [charm / file for file in parts.files] or by_default

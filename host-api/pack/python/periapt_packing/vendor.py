@@ -27,16 +27,18 @@ def vendor(
     parts: Parts | None = None,
     choices: Choices | None = None,
     built: Built | None = None,
+    told: list[dict] | None = None,
 ) -> dict:
     """Install what a charm requires.
 
-    Answers which packages that are, what of them was native and is not there any more, and what is told.
+    Answers which packages that are, what of them was native and is not there any more, and what is told. `told` gets what is told
+    of the charm's own files, also if it fails: that may explain why.
     """
-    choices, built = choices or Choices(), built or Built()
+    choices, built, told = choices or Choices(), built or Built(), [] if told is None else told
     with tempfile.TemporaryDirectory() as place:
         checkouts = Checkouts(pathlib.Path(place) / "repositories", choices.allow_git)
         try:
-            wanted = of(charm, parts or Parts(), choices, checkouts)
+            wanted = of(charm, parts or Parts(), choices, checkouts, told)
             for found in checkouts.told:
                 wanted.tell(*found)
             upgrading.release(wanted, choices.upgrades)
@@ -64,7 +66,7 @@ def vendor(
             remove(target, file)
     missing += [_absent(name, absent, wanted.places_of(name)) for name, absent in wanted.absent.items()]
     packages = sorted(f"{normalised(wheel.name)}=={wheel.version}" for wheel in fetched)
-    return {"packages": packages, "native": missing, "findings": wanted.findings + findings}
+    return {"packages": packages, "native": missing, "findings": told + findings}
 
 
 def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Built) -> tuple[str, list[Wheel], list[dict]]:

@@ -200,8 +200,7 @@ fn gather(
     let packing = Packing { python: &python, packages: [&packing, &package], wheels };
     at(Step::Dependencies);
     let venv = charm.join("venv");
-    let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv)?;
-    told.extend(vendored.findings.iter().cloned());
+    let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv, told)?;
     contents.add(&venv, "venv")?;
     // These modules become part of the component; hooks do not read them as files.
     contents.retain(|path| !(path.starts_with("venv/") && path.ends_with(NATIVE)));

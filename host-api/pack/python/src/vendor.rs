@@ -29,9 +29,9 @@ pub(crate) struct Vendored {
     /// The installed packages, as NAME==VERSION.
     #[serde(default)]
     pub(crate) packages: Vec<String>,
-    /// Findings about packages that were not installed.
+    /// Findings about the charm's requirements and about packages that were not installed.
     #[serde(default)]
-    pub(crate) findings: Vec<Finding>,
+    findings: Vec<Finding>,
 }
 
 /// The package `periapt_packing` on disk.
@@ -46,6 +46,7 @@ pub(crate) struct Packing<'a> {
 
 impl Packing<'_> {
     /// Installs a charm's dependencies in `target`, by its parts. The charm's paths must not lead out of `repository`.
+    /// `told` gets the findings, also when this fails: they may explain the error.
     pub(crate) fn vendor(
         &self,
         charm: &Path,
@@ -53,6 +54,7 @@ impl Packing<'_> {
         required: &Required,
         choices: &Choices,
         target: &Path,
+        told: &mut Vec<Finding>,
     ) -> Result<Vendored, PythonError> {
         let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
         arguments.extend(required.arguments());
@@ -63,6 +65,7 @@ impl Packing<'_> {
             arguments.push("--allow-git".into());
         }
         let mut vendored: Vendored = self.run("fetching dependencies", "vendor", &arguments)?;
+        told.append(&mut vendored.findings);
         match vendored.error.take() {
             Some(error) if vendored.unreachable => Err(PythonError::Unreachable(error)),
             Some(error) => Err(PythonError::Dependencies(error)),

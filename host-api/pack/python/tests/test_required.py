@@ -15,7 +15,7 @@ def asked(tmp_path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        wanted = required.of(tmp_path, Parts(**parts), Choices(), Checkouts(tmp_path / "repositories", allowed=False))
+        wanted = required.of(tmp_path, Parts(**parts), Choices(), Checkouts(tmp_path / "repositories", allowed=False), [])
         return wanted.required, wanted.constraints, wanted.findings
 
     return asked

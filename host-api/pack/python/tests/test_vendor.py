@@ -158,6 +158,17 @@ def test_what_is_not_found_is_told_in_pips_words_by_its_line(tmp_path, index, mo
         assert re.match(expected, str(raised.value)), str(raised.value)
 
 
+def test_what_explains_a_refusal_is_told_as_well(tmp_path, index):
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "c"\nversion = "0"\ndependencies = ["inhouse"]\n[[tool.uv.index]]\nurl = "https://example.org/simple"\n'
+    )
+    told = []
+    with pytest.raises(vendor.VendorError, match="pyproject.toml:4: nothing is found by the name inhouse"):
+        vendor.vendor(tmp_path, tmp_path / "venv", told=told)
+    message = "packages come from where the packer's pip is told to look, and from no index that the project names"
+    assert told == [{"file": "pyproject.toml", "line": 5, "severity": "warning", "message": message}]
+
+
 def test_lines_that_conflict_about_one_package_are_all_told(tmp_path, index):
     for version in ("0.11", "0.53"):
         index("cosl", {"cosl.py": ""}, version)
