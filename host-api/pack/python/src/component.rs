@@ -63,8 +63,11 @@ fn stopped(signal: i32) -> String {
 /// exception, then Python's trace without this package's own calls. Warnings that were printed before are left out.
 fn reason(stderr: &str) -> String {
     let (_, from) = stderr.split_once("AssertionError: ").unwrap_or(("", stderr));
-    let (text, _) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));
+    let (text, causes) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));
     let text = text.trim();
+    if text.is_empty() {
+        return without_exception(causes);
+    }
     let Some(start) = text.find(TRACE) else { return text.to_owned() };
     let lines: Vec<&str> = text.get(start..).unwrap_or_default().lines().collect();
     let trace = without_own_calls(&lines).join("\n");
@@ -72,6 +75,14 @@ fn reason(stderr: &str) -> String {
         Some(cause) => format!("  {cause}\n{trace}"),
         None => trace,
     }
+}
+
+/// Describes a build whose interpreter ended without an exception: by the causes that the tool names, one a line.
+fn without_exception(causes: &str) -> String {
+    let (causes, _) = causes.split_once("\n\nStack backtrace:").unwrap_or((causes, ""));
+    let causes = causes.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = causes.map(|cause| format!("\n  {cause}")).collect::<String>();
+    format!("  the interpreter ended while it imported the charm, without an exception of Python's{lines}")
 }
 
 /// The first line of a trace of Python's.
@@ -120,6 +131,19 @@ mod tests {
         assert_eq!(reason(stderr), expected);
         assert_eq!(reason("no such file\n"), "no such file");
     }
+
+    #[test]
+    fn an_interpreter_that_ends_without_an_exception_is_told_with_the_tools_causes() {
+        let expected =
+            "  the interpreter ended while it imported the charm, without an exception of Python's";
+        assert_eq!(reason(""), expected);
+        let stderr = "Traceback (most recent call last):\n  File \"<string>\", line 1\nAssertionError: \n\nCaused by:\n    0: error while executing\n    1: wasm trap: unreachable\n\nStack backtrace:\n   0: y\n";
+        assert_eq!(
+            reason(stderr),
+            format!("{expected}\n  0: error while executing\n  1: wasm trap: unreachable")
+        );
+    }
+
     #[test]
     fn the_first_line_names_the_charms_own_place_and_the_exception() {
         let stderr = r#"AssertionError: /charm/venv/old/__init__.py:35: Warning: old
