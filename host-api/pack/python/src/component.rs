@@ -77,13 +77,25 @@ fn reason(stderr: &str) -> String {
     }
 }
 
-/// Describes a build whose interpreter ended without an exception: by the causes that the tool names, one a line.
+/// Describes a build whose interpreter ended without an exception: the tool's last cause in one line, then the innermost
+/// functions, which may name a native module.
 fn without_exception(causes: &str) -> String {
     let (causes, _) = causes.split_once("\n\nStack backtrace:").unwrap_or((causes, ""));
-    let causes = causes.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines = causes.map(|cause| format!("\n  {cause}")).collect::<String>();
-    format!("  the interpreter ended while it imported the charm, without an exception of Python's{lines}")
+    let mut lines: Vec<&str> = causes.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.pop().unwrap_or("no cause is known");
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let cause =
+        last.split_once(": ").filter(|(number, _)| is_number(number)).map_or(last, |(_, cause)| cause);
+    let calls = lines.into_iter().filter(|line| line.contains('!')).take(SHOWN_CALLS);
+    let calls: Vec<_> = calls.map(|call| format!("\n    {call}")).collect();
+    format!(
+        "  the interpreter ended while it imported the charm, without an exception of Python's: {cause}{}",
+        calls.concat()
+    )
 }
+
+/// The number of innermost calls that are shown of an interpreter that ended: a native module's are among the first.
+const SHOWN_CALLS: usize = 8;
 
 /// The first line of a trace of Python's.
 const TRACE: &str = "Traceback (most recent call last):";
@@ -133,15 +145,24 @@ mod tests {
     }
 
     #[test]
-    fn an_interpreter_that_ends_without_an_exception_is_told_with_the_tools_causes() {
+    fn an_interpreter_that_ends_without_an_exception_is_told_with_the_tools_cause() {
         let expected =
-            "  the interpreter ended while it imported the charm, without an exception of Python's";
-        assert_eq!(reason(""), expected);
-        let stderr = "Traceback (most recent call last):\n  File \"<string>\", line 1\nAssertionError: \n\nCaused by:\n    0: error while executing\n    1: wasm trap: unreachable\n\nStack backtrace:\n   0: y\n";
-        assert_eq!(
-            reason(stderr),
-            format!("{expected}\n  0: error while executing\n  1: wasm trap: unreachable")
-        );
+            "  the interpreter ended while it imported the charm, without an exception of Python's: ";
+        assert_eq!(reason(""), format!("{expected}no cause is known"));
+        let stderr = "Traceback (most recent call last):
+  File \"<string>\", line 6, in <module>
+AssertionError: \n
+Caused by:
+    0: error while executing at wasm backtrace:
+           0:  0x1a962 - libc.so!abort
+           1: 0x49963a - libpython3.14.so!os_abort
+    1: wasm trap: wasm `unreachable` instruction executed
+
+Stack backtrace:
+   0: <anyhow::Error>::new";
+        let calls = "\n    0:  0x1a962 - libc.so!abort\n    1: 0x49963a - libpython3.14.so!os_abort";
+        let cause = "wasm trap: wasm `unreachable` instruction executed";
+        assert_eq!(reason(stderr), format!("{expected}{cause}{calls}"));
     }
 
     #[test]

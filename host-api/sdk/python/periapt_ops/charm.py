@@ -27,6 +27,10 @@ class NoMain(Exception):
     """There is no statement that runs the charm."""
 
 
+class EndsAtImport(Exception):
+    """The charm ended the interpreter while it was imported."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Exit:
     """How the program ended, as a process would."""
@@ -53,7 +57,11 @@ class Program:
         """Run what comes before `main`."""
         sys.modules["__main__"] = self._module
         sys.argv = [PATH]
-        exec(compile(self._before, PATH, "exec", dont_inherit=True), vars(self._module))
+        try:
+            exec(compile(self._before, PATH, "exec", dont_inherit=True), vars(self._module))
+        except SystemExit as exit:
+            # The interpreter would end, and leave no word of it.
+            raise EndsAtImport(f"the charm ends with sys.exit({exit.code!r}) while it is imported") from exit
         return self._module
 
     def run(self) -> Exit:

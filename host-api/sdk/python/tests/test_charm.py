@@ -50,6 +50,14 @@ def test_a_program_that_nothing_runs_is_refused():
         charm.Program("import os\n")
 
 
+@pytest.mark.parametrize("code", ["3", "'no such release'", ""])
+def test_a_program_that_ends_while_it_is_imported_is_refused(run, code):
+    with pytest.raises(charm.EndsAtImport) as raised:
+        run(f"import sys\nsys.exit({code})\nif __name__ == '__main__':\n    pass\n")
+    assert str(raised.value) == f"the charm ends with sys.exit({code or None}) while it is imported"
+    assert isinstance(raised.value.__cause__, SystemExit)
+
+
 @pytest.mark.parametrize(
     ("main", "code", "message"),
     [("sys.exit()", 0, ""), ("sys.exit(3)", 3, ""), ("sys.exit('no')", 1, "no"), ("1 / 0", 1, "ZeroDivisionError: division by zero")],
