@@ -7,14 +7,16 @@ use std::{fmt, str::FromStr, time::Duration};
 use clap::Args;
 use periapt_client::{Client, Identity, Options, Trust};
 use periapt_host_api::{
-    ModelName, UserName,
+    UserName,
     api::ModelSelector,
     command::{Answer, Command, CommandResult, ModelSummary},
     user::FIRST_USER,
 };
 
 use crate::{
-    data::{Account, Accounts, ClientData, ControllerDir, ControllerEntry, ControllerName, DataDir},
+    data::{
+        Account, Accounts, ClientData, ControllerDir, ControllerEntry, ControllerName, CurrentModel, DataDir,
+    },
     error::{Failure, Result},
     logging::trace_context,
     output::{ColorChoice, Verbosity, note},
@@ -139,7 +141,7 @@ impl Context {
         let controller = self.controller(named.as_ref().and_then(|named| named.controller.as_ref()))?;
         let selector = match (named, &controller.entry.current_model) {
             (Some(named), _) => named.model,
-            (None, Some(current)) => ModelSelector::Name(current.clone()),
+            (None, Some(current)) => current.selector(),
             (None, None) => {
                 return Err(Failure::new(format!("no model of controller {} is selected", controller.name))
                     .with_hint("`periapt add-model NAME` makes one, `periapt switch MODEL` selects one"));
@@ -151,7 +153,7 @@ impl Context {
 
 impl Controller {
     /// Makes a model the current one.
-    pub(crate) fn select(&self, data: &DataDir, model: Option<ModelName>) -> Result<()> {
+    pub(crate) fn select(&self, data: &DataDir, model: Option<CurrentModel>) -> Result<()> {
         ClientData::update(data, |known| {
             let entry =
                 known.controllers.get_mut(&self.name).ok_or_else(|| unknown_controller(&self.name))?;
@@ -203,6 +205,12 @@ fn user_of(account: Option<&Account>) -> Result<UserName> {
         Some(account) => Ok(account.user.clone()),
         None => Ok(FIRST_USER.parse()?),
     }
+}
+
+/// Returns the user who is logged in to a controller.
+pub(crate) fn logged_in(data: &DataDir, controller: Option<&ControllerName>) -> Result<UserName> {
+    let account = controller.map(|name| Accounts::of(data, name)).transpose()?.flatten();
+    user_of(account.as_ref())
 }
 
 /// Creates a client of a controller with an identity: on its socket if it was bootstrapped here, and else at its URL.

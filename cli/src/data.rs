@@ -13,6 +13,7 @@
 //! ```
 
 mod accounts;
+mod current_model;
 mod file;
 mod name;
 pub(crate) mod starting;
@@ -24,6 +25,7 @@ use std::{
 };
 
 pub(crate) use accounts::{Account, Accounts};
+pub(crate) use current_model::CurrentModel;
 pub(crate) use file::{ClientData, ControllerEntry, Credential, Local, LocalAgent};
 pub(crate) use name::{ControllerName, ControllerNameError};
 

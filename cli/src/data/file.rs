@@ -9,12 +9,12 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
 };
 
-use periapt_host_api::{AgentName, CloudName, CredentialName, ModelName, cloud::CloudDefinition};
+use periapt_host_api::{AgentName, CloudName, CredentialName, cloud::CloudDefinition};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{ControllerName, DataDir};
+use super::{ControllerName, CurrentModel, DataDir};
 use crate::{
     error::{Explain as _, Failure, Result},
     process::ProcessId,
@@ -70,7 +70,7 @@ pub(crate) struct ControllerEntry {
     pub(crate) uuid: Uuid,
     /// The current model.
     #[serde(default)]
-    pub(crate) current_model: Option<ModelName>,
+    pub(crate) current_model: Option<CurrentModel>,
     /// The processes, if it was bootstrapped here.
     #[serde(default)]
     pub(crate) local: Option<Local>,

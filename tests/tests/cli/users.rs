@@ -52,6 +52,15 @@ fn a_colleague_registers_reads_a_model_and_is_refused_a_write() -> anyhow::Resul
     let twice = operator.refused(["grant", "jane", "read", "test"])?;
     assert!(twice.contains("user already has \"read\" access or greater"), "{twice}");
     colleague.ok(["status", "-m", "admin/test"])?;
+    // The selection names the owner, as others may have models of the same name.
+    assert_eq!(
+        colleague.run(["switch", "admin/test"])?.stderr.trim_end(),
+        "local (controller) -> local:admin/test"
+    );
+    assert_eq!(colleague.ok(["switch"])?, "local:admin/test\n");
+    assert_eq!(colleague.json(["whoami"])?["model"], "admin/test");
+    assert_eq!(colleague.json(["models"])?["current-model"], "admin/test");
+    assert!(colleague.ok(["models"])?.contains("\nadmin/test*"));
     let write = ["model-config", "-m", "admin/test", "update-status-hook-interval=1m"];
     let refused = colleague.refused(write)?;
     assert!(refused.contains("permission denied"), "{refused}");

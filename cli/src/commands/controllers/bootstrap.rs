@@ -14,7 +14,7 @@ use crate::{
     commands::Verb,
     context::{Context, local_client},
     data::{
-        ClientData, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
+        ClientData, ControllerEntry, ControllerName, ControllerNameError, CurrentModel, Local, LocalAgent,
         starting::Starting,
     },
     error::{Failure, Result, with_source},
@@ -236,7 +236,9 @@ impl Bootstrap {
         if let Some(model) = &self.add_model {
             let command = ControllerCommand::add_model(model.clone());
             client.controller_command(command).await?;
-            context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
+            let controller = context.controller(Some(name))?;
+            let added = CurrentModel::new(controller.user.clone(), model.clone());
+            controller.select(&context.data, Some(added))?;
         }
         Ok(())
     }

@@ -109,7 +109,7 @@ async fn row(controller: Controller) -> Row {
     };
     let server = entry.server().to_owned();
     Row {
-        current_model: entry.current_model.map(|model| model.to_string()),
+        current_model: entry.current_model.map(|model| model.shown_to(&user)),
         user: user.to_string(),
         access: access.map(|access| access.to_string()).unwrap_or_default(),
         recent_server: server.clone(),

@@ -110,10 +110,7 @@ impl Verb for ShowController {
                     writable: info.writable,
                 },
                 models: models.collect(),
-                current_model: controller
-                    .entry
-                    .current_model
-                    .map(|model| format!("{}/{model}", controller.user)),
+                current_model: controller.entry.current_model.map(|model| model.qualified(&controller.user)),
                 account: Account {
                     user: own.name.to_string(),
                     access: own.access.map(|access| access.to_string()).unwrap_or_default(),

@@ -9,6 +9,7 @@ use periapt_host_api::{
 use crate::{
     commands::Verb,
     context::{Context, ControllerArg},
+    data::CurrentModel,
     error::{Explain as _, Failure, Result},
     parse::{cloud::HERE, credential, settings},
 };
@@ -52,7 +53,8 @@ impl Verb for AddModel {
         let answer = controller.client.controller_command(command).await?;
         settings::tell_of_kept(context, &kept);
         if !self.no_switch {
-            let selected = controller.select(&context.data, Some(self.name.clone()));
+            let added = CurrentModel::new(controller.user.clone(), self.name.clone());
+            let selected = controller.select(&context.data, Some(added));
             selected
                 .explain(|| format!("model {} was added, and cannot be made the current one", self.name))?;
         }

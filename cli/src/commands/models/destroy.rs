@@ -7,7 +7,7 @@ use periapt_host_api::command::ControllerCommand;
 
 use crate::{
     commands::Verb,
-    context::{Context, ModelArg, ModelRef},
+    context::{Context, Controller, ModelArg, ModelRef},
     error::{Failure, Result},
     follow::destroyed::Destroyed,
     parse::{
@@ -66,7 +66,8 @@ impl Verb for DestroyModel {
             })
             .await?;
         // No command may go to a dying model.
-        if model.controller.entry.current_model.as_ref() == Some(name) {
+        let Controller { entry, user, .. } = &model.controller;
+        if entry.current_model.as_ref().is_some_and(|current| current.is(&summary, user)) {
             model.controller.select(&context.data, None)?;
         }
         let forcing = format!("periapt destroy-model {name} --force");

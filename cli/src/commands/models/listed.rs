@@ -1,7 +1,7 @@
 //! The output of `models`: Juju's fields and columns.
 
 use periapt_host_api::{
-    JUJU_VERSION, Timestamp,
+    JUJU_VERSION, Timestamp, UserName,
     command::{ControllerInfo, ModelSummary},
     status::Life,
 };
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     context::Controller,
+    data::CurrentModel,
     output::{Table, Text, Tone},
     print::identity::{CLOUD, NOT_RECORDED, REGION},
 };
@@ -20,6 +21,10 @@ pub(super) struct Listing {
     models: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     current_model: Option<String>,
+    #[serde(skip)]
+    current: Option<CurrentModel>,
+    #[serde(skip)]
+    user: UserName,
     #[serde(skip)]
     controller: String,
 }
@@ -66,9 +71,12 @@ struct Status {
 
 impl Listing {
     pub(super) fn of(models: Vec<ModelSummary>, controller: &Controller, info: &ControllerInfo) -> Self {
+        let current = controller.entry.current_model.clone();
         Self {
             models: models.into_iter().map(|model| Row::of(model, controller, info)).collect(),
-            current_model: controller.entry.current_model.as_ref().map(ToString::to_string),
+            current_model: current.as_ref().map(|model| model.shown_to(&controller.user)),
+            current,
+            user: controller.user.clone(),
             controller: controller.name.to_string(),
         }
     }
@@ -80,9 +88,12 @@ impl Listing {
         heading.extend(["Cloud/Region", "Type", "Status", "Machines", "Units", "Access", "Last connection"]);
         let mut table = Table::new(heading).right(4 + of_uuid).right(5 + of_uuid);
         for model in &self.models {
-            let current = self.current_model.as_ref() == Some(&model.short_name);
+            let current =
+                self.current.as_ref().is_some_and(|current| current.qualified(&self.user) == model.name);
+            // As in Juju, the name alone for a model of the user's own.
+            let name = if model.owner == self.user.as_str() { &model.short_name } else { &model.name };
             let tone = if model.status.current == AVAILABLE { Tone::Good } else { Tone::Busy };
-            let mut row = vec![format!("{}{}", model.short_name, if current { "*" } else { "" }).into()];
+            let mut row = vec![format!("{name}{}", if current { "*" } else { "" }).into()];
             row.extend((uuids == Uuids::Shown).then(|| (&model.model_uuid).into()));
             row.extend([
                 format!("{}/{}", model.cloud, model.region).into(),

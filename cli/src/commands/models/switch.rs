@@ -2,12 +2,12 @@
 
 use clap::Args;
 use periapt_client::ClientError;
-use periapt_host_api::{ErrorCode, api::ModelSelector, user::FIRST_USER};
+use periapt_host_api::{ErrorCode, UserName, api::ModelSelector};
 
 use crate::{
     commands::Verb,
-    context::{Context, unknown_controller},
-    data::{ClientData, ControllerName},
+    context::{Context, logged_in, unknown_controller},
+    data::{ClientData, ControllerName, CurrentModel, DataDir},
     error::{Failure, Result},
     output::Sink,
 };
@@ -30,7 +30,7 @@ impl Verb for Switch {
     async fn run(self, context: &Context) -> Result<()> {
         let known = ClientData::read(&context.data)?;
         let Some(target) = self.target else {
-            let text = selected(&known).ok_or_else(|| {
+            let text = selected(&known, &user(&context.data, &known)?).ok_or_else(|| {
                 Failure::new("no controller is selected").with_hint("`periapt bootstrap` makes one")
             })?;
             return Sink::new(None, context.color)?.write(format!("{text}\n"));
@@ -44,11 +44,12 @@ impl Verb for Switch {
             // Only an existing model can be selected.
             Some(model) => {
                 let connection = context.controller(Some(&controller))?;
-                Some(connection.client.model(&model).await.map_err(|error| unknown(error, &target))?.name)
+                let found = connection.client.model(&model).await.map_err(|error| unknown(error, &target))?;
+                Some(CurrentModel::from(&found))
             }
             None => None,
         };
-        let before = told(&known);
+        let before = told(&known, &user(&context.data, &known)?);
         let now = ClientData::update(&context.data, |data| {
             let entry =
                 data.controllers.get_mut(&controller).ok_or_else(|| unknown_controller(&controller))?;
@@ -56,8 +57,9 @@ impl Verb for Switch {
                 entry.current_model = model;
             }
             data.current_controller = Some(controller);
-            Ok(told(data))
+            Ok(data.clone())
         })?;
+        let now = told(&now, &user(&context.data, &now)?);
         match before == now {
             true => context.say(format_args!("{before} (no change)")),
             false => context.say(format_args!("{before} -> {now}")),
@@ -99,19 +101,25 @@ fn target(known: &ClientData, text: &str) -> Result<(ControllerName, Option<Mode
     }
 }
 
-/// Returns the selection as other commands take it: `CONTROLLER:USER/MODEL`, or a controller alone.
-fn selected(data: &ClientData) -> Option<String> {
+/// Returns the user who is logged in to the current controller; without one, the user of a new client.
+fn user(directory: &DataDir, data: &ClientData) -> Result<UserName> {
+    logged_in(directory, data.current_controller.as_ref())
+}
+
+/// Returns the selection as other commands take it: `CONTROLLER:USER/MODEL`, or a controller alone. `user` is logged in
+/// there.
+fn selected(data: &ClientData, user: &UserName) -> Option<String> {
     let controller = data.current_controller.as_ref()?;
     let entry = data.controllers.get(controller)?;
     Some(match &entry.current_model {
-        Some(model) => format!("{controller}:{FIRST_USER}/{model}"),
+        Some(model) => format!("{controller}:{}", model.qualified(user)),
         None => controller.to_string(),
     })
 }
 
 /// Formats the selection for an operator.
-fn told(data: &ClientData) -> String {
-    match selected(data) {
+fn told(data: &ClientData, user: &UserName) -> String {
+    match selected(data, user) {
         Some(text) if !text.contains(':') => format!("{text} (controller)"),
         Some(text) => text,
         None => "-".to_owned(),
@@ -160,14 +168,17 @@ mod tests {
 
     #[test]
     fn what_is_selected_is_said_as_it_is_taken() {
+        let jane = "jane".parse().unwrap();
         let mut data = known();
-        assert_eq!((selected(&data).as_deref(), told(&data).as_str()), (Some("local"), "local (controller)"));
-        let name = "local".parse().unwrap();
-        data.controllers.get_mut(&name).unwrap().current_model = Some("blog".parse().unwrap());
-        assert_eq!(
-            (selected(&data).as_deref(), told(&data).as_str()),
-            (Some("local:admin/blog"), "local:admin/blog")
-        );
-        assert_eq!((selected(&ClientData::default()), told(&ClientData::default()).as_str()), (None, "-"));
+        let said = |data: &ClientData| (selected(data, &jane), told(data, &jane));
+        assert_eq!(said(&data), (Some("local".to_owned()), "local (controller)".to_owned()));
+        for (kept, shown) in
+            [("joe/blog", "local:joe/blog"), ("jane/blog", "local:jane/blog"), ("blog", "local:jane/blog")]
+        {
+            let entry = data.controllers.values_mut().next().unwrap();
+            entry.current_model = Some(kept.parse().unwrap());
+            assert_eq!(said(&data), (Some(shown.to_owned()), shown.to_owned()));
+        }
+        assert_eq!(said(&ClientData::default()), (None, "-".to_owned()));
     }
 }

@@ -83,7 +83,7 @@ impl Verb for Offer {
             let current = controller.entry.current_model.clone();
             let model =
                 current.ok_or_else(|| Failure::new(format!("no model of controller {name} is selected")));
-            arg.model = Some(ModelRef { controller: Some(name), model: ModelSelector::Name(model?) });
+            arg.model = Some(ModelRef { controller: Some(name), model: model?.selector() });
         }
         let model = context.model(&arg)?;
         let shown: Vec<&str> = endpoints.iter().map(EndpointName::as_str).collect();

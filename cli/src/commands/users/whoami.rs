@@ -26,7 +26,7 @@ struct ShownLogin {
 impl Verb for Whoami {
     async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(None)?;
-        let model = controller.entry.current_model.map(|model| model.to_string());
+        let model = controller.entry.current_model.map(|model| model.shown_to(&controller.user));
         let shown =
             ShownLogin { controller: controller.name.to_string(), model, user: controller.user.to_string() };
         self.output.print(context.color, &shown, |shown| {
