@@ -1,5 +1,6 @@
 //! Logins: the hashes of passwords, the tokens of sessions, and the bounds on failed attempts.
 
+mod network;
 mod passwords;
 mod throttle;
 
@@ -10,7 +11,7 @@ use periapt_host_api::{
     token::{TOKEN_BYTES, Token, TokenKind},
 };
 
-pub(crate) use self::{passwords::Passwords, throttle::Throttle};
+pub(crate) use self::{network::Network, passwords::Passwords, throttle::Throttle};
 use crate::clock::RandomSource;
 
 /// The time after which a session of a person ends: 30 days. A login opens another one.
@@ -46,11 +47,11 @@ impl Logins {
     }
 }
 
-/// The user and the address that a login names.
+/// The user that a login names, and the network that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LoginAttempt {
     pub(crate) user: UserName,
-    pub(crate) address: std::net::IpAddr,
+    pub(crate) network: Network,
 }
 
 /// Returns the time some seconds after `now`.

@@ -24,7 +24,7 @@ use crate::{
         find::unknown_user,
     },
     clock::Clock,
-    login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
+    login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, Network, SESSION_SECONDS, after},
     state::{Durable, Intake},
     writer::{Lane, Sender},
 };
@@ -39,7 +39,7 @@ pub(crate) async fn log_in(
     content: Body,
 ) -> Answer<Json<IssuedSession>> {
     let PasswordLogin { user, password } = body::value(&intake, &headers, content).await?;
-    let attempt = LoginAttempt { user: user.clone(), address: peer.ip() };
+    let attempt = LoginAttempt { user: user.clone(), network: Network::of(peer.ip()) };
     logins.throttle.begin(&attempt, clock.monotonic_ms())?;
     let known = intake.durable.current().root.user(&user).and_then(|user| user.password.clone());
     if !logins.passwords.verify(password, known.clone()).await? {

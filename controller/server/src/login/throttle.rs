@@ -1,17 +1,17 @@
-//! The bounds on failed logins, for each user and address. They are kept in memory: a restart forgets them.
+//! The bounds on failed logins, for each user and network. They are kept in memory: a restart forgets them.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use periapt_host_api::{ErrorCode, Refusal, UserName};
 
-use super::LoginAttempt;
+use super::{LoginAttempt, Network};
 
-/// The failures of a user from one address that cost no wait: people mistype.
+/// The failures of a user from one network that cost no wait: people mistype.
 const FREE_FAILURES: u32 = 5;
 
-/// The failures from one address that cost no wait, over all users: many people may share an address.
-const FREE_FAILURES_OF_ADDRESS: u32 = 50;
+/// The failures from one network that cost no wait, over all users: many people may share an address.
+const FREE_FAILURES_OF_NETWORK: u32 = 50;
 
 /// The wait after the first failure beyond those, in milliseconds. Each further failure doubles it.
 const FIRST_WAIT_MS: u64 = 1_000;
@@ -22,7 +22,7 @@ const LONGEST_WAIT_MS: u64 = 15 * 60 * 1_000;
 /// The time after which failures are forgotten, in milliseconds.
 const FORGOTTEN_AFTER_MS: u64 = 60 * 60 * 1_000;
 
-/// The most users and addresses of which failures are remembered. The oldest are forgotten first.
+/// The most users and networks of which failures are remembered. The oldest are forgotten first.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// The failed logins that are remembered. Cloning is cheap.
@@ -31,8 +31,8 @@ pub(crate) struct Throttle(Arc<Mutex<Remembered>>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    of_user: BTreeMap<(IpAddr, UserName), Failures>,
-    of_address: BTreeMap<IpAddr, Failures>,
+    of_user: BTreeMap<(Network, UserName), Failures>,
+    of_network: BTreeMap<Network, Failures>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -66,25 +66,25 @@ impl Throttle {
     /// Too many logins failed; the refusal says how long to wait.
     pub(crate) fn begin(&self, attempt: &LoginAttempt, now_ms: u64) -> Result<(), Refusal> {
         let mut remembered = self.0.lock();
-        let key = (attempt.address, attempt.user.clone());
+        let key = (attempt.network, attempt.user.clone());
         let of_user = remembered.of_user.get(&key).copied().unwrap_or(Failures::NONE);
-        let of_address = remembered.of_address.get(&attempt.address).copied().unwrap_or(Failures::NONE);
-        let left = of_user.until_ms.max(of_address.until_ms).saturating_sub(now_ms);
+        let of_network = remembered.of_network.get(&attempt.network).copied().unwrap_or(Failures::NONE);
+        let left = of_user.until_ms.max(of_network.until_ms).saturating_sub(now_ms);
         if left > 0 {
             let text = format!("too many failed logins; try again in {} s", left.div_ceil(1_000));
             return Err(Refusal::new(ErrorCode::TooManyRequests, text));
         }
         note(&mut remembered.of_user, key, FREE_FAILURES, now_ms);
-        note(&mut remembered.of_address, attempt.address, FREE_FAILURES_OF_ADDRESS, now_ms);
+        note(&mut remembered.of_network, attempt.network, FREE_FAILURES_OF_NETWORK, now_ms);
         Ok(())
     }
 
-    /// Forgets the failures of a user at an address after a login.
+    /// Forgets the failures of a user from a network after a login.
     pub(crate) fn succeeded(&self, attempt: &LoginAttempt) {
         let mut remembered = self.0.lock();
-        remembered.of_user.remove(&(attempt.address, attempt.user.clone()));
-        // The address keeps its other failures: a guesser may have an account of its own.
-        if let Some(failures) = remembered.of_address.get_mut(&attempt.address) {
+        remembered.of_user.remove(&(attempt.network, attempt.user.clone()));
+        // The network keeps its other failures: a guesser may have an account of its own.
+        if let Some(failures) = remembered.of_network.get_mut(&attempt.network) {
             failures.count = failures.count.saturating_sub(1);
         }
     }
@@ -108,11 +108,15 @@ mod tests {
     use super::*;
 
     fn attempt(user: &str, last: u8) -> LoginAttempt {
-        LoginAttempt { user: user.parse().unwrap(), address: IpAddr::from([192, 0, 2, last]) }
+        from(user, &format!("192.0.2.{last}"))
+    }
+
+    fn from(user: &str, address: &str) -> LoginAttempt {
+        LoginAttempt { user: user.parse().unwrap(), network: Network::of(address.parse().unwrap()) }
     }
 
     #[test]
-    fn failures_cost_growing_waits_for_that_user_from_that_address() {
+    fn failures_cost_growing_waits_for_that_user_from_that_network() {
         let throttle = Throttle::default();
         for _ in 0..=FREE_FAILURES {
             throttle.begin(&attempt("jane", 1), 0).unwrap();
@@ -129,6 +133,26 @@ mod tests {
     }
 
     #[test]
+    fn further_ipv6_addresses_of_one_network_give_no_further_guesses() {
+        let throttle = Throttle::default();
+        for number in 0..=FREE_FAILURES {
+            throttle.begin(&from("jane", &format!("2001:db8:1:2:{number:x}::1")), 0).unwrap();
+        }
+        assert!(throttle.begin(&from("jane", "2001:db8:1:2:ffff:ffff:ffff:ffff"), 0).is_err());
+        throttle.begin(&from("jane", "2001:db8:1:3::1"), 0).unwrap();
+    }
+
+    #[test]
+    fn a_mapped_ipv4_address_counts_as_the_ipv4_address() {
+        let throttle = Throttle::default();
+        for _ in 0..=FREE_FAILURES {
+            throttle.begin(&attempt("jane", 1), 0).unwrap();
+        }
+        assert!(throttle.begin(&from("jane", "::ffff:192.0.2.1"), 0).is_err());
+        throttle.begin(&from("jane", "::ffff:192.0.2.2"), 0).unwrap();
+    }
+
+    #[test]
     fn a_login_forgets_the_users_failures() {
         let throttle = Throttle::default();
         for _ in 0..100 {
@@ -140,18 +164,18 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_tries_many_users_waits_too_and_no_number_of_them_grows_without_bound() {
+    fn a_network_that_tries_many_users_waits_too_and_no_number_of_them_grows_without_bound() {
         let throttle = Throttle::default();
         let guesses = |number: u32| attempt(&format!("user{number}"), 7);
-        for number in 0..=FREE_FAILURES_OF_ADDRESS {
+        for number in 0..=FREE_FAILURES_OF_NETWORK {
             throttle.begin(&guesses(number), 0).unwrap();
         }
         assert!(throttle.begin(&guesses(99), 0).is_err());
         for number in 0..2 * u32::try_from(MAX_REMEMBERED).unwrap() {
-            let address = IpAddr::from(number.to_be_bytes());
-            throttle.begin(&LoginAttempt { user: "jane".parse().unwrap(), address }, 0).unwrap();
+            let address = std::net::Ipv4Addr::from(number.to_be_bytes());
+            throttle.begin(&from("jane", &address.to_string()), 0).unwrap();
         }
         let remembered = throttle.0.lock();
-        assert!(remembered.of_user.len() <= MAX_REMEMBERED && remembered.of_address.len() <= MAX_REMEMBERED);
+        assert!(remembered.of_user.len() <= MAX_REMEMBERED && remembered.of_network.len() <= MAX_REMEMBERED);
     }
 }
