@@ -1,0 +1,67 @@
+//! The routes of agents and runners.
+
+use http::Method;
+use periapt_host_api::{
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::Registered,
+    command::{CommandResults, Commands},
+    secret::SecretData,
+    view::FrameLine,
+};
+use periapt_model::Right;
+
+use super::{
+    operation::{Operation, Route, json, lines},
+    query::WATCH_QUERY,
+};
+use crate::api::{agents, secrets};
+
+/// Returns these routes.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::new("/v1/agents/{agent}").on(
+            Operation::new(
+                Right::ActAsAgent, Method::PUT,
+                "register",
+                "Registers an agent with its name and addresses.",
+                json::<Registered>(),
+            )
+            .request(json::<Register>()),
+            agents::register,
+        ),
+        Route::new("/v1/agents/{agent}/assignments").on(
+            Operation::get(
+                Right::ActAsAgent, "assignments",
+                "The models with units on an agent now, and again after each change.",
+                lines::<AgentAssignments>(),
+            ),
+            agents::assignments,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
+            Operation::get(
+                Right::ActAsRunner, "watch",
+                "The frames of a runner's view from a position on. A large frame has several lines; an empty frame is the heartbeat.",
+                lines::<FrameLine>(),
+            )
+            .query(WATCH_QUERY),
+            agents::watch,
+        ),
+        Route::new(
+            "/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/secrets/{secret}/{revision}",
+        )
+        .on(
+            Operation::get(Right::ActAsRunner, "unitSecret", "Content of a secret that a unit may read.", json::<SecretData>()),
+            secrets::of_unit,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/commands").on(
+            Operation::new(
+                Right::ActAsRunner, Method::POST,
+                "runnerCommands",
+                "Calls of a runner: attachment, commits, early effects, leadership.",
+                json::<CommandResults<RunnerAnswer>>(),
+            )
+            .request(json::<Commands<RunnerCommand>>()),
+            agents::commands,
+        ),
+    ]
+}

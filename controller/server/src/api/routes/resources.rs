@@ -1,0 +1,51 @@
+//! The routes of resources.
+
+use http::Method;
+use periapt_host_api::{api::ResourceDetails, command::ResourceUploaded};
+use periapt_model::Right;
+
+use super::operation::{Content, Operation, Route, json};
+use crate::api::resources;
+
+/// Returns these routes.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::new("/v1/resources/{digest}")
+            .on(
+                Operation::new(
+                    Right::Upload, Method::PUT,
+                    "uploadResource",
+                    "Uploads the content of a resource. The controller keeps it if it has this digest; a command attaches it.",
+                    json::<ResourceUploaded>(),
+                )
+                .request(Content::Bytes),
+                resources::upload,
+            )
+            .on(
+                Operation::new(
+                    Right::Upload, Method::HEAD,
+                    "resourceHead",
+                    "Tells whether the controller has the content.",
+                    Content::Empty,
+                ),
+                resources::head,
+            ),
+        Route::new("/v1/models/{model}/applications/{application}/resources").on(
+            Operation::get(
+                Right::ReadModel, "resources",
+                "The resources that an application's charm declares, with their attached revisions.",
+                json::<Vec<ResourceDetails>>(),
+            ),
+            resources::of_application,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/resources/{resource}/{digest}")
+            .on(
+                Operation::get(
+                    Right::ActAsRunner, "unitResource",
+                    "The content of a resource of a unit's application, or a range of it.",
+                    Content::Bytes,
+                ),
+                resources::of_unit,
+            ),
+    ]
+}
