@@ -1,12 +1,11 @@
 //! The whole state of a controller at one revision, as persistent maps: clones are cheap and share what did not
 //! change.
 
-use std::{collections::BTreeSet, ops::Bound, sync::Arc};
+use std::{ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
-    AgentName, ApplicationName, Digest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision, Timestamp,
-    UserName,
+    AgentName, ApplicationName, Digest, LeaderTerm, ModelUuid, RelationId, Revision, Timestamp, UserName,
     command::Caller,
     relation::BagOwner,
     settings::ModelSettings,
@@ -18,12 +17,14 @@ use crate::entity::{
     User, kinds,
 };
 use changes::{Changes, CrossNews, VolatileChange};
-use sessions::SessionIndex;
+use models::ModelIndex;
+use users::{SessionIndex, UserIndex};
 
 pub mod changes;
 mod index;
-mod sessions;
+mod models;
 pub(crate) mod state;
+mod users;
 
 pub use state::ModelState;
 pub(crate) use state::{SecretDue, Touched};
@@ -37,10 +38,12 @@ pub struct Root {
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
     users: OrdMap<UserName, Arc<User>>,
+    user_index: UserIndex,
     sessions: OrdMap<Digest, Arc<Session>>,
     session_index: SessionIndex,
     audit_heads: OrdMap<u8, Arc<AuditHead>>,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
+    model_index: ModelIndex,
     /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
     /// The cross-model relations of which the first model may not have copied all changes of the other model.
@@ -182,11 +185,6 @@ impl Root {
         self.charms.values().map(Arc::as_ref)
     }
 
-    /// Returns true if a model uses a charm: for an application, or for a unit that still runs it.
-    pub fn uses_charm(&self, digest: &Digest) -> bool {
-        self.models.values().any(|state| state.charm(digest).is_some())
-    }
-
     /// Returns the uploaded content of this digest, which resources may have.
     pub fn resource_content(&self, digest: &Digest) -> Option<&ResourceContent> {
         self.contents.get(digest).map(Arc::as_ref)
@@ -195,13 +193,6 @@ impl Root {
     /// Returns all content that was uploaded for resources.
     pub fn resource_contents(&self) -> impl Iterator<Item = &ResourceContent> {
         self.contents.values().map(Arc::as_ref)
-    }
-
-    /// Returns the digests of all content that is currently attached to a resource.
-    pub fn attached_contents(&self) -> BTreeSet<Digest> {
-        let applications = self.models.values().flat_map(|state| state.applications());
-        let attached = applications.flat_map(|application| application.resources.values());
-        attached.map(|resource| resource.current.digest).collect()
     }
 
     /// Returns a model's state. The remains of a destroyed model do not count.
@@ -223,14 +214,6 @@ impl Root {
     /// Returns all models, and the remains of destroyed ones.
     pub fn models_and_remains(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
         self.models.iter()
-    }
-
-    /// Returns the model with this owner and name.
-    pub fn model_named(&self, owner: &UserName, name: &ModelName) -> Option<&Arc<ModelState>> {
-        let named = |state: &&Arc<ModelState>| {
-            state.model().owner == *owner && state.model().name == *name && !state.is_remains()
-        };
-        self.models.values().find(named)
     }
 
     /// Returns the time at which an application's leadership lease expires, in milliseconds of the controller's
@@ -299,6 +282,14 @@ impl Root {
             }
             (EntityKey::Controller, _) => self.controller = None,
             (EntityKey::InModel(uuid, inner), entity) => self.put_in_model(*uuid, inner, entity),
+            (EntityKey::User(name), entity) => {
+                let new = match entity {
+                    Some(Entity::User(user)) => Some(user),
+                    _ => None,
+                };
+                self.user_index.update(self.users.get(name), new);
+                self.put_in_table(key, entity);
+            }
             (EntityKey::Session(token), entity) => {
                 let new = match entity {
                     Some(Entity::Session(session)) => Some(session),
@@ -335,6 +326,7 @@ impl Root {
         if let Some(news) = self.models.get(&uuid).and_then(|state| news_for(state, key, entity)) {
             self.note_behind(news);
         }
+        let old = self.models.get(&uuid).and_then(|state| models::part(state, key));
         match (key, entity) {
             (ModelKey::Model, Some(Entity::Model(model))) => match self.models.get_mut(&uuid) {
                 Some(state) => Arc::make_mut(state).set_model(Arc::clone(model)),
@@ -347,6 +339,9 @@ impl Root {
                 // The commit that deletes a model may also delete its last relations. They come after it in the order
                 // of keys, so the other models must hear of them here.
                 let gone = self.models.remove(&uuid);
+                if let Some(state) = &gone {
+                    self.model_index.forget(uuid, state);
+                }
                 let relations = gone.iter().flat_map(|state| state.relations());
                 let crosses = relations.filter_map(|relation| relation.cross.as_ref());
                 let news: Vec<_> = crosses.map(|cross| (cross.other_model(), cross.id)).collect();
@@ -364,6 +359,9 @@ impl Root {
                     Arc::make_mut(state).put(key, entity);
                 }
             }
+        }
+        if let Some(state) = self.models.get(&uuid) {
+            self.model_index.update(uuid, old, models::part(state, key));
         }
         self.note_work(uuid);
     }

@@ -28,6 +28,8 @@ mod secrets;
 mod serve;
 mod sessions;
 mod streams;
+#[cfg(test)]
+mod test_state;
 mod trace;
 mod users;
 

@@ -56,6 +56,8 @@ impl Published {
 /// The revision of the last write in each model, and of the last write outside of models.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changed {
+    /// The revision at which the state was loaded.
+    loaded: Revision,
     outside: Revision,
     models: OrdMap<ModelUuid, Revision>,
     /// The traced commands of the newest revisions, the oldest first.
@@ -74,7 +76,7 @@ struct Cause {
 impl Changed {
     /// Returns the value after a start: everything counts as written at the loaded revision.
     pub(crate) fn at_start(revision: Revision) -> Self {
-        Self { outside: revision, models: OrdMap::new(), causes: Vector::new() }
+        Self { loaded: revision, outside: revision, models: OrdMap::new(), causes: Vector::new() }
     }
 
     /// Notes a write outside of models.
@@ -111,15 +113,21 @@ impl Changed {
         traces
     }
 
-    /// Returns the models that were written since `then`, or none if it may be any of them.
+    /// Returns the models that may look different since `then`, or none if it may be any of them.
     pub(crate) fn models_since(&self, then: &Self) -> Option<Vec<ModelUuid>> {
+        if self.outside == then.outside { self.written_since(then) } else { None }
+    }
+
+    /// Returns the models that were written since `then`, whatever was written outside of models. Returns none if it may
+    /// be any of them, because the state was loaded again.
+    pub(crate) fn written_since(&self, then: &Self) -> Option<Vec<ModelUuid>> {
         let written = || then.models.diff(&self.models);
         let model = |item| match item {
             DiffItem::Add(model, _)
             | DiffItem::Remove(model, _)
             | DiffItem::Update { new: (model, _), .. } => *model,
         };
-        (self.outside == then.outside).then(|| written().map(model).collect())
+        (self.loaded == then.loaded).then(|| written().map(model).collect())
     }
 
     /// Returns the revision since which a model looks as it does now.
@@ -358,6 +366,8 @@ mod tests {
         assert_eq!((changed.model(&one), changed.model(&two)), (Revision(7), Revision(5)));
         changed.note_outside(Revision(8));
         assert_eq!(changed.models_since(&before), None);
+        assert_eq!(changed.written_since(&before), Some(vec![one]));
+        assert_eq!(Changed::at_start(Revision(9)).written_since(&before), None, "loaded again");
         assert_eq!((changed.model(&one), changed.model(&two)), (Revision(8), Revision(8)));
     }
 

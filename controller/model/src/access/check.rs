@@ -37,13 +37,15 @@ pub fn active_user<'a>(root: &'a Root, caller: &Caller) -> Option<&'a User> {
     root.user(name).filter(|user| user.may_log_in())
 }
 
+/// Returns true if a user administers the controller and every model.
+pub fn is_superuser(user: &User) -> bool {
+    user.access == Some(ControllerAccess::Superuser)
+}
+
 /// Returns a caller's access to a model as a user, if it has any. A superuser administers every model.
 pub fn model_access(root: &Root, state: &ModelState, caller: &Caller) -> Option<ModelAccess> {
     let user = active_user(root, caller)?;
-    match user.access {
-        Some(ControllerAccess::Superuser) => Some(ModelAccess::Admin),
-        _ => granted(state, user),
-    }
+    if is_superuser(user) { Some(ModelAccess::Admin) } else { granted(state, user) }
 }
 
 /// Returns the access to a model that a user was granted. A grant of an earlier user of the same name has no effect.
@@ -69,15 +71,13 @@ pub fn may_fetch_charm(
     charm: &Digest,
     sees: &dyn Fn(&ModelState) -> bool,
 ) -> bool {
-    let mut users =
-        root.models_and_remains().map(|(_, state)| state).filter(|state| state.charm(charm).is_some());
     match caller {
-        Caller::User(_) => {
-            is_allowed(root, caller, Right::ManageController, Subject::Controller)
-                || users.any(|state| sees(state))
-        }
+        Caller::User(_) => active_user(root, caller).is_some_and(|user| {
+            is_superuser(user) || root.granted_models_using(user, charm).any(|state| sees(state))
+        }),
         Caller::Agent(agent) => {
-            users.filter_map(|state| assignment(state, agent)).any(|assigned| assigned.charms.contains(charm))
+            let mut assigned = root.models_using(charm).filter_map(|state| assignment(state, agent));
+            assigned.any(|assigned| assigned.charms.contains(charm))
         }
         Caller::Runner { .. } | Caller::Worker => false,
     }
@@ -91,13 +91,10 @@ pub fn may_know_resource(
     content: &Digest,
     sees: &dyn Fn(&ModelState) -> bool,
 ) -> bool {
-    let attached = |state: &ModelState| {
-        let mut resources = state.applications().flat_map(|application| application.resources.values());
-        resources.any(|resource| resource.current.digest == *content)
-    };
     root.resource_content(content).is_some()
-        && (is_allowed(root, caller, Right::ManageController, Subject::Controller)
-            || root.models().any(|(_, state)| sees(state) && attached(state)))
+        && active_user(root, caller).is_some_and(|user| {
+            is_superuser(user) || root.granted_models_with(user, content).any(|state| sees(state))
+        })
 }
 
 /// Returns true if a caller has a right.
@@ -119,17 +116,15 @@ fn holds(root: &Root, caller: &Caller, holder: Holder, subject: Subject<'_>) -> 
     match holder {
         Holder::Anyone => true,
         Holder::AnyUser => active_user(root, caller).is_some(),
-        Holder::Superuser => {
-            active_user(root, caller).is_some_and(|user| user.access == Some(ControllerAccess::Superuser))
-        }
+        Holder::Superuser => active_user(root, caller).is_some_and(is_superuser),
         Holder::Oneself => active_user(root, caller)
             .is_some_and(|user| matches!(subject, Subject::User(name) if *name == user.name)),
         Holder::ModelReader => model_at_least(ModelAccess::Read),
         Holder::ModelWriter => model_at_least(ModelAccess::Write),
         Holder::ModelAdmin => model_at_least(ModelAccess::Admin),
-        Holder::AnyModelWriter => root.models().any(|(_, state)| {
-            model_access(root, state, caller).is_some_and(|access| access >= ModelAccess::Write)
-        }),
+        Holder::AnyModelWriter => {
+            active_user(root, caller).is_some_and(|user| root.was_granted_a_write(user))
+        }
         Holder::OfferReader => offer_at_least(OfferAccess::Read),
         Holder::OfferAdmin => offer_at_least(OfferAccess::Admin),
         Holder::AnyAgent => matches!(caller, Caller::Agent(_)),

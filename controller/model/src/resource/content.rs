@@ -24,7 +24,7 @@ pub(crate) fn upload(root: &Root, uploaded: &UploadedResource, env: &Environment
 
 pub(crate) fn forget(root: &Root, digest: &Digest) -> Changes {
     let mut changes = Changes::default();
-    if root.resource_content(digest).is_some() && !root.attached_contents().contains(digest) {
+    if root.resource_content(digest).is_some() && !root.is_attached(digest) {
         changes.puts.insert(EntityKey::ResourceContent(*digest), None);
     }
     changes

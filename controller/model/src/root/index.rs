@@ -25,8 +25,27 @@ impl<K: Ord + Clone, V: Ord + Clone> Index<K, V> {
         }
     }
 
-    pub(super) fn get(&self, key: &K) -> impl Iterator<Item = &V> {
+    pub(super) fn get<'a>(&'a self, key: &K) -> impl Iterator<Item = &'a V> + use<'a, K, V> {
         self.0.get(key).into_iter().flatten()
+    }
+
+    /// Returns the values of a key from `first` on.
+    pub(super) fn from<'a>(&'a self, key: &K, first: V) -> impl Iterator<Item = &'a V> + use<'a, K, V> {
+        self.0.get(key).into_iter().flat_map(move |set| set.range(first.clone()..))
+    }
+
+    /// Returns the values that a key has here and another key has in another index. The cost is that of the smaller
+    /// set.
+    pub(super) fn common<'a, L: Ord + Clone>(
+        &'a self,
+        key: &K,
+        other: &'a Index<L, V>,
+        other_key: &L,
+    ) -> impl Iterator<Item = &'a V> + use<'a, K, V, L> {
+        let both = self.0.get(key).zip(other.0.get(other_key));
+        let sorted =
+            both.map(|(one, other)| if one.len() <= other.len() { (one, other) } else { (other, one) });
+        sorted.into_iter().flat_map(|(few, many)| few.iter().filter(|value| many.contains(*value)))
     }
 
     pub(super) fn len(&self, key: &K) -> usize {

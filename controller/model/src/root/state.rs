@@ -346,10 +346,16 @@ impl ModelState {
         self.tables.grants.values()
     }
 
-    /// Returns true if both states grant the same users the same access. Cheap: it compares pointers. A `false` may be
-    /// wrong, a `true` never is.
-    pub fn grants_the_same(&self, other: &Self) -> bool {
-        self.tables.grants.ptr_eq(&other.tables.grants)
+    /// Returns the users whose grant was changed or revoked from this state to a later one. Shared parts of the maps are
+    /// skipped, so the cost depends on the size of the difference.
+    pub fn users_who_lost(&self, newer: &Self) -> Vec<UserName> {
+        let changes = self.tables.grants.changes(&newer.tables.grants);
+        changes.iter().filter_map(|change| Some(change.old?.user.clone())).collect()
+    }
+
+    /// Returns the users who were granted access, by name.
+    pub fn granted_users(&self) -> impl Iterator<Item = &UserName> {
+        self.tables.grants.keys()
     }
 
     /// Returns a storage instance.

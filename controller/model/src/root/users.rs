@@ -1,12 +1,32 @@
-//! Users and sessions in the root, and the indexes of sessions.
+//! Users and sessions in the root, and their indexes.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet, ordmap::DiffItem};
 use periapt_host_api::{Digest, Timestamp, UserName, user::SessionId};
 
 use super::{Root, index::Index};
 use crate::entity::{Session, User};
+
+/// The index of users.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UserIndex {
+    /// The users with a pending registration, by the digest of its token.
+    registering: OrdMap<Digest, UserName>,
+}
+
+impl UserIndex {
+    /// Removes the old user from the index, and adds the new one.
+    pub(super) fn update(&mut self, old: Option<&Arc<User>>, new: Option<&Arc<User>>) {
+        let pending = |user: &Arc<User>| user.registration.map(|registration| registration.token);
+        if let Some(token) = old.and_then(pending) {
+            self.registering.remove(&token);
+        }
+        if let Some((token, user)) = new.and_then(|user| Some((pending(user)?, user))) {
+            self.registering.insert(token, user.name.clone());
+        }
+    }
+}
 
 /// The indexes of sessions.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +61,16 @@ impl Root {
         self.users.values().map(Arc::as_ref)
     }
 
+    /// Returns the number of users.
+    pub(crate) fn user_count(&self) -> usize {
+        self.users.len()
+    }
+
+    /// Returns the user whose pending registration has a token of this digest.
+    pub(crate) fn registering(&self, token: &Digest) -> Option<&User> {
+        self.user(self.user_index.registering.get(token)?)
+    }
+
     /// Returns the session whose token has this digest. It may have ended by time.
     pub fn session(&self, token: &Digest) -> Option<&Session> {
         self.sessions.get(token).map(Arc::as_ref)
@@ -62,9 +92,22 @@ impl Root {
         self.session_index.ends.iter()
     }
 
-    /// Returns true if both states have the same users and sessions. Cheap: it compares pointers. A `false` may be
-    /// wrong, a `true` never is.
-    pub fn knows_the_same_users(&self, other: &Self) -> bool {
-        self.users.ptr_eq(&other.users) && self.sessions.ptr_eq(&other.sessions)
+    /// Returns the users who may have lost a right from this state to a later one: those who were removed or whose
+    /// access changed, and those whose sessions ended. Shared parts of the maps are skipped, so the cost depends on the
+    /// size of the difference.
+    pub fn users_who_lost(&self, newer: &Self) -> BTreeSet<UserName> {
+        let standing = |user: &User| (user.uuid, user.access, user.disabled);
+        let users = self.users.diff(&newer.users).filter_map(|change| match change {
+            DiffItem::Update { old: (name, old), new: (_, new) } if standing(old) != standing(new) => {
+                Some(name)
+            }
+            DiffItem::Remove(name, _) => Some(name),
+            DiffItem::Update { .. } | DiffItem::Add(..) => None,
+        });
+        let sessions = self.sessions.diff(&newer.sessions).filter_map(|change| match change {
+            DiffItem::Update { old: (_, session), .. } | DiffItem::Remove(_, session) => Some(&session.user),
+            DiffItem::Add(..) => None,
+        });
+        users.chain(sessions).cloned().collect()
     }
 }

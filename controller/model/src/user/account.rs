@@ -57,7 +57,7 @@ pub(crate) fn add(
         let reason = format!("user {:?} already exists", name.as_str());
         return Err(cannot(ErrorCode::AlreadyExists, reason));
     }
-    if root.users().count() >= MAX_USERS {
+    if root.user_count() >= MAX_USERS {
         return Err(cannot(ErrorCode::QuotaExceeded, format!("a controller has at most {MAX_USERS} users")));
     }
     if display_name.len() > MAX_DISPLAY_NAME || display_name.contains(char::is_control) {

@@ -36,10 +36,8 @@ pub fn authenticate<'a>(root: &'a Root, token: &Digest, now: Timestamp) -> Optio
 
 /// Returns the user who may set a password with a registration token, if it is pending.
 fn registering<'a>(root: &'a Root, token: &Digest, now: Timestamp) -> Option<&'a User> {
-    let is_meant = |user: &&User| {
-        user.registration.is_some_and(|pending| pending.token == *token && pending.expires_at > now)
-    };
-    root.users().find(is_meant).filter(|user| user.may_log_in())
+    let is_pending = |user: &&User| user.registration.is_some_and(|pending| pending.expires_at > now);
+    root.registering(token).filter(is_pending).filter(|user| user.may_log_in())
 }
 
 /// Returns true if a registration token is pending.

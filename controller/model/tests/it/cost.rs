@@ -8,11 +8,14 @@ use std::{
 
 use periapt_host_api::{
     RelationId, StoreId,
+    access::ModelAccess,
     command::{Caller, Command},
     commit::EarlyEffect,
     status::WorkloadStatus,
 };
-use periapt_model::{Agenda, WorkerCommand, assignment, due_work, follow, view};
+use periapt_model::{
+    Agenda, ModelState, WorkerCommand, assignment, due_work, follow, is_visible, may_fetch_charm, view,
+};
 
 use crate::world::{World, deploy_command};
 
@@ -257,6 +260,34 @@ fn a_unit_that_leaves_a_scope_and_its_model_costs_the_same_in_a_large_relation()
         world.leave(&unit, id).unwrap();
         world.terminate(&unit).unwrap();
     });
+}
+
+#[test]
+fn a_users_charm_is_found_by_the_users_own_models_however_many_others_use_it() {
+    let looked_at = [10, 100].map(|others| {
+        let mut world = World::new();
+        world.checked = false;
+        let charm = world.upload_app();
+        for number in 0..others {
+            let model = world.add_model(&format!("other{number}"));
+            world.within(model, |world| world.run(deploy_command(charm, "app", 1)).unwrap());
+        }
+        let jane = world.add_user("jane");
+        let own = world.add_model("own");
+        let grant = Command::GrantModel { user: "jane".parse().unwrap(), access: ModelAccess::Read };
+        world.within(own, |world| {
+            world.run(grant).unwrap();
+            world.run(deploy_command(charm, "app", 1)).unwrap();
+        });
+        let looked_at = Cell::new(0);
+        let sees = |state: &ModelState| {
+            looked_at.set(looked_at.get() + 1);
+            is_visible(&world.root, &jane, state)
+        };
+        assert!(may_fetch_charm(&world.root, &jane, &charm, &sees));
+        looked_at.get()
+    });
+    assert_eq!(looked_at, [1, 1], "models that were looked at");
 }
 
 #[test]

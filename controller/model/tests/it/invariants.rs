@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use periapt_host_api::{
     AgentName, Digest, ModelUuid, StoreId,
+    access::ModelAccess,
     command::Caller,
     relation::{BagKey, BagOwner, Settings},
     status::Life,
     view::{Membership, View},
 };
 use periapt_model::{
-    ModelState, Root, assignment,
+    ModelState, Right, Root, Subject, assignment,
     entity::{CrossSide, Relation, RemoteSource, Work},
-    follow, view,
+    follow, is_allowed, is_superuser, model_access, view,
 };
 
 use crate::world::World;
@@ -23,6 +24,7 @@ pub(crate) fn check(before: &Root, world: &World) {
         counts(world.root.agents().map(|agent| &agent.name), state);
         lives(state);
     }
+    indexes(&world.root);
     stored_entities_make_the_same_state(world);
     frames_lead_to_the_view(before, world);
 }
@@ -130,6 +132,40 @@ fn counts<'a>(agents: impl Iterator<Item = &'a AgentName>, state: &ModelState) {
     }
 }
 
+/// Checks that the indexes over all models find what a look at every model finds.
+fn indexes(root: &Root) {
+    let all = || root.models().map(|(_, state)| state);
+    for state in all() {
+        let model = state.model();
+        let named = root.model_named(&model.owner, &model.name).map(|state| state.model().uuid);
+        assert_eq!(named, Some(model.uuid));
+        let same = all().filter(|other| other.model().name == model.name).count();
+        assert_eq!(root.models_named(&model.name).count(), same, "models named {}", model.name);
+    }
+    for charm in root.charms() {
+        let used = root.models_and_remains().any(|(_, state)| state.charm(&charm.digest).is_some());
+        assert_eq!(root.uses_charm(&charm.digest), used, "charm {}", charm.digest);
+    }
+    let attached: BTreeSet<Digest> = all()
+        .flat_map(|state| state.applications())
+        .flat_map(|application| application.resources.values())
+        .map(|resource| resource.current.digest)
+        .collect();
+    for content in root.resource_contents() {
+        assert_eq!(root.is_attached(&content.digest), attached.contains(&content.digest));
+    }
+    for user in root.users().filter(|user| user.may_log_in() && !is_superuser(user)) {
+        let caller = Caller::User(user.name.clone());
+        let access = |state: &ModelState| model_access(root, state, &caller);
+        let writes = all().any(|state| access(state) >= Some(ModelAccess::Write));
+        assert_eq!(is_allowed(root, &caller, Right::Upload, Subject::Controller), writes, "{caller:?}");
+        for state in all() {
+            let mut named = root.granted_models_named(user, &state.model().name);
+            assert_eq!(named.any(|found| found.model().uuid == state.model().uuid), access(state).is_some());
+        }
+    }
+}
+
 /// Checks that every dying entity still has a reason or a work item to go on.
 fn lives(state: &ModelState) {
     for application in state.applications().filter(|application| application.life != Life::Alive) {
@@ -166,6 +202,7 @@ fn stored_entities_make_the_same_state(world: &World) {
     let stored = world.stored.iter().map(|(key, entity)| (key.clone(), entity.clone()));
     let loaded = Root::from_entities(stored, world.root.revision()).unwrap();
     assert_eq!(loaded.models().count(), world.root.models().count());
+    indexes(&loaded);
     for caller in callers(&world.root, world) {
         assert_eq!(view(&loaded, &caller), view(&world.root, &caller));
     }

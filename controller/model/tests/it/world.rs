@@ -138,15 +138,21 @@ impl World {
         Caller::User("admin".parse().unwrap())
     }
 
-    /// Adds a superuser.
-    pub(crate) fn superuser(&mut self, name: &str) -> Caller {
+    /// Adds a user who may log in.
+    pub(crate) fn add_user(&mut self, name: &str) -> Caller {
         let name: UserName = name.parse().unwrap();
         let registration = Registration { token: Digest::of(name.as_str().as_bytes()), expires_at: self.now };
         let add = IdentityCommand::AddUser { name: name.clone(), display_name: String::new(), registration };
         self.ask(&self.user(), &Input::Identity(add)).unwrap();
-        let access = ControllerAccess::Superuser;
-        self.control(ControllerCommand::GrantController { user: name.clone(), access }).unwrap();
         Caller::User(name)
+    }
+
+    /// Adds a superuser.
+    pub(crate) fn superuser(&mut self, name: &str) -> Caller {
+        let caller = self.add_user(name);
+        let (user, access) = (name.parse().unwrap(), ControllerAccess::Superuser);
+        self.control(ControllerCommand::GrantController { user, access }).unwrap();
+        caller
     }
 
     pub(crate) fn runner(&self, agent: &str) -> Caller {

@@ -105,8 +105,12 @@ impl RequestCaller {
 
     /// Returns true if the scope of the caller's token admits a right.
     pub(crate) fn admits(&self, right: Right, model: Option<&ModelUuid>) -> bool {
-        let scope = self.session.as_ref().and_then(|session| session.scope.as_ref());
-        scope.is_none_or(|scope| scope_admits(scope, right, model))
+        self.scope().is_none_or(|scope| scope_admits(scope, right, model))
+    }
+
+    /// Returns the bounds of the caller's API token, if the caller has one.
+    pub(crate) fn scope(&self) -> Option<&TokenScope> {
+        self.session.as_ref().and_then(|session| session.scope.as_ref())
     }
 }
 

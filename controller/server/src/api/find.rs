@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, UserName, api::ModelSelector};
-use periapt_model::{ModelState, Root};
+use periapt_host_api::{ErrorCode, ModelName, Refusal, UserName, api::ModelSelector, user::TokenScope};
+use periapt_model::{ModelState, Root, active_user, entity::User, is_superuser};
 
 use crate::api::caller::RequestCaller;
 
@@ -35,8 +35,8 @@ pub(crate) fn find_model(
     if let Some(own) = root.model_named(who.user()?, name).filter(seen) {
         return Ok(Arc::clone(own));
     }
-    let named = root.models().map(|(_, state)| state).filter(|state| state.model().name == *name);
-    let mut named = named.filter(seen);
+    let user = active_user(root, &who.caller).ok_or_else(unknown)?;
+    let mut named = candidates(root, who, user, name).filter(seen);
     match (named.next(), named.next()) {
         (Some(only), None) => Ok(Arc::clone(only)),
         (None, _) => Err(unknown()),
@@ -47,7 +47,73 @@ pub(crate) fn find_model(
     }
 }
 
+/// Returns models with a name, among them all that the caller may see: those of the token's scope, all for a superuser,
+/// and else those that the user was granted.
+fn candidates<'a>(
+    root: &'a Root,
+    who: &'a RequestCaller,
+    user: &'a User,
+    name: &'a ModelName,
+) -> Box<dyn Iterator<Item = &'a Arc<ModelState>> + 'a> {
+    match who.scope() {
+        Some(TokenScope { models, .. }) if !models.is_empty() => {
+            let models = models.iter().filter_map(|uuid| root.model(uuid));
+            Box::new(models.filter(|state| state.model().name == *name))
+        }
+        _ if is_superuser(user) => Box::new(root.models_named(name)),
+        _ => Box::new(root.granted_models_named(user, name)),
+    }
+}
+
 /// Returns the refusal for a user that does not exist, or that the caller may not see.
 pub(crate) fn unknown_user(name: &UserName) -> Refusal {
     Refusal::not_found(format!("user {:?} not found", name.as_str())).about(format!("user {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::test_state::State;
+
+    fn found(state: &State, who: &RequestCaller, selector: &str) -> Result<String, ErrorCode> {
+        let found = find_model(&state.root, who, &selector.parse().unwrap());
+        found.map(|state| state.model().owner.to_string()).map_err(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn a_model_is_found_by_name_among_those_that_the_caller_may_see_however_many_there_are() {
+        let mut state = State::new();
+        let name: ModelName = "blog".parse().unwrap();
+        for number in 0..40 {
+            let owner = format!("owner{number}");
+            state.add_user(&owner);
+            state.promote(&owner);
+            state.add_model(&owner, "blog");
+        }
+        state.add_user("jane");
+        let jane = state.log_in("jane", "1");
+        assert_eq!(found(&state, &jane, "blog"), Err(ErrorCode::NotFound));
+        let of = |state: &State, owner: &str| {
+            state.root.model_named(&owner.parse().unwrap(), &name).unwrap().model().uuid
+        };
+        state.grant(of(&state, "owner7"), "jane");
+        assert_eq!(found(&state, &jane, "blog").as_deref(), Ok("owner7"));
+        let user = active_user(&state.root, &jane.caller).unwrap();
+        assert_eq!(candidates(&state.root, &jane, user, &name).count(), 1, "models that were looked at");
+        assert_eq!(found(&state, &jane, "owner8/blog"), Err(ErrorCode::NotFound));
+
+        state.grant(of(&state, "owner9"), "jane");
+        assert_eq!(found(&state, &jane, "blog"), Err(ErrorCode::Ambiguous));
+        let mut scoped = jane.clone();
+        let scope = TokenScope {
+            access: periapt_host_api::access::ModelAccess::Read,
+            models: vec![of(&state, "owner9"), of(&state, "owner3")],
+        };
+        scoped.session.as_mut().unwrap().scope = Some(scope);
+        assert_eq!(found(&state, &scoped, "blog").as_deref(), Ok("owner9"));
+        let admin = state.log_in("admin", "2");
+        assert_eq!(found(&state, &admin, "blog"), Err(ErrorCode::Ambiguous));
+        state.add_model("admin", "blog");
+        assert_eq!(found(&state, &admin, "blog").as_deref(), Ok("admin"), "the caller's own");
+    }
 }

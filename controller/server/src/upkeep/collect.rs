@@ -41,8 +41,7 @@ impl BlobKind {
             }
             Self::Resources => {
                 let known = root.resource_contents().map(|content| content.digest);
-                let attached = root.attached_contents();
-                known.filter(|digest| !attached.contains(digest)).collect()
+                known.filter(|digest| !root.is_attached(digest)).collect()
             }
         }
     }

@@ -1,0 +1,192 @@
+//! The indexes over all models: the models of a name, of a user, of a charm and of a resource's content. No request
+//! looks at every model to find its own.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use periapt_host_api::{Digest, ModelName, ModelUuid, UserName, access::ModelAccess};
+use uuid::Uuid;
+
+use super::{ModelState, Root, index::Index};
+use crate::entity::{ModelKey, User};
+
+/// The indexes over all models.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ModelIndex {
+    /// The owners and ids of the models of each name, without the remains of destroyed models.
+    named: Index<ModelName, (UserName, ModelUuid)>,
+    /// The models that each user was granted, by the user's id.
+    granted: Index<Uuid, ModelUuid>,
+    /// The same by the user's id and the model's name.
+    granted_by_name: Index<(Uuid, ModelName), ModelUuid>,
+    /// The models that each user was granted write access to, or more.
+    writable: Index<Uuid, ModelUuid>,
+    /// The models that use each charm, remains included.
+    using_charm: Index<Digest, ModelUuid>,
+    /// The models with a resource of each content.
+    with_content: Index<Digest, ModelUuid>,
+    /// The number of resources of each content in a model.
+    resources: OrdMap<(Digest, ModelUuid), usize>,
+}
+
+/// The part of the indexes that one entity of a model adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A model's name and owner.
+    Name(ModelName, UserName),
+    /// A grant: the user's id, the model's name and the access.
+    Grant(Uuid, ModelName, ModelAccess),
+    /// A charm that the model uses.
+    Charm(Digest),
+    /// The contents of an application's resources.
+    Contents(Vec<Digest>),
+}
+
+/// Returns the part that the entity under a key adds, if it adds one.
+pub(super) fn part(state: &ModelState, key: &ModelKey) -> Option<Part> {
+    let model = state.model();
+    match key {
+        ModelKey::Model => (!state.is_remains()).then(|| Part::Name(model.name.clone(), model.owner.clone())),
+        ModelKey::Grant(user) => {
+            let grant = state.grant(user)?;
+            Some(Part::Grant(grant.user_uuid, model.name.clone(), grant.access))
+        }
+        ModelKey::Charm(digest) => state.charm(digest).map(|charm| Part::Charm(charm.digest)),
+        ModelKey::Application(name) => {
+            let attached = state.application(name)?.resources.values();
+            let contents: Vec<Digest> = attached.map(|resource| resource.current.digest).collect();
+            (!contents.is_empty()).then_some(Part::Contents(contents))
+        }
+        _ => None,
+    }
+}
+
+impl ModelIndex {
+    /// Replaces the part of an entity by its new part.
+    pub(super) fn update(&mut self, model: ModelUuid, old: Option<Part>, new: Option<Part>) {
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            self.remove(model, old);
+        }
+        if let Some(new) = new {
+            self.add(model, new);
+        }
+    }
+
+    /// Removes all parts of a model that is removed with its entities.
+    pub(super) fn forget(&mut self, model: ModelUuid, state: &ModelState) {
+        for key in state.keys().chain([ModelKey::Model]) {
+            self.update(model, part(state, &key), None);
+        }
+    }
+
+    fn add(&mut self, model: ModelUuid, part: Part) {
+        match part {
+            Part::Name(name, owner) => self.named.insert(name, (owner, model)),
+            Part::Grant(user, name, access) => {
+                self.granted.insert(user, model);
+                self.granted_by_name.insert((user, name), model);
+                if access >= ModelAccess::Write {
+                    self.writable.insert(user, model);
+                }
+            }
+            Part::Charm(digest) => self.using_charm.insert(digest, model),
+            Part::Contents(digests) => {
+                for digest in digests {
+                    *self.resources.entry((digest, model)).or_default() += 1;
+                    self.with_content.insert(digest, model);
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, model: ModelUuid, part: Part) {
+        match part {
+            Part::Name(name, owner) => self.named.remove(&name, &(owner, model)),
+            Part::Grant(user, name, _) => {
+                self.granted.remove(&user, &model);
+                self.granted_by_name.remove(&(user, name), &model);
+                self.writable.remove(&user, &model);
+            }
+            Part::Charm(digest) => self.using_charm.remove(&digest, &model),
+            Part::Contents(digests) => {
+                for digest in digests {
+                    match self.resources.get_mut(&(digest, model)) {
+                        Some(count) if *count > 1 => *count -= 1,
+                        _ => {
+                            self.resources.remove(&(digest, model));
+                            self.with_content.remove(&digest, &model);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Root {
+    /// Returns the model with this owner and name.
+    pub fn model_named(&self, owner: &UserName, name: &ModelName) -> Option<&Arc<ModelState>> {
+        let first = (owner.clone(), ModelUuid(Uuid::nil()));
+        let (found, uuid) = self.model_index.named.from(name, first).next()?;
+        if found == owner { self.model(uuid) } else { None }
+    }
+
+    /// Returns the models with a name, by owner.
+    pub fn models_named(&self, name: &ModelName) -> impl Iterator<Item = &Arc<ModelState>> {
+        self.model_index.named.get(name).filter_map(|(_, uuid)| self.model(uuid))
+    }
+
+    /// Returns the models with a name that a user was granted.
+    pub fn granted_models_named(
+        &self,
+        user: &User,
+        name: &ModelName,
+    ) -> impl Iterator<Item = &Arc<ModelState>> {
+        let models = self.model_index.granted_by_name.get(&(user.uuid, name.clone()));
+        models.filter_map(|uuid| self.model(uuid))
+    }
+
+    /// Returns true if a user was granted write access to some model, or more.
+    pub(crate) fn was_granted_a_write(&self, user: &User) -> bool {
+        self.model_index.writable.len(&user.uuid) > 0
+    }
+
+    /// Returns the models that use a charm, for an application or for a unit that still runs it. They include the
+    /// remains of destroyed models.
+    pub(crate) fn models_using(&self, charm: &Digest) -> impl Iterator<Item = &Arc<ModelState>> {
+        self.model_index.using_charm.get(charm).filter_map(|uuid| self.models.get(uuid))
+    }
+
+    /// Returns the models that a user was granted, of those that use a charm.
+    pub(crate) fn granted_models_using(
+        &self,
+        user: &User,
+        charm: &Digest,
+    ) -> impl Iterator<Item = &Arc<ModelState>> {
+        let ModelIndex { granted, using_charm, .. } = &self.model_index;
+        granted.common(&user.uuid, using_charm, charm).filter_map(|uuid| self.models.get(uuid))
+    }
+
+    /// Returns the models that a user was granted, of those with a resource of a content.
+    pub(crate) fn granted_models_with(
+        &self,
+        user: &User,
+        content: &Digest,
+    ) -> impl Iterator<Item = &Arc<ModelState>> {
+        let ModelIndex { granted, with_content, .. } = &self.model_index;
+        granted.common(&user.uuid, with_content, content).filter_map(|uuid| self.models.get(uuid))
+    }
+
+    /// Returns true if a model uses a charm: for an application, or for a unit that still runs it.
+    pub fn uses_charm(&self, digest: &Digest) -> bool {
+        self.model_index.using_charm.len(digest) > 0
+    }
+
+    /// Returns true if a content is currently attached to a resource.
+    pub fn is_attached(&self, content: &Digest) -> bool {
+        self.model_index.with_content.len(content) > 0
+    }
+}
