@@ -40,6 +40,7 @@ pub use crate::unit::state::entity::StateEntry;
 pub use crate::user::entity::{
     ModelGrant, OfferGrant, PasswordHash, Registration, Session, SessionKind, User,
 };
+pub use crate::user::uploaders::Uploaders;
 pub use crate::work::entity::{Work, WorkId, WorkItem};
 pub(crate) use kinds::kinds;
 pub use sequence::{Sequence, SequenceKey};

@@ -42,8 +42,12 @@ pub fn evaluate(
             check_size(&changes)?;
             Ok((changes, output))
         }
-        Input::UploadCharm(charm) => Ok((charm::upload::upload_charm(root, charm, env)?, Output::Done)),
-        Input::UploadResource(content) => Ok((resource::content::upload(root, content, env), Output::Done)),
+        Input::UploadCharm(charm) => {
+            Ok((charm::upload::upload_charm(root, caller, charm, env)?, Output::Done))
+        }
+        Input::UploadResource(content) => {
+            Ok((resource::content::upload(root, caller, content, env)?, Output::Done))
+        }
         Input::Register(name, register) => {
             Ok((agent::register::register(root, name, register, env)?, Output::Done))
         }

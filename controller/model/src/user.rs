@@ -6,3 +6,4 @@ pub(crate) mod find;
 pub(crate) mod grant;
 pub(crate) mod read;
 pub(crate) mod session;
+pub(crate) mod uploaders;

@@ -63,8 +63,16 @@ pub fn offer_access(root: &Root, state: &ModelState, offer: &Offer, caller: &Cal
     offer.grants.get(&user.name).filter(|grant| grant.user_uuid == user.uuid).map(|grant| grant.access)
 }
 
-/// Returns true if a caller may download a charm: a superuser, a user who reads a model that uses it, and an agent that
-/// runs it or will run it. `sees` tells the models that the caller sees.
+/// Returns true if a user may use a charm by its digest: a superuser, and a user who uploaded it or reads a model that
+/// uses it.
+pub(crate) fn may_use_charm(root: &Root, caller: &Caller, charm: &Digest) -> bool {
+    may_fetch_charm(root, caller, charm, &|state| {
+        is_allowed(root, caller, Right::ReadModel, Subject::Model(state))
+    })
+}
+
+/// Returns true if a caller may download a charm: a superuser, a user who uploaded it or reads a model that uses it, and
+/// an agent that runs it or will run it. `sees` tells the models that the caller sees.
 pub fn may_fetch_charm(
     root: &Root,
     caller: &Caller,
@@ -73,7 +81,9 @@ pub fn may_fetch_charm(
 ) -> bool {
     match caller {
         Caller::User(_) => active_user(root, caller).is_some_and(|user| {
-            is_superuser(user) || root.granted_models_using(user, charm).any(|state| sees(state))
+            is_superuser(user)
+                || root.charm(charm).is_some_and(|charm| charm.uploaders.has(user))
+                || root.granted_models_using(user, charm).any(|state| sees(state))
         }),
         Caller::Agent(agent) => {
             let mut assigned = root.models_using(charm).filter_map(|state| assignment(state, agent));
@@ -83,18 +93,28 @@ pub fn may_fetch_charm(
     }
 }
 
-/// Returns true if a caller may learn that content for resources is there: a superuser, and a user who reads a model
-/// with a resource of this content. `sees` tells the models that the caller sees.
+/// Returns true if a user may attach a content by its digest: a superuser, and a user who uploaded it or reads a model
+/// with a resource of this content.
+pub(crate) fn may_use_content(root: &Root, caller: &Caller, content: &Digest) -> bool {
+    may_know_resource(root, caller, content, &|state| {
+        is_allowed(root, caller, Right::ReadModel, Subject::Model(state))
+    })
+}
+
+/// Returns true if a caller may learn that content for resources is there: a superuser, and a user who uploaded it or
+/// reads a model with a resource of this content. `sees` tells the models that the caller sees.
 pub fn may_know_resource(
     root: &Root,
     caller: &Caller,
     content: &Digest,
     sees: &dyn Fn(&ModelState) -> bool,
 ) -> bool {
-    root.resource_content(content).is_some()
-        && active_user(root, caller).is_some_and(|user| {
-            is_superuser(user) || root.granted_models_with(user, content).any(|state| sees(state))
-        })
+    let Some(known) = root.resource_content(content) else { return false };
+    active_user(root, caller).is_some_and(|user| {
+        is_superuser(user)
+            || known.uploaders.has(user)
+            || root.granted_models_with(user, content).any(|state| sees(state))
+    })
 }
 
 /// Returns true if a caller has a right.

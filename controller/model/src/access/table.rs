@@ -146,7 +146,7 @@ table! {
     ReadDefaults on Controller: "Reads the defaults of models, clouds and the names of credentials." for AnyUser;
     List on Controller: "Lists models, offers, agents and users. The list holds only what the caller may see." for AnyUser;
     Upload on Controller: "Uploads charms and the content of resources, and asks for uploads by their digest." for AnyModelWriter, Superuser;
-    FetchCharm on Controller: "Downloads a charm. A user reads a model that uses it; an agent runs or will run it." for AnyUser, AnyAgent;
+    FetchCharm on Controller: "Downloads a charm. A user uploaded it or reads a model that uses it; an agent runs or will run it." for AnyUser, AnyAgent;
     CommandController on Controller: "Sends commands to the controller. Each command has a right of its own." for AnyUser;
     OpenOwnSession on Controller: "Opens sessions and API tokens for oneself." for AnyUser;
     ManageController on Controller: "Makes models, sets defaults of models, and keeps clouds and credentials." for Superuser;

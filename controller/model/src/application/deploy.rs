@@ -15,6 +15,7 @@ use periapt_host_api::{
 
 use super::{config, constraints};
 use crate::{
+    access::check::may_use_charm,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
     network, offer, resource, secret,
     storage::{self, takeover::TakenOver},
@@ -24,7 +25,7 @@ use crate::{
 
 pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy) -> Result<Answer, Refusal> {
     tx.require_alive()?;
-    let meta = uploaded(tx, &deploy.charm)?;
+    let meta = uploaded(tx, caller, &deploy.charm)?;
     let name = match &deploy.application {
         Some(name) => name.clone(),
         None => ApplicationName::new(&meta.name).map_err(|error| Refusal::bad_request(error.to_string()))?,
@@ -136,8 +137,15 @@ fn check_storage(
 }
 
 /// Returns the metadata of an uploaded charm.
-pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &Digest) -> Result<&'a CharmMeta, Refusal> {
-    match tx.root.charm(digest) {
+///
+/// # Errors
+/// The charm does not exist, or the caller may not use it; the refusals are the same.
+pub(crate) fn uploaded<'a>(
+    tx: &Transaction<'a>,
+    caller: &Caller,
+    digest: &Digest,
+) -> Result<&'a CharmMeta, Refusal> {
+    match tx.root.charm(digest).filter(|_| may_use_charm(tx.root, caller, digest)) {
         Some(charm) => Ok(&charm.meta),
         None => Err(Refusal::not_found(format!("charm {} not found: upload it first", digest.short()))
             .about(format!("charm {digest}"))),

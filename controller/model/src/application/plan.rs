@@ -27,7 +27,7 @@ pub fn plan_refresh(
 ) -> Result<RefreshPlan, Refusal> {
     let tx = Transaction::begin(root, env, model)?;
     let application = tx.application(&refresh.application)?;
-    let (old, new) = (tx.charm_meta(&application)?, uploaded(&tx, &refresh.charm)?);
+    let (old, new) = (tx.charm_meta(&application)?, uploaded(&tx, caller, &refresh.charm)?);
     let revision = tx.state.charm(&application.charm.digest).map_or(0, |charm| charm.revision);
     let command = Command::Refresh {
         application: refresh.application.clone(),

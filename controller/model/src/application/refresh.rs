@@ -37,7 +37,7 @@ pub(crate) fn refresh(
     if application.life != Life::Alive {
         return Err(cannot(ErrorCode::NotAlive, "application is not alive".to_owned()));
     }
-    let meta = uploaded(tx, digest)?;
+    let meta = uploaded(tx, caller, digest)?;
     if application.charm.digest == *digest {
         // The charm is the same, but force now takes it past a hook error (1.9, rule 1).
         let forced = force && !application.force_charm;

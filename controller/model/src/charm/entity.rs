@@ -3,6 +3,8 @@
 use periapt_host_api::{Digest, Timestamp, charm::CharmMeta};
 use serde::{Deserialize, Serialize};
 
+use crate::user::uploaders::Uploaders;
+
 /// An uploaded charm. It was checked, and its archive is stored as a blob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -17,6 +19,9 @@ pub struct Charm {
     pub size: u64,
     /// The time of its first upload.
     pub uploaded_at: Timestamp,
+    /// The users who uploaded it.
+    #[serde(default, skip_serializing_if = "Uploaders::is_empty")]
+    pub uploaders: Uploaders,
 }
 
 /// A charm that a model uses (M-13, M-15).

@@ -2,25 +2,34 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{Digest, ErrorCode, Refusal};
+use periapt_host_api::{Digest, ErrorCode, Refusal, command::Caller};
 
 use crate::{
+    access::check::{active_user, denied},
     entity::{Charm, Entity, EntityKey},
     input::{Environment, UploadedCharm},
     root::{Root, changes::Changes},
     transaction::check_size,
+    user::uploaders::Uploaders,
 };
 
 pub(crate) fn upload_charm(
     root: &Root,
+    caller: &Caller,
     charm: &UploadedCharm,
     env: &Environment,
 ) -> Result<Changes, Refusal> {
+    let user = active_user(root, caller).ok_or_else(denied)?;
     let UploadedCharm { digest, component, meta, size } = charm;
     let mut changes = Changes::default();
     match root.charm(digest) {
         // The digest covers the whole archive, so equal archives must have equal metadata.
-        Some(known) if known.component == *component && known.meta == *meta => {}
+        Some(known) if known.component == *component && known.meta == *meta => {
+            if !known.uploaders.has(user) {
+                let charm = Charm { uploaders: known.uploaders.with(user), ..known.clone() };
+                changes.puts.insert(EntityKey::Charm(*digest), Some(charm.into()));
+            }
+        }
         Some(_) => return Err(Refusal::new(ErrorCode::Internal, "one archive was read in two ways")),
         None => {
             let charm = Arc::new(Charm {
@@ -29,6 +38,7 @@ pub(crate) fn upload_charm(
                 meta: meta.clone(),
                 size: *size,
                 uploaded_at: env.now,
+                uploaders: Uploaders::default().with(user),
             });
             changes.puts.insert(EntityKey::Charm(*digest), Some(Entity::Charm(charm)));
         }

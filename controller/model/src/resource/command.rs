@@ -11,7 +11,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    access::check::denied,
+    access::check::{denied, may_use_content},
     application,
     entity::{Application, AttachedResource, FormerContent},
     transaction::Transaction,
@@ -117,7 +117,9 @@ fn content(
     declared
         .admits(name, upload.filename.as_deref())
         .map_err(|broken| Refusal::new(code, broken.to_string()))?;
-    let uploaded = tx.root.resource_content(&upload.digest).ok_or_else(|| {
+    let uploaded = tx.root.resource_content(&upload.digest);
+    let uploaded = uploaded.filter(|_| may_use_content(tx.root, caller, &upload.digest));
+    let uploaded = uploaded.ok_or_else(|| {
         let text = format!(
             "the content {} of resource {name:?} is not here: upload it first",
             upload.digest.short()

@@ -5,21 +5,30 @@ use periapt_host_api::{
 };
 
 use crate::{
-    access::check::denied,
+    access::check::{active_user, denied},
     entity::{Application, EntityKey, ResourceContent},
     input::{Environment, UploadedResource},
     root::{ModelState, Root, changes::Changes},
 };
 
-/// Registers uploaded content, so that applications can attach it.
-pub(crate) fn upload(root: &Root, uploaded: &UploadedResource, env: &Environment) -> Changes {
+/// Registers uploaded content, so that its uploader can attach it to applications.
+pub(crate) fn upload(
+    root: &Root,
+    caller: &Caller,
+    uploaded: &UploadedResource,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
     let UploadedResource { digest, size } = *uploaded;
+    let user = active_user(root, caller).ok_or_else(denied)?;
+    let known = root.resource_content(&digest);
     let mut changes = Changes::default();
-    if root.resource_content(&digest).is_none() {
-        let content = ResourceContent { digest, size, uploaded_at: env.now };
+    if known.is_none_or(|known| !known.uploaders.has(user)) {
+        let uploaders = known.map(|known| known.uploaders.clone()).unwrap_or_default().with(user);
+        let uploaded_at = known.map_or(env.now, |known| known.uploaded_at);
+        let content = ResourceContent { digest, size, uploaded_at, uploaders };
         changes.puts.insert(EntityKey::ResourceContent(digest), Some(content.into()));
     }
-    changes
+    Ok(changes)
 }
 
 pub(crate) fn forget(root: &Root, digest: &Digest) -> Changes {

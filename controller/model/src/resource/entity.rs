@@ -3,6 +3,8 @@
 use periapt_host_api::{Digest, Timestamp, resource::ResourceRevision};
 use serde::{Deserialize, Serialize};
 
+use crate::user::uploaders::Uploaders;
+
 /// Uploaded content of resources, stored as a blob. The applications refer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -13,6 +15,9 @@ pub struct ResourceContent {
     pub size: u64,
     /// The time of its first upload.
     pub uploaded_at: Timestamp,
+    /// The users who uploaded it.
+    #[serde(default, skip_serializing_if = "Uploaders::is_empty")]
+    pub uploaders: Uploaders,
 }
 
 /// A resource of an application that has content.

@@ -169,8 +169,12 @@ impl World {
 
     /// Returns the plan of a refresh.
     pub(crate) fn plan(&self, request: &RefreshRequest) -> Result<RefreshPlan, Refusal> {
+        self.plan_as(&self.user(), request)
+    }
+
+    pub(crate) fn plan_as(&self, caller: &Caller, request: &RefreshRequest) -> Result<RefreshPlan, Refusal> {
         let env = Environment { now: self.now, lease_now_ms: self.lease_now_ms, seed: [0; 16] };
-        plan_refresh(&self.root, &self.user(), &env, self.model, request)
+        plan_refresh(&self.root, caller, &env, self.model, request)
     }
 
     pub(crate) fn control(&mut self, command: ControllerCommand) -> Result<Answer, Refusal> {

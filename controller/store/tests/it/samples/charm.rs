@@ -11,7 +11,8 @@ use periapt_host_api::{
     relation::{Role, Scope},
     settings::OptionValue,
 };
-use periapt_model::entity::{Charm, ModelCharm};
+use periapt_model::entity::{Charm, ModelCharm, Uploaders};
+use uuid::Uuid;
 
 use super::{Named, awkward_text, digest, every, parse, time};
 
@@ -36,6 +37,7 @@ pub(crate) fn charms() -> Named<Charm> {
         meta,
         size: 1_234_567,
         uploaded_at: time(10),
+        uploaders: Uploaders::default(),
     };
     let plain = CharmMeta {
         name: "logging".into(),
@@ -62,12 +64,15 @@ pub(crate) fn charms() -> Named<Charm> {
     };
     let demanding = CharmMeta { assumes: assumes(), ..plain.clone() };
     let collector = CharmMeta { endpoints: [(parse("log"), batching)].into(), ..plain.clone() };
+    let uploaders = Uploaders::new([Uuid::from_u128(1), Uuid::from_u128(2)]);
+    let uploaded = Charm { uploaders, ..charm("uploaded", plain.clone()) };
     vec![
         ("full", charm("wordpress", meta)),
         ("bare-subordinate", charm("logging", plain)),
         ("with-resources", charm("logging", with_resources)),
         ("asks-for-batches", charm("collector", collector)),
         ("assumes-features", charm("demanding", demanding)),
+        ("with-uploaders", uploaded),
     ]
 }
 

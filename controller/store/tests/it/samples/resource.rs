@@ -1,12 +1,20 @@
 //! Resources of applications, and uploaded content.
 
 use periapt_host_api::resource::ResourceRevision;
-use periapt_model::entity::{AttachedResource, FormerContent, ResourceContent};
+use periapt_model::entity::{AttachedResource, FormerContent, ResourceContent, Uploaders};
+use uuid::Uuid;
 
 use super::{Named, digest, parse, time};
 
 pub(crate) fn contents() -> Named<ResourceContent> {
-    vec![("uploaded", ResourceContent { digest: digest("rows"), size: 1_234_567_890, uploaded_at: time(30) })]
+    let uploaders = Uploaders::new([Uuid::from_u128(1), Uuid::from_u128(2)]);
+    let content = |uploaders| ResourceContent {
+        digest: digest("rows"),
+        size: 1_234_567_890,
+        uploaded_at: time(30),
+        uploaders,
+    };
+    vec![("uploaded", content(Uploaders::default())), ("with-uploaders", content(uploaders))]
 }
 
 pub(super) fn attached_once() -> AttachedResource {
