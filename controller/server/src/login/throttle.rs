@@ -90,15 +90,14 @@ impl Throttle {
     }
 }
 
+/// Counts a failure. Once too many are remembered, those that are over and the oldest eighth are forgotten together, so
+/// that a flood does not search all of them at each failure.
 fn note<K: Ord + Clone>(failures: &mut BTreeMap<K, Failures>, key: K, free: u32, now_ms: u64) {
     if failures.len() >= MAX_REMEMBERED && !failures.contains_key(&key) {
-        failures.retain(|_, known| now_ms.saturating_sub(known.last_ms) <= FORGOTTEN_AFTER_MS);
-        let oldest = failures.iter().min_by_key(|(_, known)| known.last_ms).map(|(key, _)| key.clone());
-        if failures.len() >= MAX_REMEMBERED
-            && let Some(oldest) = oldest
-        {
-            failures.remove(&oldest);
-        }
+        let mut times: Vec<u64> = failures.values().map(|known| known.last_ms).collect();
+        let (_, oldest, _) = times.select_nth_unstable(MAX_REMEMBERED / 8);
+        let kept_from = (*oldest).max(now_ms.saturating_sub(FORGOTTEN_AFTER_MS));
+        failures.retain(|_, known| known.last_ms > kept_from);
     }
     failures.entry(key).or_insert(Failures::NONE).add(free, now_ms);
 }
