@@ -223,6 +223,13 @@ pub(crate) fn client_as(
     if entry.local.is_some() {
         return connected(Options::new(socket_url(&data.controller(name))?, identity));
     }
+    if entry.url.starts_with("http://") {
+        let text = format!("controller {name} is known from an earlier version, whose address had no TLS");
+        return Err(Failure::new(text).with_hint(
+            "register once: on the controller's host, `periapt change-user-password USER --reset` prints the text \
+             for `periapt register TEXT --replace` here",
+        ));
+    }
     let mut options = Options::new(&entry.url, identity);
     options.trust = entry.ca_cert.clone().map(Trust::Authority);
     connected(options)

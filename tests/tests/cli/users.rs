@@ -116,3 +116,45 @@ fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow:
     assert!(colleague.refused(["models"])?.contains("not logged in"));
     Ok(())
 }
+
+#[test]
+fn clients_of_an_earlier_version_are_told_to_register_once_and_how() -> anyhow::Result<()> {
+    let (operator, elsewhere) = (Installation::empty()?, Installation::empty()?);
+    operator.ok(["bootstrap", "--no-agent"])?;
+    operator.ok(["add-model", "test"])?;
+    let file = operator.path().join("data/client.json");
+    let mut known: serde_json::Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+
+    // The entries of an earlier version: a URL without TLS, no authority, and a model without its owner.
+    operator.ok(["controller", "stop"])?;
+    let entry = known.pointer_mut("/controllers/local").context("no entry")?;
+    let entry = entry.as_object_mut().context("no object")?;
+    let listen = entry["local"]["listen"].as_str().context("no address")?.to_owned();
+    entry.insert("url".to_owned(), format!("http://{listen}").into());
+    entry.insert("current-model".to_owned(), "test".into());
+    entry.remove("ca-cert");
+    std::fs::write(&file, serde_json::to_vec(&known)?)?;
+    let entry = known.pointer_mut("/controllers/local").and_then(|entry| entry.as_object_mut());
+    entry.context("no object")?.insert("local".to_owned(), serde_json::Value::Null);
+    std::fs::create_dir_all(elsewhere.path().join("data"))?;
+    std::fs::write(elsewhere.path().join("data/client.json"), serde_json::to_vec(&known)?)?;
+
+    let started = operator.run(["controller", "start"])?;
+    assert_eq!(started.code, Some(0), "{started:?}");
+    assert!(started.stderr.contains("change-user-password admin --reset"), "{started:?}");
+    assert_eq!(operator.ok(["switch"])?, "local:admin/test\n");
+    operator.ok(["status"])?;
+    operator.ok(["controller", "stop"])?;
+    let again = operator.run(["controller", "start"])?;
+    assert!(!again.stderr.contains("earlier version"), "{again:?}");
+
+    let old = elsewhere.refused(["status"])?;
+    assert!(old.contains("is known from an earlier version") && old.contains("--reset"), "{old}");
+    let text = registration(&operator.ok(["change-user-password", "admin", "--reset"])?)?;
+    let line = format!("{text}\ncorrect horse");
+    let done = told(&elsewhere, &line, ["register", "-", "--replace", "--no-prompt"])?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    elsewhere.ok(["status"])?;
+    operator.ok(["status"])?;
+    Ok(())
+}

@@ -158,6 +158,12 @@ fn check_helper() -> Program {
     }
 }
 
+/// The message to the operator of a controller that an earlier version made, which had neither users nor TLS.
+const UPGRADED: &str = "It was made by an earlier version, and has users now. This client acts as user \"admin\" on the \
+                        controller's host, without a login. Other clients register once: `periapt \
+                        change-user-password admin --reset` prints the text for their `periapt register`, and \
+                        `periapt add-user NAME` that of another user.";
+
 impl Start {
     async fn run(self, context: &Context) -> Result<()> {
         let known = context.controller(self.name.as_ref())?;
@@ -188,9 +194,13 @@ impl Start {
             processes.controller = started.process;
             processes.listen = Some(local::listening(listen, &started.at)?);
             entry.url = started.at;
+            let upgraded = entry.ca_cert.is_none();
             entry.ca_cert = Some(local::authority(&directory)?);
             leash = Some(started.leash);
             context.say(format_args!("Controller \"{name}\" started at {}", entry.url));
+            if upgraded {
+                context.say(UPGRADED);
+            }
         }
         let moved = entry.url != url_before;
         entry.local = Some(processes.clone());

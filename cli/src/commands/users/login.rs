@@ -41,13 +41,16 @@ impl Verb for Login {
         };
         let password = self.password.existing(&format!("please enter password for {user} on {name}: "))?;
         let client = client_as(&context.data, &name, &controller.entry, Identity::Local)?;
-        let issued = client.log_in(&PasswordLogin { user, password }).await;
+        let issued = client.log_in(&PasswordLogin { user: user.clone(), password }).await;
         let issued = issued.map_err(|error| {
             let failure = Failure::from(error);
             match failure {
-                Failure::Failed { message, hint } => Failure::Failed {
+                Failure::Failed { message, .. } => Failure::Failed {
                     message: format!("cannot log into controller \"{name}\": {message}"),
-                    hint,
+                    hint: Some(format!(
+                        "a user without a password registers once, with the text of `periapt change-user-password \
+                         {user} --reset`; on the controller's own host its client needs no login for that"
+                    )),
                 },
                 other => other,
             }

@@ -8,7 +8,7 @@ use super::welcome::welcome;
 use crate::{
     commands::Verb,
     context::{Context, client_as},
-    data::{ClientData, ControllerName},
+    data::{ClientData, ControllerEntry, ControllerName},
     error::{Failure, Result},
     input,
     parse::registration::{Registration, RegistrationError},
@@ -63,12 +63,19 @@ impl Verb for Register {
             Some(_) | None => {}
         }
         let password = self.password.new_password()?;
-        let entry = known.controllers.get(&name).cloned().unwrap_or_else(|| registration.entry());
+        // The text has the controller's present address and authority. A client on the controller's host uses the socket.
+        let entry = match known.controllers.get(&name) {
+            Some(entry) if entry.local.is_some() => entry.clone(),
+            Some(ControllerEntry { current_model, .. }) => {
+                ControllerEntry { current_model: current_model.clone(), ..registration.entry() }
+            }
+            None => registration.entry(),
+        };
         let client = client_as(&context.data, &name, &entry, Identity::Local)?;
         let issued = client.register_user(&UseRegistration { token: registration.token, password }).await?;
         let session = client_as(&context.data, &name, &entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
-            data.controllers.entry(name.clone()).or_insert(entry);
+            data.controllers.insert(name.clone(), entry);
             data.current_controller = Some(name.clone());
             Ok(())
         })?;
