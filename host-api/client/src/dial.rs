@@ -36,7 +36,7 @@ impl DialError {
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Socket(_) => true,
-            // Whoever listens there now may be replaced by the controller; a wrong trust stays wrong.
+            // The program that listens there now may be replaced by the controller; a wrong trust stays wrong.
             Self::Tls(error) => matches!(error, HandshakeError::Protocol(_)),
         }
     }

@@ -21,7 +21,7 @@ pub enum ClientError {
         /// The outcome of the request.
         outcome: RequestOutcome,
     },
-    /// TLS could not be agreed on with whoever answers at the URL. The request was not sent.
+    /// The TLS handshake with the server at the URL failed. The request was not sent.
     #[error("controller at {url} is not trusted: {reason}")]
     NotTrusted {
         /// The controller's URL.

@@ -38,7 +38,7 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes an authority. Its certificate has no end: whoever loses the key makes another authority.
+    /// Makes an authority. Its certificate has no end: an operator who loses the key makes another authority.
     ///
     /// # Errors
     /// The system has no randomness.

@@ -10,7 +10,7 @@ pub enum HandshakeError {
     /// The server's certificate is of an authority that the client does not trust.
     #[error(
         "another authority than the one that this client trusts has issued its certificate: it is another controller, \
-         its authority was made anew, or somebody stands between"
+         its authority was made anew, or another program answers in its place"
     )]
     OtherAuthority,
     /// The server's certificate is not valid yet by the client's clock.

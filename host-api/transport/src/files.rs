@@ -23,7 +23,7 @@ pub enum KeyFileError {
     },
     /// The file has a key, and others than its owner can reach it.
     #[error(
-        "{} has mode {mode:03o}, and others than its owner can reach it; `chmod 600` it, or replace the key if somebody \
+        "{} has mode {mode:03o}, and others than its owner can reach it; `chmod 600` it, or replace the key if another user \
          may have read it",
         .path.display()
     )]

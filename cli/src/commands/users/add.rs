@@ -14,7 +14,7 @@ use crate::{
 /// Add a user to a controller
 ///
 /// The user registers with the printed text, which holds the controller's address and a token that can be used once,
-/// within 7 days. Whoever has it becomes the user.
+/// within 7 days. Its holder becomes the user.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt add-user jane\n  periapt add-user jane Jane")]
 pub(crate) struct AddUser {

@@ -69,7 +69,7 @@ impl Holder {
     /// Returns the kind in words.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Anyone => "everybody",
+            Self::Anyone => "every caller",
             Self::AnyUser => "every user",
             Self::Oneself => "the user",
             Self::Superuser => "superusers",

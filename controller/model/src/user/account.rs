@@ -118,7 +118,7 @@ pub(crate) fn reset_password(
     Ok(changes)
 }
 
-/// Sets the password, and ends all sessions but one: whoever knew the old password is out.
+/// Sets the password, and ends all sessions but one: a caller who knew the old password loses its sessions.
 pub(crate) fn set_password(
     root: &Root,
     name: &UserName,

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_large_bodies_take_a_place_and_one_that_stalls_is_to_be_sent_again() {
+    async fn only_large_bodies_take_a_permit_and_one_that_stalls_is_to_be_sent_again() {
         let permits = Semaphore::new(1);
         let within = |body| tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &permits));
         let (small, large) = (endless(SMALL), endless(SMALL + 1));

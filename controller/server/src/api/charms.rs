@@ -41,7 +41,7 @@ pub(crate) async fn upload(
     content: Body,
 ) -> Answer<Json<CharmUploaded>> {
     let digest: Digest = parsed(&digest)?;
-    let (archive, place) = receive(&charms.contents, content, peer).await?;
+    let (archive, permit) = receive(&charms.contents, content, peer).await?;
     if archive.digest() != digest {
         let message = format!("the archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());
@@ -50,14 +50,14 @@ pub(crate) async fn upload(
         Some(known) => known,
         None => {
             let reader = archive.reader().map_err(|error| unavailable(&error))?;
-            charms.checks.check(reader, place.turn()).await?
+            charms.checks.check(reader, permit.turn()).await?
         }
     };
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
         let kept = keep(&charms.contents, &intake, who.sender(), archive, charm).await;
-        drop(place);
+        drop(permit);
         kept
     });
     kept.await
@@ -70,15 +70,15 @@ async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spoo
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let mut next = body.next().await?;
-    let mut place = contents.uploads.begin(peer.number)?;
+    let mut permit = contents.uploads.begin(peer.number)?;
     let mut archive = contents.blobs.spool().await.map_err(|error| unavailable(&error))?;
     while let Some(piece) = next {
-        place.hold(piece.len())?;
+        permit.hold(piece.len())?;
         archive.write(&piece).await.map_err(|error| unavailable(&error))?;
         next = body.next().await?;
     }
     let archive = archive.end().await.map_err(|error| unavailable(&error))?;
-    Ok((archive, place))
+    Ok((archive, permit))
 }
 
 /// Returns the result of the check of the same archive at an earlier upload.

@@ -50,16 +50,16 @@ pub(crate) async fn upload(
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
-    let mut place = contents.uploads.begin(peer.number)?;
+    let mut permit = contents.uploads.begin(peer.number)?;
     let mut incoming = contents.blobs.begin(digest).await.map_err(|error| unavailable(&error))?;
-    if let Err(refusal) = receive(&mut incoming, first, body, &mut place).await {
+    if let Err(refusal) = receive(&mut incoming, first, body, &mut permit).await {
         incoming.discard().await;
         return Err(refusal.into());
     }
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
         let kept = keep(&contents, &intake, who.sender(), incoming, digest).await;
-        drop(place);
+        drop(permit);
         kept
     });
     let size = kept.await.map_err(|error| {
@@ -73,11 +73,11 @@ async fn receive(
     incoming: &mut Incoming,
     first: Option<Bytes>,
     mut body: PacedBody,
-    place: &mut Upload,
+    permit: &mut Upload,
 ) -> Result<(), Refusal> {
     let mut next = first;
     while let Some(piece) = next {
-        place.hold(piece.len())?;
+        permit.hold(piece.len())?;
         incoming.write(piece).await.map_err(|error| unavailable(&error))?;
         next = body.next().await?;
     }

@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     while parts.join_next().await.is_some() {}
 }
 
-/// Serves the connections of one listener. Those of others do not take its places.
+/// Serves the connections of one listener. Those of other listeners do not take its permits.
 async fn listen(
     listener: Listener,
     builder: Arc<auto::Builder<TokioExecutor>>,

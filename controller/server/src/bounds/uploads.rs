@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_that_takes_all_its_places_keeps_no_other_out() {
+    fn a_caller_that_takes_all_its_permits_keeps_no_other_out() {
         let uploads = Uploads::new(Bounds { of_connection: 2, all: 3, bytes: 10 });
         let mut held: Vec<_> = (0..2).map(|_| uploads.begin(1).unwrap()).collect();
         let refusal = uploads.begin(1).unwrap_err();

@@ -29,13 +29,13 @@ const WAITING: usize = 64;
 pub(crate) struct Passwords {
     chance: Arc<dyn RandomSource>,
     turns: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Passwords {
     pub(crate) fn new(chance: Arc<dyn RandomSource>) -> Self {
-        let (turns, places) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE + WAITING));
-        Self { chance, turns: Arc::new(turns), places: Arc::new(places) }
+        let (turns, permits) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE + WAITING));
+        Self { chance, turns: Arc::new(turns), permits: Arc::new(permits) }
     }
 
     /// Hashes a new password.
@@ -73,12 +73,12 @@ impl Passwords {
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let busy = || Refusal::new(ErrorCode::TooManyRequests, "too many logins at once; try again later");
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| busy())?;
+        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| busy())?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| busy())?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
-            // The place is kept even if the caller goes away meanwhile.
-            drop((turn, place));
+            // The permit is kept even if the caller goes away meanwhile.
+            drop((turn, permit));
             done
         });
         done.await.map_err(|error| Refusal::new(ErrorCode::Internal, format!("hashing failed: {error}")))?

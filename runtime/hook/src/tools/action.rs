@@ -25,7 +25,7 @@ pub(super) const ACTION_SET: Tool = Tool {
 pub(super) const ACTION_LOG: Tool = Tool {
     name: "action-log",
     arguments: "<message>",
-    summary: "Send a message to whoever waits for the action, at once.",
+    summary: "Send a message to the operator who waits for the action, at once.",
     flags: &[],
     run: action_log,
 };
