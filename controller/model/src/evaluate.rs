@@ -6,7 +6,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    access, action, agent, application, charm, commit, controller,
+    access, action, agent, application, audit, charm, commit, controller,
     input::{Environment, IdentityCommand, Input, Output, WorkerCommand},
     leadership, machine, model, network, offer, relation, resource,
     root::{Root, changes::Changes},
@@ -57,6 +57,7 @@ pub fn evaluate(
             let answer = commit::runner_call(&mut tx, agent, call)?;
             Ok((finish(tx)?, Output::Runner(answer)))
         }
+        Input::Refused(request) => Ok((audit::entry::append(root, request.clone()), Output::Done)),
         Input::Worker(command) => Ok((worker_command(root, command, env)?, Output::Done)),
     }
 }

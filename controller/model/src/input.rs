@@ -3,6 +3,7 @@
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ModelUuid, Timestamp, UserName,
     agent::{Register, RunnerAnswer, RunnerCommand},
+    audit::AuditedRequest,
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
 };
@@ -47,6 +48,8 @@ pub enum Input {
     Runner(ModelUuid, RunnerCommand),
     /// A command of the controller's own workers.
     Worker(WorkerCommand),
+    /// Refused requests that did not reach the writer, for the audit log.
+    Refused(AuditedRequest),
 }
 
 /// A command about a user's identity.

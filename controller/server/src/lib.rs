@@ -17,6 +17,7 @@ mod options;
 mod presence;
 mod published;
 mod records;
+mod refusals;
 mod seal;
 mod service;
 mod show;

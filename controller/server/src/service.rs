@@ -20,6 +20,7 @@ use crate::{
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
+    refusals::Refusals,
     seal::SecretSealer,
     show::StatusSource,
     state::{BlobCollector, Charms, Contents, ControllerState, Durable, Intake, Resources, Sizes, Streams},
@@ -155,6 +156,7 @@ impl Options {
             sealer,
             clock: Arc::clone(&self.clock),
             logins: Logins::new(Arc::clone(&self.chance)),
+            refusals: Refusals::default(),
         };
         let (opener, clock, chance) = (self.store, self.clock, self.chance);
         let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
@@ -296,6 +298,8 @@ fn start_parts(parts: &mut JoinSet<()>, state: &ControllerState, growth: Growth,
     };
     let (commands, streams) = (state.intake.commands.clone(), state.streams.clone());
     start(Box::pin(streams.presence.run(commands.clone(), published(), stop.clone())));
+    let refusals = state.refusals.clone();
+    start(Box::pin(refusals.run(commands.clone(), Arc::clone(&state.clock), stop.clone())));
     start(Box::pin(streams.watches.run(published(), stop.clone())));
     let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
     start(Box::pin(workers.run(stop.clone())));

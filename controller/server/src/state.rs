@@ -19,8 +19,8 @@ pub(crate) use self::{
     sizes::Sizes,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, login::Logins, presence::Presence, seal::SecretSealer,
-    show::StatusSource, watch::Watches,
+    bounds::StreamLimits, clock::Clock, login::Logins, presence::Presence, refusals::Refusals,
+    seal::SecretSealer, show::StatusSource, watch::Watches,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
@@ -61,6 +61,8 @@ parts! {
     sizes: Sizes,
     /// Logins: hashes of passwords, tokens, and the bounds on failures.
     logins: Logins,
+    /// The refused requests for the audit log.
+    refusals: Refusals,
 }
 
 /// The parts for streamed answers: watches, bounds on them, and their common end.

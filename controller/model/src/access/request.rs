@@ -38,7 +38,7 @@ pub fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
         Input::UploadCharm(_) | Input::UploadResource(_) => (Right::Upload, None),
         Input::Register(..) => (Right::ActAsAgent, None),
         Input::Runner(model, _) => (Right::ActAsRunner, Some(*model)),
-        Input::Worker(_) => (Right::Work, None),
+        Input::Worker(_) | Input::Refused(_) => (Right::Work, None),
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn admit(root: &Root, caller: &Caller, input: &Input) -> Result<(), R
                 None => Err(unknown_model(model)),
             }
         }
-        Input::Worker(_) => require(root, caller, Right::Work, Subject::Controller),
+        Input::Worker(_) | Input::Refused(_) => require(root, caller, Right::Work, Subject::Controller),
     }
 }
 

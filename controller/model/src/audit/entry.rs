@@ -49,6 +49,12 @@ pub fn audit(
             Err(refusal) => AuditOutcome::Refused(refusal.code),
         },
     };
+    append(root, request)
+}
+
+/// Returns the changes that append a request to the audit log.
+pub(crate) fn append(root: &Root, request: AuditedRequest) -> Changes {
+    let at = request.at;
     let before = root.audit_head().map(|head| (head.number, head.digest));
     let entry = AuditEntry::after(before, request);
     let head = AuditHead { log: 0, number: entry.number, digest: entry.digest };
@@ -57,7 +63,7 @@ pub fn audit(
     changes.records.push(RecordAppend {
         model: ModelUuid(uuid::Uuid::nil()),
         entity: String::new(),
-        at: env.now,
+        at,
         body: RecordBody::Audit(Box::new(entry)),
     });
     changes
@@ -93,7 +99,7 @@ fn named(input: &Input) -> (String, String) {
         }
         Input::Register(agent, _) => ("register-agent".to_owned(), format!("agent {agent}")),
         Input::Runner(model, _) => ("runner".to_owned(), format!("model {model}")),
-        Input::Worker(_) => ("work".to_owned(), String::new()),
+        Input::Worker(_) | Input::Refused(_) => ("work".to_owned(), String::new()),
     }
 }
 

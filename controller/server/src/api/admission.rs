@@ -8,20 +8,23 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
-use http::Method;
+use http::{Method, StatusCode, header};
 use periapt_host_api::{
-    AgentName, ErrorCode, ModelUuid, Refusal, UserName, api::ModelSelector, command::Caller,
+    AgentName, ErrorCode, ModelUuid, Refusal, UserName, api::ModelSelector, command::Caller, user::SessionId,
 };
 use periapt_model::{Holder, Right, Root, Subject, SubjectKind};
 
 use crate::{
     api::{
         caller::{RequestCaller, denied, identify},
+        connection::Peer,
         failure::Failure,
         find::{find_model, parsed, unknown_user},
         guard::Guards,
     },
     clock::Clock,
+    login::Network,
+    refusals::{Refusals, RefusedRequest},
     state::Durable,
 };
 
@@ -33,6 +36,7 @@ pub(crate) struct Admission {
     pub(crate) durable: Durable,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) guards: Guards,
+    pub(crate) refusals: Refusals,
 }
 
 /// Identifies the caller of a request, and refuses one without the route's right.
@@ -44,10 +48,18 @@ pub(crate) async fn admit(
 ) -> Response {
     let admitted = match admission.check(&params, &mut request) {
         Ok(admitted) => admitted,
-        Err(refusal) => return Failure(refusal).into_response(),
+        Err(refusal) => {
+            admission.note_refused(request, refusal.code);
+            return Failure(refusal).into_response();
+        }
     };
+    let act = act_of(&request);
     let response = next.run(request).await;
     match admitted {
+        Some((who, ..)) if response.status() == StatusCode::FORBIDDEN => {
+            admission.note(&who, act, ErrorCode::PermissionDenied);
+            response
+        }
         Some(admitted) => admission.guards.guard(response, admitted, |holds| {
             holds(&admission.durable.current().root, admission.clock.now())
         }),
@@ -78,6 +90,32 @@ impl Admission {
         Ok(Some((who, right, model)))
     }
 
+    /// Counts a request that was not admitted for the audit log: without the right, or with an invalid token. A request
+    /// without any token is no attempt at anything.
+    fn note_refused(&self, request: Request, code: ErrorCode) {
+        let act = act_of(&request);
+        let (parts, _) = request.into_parts();
+        let address = parts.extensions.get::<Peer>().map(Peer::ip);
+        match identify(&parts, &self.durable.current().root, self.clock.now()) {
+            Ok(who) if code == ErrorCode::PermissionDenied => self.note(&who, act, code),
+            Err(_) if parts.headers.contains_key(header::AUTHORIZATION) => {
+                let (network, subject) = (address.map(Network::of), String::new());
+                let request = RefusedRequest { user: None, session: None, network, act, subject, code };
+                self.refusals.note(request, self.clock.now());
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts a refused request of a user for the audit log.
+    fn note(&self, who: &RequestCaller, act: String, code: ErrorCode) {
+        let Caller::User(user) = &who.caller else { return };
+        let session = who.session.as_ref().map(|session| SessionId::of(&session.token));
+        let network = who.address.parse().ok().map(Network::of);
+        let (user, subject) = (Some(user.clone()), String::new());
+        self.refusals.note(RefusedRequest { user, session, network, act, subject, code }, self.clock.now());
+    }
+
     /// Returns the right of the route; none for a method that it does not offer, which has no handler. HEAD is answered
     /// as GET, unless it has a route of its own.
     fn right_of(&self, request: &Request) -> Result<Option<Right>, Refusal> {
@@ -88,6 +126,13 @@ impl Admission {
         let other = || (request.method() == Method::HEAD).then(|| of(&Method::GET)).flatten();
         Ok(of(request.method()).or_else(other))
     }
+}
+
+/// Returns the method and the route of a request, as the audit log names it. The path's parts stay out: an entry is for
+/// all requests to a route.
+fn act_of(request: &Request) -> String {
+    let path = request.extensions().get::<MatchedPath>().map_or("", |path| path.as_str());
+    format!("{} {path}", request.method())
 }
 
 fn is_for_anyone(right: Right) -> bool {

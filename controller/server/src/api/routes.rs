@@ -41,7 +41,7 @@ pub(crate) fn table() -> Vec<Route> {
 
 /// Returns the service that answers requests.
 pub(crate) fn router(state: ControllerState, guards: Guards) -> Router {
-    let (durable, clock) = (state.durable.clone(), state.clock.clone());
+    let (durable, clock, refusals) = (state.durable.clone(), state.clock.clone(), state.refusals.clone());
     let mut rights: HashMap<&'static str, Vec<(Method, Right)>> = HashMap::new();
     let mut router = Router::new();
     for route in table() {
@@ -49,7 +49,7 @@ pub(crate) fn router(state: ControllerState, guards: Guards) -> Router {
         rights.insert(route.path, offered.collect());
         router = router.route(route.path, route.handlers);
     }
-    let admission = Admission { rights: Arc::new(rights), durable, clock, guards };
+    let admission = Admission { rights: Arc::new(rights), durable, clock, guards, refusals };
     router
         .route_layer(axum::middleware::from_fn_with_state(admission, admit))
         .layer(axum::middleware::map_response(failure::unify))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{Json, body::Body, extract::State};
 use http::HeaderMap;
 use periapt_host_api::{
-    Digest, Refusal, UserName,
+    Digest, ErrorCode, Refusal, UserName,
     command::{Answer as Answered, Caller, ControllerCommand},
     token::{Token, TokenKind},
     user::{IssuedSession, NewApiToken, PasswordLogin, SessionId, UseRegistration, UserDetails},
@@ -25,6 +25,7 @@ use crate::{
     },
     clock::Clock,
     login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, Network, SESSION_SECONDS, after},
+    refusals::{Refusals, RefusedRequest},
     state::{Durable, Intake},
     writer::{Lane, Sender},
 };
@@ -33,19 +34,24 @@ use crate::{
 pub(crate) async fn log_in(
     State(intake): State<Intake>,
     State(logins): State<Logins>,
+    State(refusals): State<Refusals>,
     State(clock): State<Arc<dyn Clock>>,
     peer: Peer,
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<IssuedSession>> {
     let PasswordLogin { user, password } = body::value(&intake, &headers, content).await?;
+    let failed = |refusal: Refusal| {
+        refusals.note(unproved(&peer, "log-in", format!("user {user}"), refusal.code), clock.now());
+        refusal
+    };
     let attempt = LoginAttempt { user: user.clone(), network: Network::of(peer.ip()) };
-    logins.throttle.begin(&attempt, clock.monotonic_ms())?;
+    logins.throttle.begin(&attempt, clock.monotonic_ms()).map_err(failed)?;
     let known = intake.durable.current().root.user(&user).and_then(|user| user.password.clone());
     if !logins.passwords.verify(password, known.clone()).await? {
-        return Err(wrong_password().into());
+        return Err(failed(wrong_password()).into());
     }
-    let verified = known.ok_or_else(wrong_password)?;
+    let verified = known.ok_or_else(|| failed(wrong_password()))?;
     let drawn = Drawn::new(&logins, &*clock, &peer);
     let command = IdentityCommand::LogIn { user, verified, session: drawn.session() };
     let issued = drawn.open(&intake, command).await?;
@@ -53,19 +59,28 @@ pub(crate) async fn log_in(
     Ok(Json(issued))
 }
 
+/// Returns a refused request whose caller proved no identity.
+fn unproved(peer: &Peer, act: &str, subject: String, code: ErrorCode) -> RefusedRequest {
+    let network = Some(Network::of(peer.ip()));
+    RefusedRequest { user: None, session: None, network, act: act.to_owned(), subject, code }
+}
+
 /// Sets the first password by a registration token, and opens a session.
 pub(crate) async fn register(
     State(intake): State<Intake>,
     State(logins): State<Logins>,
+    State(refusals): State<Refusals>,
     State(clock): State<Arc<dyn Clock>>,
     peer: Peer,
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<IssuedSession>> {
     let UseRegistration { token, password } = body::value(&intake, &headers, content).await?;
-    // Nobody makes the controller hash passwords with a token that was never issued.
+    // With a token that was never issued, no caller makes the controller hash passwords.
     if !may_register(&intake.durable.current().root, &token.digest(), clock.now()) {
-        return Err(wrong_registration().into());
+        let refusal = wrong_registration();
+        refusals.note(unproved(&peer, "register", String::new(), refusal.code), clock.now());
+        return Err(refusal.into());
     }
     let password = logins.passwords.hash(password).await?;
     let drawn = Drawn::new(&logins, &*clock, &peer);
@@ -192,7 +207,7 @@ impl Drawn {
 
     /// Opens the session of a user who has just proved an identity.
     async fn open(self, intake: &Intake, command: IdentityCommand) -> Result<IssuedSession, Refusal> {
-        // The door has proved the user; the entry in the audit log names the user and the new session.
+        // The API has proved the user; the entry in the audit log names the user and the new session.
         let origin = Origin { session: Some(SessionId::of(&self.digest())), address: self.address.clone() };
         let sender = Sender { caller: Caller::Worker, origin: Some(origin) };
         match self.submit(intake, sender, command).await? {

@@ -155,6 +155,7 @@ pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
         | Input::Identity(_)
         | Input::UploadCharm(_)
         | Input::UploadResource(_)
-        | Input::Register(..) => None,
+        | Input::Register(..)
+        | Input::Refused(_) => None,
     }
 }

@@ -304,3 +304,59 @@ async fn each_command_of_a_user_is_in_the_audit_log_which_shows_what_was_changed
     assert!(!serde_json::to_string(&log).unwrap().contains("hunter2"), "no content of a command");
     fixture.stop().await;
 }
+
+#[tokio::test]
+async fn refused_requests_and_failed_logins_are_in_the_audit_log_as_sums() {
+    let fixture = Fixture::start().await;
+    let issued = join(&fixture, "jane").await;
+    let jane = with_token(&fixture, &issued.token);
+    for _ in 0..3 {
+        assert_eq!(code_of(jane.audit(None).await), ErrorCode::PermissionDenied);
+    }
+    for _ in 0..2 {
+        assert_eq!(code_of(log_in(&fixture, "jane", "wrong").await), ErrorCode::NotLoggedIn);
+    }
+    let guessed = with_token(&fixture, &Token::new(TokenKind::Session, [9; 32]));
+    assert_eq!(code_of(guessed.models().await), ErrorCode::NotLoggedIn);
+    let used =
+        UseRegistration { token: Token::new(TokenKind::Registration, [9; 32]), password: password("x") };
+    assert_eq!(code_of(fixture.client.register_user(&used).await), ErrorCode::NotLoggedIn);
+    let before = fixture.client.audit(None).await.unwrap().entries;
+    assert_eq!(before.len(), 2, "nothing is written yet: {before:?}");
+
+    let log = tokio::time::timeout(TIMEOUT, async {
+        loop {
+            fixture.clock.advance(std::time::Duration::from_secs(60));
+            let log = fixture.client.audit(None).await.unwrap().entries;
+            if log.len() > before.len() {
+                return log;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let log = log.await.unwrap();
+    let mut last = None;
+    for entry in &log {
+        entry.verify(last).unwrap();
+        last = Some(entry);
+    }
+    let told: Vec<String> = log[2..]
+        .iter()
+        .map(|AuditEntry { request, .. }| {
+            let user = request.user.as_ref().map_or("-", |user| user.as_str());
+            let AuditOutcome::Refused(code) = request.outcome else { panic!("{request:?}") };
+            format!("{user} {} {} [{}] {code}", request.address, request.act, request.subject)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "jane 127.0.0.1 GET /v1/audit [3 requests] permission-denied",
+            "- 127.0.0.1 log-in [user jane, 2 requests] not-logged-in",
+            "- 127.0.0.1 GET /v1/models [] not-logged-in",
+            "- 127.0.0.1 register [] not-logged-in",
+        ]
+    );
+    assert_eq!(log[2].request.session, Some(issued.id));
+    fixture.stop().await;
+}
