@@ -241,7 +241,7 @@ pub(crate) fn local_client(directory: &ControllerDir) -> Result<Client> {
 }
 
 /// Returns the URL of the socket of a controller that was bootstrapped here.
-pub(crate) fn socket_url(directory: &ControllerDir) -> Result<String> {
+fn socket_url(directory: &ControllerDir) -> Result<String> {
     let socket = directory.socket();
     let path = socket.to_str().ok_or_else(|| {
         Failure::new(format!("{} is no text", socket.display())).with_hint("choose another PERIAPT_DATA")

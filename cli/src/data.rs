@@ -130,6 +130,11 @@ impl ControllerDir {
         self.0.join("agent")
     }
 
+    /// Returns the path of the local agent's join token, which exists while the agent starts.
+    pub(crate) fn agent_token(&self) -> PathBuf {
+        self.0.join("agent.token")
+    }
+
     /// Returns the path of the controller's log.
     pub(crate) fn controller_log(&self) -> PathBuf {
         self.0.join("controller.log")

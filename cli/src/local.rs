@@ -1,21 +1,30 @@
 //! A controller and an agent on this machine, in the background.
 
-use std::{ffi::OsString, net::SocketAddr, time::Duration};
+use std::{
+    ffi::OsString,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use periapt_client::Client;
 use periapt_host_api::AgentName;
+use periapt_transport::{Readers, write_file};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    context::socket_url,
+    context::local_client,
     data::{ControllerDir, ControllerName, Local},
-    error::{Explain as _, Failure, Result},
+    error::{Explain as _, Failure, Result, with_source},
     input,
+    join::admit,
     process::{Detached, Ended, ProcessId, Started},
 };
 
 /// The longest start of a service: it may read a large store from the disk.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
+
+/// The time for this machine's agent to join.
+const JOINS_WITHIN: Duration = Duration::from_secs(600);
 
 /// The largest certificate that is read, in bytes.
 const MAX_AUTHORITY: u64 = 64 << 10;
@@ -42,18 +51,38 @@ pub(crate) async fn start_controller(
     Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }
 
-/// Starts this machine's agent, and waits until it has registered.
+/// Starts this machine's agent, and waits until it has registered. It may join again, in case that it lost its key or the
+/// controller has a new authority.
 pub(crate) async fn start_agent(
     name: &AgentName,
     directory: &ControllerDir,
+    listen: SocketAddr,
     record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
-    let (log, url) = (directory.agent_log(), socket_url(directory)?);
+    let (log, url) = (directory.agent_log(), format!("https://{}", reachable(listen)));
+    let joining = admit(&local_client(directory)?, name, &authority(directory)?, JOINS_WITHIN, true).await?;
+    let token = directory.agent_token();
+    write_file(&token, &joining.reveal(), Readers::Owner).map_err(with_source)?;
     let mut arguments: Vec<OsString> =
         words(["agent", "run", "--controller", &url, "--name", name.as_str(), "--data"]);
     arguments.push(directory.agent().into());
+    arguments.extend(["--token-file".into(), token.clone().into()]);
     arguments.extend(["--detach".into(), log.clone().into()]);
-    Detached { what: "agent", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
+    let agent = Detached { what: "agent", arguments, log: &log, timeout: STARTS_WITHIN };
+    let started = agent.start(record).await;
+    // It is worth nothing any more, or soon.
+    let _ = std::fs::remove_file(&token);
+    started
+}
+
+/// Returns the address by which this machine reaches a controller on it.
+fn reachable(mut listen: SocketAddr) -> SocketAddr {
+    match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => listen.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    listen
 }
 
 /// Waits until the controller has the agent's stream: from then on units run on it.

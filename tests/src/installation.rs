@@ -26,6 +26,8 @@ pub struct Installation {
     binary: PathBuf,
     /// Variables of all its processes.
     environment: Vec<(String, String)>,
+    /// The path of the network namespace of all its processes; none: that of this process.
+    network: Option<String>,
 }
 
 /// The output and exit code of a command.
@@ -59,12 +61,18 @@ impl Installation {
     /// choice.
     pub fn below(parent: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("periapt-test-").tempdir_in(parent)?;
-        Ok(Self { directory, binary: binary()?, environment: Vec::new() })
+        Ok(Self { directory, binary: binary()?, environment: Vec::new(), network: None })
     }
 
     /// Sets environment variables of all processes of the installation.
     pub fn with_environment(mut self, variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         self.environment.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        self
+    }
+
+    /// Runs all processes of the installation in a network namespace, given by its path.
+    pub fn in_network(mut self, network: String) -> Self {
+        self.network = Some(network);
         self
     }
 
@@ -108,7 +116,10 @@ impl Installation {
 
     /// Returns a command of another program in the same environment.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
+        self.in_environment(started_in(self.network.as_deref(), program))
+    }
+
+    fn in_environment(&self, mut command: Command) -> Command {
         command
             .env("PERIAPT_DATA", self.path().join("data"))
             .env_remove("PERIAPT_MODEL")
@@ -239,7 +250,12 @@ impl Installation {
         &self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> anyhow::Result<RunningProcess> {
-        let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        self.spawned(self.command(arguments))
+    }
+
+    /// Starts a process of a command of [`Self::command`], which is killed when the returned value is dropped.
+    pub fn spawned(&self, mut command: Command) -> anyhow::Result<RunningProcess> {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         Ok(RunningProcess(child.context("starting periapt")?))
     }
 
@@ -265,10 +281,29 @@ impl Installation {
         name: &str,
         more: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<RunningProcess> {
-        let controller = format!("unix://{}", self.socket("local").display());
-        let data = data.to_str().context("a path")?;
-        let run = ["agent", "run", "--controller", &controller, "--name", name, "--data", data];
-        self.spawn(run.into_iter().map(str::to_owned).chain(more.into_iter().map(str::to_owned)))
+        let run = self.joining(data, name)?;
+        self.spawn(run.into_iter().chain(more.into_iter().map(str::to_owned)))
+    }
+
+    /// Starts another agent of the controller `local` in a network namespace, given by its path. It keeps its data in
+    /// the installation's directory, below its name.
+    pub fn agent_elsewhere(&self, network: &str, name: &str) -> anyhow::Result<RunningProcess> {
+        let mut command = self.in_environment(started_in(Some(network), &self.binary));
+        command.args(self.joining(Path::new(name), name)?);
+        self.spawned(command)
+    }
+
+    /// Admits an agent, and returns the arguments with which it runs and joins.
+    fn joining(&self, data: &Path, name: &str) -> anyhow::Result<Vec<String>> {
+        let token = self.path().join(format!("{name}.token"));
+        let _ = std::fs::remove_file(&token);
+        let (token, data) = (token.to_str().context("a path")?, data.to_str().context("a path")?);
+        self.ok(["agent-token", name, "--again", "--controller", "local", "--output", token])?;
+        let listing = self.json(["controllers"])?;
+        let url = listing.pointer("/controllers/local/url").and_then(Value::as_str).context("no URL")?;
+        let run =
+            ["agent", "run", "--controller", url, "--name", name, "--data", data, "--token-file", token];
+        Ok(run.map(str::to_owned).to_vec())
     }
 
     /// Returns the process id of a controller that was bootstrapped here.
@@ -312,6 +347,14 @@ impl Drop for Installation {
             let _ = self.run(["kill-controller", name, "--no-prompt"]);
         }
     }
+}
+
+/// Returns a command that runs a program, in a network namespace if there is one.
+fn started_in(network: Option<&str>, program: impl AsRef<OsStr>) -> Command {
+    let Some(network) = network else { return Command::new(program) };
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net={network}")).arg("--").arg(program);
+    command
 }
 
 /// Quotes a word for a shell.

@@ -1,11 +1,13 @@
 //! Controllers, and the agents that serve them.
 
 mod agent;
+mod agent_token;
 mod agents;
 mod bootstrap;
 mod controller;
 mod destroy;
 mod list;
+mod remove_agent;
 mod show;
 mod unregister;
 
@@ -27,5 +29,7 @@ verbs! {
         #[command(subcommand)]
         agent::Agent,
         agents::Agents,
+        agent_token::AgentToken,
+        remove_agent::RemoveAgent,
     }
 }

@@ -34,7 +34,7 @@ pub(super) const OPTIONS: &[OptionReason] = &[
             "--to",
         ],
         because: "a controller is a process on this machine: there is no cloud to start one in",
-        instead: "`periapt bootstrap`; more hosts are added by `periapt agent run`",
+        instead: "`periapt bootstrap`; other hosts join by `periapt agent-token` and `periapt agent run`",
     },
     OptionReason {
         verbs: &["bootstrap"],

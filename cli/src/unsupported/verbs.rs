@@ -25,7 +25,7 @@ pub(super) const VERBS: &[Reason] = &[
             "update-public-clouds",
         ],
         because: "there are no clouds: units run on agents, which are processes on hosts of yours",
-        instead: "`periapt agent run` on a host adds an agent, `periapt agents` lists them",
+        instead: "`periapt agent-token` lets a host's agent join, `periapt agents` lists them",
     },
     Reason {
         verbs: &["autoload-credentials", "default-credential", "set-credential", "set-default-credentials"],

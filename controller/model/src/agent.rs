@@ -1,5 +1,6 @@
 //! Agents, their registration and their assignments.
 
 pub(crate) mod assignments;
+pub(crate) mod enrolment;
 pub(crate) mod entity;
 pub(crate) mod register;

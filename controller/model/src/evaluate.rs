@@ -51,6 +51,9 @@ pub fn evaluate(
         Input::Register(name, register) => {
             Ok((agent::register::register(root, name, register, env)?, Output::Done))
         }
+        Input::Join { agent, key, token } => {
+            Ok((agent::enrolment::join(root, agent, *key, *token, env)?, Output::Done))
+        }
         Input::Runner(model, call) => {
             let Caller::Runner { agent, .. } = caller else { return Err(access::check::denied()) };
             let mut tx = Transaction::begin_or_clear(root, env, *model)?;
@@ -82,6 +85,10 @@ fn controller_command(
             Ok((finish(tx)?, answer))
         }
         ControllerCommand::Keep(keep) => controller::kept::keep(root, keep),
+        ControllerCommand::AdmitAgent(admission) => agent::enrolment::admit(root, admission, env).map(done),
+        ControllerCommand::RemoveAgent { agent, force } => {
+            agent::enrolment::remove(root, agent, *force, env).map(done)
+        }
         ControllerCommand::RemoveUser { user } => user::account::remove(root, user).map(done),
         ControllerCommand::DisableUser { user } => user::account::disable(root, user).map(done),
         ControllerCommand::EnableUser { user } => user::account::enable(root, user).map(done),

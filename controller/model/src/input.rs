@@ -44,6 +44,15 @@ pub enum Input {
     UploadResource(UploadedResource),
     /// The registration of an agent, sent when its keeper starts.
     Register(AgentName, Register),
+    /// The request of an agent to join with a token.
+    Join {
+        /// The agent's name.
+        agent: AgentName,
+        /// The digest of the agent's public key, which its request has proved.
+        key: Digest,
+        /// The digest of the join token.
+        token: Digest,
+    },
     /// A call of a runner.
     Runner(ModelUuid, RunnerCommand),
     /// A command of the controller's own workers.

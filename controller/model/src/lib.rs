@@ -41,6 +41,7 @@ pub use access::request::{is_visible, right_of};
 pub use access::scope::scope_admits;
 pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments};
+pub use agent::enrolment::check_join;
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use audit::entry::{Origin, audit};
 pub use entity::{Entity, EntityKey, ModelKey};
@@ -58,7 +59,7 @@ pub use root::changes;
 pub use root::changes::{
     Changes, CrossNews, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
 };
-pub use root::{LoadError, ModelState, Presence, Root};
+pub use root::{Enrolments, LoadError, ModelState, Presence, Root};
 pub use secret::read::{find_secret, secret_details, secret_for_admin, secret_for_unit};
 pub use secret::seal::{Sealer, open_content, open_journal, seal_input};
 pub use status::shown::{shown_application_status, shown_statuses};

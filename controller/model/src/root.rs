@@ -13,8 +13,8 @@ use periapt_host_api::{
 };
 
 use crate::entity::{
-    Agent, AuditHead, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent, Session,
-    User, kinds,
+    Agent, AuditHead, Charm, Controller, CrossId, Enrolment, Entity, EntityKey, ModelKey, ResourceContent,
+    Session, User, kinds,
 };
 use changes::{Changes, CrossNews, VolatileChange};
 use models::ModelIndex;
@@ -35,6 +35,7 @@ pub struct Root {
     revision: Revision,
     controller: Option<Arc<Controller>>,
     agents: OrdMap<AgentName, Arc<Agent>>,
+    enrolments: OrdMap<AgentName, Arc<Enrolment>>,
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
     users: OrdMap<UserName, Arc<User>>,
@@ -60,6 +61,22 @@ pub struct Presence {
     pub connected: bool,
     /// The time at which the controller last heard from the agent.
     pub last_seen: Timestamp,
+}
+
+/// The enrolments of all agents at one moment. Clones are cheap.
+#[derive(Debug, Clone, Default)]
+pub struct Enrolments(OrdMap<AgentName, Arc<Enrolment>>);
+
+impl Enrolments {
+    /// Returns the key of an agent that has joined.
+    pub fn key_of(&self, agent: &AgentName) -> Option<Digest> {
+        self.0.get(agent)?.key
+    }
+
+    /// Returns true if both are the same. Cheap: it compares pointers. A `false` may be wrong, a `true` never is.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
 }
 
 /// An error of stored entities that make no valid state.
@@ -148,6 +165,21 @@ impl Root {
     /// Returns all registered agents, by name.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values().map(Arc::as_ref)
+    }
+
+    /// Returns the enrolment of an agent's name.
+    pub fn enrolment(&self, agent: &AgentName) -> Option<&Enrolment> {
+        self.enrolments.get(agent).map(Arc::as_ref)
+    }
+
+    /// Returns all enrolments, by the agents' names.
+    pub(crate) fn all_enrolments(&self) -> impl Iterator<Item = &Enrolment> {
+        self.enrolments.values().map(Arc::as_ref)
+    }
+
+    /// Returns the enrolments of all agents. Cheap.
+    pub fn enrolments(&self) -> Enrolments {
+        Enrolments(self.enrolments.clone())
     }
 
     /// Returns the connection state of an agent, if the agent is known.

@@ -15,6 +15,7 @@ mod controller;
 mod failure;
 mod find;
 mod guard;
+mod join;
 mod metrics;
 mod models;
 mod offers;

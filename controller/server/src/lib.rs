@@ -9,6 +9,7 @@ mod bounds;
 mod check;
 mod clock;
 mod commands;
+mod enrolled;
 mod history;
 mod listen;
 mod login;

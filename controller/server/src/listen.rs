@@ -27,6 +27,10 @@ pub enum Listen {
     Tls(TlsListen),
 }
 
+/// The authority that issues agents' certificates; none in a controller without TLS.
+#[derive(Clone, Default)]
+pub(crate) struct Issuer(pub(crate) Option<Arc<Authority>>);
+
 /// An address with TLS, and a socket.
 #[derive(Debug, Clone)]
 pub struct TlsListen {

@@ -15,7 +15,8 @@ use crate::{
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
     commands::Commands,
-    listen::{CertificateSource, Listen, renew},
+    enrolled::Enrolled,
+    listen::{CertificateSource, Issuer, Listen, renew},
     login::Logins,
     options::Options,
     presence::Presence,
@@ -157,6 +158,10 @@ impl Options {
             clock: Arc::clone(&self.clock),
             logins: Logins::new(Arc::clone(&self.chance)),
             refusals: Refusals::default(),
+            issuer: Issuer(match &self.listen {
+                Listen::InProcess(_) => None,
+                Listen::Tls(tls) => Some(Arc::clone(&tls.authority)),
+            }),
         };
         let (opener, clock, chance) = (self.store, self.clock, self.chance);
         let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
@@ -205,7 +210,9 @@ impl Service {
                 );
                 parts.spawn(watching);
                 let router = api::router(state.clone(), guards);
-                parts.spawn(api::serve(listeners, router, stopping.clone(), timeouts));
+                let (enrolled, follow) = Enrolled::of(state.durable.state.clone());
+                parts.spawn(follow.run(stopping.clone()));
+                parts.spawn(api::serve(listeners, router, enrolled, stopping.clone(), timeouts));
                 if let Some((source, shown, issued)) = certificate {
                     parts.spawn(renew(source, shown, issued, Arc::clone(&state.clock), stopping.clone()));
                 }

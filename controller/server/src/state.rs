@@ -19,7 +19,7 @@ pub(crate) use self::{
     sizes::Sizes,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, login::Logins, presence::Presence, refusals::Refusals,
+    bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, presence::Presence, refusals::Refusals,
     seal::SecretSealer, show::StatusSource, watch::Watches,
 };
 
@@ -57,6 +57,8 @@ parts! {
     sealer: SecretSealer,
     /// The clock.
     clock: Arc<dyn Clock>,
+    /// The authority that issues agents' certificates.
+    issuer: Issuer,
     /// Sizes on the disk.
     sizes: Sizes,
     /// Logins: hashes of passwords, tokens, and the bounds on failures.

@@ -1,9 +1,15 @@
 //! The requests of agents to the controller (registration, attachment, leases, commits) and their answers.
 
+mod join;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use join::{
+    Admission, CertificateRequest, IssuedCertificate, JoinText, JoinTextError, MAX_JOIN_VALIDITY,
+};
 
 use crate::{
     ApplicationName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName, UnitName,

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_client::{Backoff, Client, ClientError, Identity};
+use periapt_client::Backoff;
 use periapt_host_api::{
     Digest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
@@ -34,6 +34,7 @@ mod compile;
 mod controller;
 mod directories;
 mod follow;
+mod identity;
 mod interfaces;
 mod leases;
 mod local_units;
@@ -48,12 +49,14 @@ mod temporary;
 mod tests;
 
 pub use directories::DirectoryError;
+pub use identity::IdentityError;
 
 use charms::Charms;
 use compile::CompileHelper;
 use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
 use follow::{Assignments, Follow};
+use identity::AgentIdentity;
 use model::{ModelKeeper, Shared};
 use process::Processes;
 
@@ -66,9 +69,9 @@ pub enum AgentError {
     /// The agent's directory is unusable.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The controller's URL is invalid.
+    /// The agent cannot prove to its controller who it is.
     #[error(transparent)]
-    Controller(#[from] ClientError),
+    Identity(#[from] IdentityError),
     /// The engine cannot be set up on this host.
     #[error("the engine cannot be set up")]
     Engine(#[from] periapt_sandbox::SandboxError),
@@ -127,7 +130,7 @@ impl Handle {
 #[derive(Debug)]
 pub struct AgentService {
     options: Options,
-    client: Client,
+    identity: AgentIdentity,
     directories: Directories,
     register: Register,
     engine: CompatibilityHash,
@@ -140,8 +143,7 @@ impl Options {
     pub fn build(self) -> Result<AgentService, AgentError> {
         let metrics = self.metrics_address.map(MetricsListener::bind).transpose()?;
         let directories = Directories::open(&self.data)?;
-        let identity = Identity::Agent(self.name.clone());
-        let client = Client::new(periapt_client::Options::new(self.controller.clone(), identity))?;
+        let identity = AgentIdentity::open(self.name.clone(), directories.identity())?;
         let interfaces = interfaces::interfaces().unwrap_or_else(|error| {
             tracing::warn!(%error, "the host's interfaces cannot be listed");
             Vec::new()
@@ -167,7 +169,7 @@ impl Options {
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = Sandbox::new(one)?.compatibility_hash();
         let state = watch::Sender::default();
-        Ok(AgentService { options: self, client, directories, register, engine, metrics, state })
+        Ok(AgentService { options: self, identity, directories, register, engine, metrics, state })
     }
 }
 
@@ -193,9 +195,15 @@ impl AgentService {
         if let Some(metrics) = self.metrics {
             beside.spawn(metrics.serve(cancel.clone())?);
         }
-        let controller = HttpController::new(self.client, self.options.name.clone());
+        let joined = self.identity.join(&self.options.controller, self.options.join.as_ref());
+        let (client, issued) = tokio::select! {
+            () = cancel.cancelled() => return Ok(()),
+            joined = joined => joined?,
+        };
+        beside.spawn(self.identity.renew(client.clone(), issued, cancel.clone()));
+        let controller = HttpController::new(client, self.options.name.clone());
         let directories = Arc::new(self.directories);
-        let api_addresses = host_and_port(&self.options.controller).into_iter().collect::<Vec<_>>();
+        let api_addresses = vec![host_and_port(&self.options.controller)];
         // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
@@ -280,10 +288,10 @@ async fn forget_resources(directory: PathBuf) {
     }
 }
 
-/// Returns the host and port of a URL; none if it names a socket.
-fn host_and_port(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    (scheme != "unix").then(|| rest.trim_end_matches('/').to_owned())
+/// Returns the host and port of a URL.
+fn host_and_port(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.trim_end_matches('/').to_owned()
 }
 
 /// Reads a kernel file with one line.

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet, ffi::OsString, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration,
 };
 
-use periapt_host_api::{AgentName, TagName};
+use periapt_host_api::{AgentName, TagName, agent::JoinText};
 
 use crate::host;
 
@@ -15,6 +15,8 @@ pub struct Options {
     pub controller: String,
     /// The agent's name, unique in its controller.
     pub name: AgentName,
+    /// The join token, for an agent that has not joined yet.
+    pub join: Option<JoinText>,
     /// The agent's own directory (see `Directories`), created if missing. Only one agent at a time may use it.
     pub data: PathBuf,
     /// The addresses of this host for other machines, the preferred first; none means those of its interfaces.
@@ -119,6 +121,7 @@ impl Options {
         Self {
             controller: controller.into(),
             name,
+            join: None,
             data,
             addresses: Vec::new(),
             availability_zone: String::new(),

@@ -2,6 +2,11 @@
 
 use std::{fs, path::Path};
 
+use periapt_host_api::{
+    Digest,
+    agent::JoinText,
+    token::{TOKEN_BYTES, Token, TokenKind},
+};
 use periapt_tests::{Installation, signal};
 
 #[test]
@@ -54,10 +59,14 @@ fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_ow
 fn an_agent_that_cannot_reach_its_controller_waits_and_stops_when_told_to() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     // A bound listener that never answers: connections to it get no reply.
-    let socket = periapt.path().join("nobody.socket");
-    let nobody = std::os::unix::net::UnixListener::bind(&socket)?;
-    let url = format!("unix://{}", socket.display());
-    let agent = periapt.spawn(["agent", "run", "--controller", &url, "--name", "lone", "--data", "lone"])?;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("https://{}", nobody.local_addr()?);
+    // Any token and any authority: it never comes to show them.
+    let (token, authority) = (Token::new(TokenKind::Join, [1; TOKEN_BYTES]), Digest::of(b"authority"));
+    let mut command =
+        periapt.command(["agent", "run", "--controller", &url, "--name", "lone", "--data", "lone"]);
+    command.env("PERIAPT_AGENT_TOKEN", JoinText { token, authority }.reveal());
+    let agent = periapt.spawned(command)?;
     // The agent has connected: it runs, and handles signals.
     let (_connection, _) = nobody.accept()?;
     assert_eq!(agent.end("TERM")?, Some(0));

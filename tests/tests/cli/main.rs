@@ -22,6 +22,7 @@ mod goals;
 mod guarded;
 mod installing;
 mod interrupted;
+mod joining;
 mod languages;
 mod later;
 mod mistakes;

@@ -75,7 +75,7 @@ fn the_metrics_of_an_agent_have_each_row_of_the_table_and_count_the_hooks_that_r
 #[test]
 fn metrics_are_served_on_loopback_alone() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
-    let run = ["agent", "run", "--controller", "unix:///nobody", "--name", "x", "--data", "x"];
+    let run = ["agent", "run", "--controller", "https://127.0.0.1:1", "--name", "x", "--data", "x"];
     let error = periapt.refused(run.into_iter().chain(["--metrics-address", "0.0.0.0:0"]))?;
     assert!(error.contains("metrics are served on a loopback address, such as 127.0.0.1:0"), "{error}");
     Ok(())

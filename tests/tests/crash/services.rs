@@ -8,7 +8,15 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
+use periapt_client::{Client, Identity, Options};
+use periapt_host_api::{
+    agent::{Admission, JoinText},
+    command::ControllerCommand,
+    token::{TOKEN_BYTES, Token, TokenKind},
+};
 use periapt_tests::{Installation, signal};
+use periapt_transport::{Readers, digest_of};
+use tokio::runtime::Runtime;
 
 /// A process that is restarted with the same arguments.
 #[derive(Debug)]
@@ -81,8 +89,14 @@ impl Services {
         let url = line.trim_end().strip_prefix("ready ").with_context(|| format!("it says {line:?}"))?;
         let address = url.strip_prefix("https://").with_context(|| format!("no URL: {url}"))?;
         *controller.arguments.last_mut().context("no arguments")? = address.to_owned();
-        let url = format!("unix://{}", installation.path().join("controller/control.socket").display());
-        let arguments = ["agent", "run", "--controller", &url, "--name", "first", "--data", "agent"];
+        let socket = installation.path().join("controller/control.socket");
+        let (https, url) = (url.to_owned(), format!("unix://{}", socket.display()));
+        let token = installation.path().join("agent.token");
+        let authority = fs::read_to_string(installation.path().join("controller/ca.pem"))?;
+        periapt_transport::write_file(&token, &admitted(&url, "first", &authority)?, Readers::Owner)?;
+        let token = token.to_str().context("a path")?;
+        let arguments = ["agent", "run", "--controller", &https, "--name", "first", "--data", "agent"];
+        let arguments = [&arguments[..], &["--token-file", token]].concat();
         let keeper = Service::start(&installation, &arguments, Stdio::null())?;
         Ok(Self { url, controller, keeper, installation })
     }
@@ -133,6 +147,20 @@ impl Services {
         }
         error.context(format!("the last lines of the logs:\n{text}"))
     }
+}
+
+/// Admits an agent, and returns the text with which it joins.
+fn admitted(url: &str, agent: &str, authority: &str) -> anyhow::Result<String> {
+    let token = Token::new(TokenKind::Join, [7; TOKEN_BYTES]);
+    let admission = Admission { agent: agent.parse()?, token: token.digest(), valid_for: 600, again: false };
+    let client = Client::new(Options::new(url, Identity::Local))?;
+    let admit = client.controller_command(ControllerCommand::AdmitAgent(admission));
+    // The test has a runtime of its own already.
+    let admitted = std::thread::scope(|scope| {
+        scope.spawn(|| Ok::<_, anyhow::Error>(Runtime::new()?.block_on(admit)?)).join()
+    });
+    admitted.map_err(|_| anyhow::anyhow!("the thread panicked"))??;
+    Ok(JoinText { token, authority: digest_of(authority)? }.reveal())
 }
 
 fn spawn(

@@ -1,25 +1,37 @@
 //! `agent`: a process that runs units, on any machine that reaches the controller.
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
+use std::{
+    ffi::OsString,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand};
 use periapt_agent::{ChildProgram, Options};
 use periapt_helper::{Resident, give_back_what_is_freed};
-use periapt_host_api::{AgentName, TagName};
+use periapt_host_api::{AgentName, TagName, agent::JoinText};
+use periapt_transport::{Readers, read_file};
 
 use crate::{
     commands::{Runtime, Verb},
     context::Context,
     error::{Explain as _, Failure, Result, with_source},
+    input,
     logging::{LogFormat, Service, environment_of_processes},
     program,
     service::{announce, announce_metrics, cancelled_by_signal, detach, told},
 };
 
+/// The variable with the join token.
+const TOKEN_VARIABLE: &str = "PERIAPT_AGENT_TOKEN";
+
+/// The most bytes of a join token that are read.
+const MAX_TOKEN: u64 = 4 << 10;
+
 /// The processes of an agent.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agent {
-    Run(Run),
+    Run(Box<Run>),
     /// An agent's process for one model: started by an agent, with a socket as its standard input
     #[command(hide = true)]
     Runner {
@@ -36,18 +48,26 @@ pub(crate) enum Agent {
 
 /// Run an agent in the foreground
 ///
-/// It registers with the controller, and from then on units are placed on it. It prints `ready NAME` once it is
-/// registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in progress are abandoned, and run again
+/// At its first start it joins with a token that `periapt agent-token NAME` has made: it makes a key, which never leaves
+/// its directory, and the controller issues certificates for it. Then it registers, and from then on units are placed on
+/// it. It prints `ready NAME` once it is registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in progress are abandoned, and run again
 /// after a restart.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt agent run --controller unix:///srv/periapt/control.socket --name worker-1 --tag ssd\n  \
-                  periapt agent run --controller unix:///srv/periapt/control.socket --name worker-1 --storage-limit 100G"
+    after_help = "Examples:\n  periapt agent run --controller https://node-1.example:17070 --name worker-1 --token-file worker-1.token\n  \
+                  periapt agent run --controller https://node-1.example:17070 --name worker-1 --tag ssd --storage-limit 100G"
 )]
 pub(crate) struct Run {
     /// The controller's URL
     #[arg(long, value_name = "URL")]
     controller: String,
+    /// A file with the join token, which only its owner can read; needed until the agent has joined. The token may stand
+    /// in $PERIAPT_AGENT_TOKEN as well
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
+    /// `-`: read the join token from standard input. Nothing else: all users of this machine can see command lines
+    #[arg(long, value_name = "-", allow_hyphen_values = true)]
+    token: Option<String>,
     /// The agent's name, unique in its controller
     #[arg(long)]
     name: AgentName,
@@ -113,7 +133,9 @@ impl Run {
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
         };
         let data = std::path::absolute(&data).explain(|| format!("{}", data.display()))?;
+        let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
+            join,
             addresses: self.addresses,
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
@@ -148,4 +170,26 @@ fn own_program(log_format: Option<LogFormat>) -> ChildProgram {
         compile_helper: arguments("compile-helper"),
         environment: environment_of_processes(log_format),
     }
+}
+
+/// Returns the join token of the file, standard input or environment.
+fn joining(file: Option<&Path>, given: Option<&str>) -> Result<Option<JoinText>> {
+    let text = match (file, given) {
+        (Some(path), _) => {
+            let text = read_file(path, Readers::Owner).map_err(with_source)?;
+            text.ok_or_else(|| Failure::new(format!("{}: no such file", path.display())))?
+        }
+        (None, Some("-")) => input::lines(MAX_TOKEN).next().transpose()?.unwrap_or_default(),
+        (None, Some(_)) => {
+            return Err(Failure::misused(format!(
+                "--token takes `-` alone, because all users of this machine can see command lines: use --token-file \
+                 FILE, --token - or {TOKEN_VARIABLE}"
+            )));
+        }
+        (None, None) => match std::env::var(TOKEN_VARIABLE) {
+            Ok(text) if !text.is_empty() => text,
+            _ => return Ok(None),
+        },
+    };
+    text.parse().map(Some).map_err(with_source)
 }

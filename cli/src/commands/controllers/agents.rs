@@ -23,7 +23,7 @@ impl Verb for Agents {
         let controller = context.controller(self.controller.controller.as_ref())?;
         let agents = controller.client.agents().await?;
         if agents.is_empty() {
-            context.say("no agents yet: `periapt agent run --controller URL --name NAME` runs one");
+            context.say("no agents yet: `periapt agent-token NAME` makes a token, with which `periapt agent run` joins");
         }
         self.output.print(context.color, &agents, |agents| {
             let mut table = Table::new([

@@ -203,8 +203,8 @@ impl Bootstrap {
                 .await?;
         let client = local_client(&directory)?;
         let info = client.controller().await?;
-        let listen = Some(listening(self.listen, &url)?);
-        let local = Local { controller: process, listen, public_names, agent: None };
+        let listen = listening(self.listen, &url)?;
+        let local = Local { controller: process, listen: Some(listen), public_names, agent: None };
         let ca_cert = Some(authority(&directory)?);
         let entry = ControllerEntry { url, ca_cert, uuid: info.uuid, current_model: None, local: None };
         let begun = begun.insert(Begun { entry, local, leashes: vec![leash] });
@@ -215,7 +215,7 @@ impl Bootstrap {
             Some(name) => name.clone(),
             None => this_machine()?,
         };
-        let started = start_agent(&name, &directory, |process| starting.add(process)).await?;
+        let started = start_agent(&name, &directory, listen, |process| starting.add(process)).await?;
         begun.local.agent = Some(LocalAgent { name: name.clone(), process: started.process });
         begun.leashes.push(started.leash);
         alive(&client, &name).await

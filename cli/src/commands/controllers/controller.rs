@@ -168,7 +168,7 @@ impl Start {
     async fn run(self, context: &Context) -> Result<()> {
         let known = context.controller(self.name.as_ref())?;
         let (name, mut entry) = (known.name, known.entry);
-        let url_before = entry.url.clone();
+        let before = (entry.url.clone(), entry.ca_cert.clone());
         let Some(mut processes) = entry.local.clone() else { return Err(elsewhere(&name)) };
         let directory = context.data.controller(&name);
         starting::forget(&directory)?;
@@ -202,7 +202,11 @@ impl Start {
                 context.say(UPGRADED);
             }
         }
-        let moved = entry.url != url_before;
+        let listens = match processes.listen {
+            Some(listens) => listens,
+            None => address_of(&entry.url)?,
+        };
+        let moved = (&entry.url, &entry.ca_cert) != (&before.0, &before.1);
         entry.local = Some(processes.clone());
         store(context, &name, &entry)?;
         if let Some(leash) = leash {
@@ -214,7 +218,7 @@ impl Start {
                 local::end_process(&agent.process).await?;
             }
             if !agent.process.is_running() {
-                let started = local::start_agent(&name_of_agent, &directory, unrecorded).await?;
+                let started = local::start_agent(&name_of_agent, &directory, listens, unrecorded).await?;
                 let process = started.process;
                 processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process });
                 entry.local = Some(processes);

@@ -83,6 +83,8 @@ rights! {
         SetModelDefaults => ManageController,
         DestroyModel => AdministerModel,
         Keep => ManageController,
+        AdmitAgent => ManageController,
+        RemoveAgent => ManageController,
         RemoveUser => ManageUsers,
         DisableUser => ManageUsers,
         EnableUser => ManageUsers,

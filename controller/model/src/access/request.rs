@@ -37,6 +37,7 @@ pub fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
         Input::Identity(command) => (right_of_identity(command), None),
         Input::UploadCharm(_) | Input::UploadResource(_) => (Right::Upload, None),
         Input::Register(..) => (Right::ActAsAgent, None),
+        Input::Join { .. } => (Right::JoinAgent, None),
         Input::Runner(model, _) => (Right::ActAsRunner, Some(*model)),
         Input::Worker(_) | Input::Refused(_) => (Right::Work, None),
     }
@@ -67,6 +68,7 @@ pub(crate) fn admit(root: &Root, caller: &Caller, input: &Input) -> Result<(), R
         }
         Input::Identity(command) => admit_identity(root, caller, command),
         Input::Register(agent, _) => require(root, caller, Right::ActAsAgent, Subject::Agent(agent)),
+        Input::Join { agent, .. } => require(root, caller, Right::JoinAgent, Subject::Agent(agent)),
         Input::Runner(model, _) => {
             let Caller::Runner { agent, model: own } = caller else { return Err(denied()) };
             if own != model {
@@ -107,6 +109,8 @@ fn admit_controller_command(
         ControllerCommand::AddModel { .. }
         | ControllerCommand::SetModelDefaults { .. }
         | ControllerCommand::Keep(_)
+        | ControllerCommand::AdmitAgent(_)
+        | ControllerCommand::RemoveAgent { .. }
         | ControllerCommand::RemoveUser { .. }
         | ControllerCommand::DisableUser { .. }
         | ControllerCommand::EnableUser { .. }

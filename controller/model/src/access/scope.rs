@@ -9,10 +9,14 @@ use super::table::Right;
 pub fn scope_admits(scope: &TokenScope, right: Right, model: Option<&ModelUuid>) -> bool {
     let in_models = model.is_none_or(|model| scope.models.is_empty() || scope.models.contains(model));
     let needed = match right {
-        Right::LogIn | Right::ReadController | Right::ReadOneself | Right::List | Right::ReadModel => {
-            ModelAccess::Read
-        }
-        Right::FindOffer | Right::FetchCharm => ModelAccess::Read,
+        Right::LogIn
+        | Right::JoinAgent
+        | Right::ReadController
+        | Right::ReadOneself
+        | Right::List
+        | Right::ReadModel
+        | Right::FindOffer
+        | Right::FetchCharm => ModelAccess::Read,
         Right::CommandController | Right::Upload | Right::WriteModel => ModelAccess::Write,
         Right::AdministerModel | Right::AdministerOffer => ModelAccess::Admin,
         // A token's metrics name no model.

@@ -141,6 +141,7 @@ macro_rules! table {
 
 table! {
     LogIn on Controller: "Logs in by a password, or sets the first password with a registration token." for Anyone;
+    JoinAgent on Agent: "Joins as the agent with a join token, and renews the certificate of the key that joined." for Anyone;
     ReadController on Controller: "Reads the controller's version, name and state." for AnyUser, AnyAgent;
     ReadOneself on Controller: "Reads the caller's own name and access." for AnyUser;
     ReadDefaults on Controller: "Reads the defaults of models, clouds and the names of credentials." for AnyUser;
@@ -149,7 +150,7 @@ table! {
     FetchCharm on Controller: "Downloads a charm. A user uploaded it or reads a model that uses it; an agent runs or will run it." for AnyUser, AnyAgent;
     CommandController on Controller: "Sends commands to the controller. Each command has a right of its own." for AnyUser;
     OpenOwnSession on Controller: "Opens sessions and API tokens for oneself." for AnyUser;
-    ManageController on Controller: "Makes models, sets defaults of models, and keeps clouds and credentials." for Superuser;
+    ManageController on Controller: "Makes models, sets defaults of models, keeps clouds and credentials, admits and removes agents." for Superuser;
     ManageUsers on Controller: "Adds, removes, disables and enables users, and grants access to the controller." for Superuser;
     ReadMetrics on Controller: "Reads the controller's metrics." for Superuser;
     ReadAudit on Controller: "Reads the audit log." for Superuser;

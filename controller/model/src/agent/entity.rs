@@ -1,6 +1,6 @@
-//! Agents and runners.
+//! Agents, their enrolment, and runners.
 
-use periapt_host_api::{AgentName, Incarnation, Timestamp, agent::Register};
+use periapt_host_api::{AgentName, Digest, Incarnation, Timestamp, agent::Register};
 use serde::{Deserialize, Serialize};
 
 /// A registered agent. Its connection state is not stored.
@@ -23,4 +23,31 @@ pub struct Runner {
     pub agent: AgentName,
     /// The current attachment, whose commits are accepted. Every attach raises the number.
     pub incarnation: Incarnation,
+}
+
+/// The enrolment of one agent's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Enrolment {
+    /// The agent's name.
+    pub agent: AgentName,
+    /// The SHA-256 digest of the public key of the agent that has joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
+    /// The newest join token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<JoinToken>,
+}
+
+/// A join token, known by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct JoinToken {
+    /// The token's digest.
+    pub digest: Digest,
+    /// The time from which it is refused.
+    pub expires_at: Timestamp,
+    /// The time of its use; none while it can be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_at: Option<Timestamp>,
 }

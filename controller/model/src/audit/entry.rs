@@ -98,6 +98,7 @@ fn named(input: &Input) -> (String, String) {
             ("upload-resource".to_owned(), format!("resource {}", content.digest))
         }
         Input::Register(agent, _) => ("register-agent".to_owned(), format!("agent {agent}")),
+        Input::Join { agent, .. } => ("join-agent".to_owned(), format!("agent {agent}")),
         Input::Runner(model, _) => ("runner".to_owned(), format!("model {model}")),
         Input::Worker(_) | Input::Refused(_) => ("work".to_owned(), String::new()),
     }
@@ -108,6 +109,8 @@ fn subject_of(command: &ControllerCommand) -> String {
         ControllerCommand::AddModel { name, .. } => format!("model {name}"),
         ControllerCommand::DestroyModel { model, .. } => format!("model {model}"),
         ControllerCommand::SetModelDefaults { .. } | ControllerCommand::Keep(_) => String::new(),
+        ControllerCommand::AdmitAgent(admission) => format!("agent {}", admission.agent),
+        ControllerCommand::RemoveAgent { agent, .. } => format!("agent {agent}"),
         ControllerCommand::RemoveUser { user }
         | ControllerCommand::DisableUser { user }
         | ControllerCommand::EnableUser { user } => format!("user {user}"),

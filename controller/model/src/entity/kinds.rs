@@ -45,6 +45,8 @@ macro_rules! kinds {
                 Session: Session(token: Digest) { table sessions }
                 /// The end of the audit log.
                 AuditHead: AuditHead(log: u8) { table audit_heads }
+                /// The enrolment of an agent.
+                Enrolment: Enrolment(agent: AgentName) { table enrolments }
             }
             model {
                 /// A charm that the model uses.

@@ -15,6 +15,7 @@ mod constraints;
 mod cost;
 mod crossing;
 mod deploy;
+mod enrolment;
 mod events;
 mod firewall;
 mod invariants;

@@ -49,6 +49,15 @@ pub(crate) async fn value<T: DeserializeOwned>(
     serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
 }
 
+/// Reads a small value of a caller who is not known yet. It needs no permit, for which known callers wait.
+pub(crate) async fn small_value<T: DeserializeOwned>(headers: &HeaderMap, body: Body) -> Result<T, Refusal> {
+    check_json(headers)?;
+    let read = Limited::new(body, SMALL).collect();
+    let read = tokio::time::timeout(WITHIN, read).await.map_err(|_| late(WITHIN))?;
+    let bytes = read.map_err(|error| broken(&*error, SMALL))?.to_bytes();
+    serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
+}
+
 /// Reads commands.
 pub(crate) async fn commands<C: DeserializeOwned>(
     intake: &Intake,
@@ -87,14 +96,20 @@ fn no_sense(error: &serde_json::Error) -> Refusal {
 }
 
 async fn json_bytes(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    check_json(headers)?;
+    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &intake.bodies))
+        .await
+        .map_err(|_| late(WITHIN))?
+}
+
+/// Refuses a content type that web pages can send without permission.
+fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Err(Refusal::bad_request("the request's content-type must be application/json"));
     }
-    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &intake.bodies))
-        .await
-        .map_err(|_| late(WITHIN))?
+    Ok(())
 }
 
 /// Reads a whole body, within bounds. Takes a permit once the body turns out to be large.

@@ -1,4 +1,5 @@
-//! The identity of callers: a token, or on the controller's socket and in one process the headers of an agent or a user.
+//! The identity of callers: the token of a session, the certificate of an agent over TLS, and on the controller's socket
+//! the header of a user. In one process with its clients the controller believes what requests say.
 
 use std::net::IpAddr;
 
@@ -14,6 +15,7 @@ use periapt_model::{
     Input, ModelState, Origin, Right, Root, Subject, active_user, authenticate, entity::SessionKind,
     is_allowed, right_of, scope_admits,
 };
+use periapt_transport::AgentCertificate;
 
 use crate::{
     api::{
@@ -155,23 +157,32 @@ pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<Req
         let session = Some(RequestSession { token: session.token, scope });
         return Ok(RequestCaller { caller: Caller::User(user.name.clone()), session, address });
     }
-    let caller = named(parts)?;
+    let peer = peer.ok_or_else(not_logged_in)?;
+    let caller = match &peer.identity {
+        ConnectionIdentity::InProcess if !peer.address.is_some_and(|peer| peer.ip().is_loopback()) => {
+            return Err(not_logged_in());
+        }
+        ConnectionIdentity::InProcess | ConnectionIdentity::Socket => named(parts, &peer.identity)?,
+        ConnectionIdentity::Tls(Some(agent)) if is_enrolled(root, agent, now) => {
+            Caller::Agent(agent.agent.clone())
+        }
+        ConnectionIdentity::Tls(_) => return Err(not_logged_in()),
+    };
     match &caller {
         Caller::User(_) if active_user(root, &caller).is_none() => Err(not_logged_in()),
         _ => Ok(RequestCaller { caller, session: None, address }),
     }
 }
 
+/// Returns true if the controller knows the agent of a certificate by the certificate's key, and the certificate has not
+/// expired.
+fn is_enrolled(root: &Root, certificate: &AgentCertificate, now: Timestamp) -> bool {
+    let key = root.enrolment(&certificate.agent).and_then(|enrolment| enrolment.key);
+    key == Some(certificate.key) && now < certificate.until
+}
+
 /// Returns the caller that the headers of a request name, on the controller's socket or in one process.
-fn named(parts: &Parts) -> Result<Caller, Refusal> {
-    let peer = parts.extensions.get::<Peer>().ok_or_else(not_logged_in)?;
-    match &peer.identity {
-        ConnectionIdentity::InProcess if !peer.address.is_some_and(|peer| peer.ip().is_loopback()) => {
-            return Err(not_logged_in());
-        }
-        ConnectionIdentity::InProcess | ConnectionIdentity::Socket => {}
-        ConnectionIdentity::Tls(_) => return Err(not_logged_in()),
-    }
+fn named(parts: &Parts, connection: &ConnectionIdentity) -> Result<Caller, Refusal> {
     let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
         None => Ok(None),
         Some(Ok(text)) => Ok(Some(text)),
@@ -179,6 +190,9 @@ fn named(parts: &Parts) -> Result<Caller, Refusal> {
     };
     let wrong = |error: periapt_host_api::NameError| Refusal::bad_request(error.to_string());
     match (text(agent::header::AGENT)?, text(agent::header::USER)?) {
+        (Some(_), None) if *connection == ConnectionIdentity::Socket => {
+            Err(Refusal::permission_denied("an agent shows its certificate, and not its name"))
+        }
         (Some(agent), None) => Ok(Caller::Agent(AgentName::new(agent).map_err(wrong)?)),
         (None, user) => Ok(Caller::User(UserName::new(user.unwrap_or(FIRST_USER)).map_err(wrong)?)),
         (Some(_), Some(_)) => Err(Refusal::bad_request("a caller is an agent or a user, not both")),

@@ -20,13 +20,16 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use jiff::fmt::rfc2822::DateTimePrinter;
+use jiff::{SignedDuration, fmt::rfc2822::DateTimePrinter};
 use periapt_host_api::{Timestamp, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::api::connection::Peer;
+use crate::{
+    api::connection::{ConnectionIdentity, Peer},
+    enrolled::Enrolled,
+};
 pub(crate) use accept::Listener;
 use accept::{Accepted, Stream};
 use answers::{Answers, ConnectionState};
@@ -46,6 +49,8 @@ const MAX_HEADERS: u32 = 16 * 1024;
 const MAX_PENDING_RESETS: usize = 64;
 /// The number of checks of a connection in its timeout.
 const LOOKS: u32 = 4;
+/// The interval of checks whether a connection's certificate has expired, by a clock that may be set meanwhile.
+const EXPIRY_CHECKS: Duration = Duration::from_secs(60);
 /// The pause after a failure to accept a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -62,13 +67,15 @@ pub(crate) struct ConnectionTimeouts {
 pub(crate) async fn serve(
     listeners: Vec<Listener>,
     router: Router,
+    enrolled: Enrolled,
     stop: CancellationToken,
     timeouts: ConnectionTimeouts,
 ) {
     let builder = Arc::new(protocol());
     let mut parts = JoinSet::new();
     for listener in listeners {
-        parts.spawn(listen(listener, Arc::clone(&builder), router.clone(), stop.clone(), timeouts));
+        let (builder, router, enrolled) = (Arc::clone(&builder), router.clone(), enrolled.clone());
+        parts.spawn(listen(listener, builder, router, enrolled, stop.clone(), timeouts));
     }
     while parts.join_next().await.is_some() {}
 }
@@ -78,6 +85,7 @@ async fn listen(
     listener: Listener,
     builder: Arc<auto::Builder<TokioExecutor>>,
     router: Router,
+    enrolled: Enrolled,
     stop: CancellationToken,
     timeouts: ConnectionTimeouts,
 ) {
@@ -101,9 +109,10 @@ async fn listen(
                 (Err(_), _) => break,
             },
         };
-        let (builder, router, stop) = (Arc::clone(&builder), router.clone(), stop.clone());
+        let (builder, router) = (Arc::clone(&builder), router.clone());
+        let (enrolled, stop) = (enrolled.clone(), stop.clone());
         tasks.spawn(async move {
-            identified(&builder, accepted, router, stop, timeouts.stall).await;
+            identified(&builder, accepted, router, enrolled, stop, timeouts.stall).await;
             drop(permit);
         });
     }
@@ -115,11 +124,12 @@ async fn listen(
     tasks.shutdown().await;
 }
 
-/// Finds out who connects, and serves the connection.
+/// Finds out who connects, and serves the connection as long as its certificate is valid, if it shows one.
 async fn identified(
     builder: &auto::Builder<TokioExecutor>,
     accepted: Accepted,
     router: Router,
+    enrolled: Enrolled,
     stop: CancellationToken,
     stall: Duration,
 ) {
@@ -127,10 +137,34 @@ async fn identified(
         () = stop.cancelled() => return,
         identified = tokio::time::timeout(FIRST_REQUEST_WITHIN, accepted.identify()) => identified,
     };
-    match identified {
-        Ok(Ok((peer, stream))) => connection(builder, stream, peer, router, stop, stall).await,
-        Ok(Err(reason)) => tracing::debug!(%reason, "closed a connection"),
-        Err(_) => tracing::debug!("closed a connection that did not finish its handshake"),
+    let (peer, stream) = match identified {
+        Ok(Ok(identified)) => identified,
+        Ok(Err(reason)) => return tracing::debug!(%reason, "closed a connection"),
+        Err(_) => return tracing::debug!("closed a connection that did not finish its handshake"),
+    };
+    let ConnectionIdentity::Tls(Some(certificate)) = peer.identity.clone() else {
+        return connection(builder, stream, peer, router, stop, stall).await;
+    };
+    let agent = &certificate.agent;
+    tokio::select! {
+        () = connection(builder, stream, peer, router, stop, stall) => {}
+        () = enrolled.revoked(&certificate) => {
+            tracing::info!(%agent, "closed a connection of an agent that was removed or has joined again");
+        }
+        () = expired(certificate.until) => {
+            tracing::debug!(%agent, "closed a connection whose certificate has expired");
+        }
+    }
+}
+
+/// Waits until a certificate has expired.
+async fn expired(until: Timestamp) {
+    loop {
+        let left = until.duration_since(Timestamp::now());
+        if left <= SignedDuration::ZERO {
+            return;
+        }
+        tokio::time::sleep(left.unsigned_abs().min(EXPIRY_CHECKS)).await;
     }
 }
 

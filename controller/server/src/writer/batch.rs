@@ -156,6 +156,7 @@ pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
         | Input::UploadCharm(_)
         | Input::UploadResource(_)
         | Input::Register(..)
-        | Input::Refused(_) => None,
+        | Input::Refused(_)
+        | Input::Join { .. } => None,
     }
 }

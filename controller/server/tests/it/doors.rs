@@ -18,15 +18,15 @@ use crate::fixture::{ManualClock, TIMEOUT, in_directory};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A running controller, whose clock begins at the machine's time.
-struct Doors {
-    directory: TempDir,
-    handle: Handle,
-    clock: ManualClock,
+pub(crate) struct Doors {
+    pub(crate) directory: TempDir,
+    pub(crate) handle: Handle,
+    pub(crate) clock: ManualClock,
     running: JoinHandle<Result<(), RunError>>,
 }
 
 impl Doors {
-    async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         Self::open_in(TempDir::new().unwrap()).await
     }
 
@@ -43,23 +43,23 @@ impl Doors {
         Self { directory, handle, clock, running }
     }
 
-    async fn close(self) -> TempDir {
+    pub(crate) async fn close(self) -> TempDir {
         self.handle.shutdown();
         tokio::time::timeout(TIMEOUT, self.running).await.unwrap().unwrap().unwrap();
         self.directory
     }
 
-    fn trust(&self) -> Trust {
+    pub(crate) fn trust(&self) -> Trust {
         Trust::Authority(std::fs::read_to_string(self.directory.path().join("ca.pem")).unwrap())
     }
 
     /// Returns a new client, which has no connection yet.
-    fn over_tls(&self, trust: Trust) -> Client {
+    pub(crate) fn over_tls(&self, trust: Trust) -> Client {
         let identity = Identity::User("admin".parse().unwrap());
         Client::new(Options::new(self.handle.url(), identity).with_trust(trust)).unwrap()
     }
 
-    fn on_socket(&self) -> Client {
+    pub(crate) fn on_socket(&self) -> Client {
         let url = format!("unix://{}", socket_in(self.directory.path()).display());
         Client::new(Options::new(url, Identity::Local)).unwrap()
     }
@@ -69,7 +69,7 @@ fn tls_in(directory: &Path, address: &str) -> TlsListen {
     TlsListen::in_directory(directory, address.parse().unwrap(), Vec::new()).unwrap()
 }
 
-fn socket_in(directory: &Path) -> std::path::PathBuf {
+pub(crate) fn socket_in(directory: &Path) -> std::path::PathBuf {
     directory.join("control.socket")
 }
 

@@ -11,6 +11,7 @@ mod charms;
 mod commands;
 mod disk;
 mod doors;
+mod enrolment;
 mod file_system;
 mod fixture;
 mod identity;

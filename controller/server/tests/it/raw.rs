@@ -15,6 +15,11 @@ pub(crate) struct Response {
 }
 
 impl Response {
+    /// Returns a response that came by another way.
+    pub(crate) fn new(status: u16, body: Vec<u8>) -> Self {
+        Self { status, head: String::new(), body }
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()

@@ -3,17 +3,28 @@
 
 use std::collections::BTreeSet;
 
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use periapt_client::{Client, ClientCertificate};
 use periapt_controller::{RouteRight, openapi, route_rights};
 use periapt_host_api::{
-    Digest, ModelUuid,
+    AgentName, Digest, ModelUuid,
     access::{ControllerAccess, ModelAccess},
-    command::{Command, ControllerCommand},
+    command::{Answer, Command, ControllerCommand, Force, Placement},
+    storage::UnitStorage,
     user::{NewApiToken, TokenScope},
 };
 use periapt_model::{Holder, Right, SubjectKind};
+use periapt_transport::client_config;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use crate::{
-    fixture::{Deployed, Fixture, charm},
+    doors::Doors,
+    enrolment::{joined, showing, shown},
+    fixture::{Deployed, Fixture, charm, deploy, host, next_where, unit},
     raw::{self, Response},
     users::{join, with_token},
 };
@@ -88,12 +99,79 @@ fn line(route: &RouteRight, names: Names<'_>, digest: &str) -> String {
     format!("{} {path}", route.method)
 }
 
-async fn ask(fixture: &Fixture, walker: &Walker, line: &str) -> Response {
+/// The way of a walker to the controller.
+enum Door<'a> {
+    /// Without TLS, by the walker's headers.
+    InProcess(&'a Fixture),
+    /// Over TLS, by the certificate of the connection.
+    Tls(SendRequest<String>, String),
+}
+
+async fn ask(door: &Door<'_>, walker: &Walker, line: &str) -> Response {
     let mut headers: Vec<(&str, &str)> =
         walker.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(("content-type", "application/json"));
     // No request has a body that makes sense, so that no walker changes anything.
-    raw::answered(fixture.handle.address(), line, &headers, "!").await
+    match door {
+        Door::InProcess(fixture) => raw::answered(fixture.handle.address(), line, &headers, "!").await,
+        Door::Tls(sender, url) => {
+            let (method, path) = line.split_once(' ').unwrap();
+            let mut request = http::Request::builder().method(method).uri(format!("{url}{path}"));
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let answer = sender.clone().send_request(request.body("!".to_owned()).unwrap()).await.unwrap();
+            // A stream does not end.
+            let (parts, body) = answer.into_parts();
+            let refused = parts.status.is_client_error() || parts.status.is_server_error();
+            let body = if refused { body.collect().await.unwrap().to_bytes().to_vec() } else { Vec::new() };
+            Response::new(parts.status.as_u16(), body)
+        }
+    }
+}
+
+/// Connects over TLS with the certificate of an agent, or without one.
+async fn connected<'a>(doors: &Doors, certificate: &ClientCertificate) -> Door<'a> {
+    let config = client_config(&doors.trust(), certificate).unwrap();
+    let stream = TcpStream::connect(doors.handle.address()).await.unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let stream = TlsConnector::from(config).connect(name, stream).await.unwrap();
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    Door::Tls(sender, doors.handle.url().to_owned())
+}
+
+/// Asks a route about some things, and compares the answer with the table: the walker may, or is refused in the same
+/// words as about things that do not exist.
+async fn compare(
+    (door, walker): (&Door<'_>, &Walker),
+    route: &RouteRight,
+    (names, missing): (Names<'_>, Names<'_>),
+    digest: &str,
+    may: bool,
+) {
+    let answer = ask(door, walker, &line(route, names, digest)).await;
+    let at = format!("{} {} as {}: {}", route.method, route.path, walker.name, answer.status);
+    if may {
+        // The handler refuses content that the unit does not have in the words for a refused caller.
+        let by_content = answer.status == 403 && route.path.contains("{resource}");
+        let refused = [401, 403, 501].contains(&answer.status);
+        assert!(by_content || !refused, "{at} {}", String::from_utf8_lossy(&answer.body));
+        return;
+    }
+    let status = match (walker.kind, route.right.row().subject) {
+        (Kind::Nobody, _) => {
+            assert_eq!(answer.status, 401, "{at}");
+            return;
+        }
+        (Kind::User, SubjectKind::Model) if !walker.sees_the_model() => 404,
+        (Kind::User, SubjectKind::User) => 404,
+        (Kind::User | Kind::Agent, _) => 403,
+    };
+    assert_eq!(answer.status, status, "{at}");
+    let absent = ask(door, walker, &line(route, missing, digest)).await;
+    assert_eq!(told(&answer, names), told(&absent, missing), "{at}");
 }
 
 /// Returns the code of a refusal, and its text without the names that the request held.
@@ -159,6 +237,7 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     let there = |user| Names { model: "MODEL", agent: "one", user };
     let uuid = model.uuid.to_string();
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
+    let door = Door::InProcess(&fixture);
     let mut compared = 0;
     let mut routes = route_rights();
     // Logging out needs no body, and ends the session of each walker who has one: it comes last.
@@ -166,47 +245,99 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     for route in routes {
         for walker in &walkers {
             let names = Names { model: &uuid, ..there("owner") };
-            let answer = ask(&fixture, walker, &line(&route, names, &digest)).await;
-            let at = format!("{} {} as {}: {}", route.method, route.path, walker.name, answer.status);
+            let missing = Names { model: &nowhere, agent: "one", user: "nobody" };
             let oneself =
                 walker.name == "an administrator" && route.right.row().holders.contains(&Holder::Oneself);
             compared += 1;
             if route.path == "/v1/logout" && walker.name == "an administrator" {
+                let answer = ask(&door, walker, &line(&route, names, &digest)).await;
                 assert_eq!(answer.status, 401, "the superuser has ended this user's sessions on the way");
                 continue;
             }
-            if walker.may(route.right) || oneself {
-                // The handler refuses content that the unit does not have in the words for a refused caller.
-                let by_content = answer.status == 403 && route.path.contains("{resource}");
-                let refused = [401, 403, 501].contains(&answer.status);
-                assert!(by_content || !refused, "{at} {}", String::from_utf8_lossy(&answer.body));
-                continue;
-            }
-            let missing = Names { model: &nowhere, agent: "one", user: "nobody" };
-            match (walker.kind, route.right.row().subject) {
-                (Kind::Nobody, _) => assert_eq!(answer.status, 401, "{at}"),
-                (Kind::User, SubjectKind::Model) if !walker.sees_the_model() => {
-                    let absent = ask(&fixture, walker, &line(&route, missing, &digest)).await;
-                    assert_eq!(told(&answer, names), told(&absent, missing), "{at}");
-                    assert_eq!(answer.status, 404, "{at}");
-                }
-                (Kind::User, SubjectKind::User) => {
-                    let absent = ask(&fixture, walker, &line(&route, missing, &digest)).await;
-                    assert_eq!(told(&answer, names), told(&absent, missing), "{at}");
-                    assert_eq!(answer.status, 404, "{at}");
-                }
-                (Kind::User | Kind::Agent, _) => {
-                    assert_eq!(answer.status, 403, "{at}");
-                    let absent = ask(&fixture, walker, &line(&route, missing, &digest)).await;
-                    assert_eq!(told(&answer, names), told(&absent, missing), "{at}");
-                }
-            }
+            let may = walker.may(route.right) || oneself;
+            compare((&door, walker), &route, (names, missing), &digest, may).await;
         }
     }
     let operations: usize =
         openapi()["paths"].as_object().unwrap().values().map(|item| item.as_object().unwrap().len()).sum();
     assert_eq!(compared, operations * walkers.len(), "every operation of the document is walked");
     fixture.stop().await;
+}
+
+/// Deploys two units, one on each agent, and removes the second. Returns their model.
+async fn with_a_unit_that_went_away(doors: &Doors, agents: [&AgentName; 2], second: &Client) -> ModelUuid {
+    let operator = doors.on_socket();
+    let add = ControllerCommand::add_model("m".parse().unwrap());
+    let Answer::Model { uuid } = operator.controller_command(add).await.unwrap() else { panic!("no model") };
+    let digest = operator.upload_charm(charm()).await.unwrap().digest;
+    let Command::Deploy(mut tiny) = deploy(digest, 2) else { panic!("no deploy") };
+    tiny.placement = agents.into_iter().cloned().map(Placement::Agent).collect();
+    operator.command(&uuid.into(), Command::Deploy(tiny)).await.unwrap();
+    let mut assigned = second.assignments(agents[1]).await.unwrap();
+    next_where(&mut assigned, |assigned| assigned.models.contains_key(&uuid)).await;
+    let force = Some(Force { max_wait: 0 });
+    let remove = Command::RemoveUnit { unit: unit("tiny/1"), force, storage: UnitStorage::default() };
+    operator.command(&uuid.into(), remove).await.unwrap();
+    next_where(&mut assigned, |assigned| assigned.models.is_empty()).await;
+    uuid
+}
+
+#[tokio::test]
+async fn every_route_answers_agents_over_tls_as_the_table_says() {
+    let doors = Doors::open().await;
+    let agents = ["one", "two", "three"].map(|name| name.parse::<AgentName>().unwrap());
+    let mut shown_by = Vec::new();
+    let mut clients = Vec::new();
+    for agent in &agents {
+        let (key, issued) = joined(&doors, agent).await;
+        shown_by.push(shown(&key, &issued));
+        let client = showing(&doors, &key, &issued);
+        client.register(agent, &host()).await.unwrap();
+        clients.push(client);
+    }
+    let _connected = clients[0].assignments(&agents[0]).await.unwrap();
+    let model = with_a_unit_that_went_away(&doors, [&agents[0], &agents[2]], &clients[2]).await.to_string();
+    // Its key was the agent's until another host joined as the agent.
+    let (key, issued) = joined(&doors, &"four".parse().unwrap()).await;
+    let _newer = joined(&doors, &"four".parse().unwrap()).await;
+    // It was the agent until it was removed.
+    let (removed_key, removed) = joined(&doors, &"five".parse().unwrap()).await;
+    let remove = ControllerCommand::RemoveAgent { agent: "five".parse().unwrap(), force: false };
+    doors.on_socket().controller_command(remove).await.unwrap();
+
+    let mut walkers = Vec::new();
+    let own = [Holder::SameAgent, Holder::RunnersAgent];
+    for (name, agent, holds) in [
+        ("the agent", "one", &own[..]),
+        ("another host's agent", "two", &[]),
+        ("an agent whose unit went away", "three", &[]),
+    ] {
+        // Headers over TLS count for nothing.
+        let named = Walker {
+            headers: vec![("periapt-agent", "one".to_owned())],
+            ..Walker::agent(name, agent, holds)
+        };
+        let place = agents.iter().position(|known| known.as_str() == agent).unwrap();
+        walkers.push((connected(&doors, &shown_by[place]).await, named));
+    }
+    let nobody = |name| Walker::nobody(name, vec![("periapt-agent", "one".to_owned())]);
+    for (name, certificate) in [
+        ("a caller without a certificate", ClientCertificate::default()),
+        ("an agent whose name another host has joined with", shown(&key, &issued)),
+        ("a removed agent", shown(&removed_key, &removed)),
+    ] {
+        walkers.push((connected(&doors, &certificate).await, nobody(name)));
+    }
+    let digest = Digest::of(&charm()).to_string();
+    let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
+    for route in route_rights() {
+        for (door, walker) in &walkers {
+            let names = Names { model: &model, agent: "one", user: "admin" };
+            let missing = Names { model: &nowhere, agent: "one", user: "nobody" };
+            compare((door, walker), &route, (names, missing), &digest, walker.may(route.right)).await;
+        }
+    }
+    doors.close().await;
 }
 
 #[tokio::test]

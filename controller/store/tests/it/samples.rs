@@ -101,6 +101,7 @@ macro_rules! entities {
 entities! {
     Controller("controller") => infrastructure::controllers,
     Agent("agent") => infrastructure::agents,
+    Enrolment("enrolment") => infrastructure::enrolments,
     Charm("charm") => charm::charms,
     ResourceContent("resource-content") => resource::contents,
     Model("model") => infrastructure::models,
@@ -159,6 +160,7 @@ fn key_of(entity: &Entity) -> EntityKey {
     match entity {
         Entity::Controller(_) => EntityKey::Controller,
         Entity::Agent(agent) => EntityKey::Agent(agent.name.clone()),
+        Entity::Enrolment(enrolment) => EntityKey::Enrolment(enrolment.agent.clone()),
         Entity::Charm(charm) => EntityKey::Charm(charm.digest),
         Entity::ResourceContent(content) => EntityKey::ResourceContent(content.digest),
         Entity::User(user) => EntityKey::User(user.name.clone()),

@@ -4,7 +4,7 @@ use futures_util::{StreamExt as _, stream};
 use http::Method;
 use periapt_host_api::{
     AgentName, ModelUuid, Revision, UnitName,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    agent::{AgentAssignments, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::{CommandResults, Commands},
     secret::{SecretData, SecretKey},
@@ -17,6 +17,15 @@ impl Client {
     /// Registers the agent; its keeper does so at each start.
     pub async fn register(&self, agent: &AgentName, register: &Register) -> Result<Registered> {
         self.call(Method::PUT, format!("/v1/agents/{agent}")).json(register)?.value().await
+    }
+
+    /// Requests the agent's certificate, to join or to renew it.
+    pub async fn agent_certificate(
+        &self,
+        agent: &AgentName,
+        request: &CertificateRequest,
+    ) -> Result<IssuedCertificate> {
+        self.call(Method::POST, format!("/v1/agents/{agent}/certificate")).json(request)?.value().await
     }
 
     /// Streams the agent's assignments: once at the start, and in full after each change.

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Force;
 use crate::{
-    ModelName, ModelUuid, UserName,
+    AgentName, ModelName, ModelUuid, UserName,
     access::ControllerAccess,
+    agent::Admission,
     cloud::Keep,
     offer::{OfferAccess, OfferUrl},
     storage::StorageEnd,
@@ -46,6 +47,16 @@ pub enum ControllerCommand {
         /// The fate of storage; required if the model has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
+    },
+    /// Admits an agent: whoever has the token joins as it.
+    AdmitAgent(Admission),
+    /// Removes an agent. Its key and its tokens are refused from then on.
+    RemoveAgent {
+        /// The agent.
+        agent: AgentName,
+        /// True to remove an agent that has machines or storage.
+        #[serde(default)]
+        force: bool,
     },
     /// Stores or removes records that have no effect, such as credentials.
     Keep(Keep),

@@ -105,6 +105,11 @@ impl Directories {
         &self.key
     }
 
+    /// Returns the directory of the agent's key.
+    pub(crate) fn identity(&self) -> PathBuf {
+        self.root.join("identity")
+    }
+
     /// Returns the directory of all charms' files.
     pub(crate) fn charms(&self) -> PathBuf {
         self.root.join("charms")

@@ -2,7 +2,7 @@
 
 use http::Method;
 use periapt_host_api::{
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    agent::{AgentAssignments, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
     api::Registered,
     command::{CommandResults, Commands},
     secret::SecretData,
@@ -14,7 +14,7 @@ use super::{
     operation::{Operation, Route, json, lines},
     query::WATCH_QUERY,
 };
-use crate::api::{agents, secrets};
+use crate::api::{agents, join, secrets};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -28,6 +28,17 @@ pub(super) fn routes() -> Vec<Route> {
             )
             .request(json::<Register>()),
             agents::register,
+        ),
+        Route::new("/v1/agents/{agent}/certificate").on(
+            Operation::new(
+                Right::JoinAgent,
+                Method::POST,
+                "agentCertificate",
+                "Issues an agent's certificate: with a join token at first, then for the key that joined. The request needs no identity.",
+                json::<IssuedCertificate>(),
+            )
+            .request(json::<CertificateRequest>()),
+            join::certificate,
         ),
         Route::new("/v1/agents/{agent}/assignments").on(
             Operation::get(

@@ -12,11 +12,13 @@ use periapt_host_api::{
     storage::StorageEnd,
     usage::Usage,
 };
-use periapt_model::entity::{Agent, Controller, Machine, Model, Runner, Sequence, SequenceKey};
+use periapt_model::entity::{
+    Agent, Controller, Enrolment, JoinToken, Machine, Model, Runner, Sequence, SequenceKey,
+};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{MODEL, Named, awkward_text, every, parse, time};
+use super::{MODEL, Named, awkward_text, digest, every, parse, time};
 
 pub(crate) fn controllers() -> Named<Controller> {
     let uuid = Uuid::from_u128(0x0190_a7c4_0000_7000_8000_0000_0000_0001);
@@ -40,6 +42,17 @@ fn kept() -> Kept {
         clouds: [(parse("stack"), serde_json::from_value(definition).unwrap())].into(),
         credentials: [(parse("stack"), [(parse("mine"), "userpass".to_owned())].into())].into(),
     }
+}
+
+pub(crate) fn enrolments() -> Named<Enrolment> {
+    let admitted = Enrolment {
+        agent: parse("host-7.example"),
+        key: None,
+        token: Some(JoinToken { digest: digest("token"), expires_at: time(3_600), used_at: None }),
+    };
+    let used = admitted.token.clone().map(|token| JoinToken { used_at: Some(time(60)), ..token });
+    let joined = Enrolment { key: Some(digest("key")), token: used, ..admitted.clone() };
+    vec![("admitted", admitted), ("joined", joined)]
 }
 
 pub(crate) fn agents() -> Named<Agent> {

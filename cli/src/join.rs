@@ -1,0 +1,37 @@
+//! The admission of agents to a controller.
+
+use std::time::Duration;
+
+use periapt_client::Client;
+use periapt_host_api::{
+    AgentName,
+    agent::{Admission, JoinText},
+    command::ControllerCommand,
+    token::{TOKEN_BYTES, Token, TokenKind},
+};
+use periapt_transport::digest_of;
+
+use crate::error::{Explain as _, Failure, Result};
+
+/// Admits an agent, and returns the text with which it joins. Only the token's digest is sent to the controller.
+pub(crate) async fn admit(
+    client: &Client,
+    agent: &AgentName,
+    authority: &str,
+    valid_for: Duration,
+    again: bool,
+) -> Result<JoinText> {
+    let authority =
+        digest_of(authority).explain(|| "the certificate of the controller's authority".to_owned())?;
+    let mut secret = [0; TOKEN_BYTES];
+    getrandom::fill(&mut secret).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
+    let token = Token::new(TokenKind::Join, secret);
+    let admission = Admission {
+        agent: agent.clone(),
+        token: token.digest(),
+        valid_for: valid_for.as_secs().max(1),
+        again,
+    };
+    client.controller_command(ControllerCommand::AdmitAgent(admission)).await?;
+    Ok(JoinText { token, authority })
+}

@@ -1,0 +1,154 @@
+//! The enrolment of agents: who may join under a name, and by which key the controller knows who has joined.
+
+use std::time::Duration;
+
+use periapt_host_api::{
+    AgentName, Digest, ErrorCode, Refusal, Timestamp,
+    agent::{Admission, MAX_JOIN_VALIDITY},
+};
+
+use crate::{
+    entity::{Enrolment, EntityKey, JoinToken},
+    input::Environment,
+    root::{
+        Root,
+        changes::{Changes, VolatileChange},
+    },
+};
+
+/// The most names of agents that may be enrolled. Each takes some hundred bytes of the controller's memory.
+const MAX_ENROLMENTS: usize = 10_000;
+
+/// Admits an agent: a token with this digest lets it join once. An earlier token of the name is refused from now on.
+pub(crate) fn admit(root: &Root, admission: &Admission, env: &Environment) -> Result<Changes, Refusal> {
+    let Admission { agent, token, valid_for, again } = admission;
+    let known = root.enrolment(agent);
+    let has_joined = known.is_some_and(|known| known.key.is_some());
+    if has_joined && !again {
+        return Err(Refusal::already_exists(format!("agent {:?} has joined already", agent.as_str()))
+            .about(format!("agent {agent}")));
+    }
+    if known.is_none() && root.all_enrolments().count() >= MAX_ENROLMENTS {
+        let text =
+            format!("{MAX_ENROLMENTS} agents are enrolled, which is the most; remove-agent frees names");
+        return Err(Refusal::new(ErrorCode::QuotaExceeded, text));
+    }
+    if *valid_for == 0 || *valid_for > MAX_JOIN_VALIDITY.as_secs() {
+        let days = MAX_JOIN_VALIDITY.as_secs() / 86_400;
+        return Err(Refusal::bad_request(format!("a join token is valid for 1 second to {days} days")));
+    }
+    let expires_at = env.now.checked_add(Duration::from_secs(*valid_for)).unwrap_or(Timestamp::MAX);
+    let token = Some(JoinToken { digest: *token, expires_at, used_at: None });
+    let key = known.and_then(|known| known.key);
+    Ok(stored(Enrolment { agent: agent.clone(), key, token }))
+}
+
+/// Lets an agent join with a token: from now on it is known by this key. The same join again changes nothing.
+pub(crate) fn join(
+    root: &Root,
+    agent: &AgentName,
+    key: Digest,
+    token: Digest,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
+    let (enrolment, known) = usable(root, agent, key, token, env.now)?;
+    if known.used_at.is_some() {
+        return Ok(Changes::default());
+    }
+    let token = Some(JoinToken { used_at: Some(env.now), ..known.clone() });
+    Ok(stored(Enrolment { agent: enrolment.agent.clone(), key: Some(key), token }))
+}
+
+/// Refuses a join whose token lets no agent of this name and key in. It says why: whoever has a token may know what it
+/// is for.
+///
+/// # Errors
+/// Permission denied.
+pub fn check_join(
+    root: &Root,
+    agent: &AgentName,
+    key: Digest,
+    token: Digest,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    usable(root, agent, key, token, now).map(drop)
+}
+
+/// Returns the enrolment and the token with which an agent joins.
+fn usable<'a>(
+    root: &'a Root,
+    agent: &AgentName,
+    key: Digest,
+    token: Digest,
+    now: Timestamp,
+) -> Result<(&'a Enrolment, &'a JoinToken), Refusal> {
+    let refused = |text: String| {
+        Refusal::permission_denied(format!("{text}; `periapt agent-token {agent}` makes another one"))
+            .about(format!("agent {agent}"))
+    };
+    let with_token = |enrolment: &'a Enrolment| {
+        Some(enrolment).zip(enrolment.token.as_ref().filter(|known| known.digest == token))
+    };
+    let Some((enrolment, known)) = root.enrolment(agent).and_then(with_token) else {
+        return Err(refused(match root.all_enrolments().find_map(with_token) {
+            Some((other, _)) => format!("the join token is for agent {:?}", other.agent.as_str()),
+            None => "the join token is not one of this controller, or was replaced by a newer one".to_owned(),
+        }));
+    };
+    match known.used_at {
+        Some(_) if enrolment.key == Some(key) => Ok((enrolment, known)),
+        Some(at) => Err(refused(format!("the join token was used at {}", second(at)))),
+        None if now >= known.expires_at => {
+            Err(refused(format!("the join token expired at {}", second(known.expires_at))))
+        }
+        None => Ok((enrolment, known)),
+    }
+}
+
+/// Removes an agent: its key and its token are refused from now on. An agent with machines is removed by force alone;
+/// its machines then stay, as those of an agent that is gone.
+pub(crate) fn remove(
+    root: &Root,
+    agent: &AgentName,
+    force: bool,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
+    let about = |refusal: Refusal| refusal.about(format!("agent {agent}"));
+    if root.enrolment(agent).is_none() && root.agent(agent).is_none() {
+        return Err(about(Refusal::not_found(format!("agent {:?} not found", agent.as_str()))));
+    }
+    let hosts = root.models_and_remains().filter(|(_, state)| {
+        state.machines_of(agent).next().is_some() || state.storages_at(agent).next().is_some()
+    });
+    let models: Vec<String> = hosts.map(|(_, state)| state.model().name.to_string()).collect();
+    if !models.is_empty() && !force {
+        let text = format!(
+            "agent {:?} has machines or storage of {}; remove their units first, or use --force",
+            agent.as_str(),
+            models.join(", ")
+        );
+        return Err(about(Refusal::new(ErrorCode::Conflict, text)));
+    }
+    let mut changes = Changes {
+        volatile: vec![VolatileChange::Presence { agent: agent.clone(), connected: false, at: env.now }],
+        ..Changes::default()
+    };
+    if root.enrolment(agent).is_some() {
+        changes.puts.insert(EntityKey::Enrolment(agent.clone()), None);
+    }
+    if models.is_empty() && root.agent(agent).is_some() {
+        changes.puts.insert(EntityKey::Agent(agent.clone()), None);
+    }
+    Ok(changes)
+}
+
+fn stored(enrolment: Enrolment) -> Changes {
+    let mut changes = Changes::default();
+    changes.puts.insert(EntityKey::Enrolment(enrolment.agent.clone()), Some(enrolment.into()));
+    changes
+}
+
+/// Formats a time without fractions of a second.
+fn second(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}

@@ -1,0 +1,69 @@
+//! `POST /v1/agents/AGENT/certificate`: agents join, and renew their certificates. The caller needs no identity: the
+//! agent's key signs the request, which holds a join token until the controller knows the key.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+};
+use http::HeaderMap;
+use periapt_host_api::{
+    AgentName, ErrorCode, Refusal,
+    agent::{CertificateRequest, IssuedCertificate},
+    command::Caller,
+};
+use periapt_model::{Input, Origin, check_join};
+use periapt_transport::{CertificateError, requested_key};
+
+use crate::{
+    api::{body, caller::not_logged_in, connection::Peer, failure::Answer, find::parsed},
+    clock::Clock,
+    listen::Issuer,
+    state::{Durable, Intake},
+    writer::{Lane, Sender},
+};
+
+/// The validity of an agent's certificate. The agent renews it after half of this time. A stolen certificate without its
+/// key is of no use, and one with its key ends with this time.
+const VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(crate) async fn certificate(
+    State(durable): State<Durable>,
+    State(intake): State<Intake>,
+    State(issuer): State<Issuer>,
+    State(clock): State<Arc<dyn Clock>>,
+    peer: Peer,
+    Path(agent): Path<String>,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<IssuedCertificate>> {
+    let agent: AgentName = parsed(&agent)?;
+    let asked: CertificateRequest = body::small_value(&headers, content).await?;
+    let no_tls = || Refusal::new(ErrorCode::NotSupported, "this controller issues no certificates");
+    let authority = issuer.0.ok_or_else(no_tls)?;
+    let refused = |error: CertificateError| Refusal::bad_request(error.to_string());
+    let key = requested_key(&asked.request).map_err(refused)?;
+    match asked.token {
+        Some(token) => {
+            let token = token.digest();
+            // Nobody makes the controller write with a token that was never issued.
+            check_join(&durable.current().root, &agent, key, token, clock.now())?;
+            let origin = Some(Origin { session: None, address: peer.ip().to_string() });
+            let sender = Sender { caller: Caller::Agent(agent.clone()), origin };
+            let input = Input::Join { agent: agent.clone(), key, token };
+            intake.commands.submit_one(Lane::Controller, sender, input, 0).await?;
+        }
+        None if durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
+        None => return Err(not_logged_in().into()),
+    }
+    let now = clock.now();
+    let certificate = authority.issue_agent(&asked.request, &agent, now, VALIDITY).map_err(refused)?;
+    Ok(Json(IssuedCertificate {
+        certificate,
+        authority: authority.certificate().to_owned(),
+        issued_at: now,
+        expires_at: now.checked_add(VALIDITY).unwrap_or(now),
+    }))
+}

@@ -1,0 +1,197 @@
+//! The agent's identity: its key, which never leaves this host, and the certificate that the controller issues for it.
+
+use std::{path::PathBuf, time::Duration};
+
+use periapt_client::{Backoff, Client, ClientCertificate, ClientError, Identity, Trust};
+use periapt_host_api::{
+    AgentName, ErrorCode, Refusal, Timestamp,
+    agent::{CertificateRequest, IssuedCertificate, JoinText},
+    token::Token,
+};
+use periapt_transport::{
+    AgentKey, CertificateError, KeyFileError, Readers, digest_of, read_file, write_file,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::directories::private_directory;
+
+/// The file of the key.
+const KEY: &str = "key.pem";
+/// The file of the certificate of the controller's authority.
+const AUTHORITY: &str = "authority.pem";
+
+/// The first pause after a controller did not answer, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The interval of checks of the clock, which may have been set or may have stood still with the host.
+const CHECKS: Duration = Duration::from_secs(60);
+
+/// An error of an agent's identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// A file of the identity cannot be used.
+    #[error(transparent)]
+    File(#[from] KeyFileError),
+    /// The key or a certificate cannot be used.
+    #[error("{}: {source}; remove it and join again", .path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: CertificateError,
+    },
+    /// The controller's URL is not one over TLS.
+    #[error(
+        "{0}: an agent reaches its controller over TLS alone, at a URL such as https://node-1.example:17070"
+    )]
+    WithoutTls(String),
+    /// The agent has no way to know its controller.
+    #[error(
+        "agent {0} has not joined this controller: `periapt agent-token {0}` makes a token there, for --token-file or \
+         PERIAPT_AGENT_TOKEN here"
+    )]
+    NotJoined(AgentName),
+    /// The controller does not let the agent in.
+    #[error("the controller does not let agent {agent} join: {refusal}")]
+    Refused {
+        /// The agent.
+        agent: AgentName,
+        /// The reason.
+        refusal: Refusal,
+    },
+    /// The controller is not the one that the agent knows.
+    #[error(transparent)]
+    Controller(#[from] ClientError),
+}
+
+/// An agent's key, and the files of its identity.
+#[derive(Debug)]
+pub(crate) struct AgentIdentity {
+    agent: AgentName,
+    directory: PathBuf,
+    key: AgentKey,
+    shown: ClientCertificate,
+}
+
+impl AgentIdentity {
+    /// Opens an identity, and makes its key if there is none.
+    pub(crate) fn open(agent: AgentName, directory: PathBuf) -> Result<Self, IdentityError> {
+        private_directory(&directory)
+            .map_err(|source| KeyFileError::File { path: directory.clone(), source })?;
+        let path = directory.join(KEY);
+        let unusable = |source| IdentityError::Unusable { path: path.clone(), source };
+        let key = match read_file(&path, Readers::Owner)? {
+            Some(text) => AgentKey::from_pem(&text).map_err(unusable)?,
+            None => {
+                let key = AgentKey::generate().map_err(unusable)?;
+                write_file(&path, &key.to_pem(), Readers::Owner)?;
+                key
+            }
+        };
+        Ok(Self { agent, directory, key, shown: ClientCertificate::default() })
+    }
+
+    /// Joins the controller with a token, or with the key that the controller knows already. Waits for a controller that
+    /// does not answer. Returns a client with the agent's certificate.
+    pub(crate) async fn join(
+        &self,
+        url: &str,
+        token: Option<&JoinText>,
+    ) -> Result<(Client, IssuedCertificate), IdentityError> {
+        if !url.starts_with("https://") {
+            return Err(IdentityError::WithoutTls(url.to_owned()));
+        }
+        let trust = self.trust(token)?;
+        let options = periapt_client::Options::new(url, Identity::Local).with_trust(trust);
+        let issued = self.ask(&Client::new(options)?, token.map(|text| &text.token)).await?;
+        write_file(&self.directory.join(AUTHORITY), &issued.authority, Readers::All)?;
+        self.show(&issued)?;
+        let options = periapt_client::Options::new(url, Identity::Local)
+            .with_trust(Trust::Authority(issued.authority.clone()))
+            .with_certificate(self.shown.clone());
+        Ok((Client::new(options)?, issued))
+    }
+
+    /// Renews the certificate after half of its validity, until the agent stops.
+    pub(crate) async fn renew(self, client: Client, mut issued: IssuedCertificate, stop: CancellationToken) {
+        let mut since = Instant::now();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sleep(CHECKS) => {}
+            }
+            let half = issued.expires_at.duration_since(issued.issued_at).unsigned_abs() / 2;
+            let passed = Timestamp::now().duration_since(issued.issued_at);
+            if since.elapsed() < half && passed.unsigned_abs() < half {
+                continue;
+            }
+            let renewed = tokio::select! {
+                () = stop.cancelled() => return,
+                renewed = self.ask(&client, None) => renewed,
+            };
+            match renewed.and_then(|renewed| self.show(&renewed).map(|()| renewed)) {
+                Ok(renewed) => {
+                    tracing::info!(until = %renewed.expires_at, "renewed the agent's certificate");
+                    (issued, since) = (renewed, Instant::now());
+                    client.reconnect().await;
+                }
+                Err(error) => tracing::warn!(%error, "the agent's certificate could not be renewed"),
+            }
+        }
+    }
+
+    /// Returns the authority that the agent trusts: the token's, or that of the controller that it has joined.
+    fn trust(&self, token: Option<&JoinText>) -> Result<Trust, IdentityError> {
+        let path = self.directory.join(AUTHORITY);
+        let known = match read_file(&path, Readers::All)? {
+            Some(pem) => {
+                let digest = digest_of(&pem).map_err(|source| IdentityError::Unusable { path, source })?;
+                Some((pem, digest))
+            }
+            None => None,
+        };
+        match (known, token) {
+            (Some((pem, digest)), Some(token)) if digest == token.authority => Ok(Trust::Authority(pem)),
+            (_, Some(token)) => Ok(Trust::Digest(token.authority)),
+            (Some((pem, _)), None) => Ok(Trust::Authority(pem)),
+            (None, None) => Err(IdentityError::NotJoined(self.agent.clone())),
+        }
+    }
+
+    /// Asks for a certificate until the controller answers.
+    async fn ask(&self, client: &Client, token: Option<&Token>) -> Result<IssuedCertificate, IdentityError> {
+        let path = || self.directory.join(KEY);
+        let request =
+            self.key.request().map_err(|source| IdentityError::Unusable { path: path(), source })?;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        // A controller that knows the key needs no token, which may have been used in an earlier attempt.
+        let mut with: Option<&Token> = None;
+        loop {
+            let asked = CertificateRequest { request: request.clone(), token: with.cloned() };
+            let refusal = match client.agent_certificate(&self.agent, &asked).await {
+                Ok(issued) => return Ok(issued),
+                Err(ClientError::Refused(refusal)) if !refusal.code.is_temporary() => refusal,
+                Err(error) if error.is_temporary() => {
+                    tracing::warn!(%error, "the controller does not answer; trying again");
+                    sleep(backoff.failed()).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match token {
+                Some(token) if with.is_none() && refusal.code == ErrorCode::NotLoggedIn => with = Some(token),
+                None if refusal.code == ErrorCode::NotLoggedIn => {
+                    return Err(IdentityError::NotJoined(self.agent.clone()));
+                }
+                _ => return Err(IdentityError::Refused { agent: self.agent.clone(), refusal }),
+            }
+        }
+    }
+
+    fn show(&self, issued: &IssuedCertificate) -> Result<(), IdentityError> {
+        let unusable = |source| IdentityError::Unusable { path: self.directory.join(KEY), source };
+        self.shown.set(&issued.certificate, &self.key).map_err(unusable)
+    }
+}
