@@ -232,6 +232,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::ForgetCharm(digest) => return Ok(charm::upload::forget_charm(root, digest)),
         WorkerCommand::ForgetResource(digest) => return Ok(resource::content::forget(root, digest)),
         WorkerCommand::AssignUnits(model)
+        | WorkerCommand::MoveMachines(model, _)
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
         | WorkerCommand::CopyFromOthers(model)
@@ -241,6 +242,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
     };
     match command {
         WorkerCommand::AssignUnits(_) => machine::assign::assign_units(&mut tx)?,
+        WorkerCommand::MoveMachines(_, agent) => machine::failover::move_machines(&mut tx, agent),
         WorkerCommand::RunWork(_, id) => work::run::run(&mut tx, *id),
         WorkerCommand::PruneTasks(_) => action::due::prune(&mut tx),
         WorkerCommand::CopyFromOthers(_) => offer::copy::run(&mut tx),

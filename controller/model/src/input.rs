@@ -169,6 +169,8 @@ pub enum WorkerCommand {
     ForgetResource(Digest),
     /// Assigns machines to units that have none.
     AssignUnits(ModelUuid),
+    /// Moves machines of an agent that is gone to other agents.
+    MoveMachines(ModelUuid, AgentName),
     /// Does the next step of a work item.
     RunWork(ModelUuid, WorkId),
     /// Forgets completed tasks whose retention is over.
@@ -188,6 +190,7 @@ impl WorkerCommand {
     pub fn model(&self) -> Option<ModelUuid> {
         match self {
             Self::AssignUnits(model)
+            | Self::MoveMachines(model, _)
             | Self::RunWork(model, _)
             | Self::PruneTasks(model)
             | Self::CopyFromOthers(model)

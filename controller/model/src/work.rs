@@ -105,16 +105,26 @@ impl Due<'_> {
         }
     }
 
-    /// Sets the wake-up time to when an agent starts to count as gone: status changes then, without a commit.
+    /// Sets the wake-up time to when an agent starts to count as gone: status changes then, without a commit. Adds the
+    /// moves of units whose agent is gone for longer.
     fn add_presence(&mut self, root: &Root) {
-        for presence in root.agents().filter_map(|agent| root.presence(&agent.name)) {
-            let gone_at = presence.last_seen.checked_add(AGENT_GRACE);
-            if let Ok(gone_at) = gone_at
-                && !presence.connected
-                && gone_at > self.now
-            {
-                self.wake_at(gone_at);
+        for agent in root.agents() {
+            let Some(presence) = root.presence(&agent.name).filter(|presence| !presence.connected) else {
+                continue;
+            };
+            let gone_at = presence.last_seen.checked_add(AGENT_GRACE).ok();
+            let moves_at = machine::failover::moves_at(root, &agent.name);
+            for at in [gone_at, moves_at].into_iter().flatten() {
+                if at > self.now {
+                    self.wake_at(at);
+                }
             }
+        }
+        for (model, agent) in machine::failover::due(root, self.now) {
+            if self.is_full() {
+                break;
+            }
+            self.add(model, WorkerCommand::MoveMachines(*model, agent.clone()));
         }
     }
 

@@ -35,6 +35,10 @@ pub const LEADERSHIP_GUARANTEE_MS: u64 = 30_000;
 /// The time for which an agent without a connection still counts as alive; a reconnect takes less.
 pub const AGENT_GRACE: Duration = Duration::from_secs(30);
 
+/// The time without a connection after which the units of an agent go to another agent, if they can. By then every lease
+/// of the agent has lapsed, and no hook on its host believes any more that its unit leads.
+pub const FAILOVER_AFTER: Duration = Duration::from_secs(90);
+
 /// The interval of heartbeats in a watch without changes.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -77,6 +81,12 @@ const _: () = assert!(
     2 * ms(KEEP_ALIVE) < ms(AGENT_GRACE),
     "a dead connection is replaced before its agent counts as lost"
 );
+const _: () = assert!(
+    ms(LEASE) + LEADERSHIP_GUARANTEE_MS as u128 <= ms(FAILOVER_AFTER),
+    "a unit that goes on elsewhere does not lead twice"
+);
+const _: () =
+    assert!(ms(AGENT_GRACE) < ms(FAILOVER_AFTER), "units are shown as lost before they go elsewhere");
 const _: () = assert!(
     2 * ms(KEEP_ALIVE) < ms(LEASE),
     "an agent whose host vanished is noticed before its leases lapse"

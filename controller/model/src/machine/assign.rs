@@ -136,7 +136,7 @@ fn find_place(
 }
 
 /// Returns the agents that are alive, with the number of units of each over all models.
-fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
+pub(super) fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
     let alive = root.agents().filter(|agent| root.is_alive(&agent.name, now));
     alive.map(|agent| (agent.name.clone(), units_of_agent(root, &agent.name))).collect()
 }
@@ -151,22 +151,29 @@ fn fewest_units(
     application: &ApplicationName,
     loads: &BTreeMap<AgentName, usize>,
 ) -> Found {
-    let of_model = &state.model().constraints;
-    let constraints = match state.application(application) {
-        Some(application) => application.constraints.or(of_model),
-        None => of_model.clone(),
-    };
-    let admits = |name: &AgentName| {
-        root.agent(name).is_some_and(|agent| {
-            let host = &agent.host;
-            constraints.admit(&host.tags, &host.availability_zone, host.cores)
-        })
-    };
-    let fitting = loads.iter().filter(|(name, _)| admits(name));
+    let constraints = constraints_of(state, application);
+    let fitting = loads.iter().filter(|(name, _)| admits(root, name, &constraints));
     let least = fitting.min_by_key(|(_, units)| **units).map(|(name, _)| name.clone());
     least.ok_or(match loads.is_empty() {
         true => Unplaceable::NoneConnected,
         false => Unplaceable::NoneFits(constraints),
+    })
+}
+
+/// Returns the constraints on the agents of an application's units.
+pub(super) fn constraints_of(state: &ModelState, application: &ApplicationName) -> AgentConstraints {
+    let of_model = &state.model().constraints;
+    match state.application(application) {
+        Some(application) => application.constraints.or(of_model),
+        None => of_model.clone(),
+    }
+}
+
+/// Returns true if an agent meets constraints.
+pub(super) fn admits(root: &Root, name: &AgentName, constraints: &AgentConstraints) -> bool {
+    root.agent(name).is_some_and(|agent| {
+        let host = &agent.host;
+        constraints.admit(&host.tags, &host.availability_zone, host.cores)
     })
 }
 

@@ -17,6 +17,7 @@ mod crossing;
 mod deploy;
 mod enrolment;
 mod events;
+mod failover;
 mod firewall;
 mod invariants;
 mod kept;
