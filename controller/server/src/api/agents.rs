@@ -8,6 +8,7 @@ use axum::{
     extract::{Path, RawQuery, State},
     response::Response,
 };
+use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Version};
 use periapt_host_api::{
@@ -139,12 +140,33 @@ pub(crate) async fn watch(
     let permit = streams.limits.admit(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
     let watch = Watch::new(&streams.watches, durable.state.clone(), of, position);
-    let connected = streams.presence.connected(agent);
+    let own =
+        OwnWatch { watch, _connected: streams.presence.connected(agent.clone()), durable, agent, model };
     let stop = streams.stop.clone();
-    let frames = stream::unfold((watch, connected, stop), |(mut watch, connected, stop)| async move {
-        watch.next(&stop).await.map(|frame| (frame, (watch, connected, stop)))
+    let frames = stream::unfold((own, stop), |(mut own, stop)| async move {
+        own.next(&stop).await.map(|frame| (frame, (own, stop)))
     });
     Ok(streams::encoded(permit, frames))
+}
+
+/// The watch of a runner's view, which ends once the agent has nothing left of the model.
+struct OwnWatch {
+    watch: Watch,
+    durable: Durable,
+    agent: AgentName,
+    model: ModelUuid,
+    _connected: Connected,
+}
+
+impl OwnWatch {
+    async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
+        if self.has_lost_the_model() { None } else { self.watch.next(stop).await }
+    }
+
+    fn has_lost_the_model(&self) -> bool {
+        let root = &self.durable.current().root;
+        root.model_or_remains(&self.model).and_then(|state| assignment(state, &self.agent)).is_none()
+    }
 }
 
 pub(crate) async fn commands(

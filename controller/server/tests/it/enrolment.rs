@@ -8,14 +8,15 @@ use periapt_host_api::{
     AgentName, ErrorCode,
     agent::{Admission, CertificateRequest, IssuedCertificate},
     audit::AuditOutcome,
-    command::ControllerCommand,
+    command::{Command, ControllerCommand, Force},
+    storage::UnitStorage,
     token::{TOKEN_BYTES, Token, TokenKind},
 };
 use periapt_transport::AgentKey;
 
 use crate::{
     doors::{Doors, socket_in},
-    fixture::{Fixture, TIMEOUT, code_of, host},
+    fixture::{Deployed, Fixture, TIMEOUT, code_of, host, next_where, unit},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -83,6 +84,24 @@ async fn an_agent_that_is_removed_loses_its_streams_and_its_requests_at_once() {
     let renewed = doors.over_tls(doors.trust()).agent_certificate(&one, &asked).await;
     assert_eq!(code_of(renewed), ErrorCode::NotLoggedIn);
     doors.close().await;
+}
+
+#[tokio::test]
+async fn a_runners_stream_ends_once_its_agent_has_nothing_left_of_the_model() {
+    let fixture = Fixture::start().await;
+    let Deployed { agent, model, mut assignments } = fixture.deployed(1).await;
+    next_where(&mut assignments, |assigned| assigned.models.contains_key(&model.uuid)).await;
+    let mut watch = agent.client.watch(&agent.name, &model.uuid, None).await.unwrap();
+    assert!(watch.next().await.unwrap().is_ok());
+    let force = Some(Force { max_wait: 0 });
+    let remove = Command::RemoveUnit { unit: unit("tiny/0"), force, storage: UnitStorage::default() };
+    model.command(remove).await.unwrap();
+    let rest = async { while watch.next().await.is_some_and(|line| line.is_ok()) {} };
+    tokio::time::timeout(TIMEOUT, rest).await.unwrap();
+    next_where(&mut assignments, |assigned| assigned.models.is_empty()).await;
+    let refused = agent.client.watch(&agent.name, &model.uuid, None).await.map(drop);
+    assert_eq!(code_of(refused), ErrorCode::PermissionDenied);
+    fixture.stop().await;
 }
 
 #[tokio::test]
