@@ -20,6 +20,10 @@ demo: ## Deploy, relate and scale two charms in a temporary place, and kill thin
 demo-bundle: ## Deploy a bundle, back up and restore, replace certificates, gather logs
 	tools/demo-bundle
 
+.PHONY: demo-hosts
+demo-hosts: ## Join agents and users on three hosts, cut one host off and kill another
+	tools/demo-hosts
+
 .PHONY: demo-trace
 demo-trace: ## Trace one config command to the last hook that it causes
 	tools/demo-trace
