@@ -5,6 +5,7 @@ mod accept;
 mod answers;
 
 use std::{
+    convert::Infallible,
     pin::pin,
     sync::{
         Arc,
@@ -28,6 +29,7 @@ use tower::ServiceExt as _;
 
 use crate::{
     api::connection::{ConnectionIdentity, Peer},
+    bounds::Connections,
     enrolled::Enrolled,
 };
 pub(crate) use accept::Listener;
@@ -90,6 +92,7 @@ async fn listen(
     timeouts: ConnectionTimeouts,
 ) {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let networks = Connections::default();
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
@@ -109,11 +112,16 @@ async fn listen(
                 (Err(_), _) => break,
             },
         };
+        let Ok(share) = accepted.place(&networks) else {
+            // Closed at once: a caller with so many connections will notice.
+            tracing::debug!("closed a connection of a network that has all its connections");
+            continue;
+        };
         let (builder, router) = (Arc::clone(&builder), router.clone());
         let (enrolled, stop) = (enrolled.clone(), stop.clone());
         tasks.spawn(async move {
             identified(&builder, accepted, router, enrolled, stop, timeouts.stall).await;
-            drop(permit);
+            drop((share, permit));
         });
     }
     drop(listener);
@@ -178,11 +186,28 @@ async fn connection(
 ) {
     let (asked, answers) = (Arc::new(AtomicBool::new(false)), Answers::new());
     let (has_asked, opened, of) = (Arc::clone(&asked), answers.clone(), peer.clone());
+    let served = Arc::new(AtomicBool::new(false));
+    let is_served = Arc::clone(&served);
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(of.clone());
         let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
-        async move { answer.await.map(|response| dated(response.map(|body| open.answer(body)))) }
+        let is_served = Arc::clone(&is_served);
+        async move {
+            let response = answer.await?;
+            if response.status().is_success() {
+                is_served.store(true, Ordering::Relaxed);
+            }
+            Ok::<_, Infallible>(dated(response.map(|body| open.answer(body))))
+        }
+    });
+    let mut stranger = pin!(async {
+        tokio::time::sleep(stall / LOOKS).await;
+        let is_local = !matches!(peer.identity, ConnectionIdentity::Tls(_));
+        let is_known = is_local || served.load(Ordering::Relaxed);
+        if is_known {
+            std::future::pending::<()>().await;
+        }
     });
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut silent = pin!(async {
@@ -203,6 +228,10 @@ async fn connection(
             }
             () = &mut silent => {
                 tracing::debug!(%peer, "closed a connection without a request");
+                return;
+            }
+            () = &mut stranger => {
+                tracing::debug!(%peer, "closed a connection of which no request was granted");
                 return;
             }
             () = stop.cancelled(), if !ending => {

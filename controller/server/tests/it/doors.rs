@@ -2,15 +2,19 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
-use periapt_client::{Client, ClientError, HandshakeError, Identity, Options, Trust};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use periapt_client::{Client, ClientCertificate, ClientError, HandshakeError, Identity, Options, Trust};
 use periapt_controller::{BuildError, Clock as _, Handle, Listen, RunError, TlsListen};
 use periapt_host_api::{ErrorCode, Timestamp, command::ControllerCommand};
+use periapt_transport::client_config;
+use rustls::pki_types::ServerName;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpStream, UnixListener},
     task::JoinHandle,
 };
+use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{ManualClock, TIMEOUT, in_directory};
@@ -31,11 +35,16 @@ impl Doors {
     }
 
     async fn open_in(directory: TempDir) -> Self {
+        Self::open_with(directory, 2 * TIMEOUT).await
+    }
+
+    async fn open_with(directory: TempDir, stall_within: Duration) -> Self {
         let clock = ManualClock::default();
         clock.advance(Timestamp::now().duration_since(clock.now()).unsigned_abs());
         let mut options = in_directory(directory.path());
         options.listen = Listen::Tls(tls_in(directory.path(), "127.0.0.1:0"));
         options.clock = Arc::new(clock.clone());
+        options.stall_within = stall_within;
         let service = options.build().await.unwrap();
         let mut handle = service.handle();
         let running = tokio::spawn(service.run(CancellationToken::new()));
@@ -168,4 +177,28 @@ async fn a_controller_that_listens_on_every_address_needs_a_public_name() {
     options.listen = Listen::Tls(tls);
     let handle = options.build().await.unwrap().handle();
     assert_eq!(handle.url(), format!("https://localhost:{}", handle.address().port()));
+}
+
+#[tokio::test]
+async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
+    let doors = Doors::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
+    let config = client_config(&doors.trust(), &ClientCertificate::default()).unwrap();
+    let stream = TcpStream::connect(doors.handle.address()).await.unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let stream = TlsConnector::from(config).connect(name, stream).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let ended = tokio::spawn(connection);
+    let asked = async {
+        loop {
+            let request = http::Request::get(format!("{}/v1/models", doors.handle.url()));
+            match sender.send_request(request.body(String::new()).unwrap()).await {
+                Ok(answer) => assert_eq!(answer.status(), 401),
+                Err(_) => return,
+            }
+        }
+    };
+    tokio::time::timeout(TIMEOUT, asked).await.unwrap();
+    let _ = ended.await.unwrap();
+    doors.close().await;
 }

@@ -10,7 +10,10 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::api::connection::{ConnectionIdentity, Peer};
+use crate::{
+    api::connection::{ConnectionIdentity, Peer},
+    bounds::{ConnectionPlace, Connections},
+};
 
 /// A listener, bound to its address.
 pub(crate) enum Listener {
@@ -33,6 +36,10 @@ pub(super) enum Accepted {
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
+
+/// A network has all the connections that it may have.
+#[derive(Debug)]
+pub(super) struct NoPlace;
 
 /// The reason why a connection was closed before its first request.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +90,17 @@ impl Listener {
 }
 
 impl Accepted {
+    /// Takes the place of a connection over TLS among those of its network; other connections need none.
+    ///
+    /// # Errors
+    /// The network has all its places.
+    pub(super) fn place(&self, connections: &Connections) -> Result<Option<ConnectionPlace>, NoPlace> {
+        match self {
+            Self::Tls(_, address, _) => connections.take(address.ip()).map(Some).ok_or(NoPlace),
+            Self::InProcess(..) | Self::Socket(_) => Ok(None),
+        }
+    }
+
     /// Finds out who connects.
     pub(super) async fn identify(self) -> Result<(Peer, Box<dyn Stream>), Rejected> {
         match self {
