@@ -17,7 +17,7 @@ use periapt_model::{Holder, Right, Root, Subject, SubjectKind};
 use crate::{
     api::{
         caller::{RequestCaller, denied, identify},
-        connection::Peer,
+        connection::{Granted, Peer},
         failure::Failure,
         find::{find_model, parsed, unknown_user},
         guard::Guards,
@@ -54,15 +54,18 @@ pub(crate) async fn admit(
         }
     };
     let act = act_of(&request);
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
     match admitted {
         Some((who, ..)) if response.status() == StatusCode::FORBIDDEN => {
             admission.note(&who, act, ErrorCode::PermissionDenied);
             response
         }
-        Some(admitted) => admission.guards.guard(response, admitted, |holds| {
-            holds(&admission.durable.current().root, admission.clock.now())
-        }),
+        Some(admitted) => {
+            response.extensions_mut().insert(Granted(admitted.0.caller.clone()));
+            admission.guards.guard(response, admitted, |holds| {
+                holds(&admission.durable.current().root, admission.clock.now())
+            })
+        }
         None => response,
     }
 }

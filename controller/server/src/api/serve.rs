@@ -3,6 +3,10 @@
 
 mod accept;
 mod answers;
+mod known;
+mod metered;
+mod protocol;
+mod stream_tasks;
 
 use std::{
     convert::Infallible,
@@ -17,12 +21,9 @@ use std::{
 use axum::{Router, body::Body};
 use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-};
+use hyper_util::rt::TokioIo;
 use jiff::{SignedDuration, fmt::rfc2822::DateTimePrinter};
-use periapt_host_api::{Timestamp, api::MAX_STREAMS, timing::KEEP_ALIVE};
+use periapt_host_api::Timestamp;
 use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -35,20 +36,12 @@ use crate::{
 pub(crate) use accept::Listener;
 use accept::{Accepted, Stream};
 use answers::{Answers, ConnectionState};
+use known::KnownCaller;
+use metered::Metered;
+use protocol::{FIRST_REQUEST_WITHIN, Protocols};
 
 /// The most connections to one listener at a time; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 1_024;
-/// The longest time until a connection's first request, after its handshake, which may take as long. It also bounds one
-/// that sends half a preface.
-const FIRST_REQUEST_WITHIN: Duration = Duration::from_secs(10);
-/// The most unread bytes of one request's body.
-const STREAM_WINDOW: u32 = 64 * 1024;
-/// The window of a connection: as much as all streams together, so that no stream blocks another.
-const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
-/// The most bytes of all headers of one request. Periapt's own have a few hundred.
-const MAX_HEADERS: u32 = 16 * 1024;
-/// The most pending resets that a peer has caused. It bounds a flood of cancelled requests.
-const MAX_PENDING_RESETS: usize = 64;
 /// The number of checks of a connection in its timeout.
 const LOOKS: u32 = 4;
 /// The interval of checks whether a connection's certificate has expired, by a clock that may be set meanwhile.
@@ -73,11 +66,11 @@ pub(crate) async fn serve(
     stop: CancellationToken,
     timeouts: ConnectionTimeouts,
 ) {
-    let builder = Arc::new(protocol());
+    let protocols = Arc::new(Protocols::new());
     let mut parts = JoinSet::new();
     for listener in listeners {
-        let (builder, router, enrolled) = (Arc::clone(&builder), router.clone(), enrolled.clone());
-        parts.spawn(listen(listener, builder, router, enrolled, stop.clone(), timeouts));
+        let (protocols, router, enrolled) = (Arc::clone(&protocols), router.clone(), enrolled.clone());
+        parts.spawn(listen(listener, protocols, router, enrolled, stop.clone(), timeouts));
     }
     while parts.join_next().await.is_some() {}
 }
@@ -85,14 +78,14 @@ pub(crate) async fn serve(
 /// Serves the connections of one listener. Those of other listeners do not take its permits.
 async fn listen(
     listener: Listener,
-    builder: Arc<auto::Builder<TokioExecutor>>,
+    protocols: Arc<Protocols>,
     router: Router,
     enrolled: Enrolled,
     stop: CancellationToken,
     timeouts: ConnectionTimeouts,
 ) {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let networks = Connections::default();
+    let counted = Connections::default();
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
@@ -112,15 +105,15 @@ async fn listen(
                 (Err(_), _) => break,
             },
         };
-        let Ok(share) = accepted.place(&networks) else {
+        let Ok(share) = accepted.place(&counted) else {
             // Closed at once: a caller with so many connections will notice.
             tracing::debug!("closed a connection of a network that has all its connections");
             continue;
         };
-        let (builder, router) = (Arc::clone(&builder), router.clone());
+        let (protocols, router, counted) = (Arc::clone(&protocols), router.clone(), counted.clone());
         let (enrolled, stop) = (enrolled.clone(), stop.clone());
         tasks.spawn(async move {
-            identified(&builder, accepted, router, enrolled, stop, timeouts.stall).await;
+            identified(&protocols, accepted, counted, router, enrolled, stop, timeouts.stall).await;
             drop((share, permit));
         });
     }
@@ -134,8 +127,9 @@ async fn listen(
 
 /// Finds out who connects, and serves the connection as long as its certificate is valid, if it shows one.
 async fn identified(
-    builder: &auto::Builder<TokioExecutor>,
+    protocols: &Protocols,
     accepted: Accepted,
+    counted: Connections,
     router: Router,
     enrolled: Enrolled,
     stop: CancellationToken,
@@ -150,12 +144,13 @@ async fn identified(
         Ok(Err(reason)) => return tracing::debug!(%reason, "closed a connection"),
         Err(_) => return tracing::debug!("closed a connection that did not finish its handshake"),
     };
+    let known = KnownCaller::new(&peer, counted);
     let ConnectionIdentity::Tls(Some(certificate)) = peer.identity.clone() else {
-        return connection(builder, stream, peer, router, stop, stall).await;
+        return connection(protocols, stream, peer, known, router, stop, stall).await;
     };
     let agent = &certificate.agent;
     tokio::select! {
-        () = connection(builder, stream, peer, router, stop, stall) => {}
+        () = connection(protocols, stream, peer, known, router, stop, stall) => {}
         () = enrolled.revoked(&certificate) => {
             tracing::info!(%agent, "closed a connection of an agent that was removed or has joined again");
         }
@@ -177,39 +172,30 @@ async fn expired(until: Timestamp) {
 }
 
 async fn connection(
-    builder: &auto::Builder<TokioExecutor>,
+    protocols: &Protocols,
     stream: Box<dyn Stream>,
     peer: Peer,
+    known: KnownCaller,
     router: Router,
     stop: CancellationToken,
     stall: Duration,
 ) {
     let (asked, answers) = (Arc::new(AtomicBool::new(false)), Answers::new());
     let (has_asked, opened, of) = (Arc::clone(&asked), answers.clone(), peer.clone());
-    let served = Arc::new(AtomicBool::new(false));
-    let is_served = Arc::clone(&served);
+    let noting = known.clone();
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(of.clone());
         let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
-        let is_served = Arc::clone(&is_served);
+        let known = noting.clone();
         async move {
             let response = answer.await?;
-            if response.status().is_success() {
-                is_served.store(true, Ordering::Relaxed);
-            }
+            known.note(&response);
             Ok::<_, Infallible>(dated(response.map(|body| open.answer(body))))
         }
     });
-    let mut stranger = pin!(async {
-        tokio::time::sleep(stall / LOOKS).await;
-        let is_local = !matches!(peer.identity, ConnectionIdentity::Tls(_));
-        let is_known = is_local || served.load(Ordering::Relaxed);
-        if is_known {
-            std::future::pending::<()>().await;
-        }
-    });
-    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut unwanted = pin!(known.unwanted(stall / LOOKS));
+    let mut serving = pin!(protocols.of(&peer).serve_connection(TokioIo::new(Metered::new(stream)), service));
     let mut silent = pin!(async {
         tokio::time::sleep(FIRST_REQUEST_WITHIN).await;
         if asked.load(Ordering::Relaxed) {
@@ -230,8 +216,8 @@ async fn connection(
                 tracing::debug!(%peer, "closed a connection without a request");
                 return;
             }
-            () = &mut stranger => {
-                tracing::debug!(%peer, "closed a connection of which no request was granted");
+            reason = &mut unwanted => {
+                tracing::debug!(%peer, %reason, "closed a connection");
                 return;
             }
             () = stop.cancelled(), if !ending => {
@@ -263,27 +249,4 @@ fn dated(mut response: Response<Body>) -> Response<Body> {
         response.headers_mut().insert(header::DATE, date);
     }
     response
-}
-
-fn protocol() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .auto_date_header(false)
-        .timer(TokioTimer::new())
-        .header_read_timeout(FIRST_REQUEST_WITHIN)
-        .max_buf_size(STREAM_WINDOW as usize);
-    builder
-        .http2()
-        .auto_date_header(false)
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_send_buf_size(STREAM_WINDOW as usize)
-        .max_header_list_size(MAX_HEADERS)
-        .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-        .keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE);
-    builder
 }

@@ -1,49 +1,66 @@
-//! Bounds on open connections: so many of all, and of one network no more than a quarter, so that nobody takes all
-//! places from one place.
+//! Bounds on open connections: one network, and one user wherever they call from, has no more than a quarter of all.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use parking_lot::Mutex;
+use periapt_host_api::UserName;
 
 /// The most connections of one network to one listener: a quarter of all. An office behind one address fits, as does a
 /// host with hundreds of clients.
 const OF_NETWORK: usize = 256;
+/// The most connections of one user to one listener: as many as a network.
+const OF_USER: usize = OF_NETWORK;
 
 /// The bits of an IPv6 address that name a network; hosts choose the rest themselves.
 const IPV6_NETWORK: u128 = !(u64::MAX as u128);
 
-/// The open connections of one listener, by network. Cloning is cheap.
+/// The open connections of one listener, by network and by user. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Connections(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
+pub(crate) struct Connections(Arc<Mutex<BTreeMap<Holder, usize>>>);
+
+/// A holder of connections.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    Network(IpAddr),
+    User(UserName),
+}
 
 /// The place of a connection. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct ConnectionPlace {
     connections: Connections,
-    network: IpAddr,
+    holder: Holder,
 }
 
 impl Connections {
     /// Takes a place for a connection from an address; none if its network has all that it may have.
     pub(crate) fn take(&self, address: IpAddr) -> Option<ConnectionPlace> {
-        let network = network_of(address);
+        self.place(Holder::Network(network_of(address)), OF_NETWORK)
+    }
+
+    /// Takes a place for a connection of a user; none if the user has all that a user may have.
+    pub(crate) fn take_for(&self, user: &UserName) -> Option<ConnectionPlace> {
+        self.place(Holder::User(user.clone()), OF_USER)
+    }
+
+    fn place(&self, holder: Holder, most: usize) -> Option<ConnectionPlace> {
         let mut open = self.0.lock();
-        let count = open.entry(network).or_default();
-        if *count >= OF_NETWORK {
+        let count = open.entry(holder.clone()).or_default();
+        if *count >= most {
             return None;
         }
         *count += 1;
         drop(open);
-        Some(ConnectionPlace { connections: self.clone(), network })
+        Some(ConnectionPlace { connections: self.clone(), holder })
     }
 }
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut open = self.connections.0.lock();
-        match open.get_mut(&self.network) {
+        match open.get_mut(&self.holder) {
             Some(count) if *count > 1 => *count -= 1,
-            _ => drop(open.remove(&self.network)),
+            _ => drop(open.remove(&self.holder)),
         }
     }
 }
@@ -61,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_that_has_all_its_places_leaves_those_of_others_and_gets_them_back() {
+    fn a_network_or_user_that_has_all_its_places_leaves_those_of_others_and_gets_them_back() {
         let connections = Connections::default();
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         let mut held: Vec<_> =
@@ -75,6 +92,10 @@ mod tests {
         held.extend(hosts.map(|host| connections.take(host).unwrap()));
         assert!(connections.take(address("2001:db8::ffff:1")).is_none(), "a host can have any of them");
         assert!(connections.take(address("2001:db8:0:1::1")).is_some());
+        let user = |name: &str| name.parse::<UserName>().unwrap();
+        held.extend((0..OF_USER).map(|_| connections.take_for(&user("bob")).unwrap()));
+        assert!(connections.take_for(&user("bob")).is_none());
+        assert!(connections.take_for(&user("eve")).is_some());
         drop(held);
         assert!(connections.0.lock().is_empty());
     }

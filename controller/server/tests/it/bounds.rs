@@ -12,6 +12,7 @@ use tokio::{
 
 use crate::{
     fixture::{Fixture, TIMEOUT, code_of, next},
+    metrics::{scrape, value},
     raw,
     streams::{LARGE, commit, placed},
     watches::set_title,
@@ -89,20 +90,37 @@ async fn streams_that_hold_a_connection_each_leave_room_for_new_callers() {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_is_cut_and_its_watcher_goes_on_where_it_was() {
+async fn a_stream_that_nobody_reads_is_cut_alone_and_its_watcher_goes_on_where_it_was() {
     let fixture = Fixture::start_impatient(SOON).await;
-    let mut deployed = placed(&fixture).await;
+    let deployed = placed(&fixture).await;
+    let (mut other, mut read) = (deployed.watch(None).await, View::default());
+    read.apply(next(&mut other).await).unwrap();
     let mut watch = deployed.watch(None).await;
     let first = next(&mut watch).await;
     let position = WatchPosition { store: first.store, revision: first.to };
     let mut mirror = View::default();
     mirror.apply(first).unwrap();
-    // These are more bytes than the client takes in unread.
-    commit(&deployed, 10, LARGE).await;
-    // The other stream of the same connection sees the end.
-    let ended =
-        async { while let Some(Ok(_)) = futures_util::StreamExt::next(&mut deployed.assignments).await {} };
+    // These are more bytes than the client takes in unread. The other stream of the same connection takes them.
+    let revision = commit(&deployed, 10, LARGE).await;
+    while read.revision < revision {
+        read.apply(next(&mut other).await).unwrap();
+    }
+    // Reading would make room in the stream's window, so that the controller alone can tell when it cuts.
+    while value(&scrape(&fixture).await, "periapt_controller_streams{kind=\"view\"}") > 1.0 {
+        tokio::task::yield_now().await;
+    }
+    let ended = async {
+        loop {
+            match futures_util::StreamExt::next(&mut watch).await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return,
+                None => panic!("a stream that is cut does not look complete"),
+            }
+        }
+    };
     tokio::time::timeout(TIMEOUT, ended).await.unwrap();
+    deployed.model.command(set_title("still")).await.unwrap();
+    next(&mut other).await;
 
     mirror.apply(next(&mut deployed.watch(Some(position)).await).await).unwrap();
     assert_eq!(mirror, deployed.view().await);

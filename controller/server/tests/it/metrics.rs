@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// Returns the value of a series as it is exposed.
-fn value(text: &str, series: &str) -> f64 {
+pub(crate) fn value(text: &str, series: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
 }
 
-async fn scrape(fixture: &Fixture) -> String {
+pub(crate) async fn scrape(fixture: &Fixture) -> String {
     let response = raw::request(fixture.handle.address(), "GET /metrics", &[], "").await;
     assert_eq!(response.status, 200);
     assert_eq!(response.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));

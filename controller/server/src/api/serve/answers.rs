@@ -1,10 +1,12 @@
 //! The open answers of one connection, with the time since when the caller has not read a part.
+//!
+//! An answer that stalls over HTTP/2 is ended alone; over HTTP/1.1 it is all that its connection has.
 
 use std::{
     collections::BTreeMap,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -13,6 +15,13 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::stream_tasks;
+
+/// The most bytes that an answer gives at once. HTTP/2 keeps what it was given until the caller's window has room, with
+/// nobody to notice that it waits: this much of each stream, at most.
+const PIECE: usize = 16 * 1024;
 
 /// The unfinished requests of one connection. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -21,10 +30,18 @@ pub(super) struct Answers(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     next: u64,
-    /// The requests. The time is set while a part of the answer waits to be read, and none while the answer is made.
-    open: BTreeMap<u64, Option<Instant>>,
+    open: BTreeMap<u64, Request>,
     /// The time since when there is no request.
     idle_since: Instant,
+}
+
+/// An unfinished request.
+#[derive(Debug, Default)]
+struct Request {
+    /// Since when a part of the answer waits to be read; none while the answer is made.
+    given: Option<Instant>,
+    /// Ends the request's stream; none over HTTP/1.1.
+    cut: Option<CancellationToken>,
 }
 
 /// The state of a connection.
@@ -34,7 +51,7 @@ pub(super) enum ConnectionState {
     Alive,
     /// There is no request.
     Idle,
-    /// A part of an answer was given and is not read.
+    /// A part of an answer was given and is not read, and the answer cannot be ended alone.
     Stalled,
 }
 
@@ -55,22 +72,27 @@ impl Answers {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.open.insert(number, None);
+        state.open.insert(number, Request::default());
         drop(state);
         Open { answers: self.clone(), number }
     }
 
-    /// Returns the state of the connection, by what happened within this time.
+    /// Ends the streams whose answers were not read within this time, and returns the state of the connection.
     pub(super) fn look(&self, within: Duration) -> ConnectionState {
         let (state, now) = (self.lock(), Instant::now());
         let long_ago = |then: Instant| now.saturating_duration_since(then) >= within;
         if state.open.is_empty() {
             return if long_ago(state.idle_since) { ConnectionState::Idle } else { ConnectionState::Alive };
         }
-        match state.open.values().flatten().any(|given| long_ago(*given)) {
-            true => ConnectionState::Stalled,
-            false => ConnectionState::Alive,
+        let stalled = state.open.values().filter(|request| request.given.is_some_and(long_ago));
+        let mut of_connection = ConnectionState::Alive;
+        for request in stalled {
+            match &request.cut {
+                Some(cut) => cut.cancel(),
+                None => of_connection = ConnectionState::Stalled,
+            }
         }
+        of_connection
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -80,14 +102,17 @@ impl Answers {
 }
 
 impl Open {
-    /// Returns the request's answer as a body that notes when it is read.
+    /// Returns the request's answer as a body that notes when it is read. The caller polls it in the stream's task.
     pub(super) fn answer(self, body: Body) -> Body {
-        Body::new(Answer { body, open: self })
+        if let Some(request) = self.answers.lock().open.get_mut(&self.number) {
+            request.cut = stream_tasks::current();
+        }
+        Body::new(Answer { body, rest: Bytes::new(), open: self })
     }
 
     fn note(&self, given: Option<Instant>) {
-        if let Some(open) = self.answers.lock().open.get_mut(&self.number) {
-            *open = given;
+        if let Some(request) = self.answers.lock().open.get_mut(&self.number) {
+            request.given = given;
         }
     }
 }
@@ -103,7 +128,26 @@ impl Drop for Open {
 /// A body that notes when a part is given, and when the next one is requested.
 struct Answer {
     body: Body,
+    /// The part of the body's last data that is not given yet.
+    rest: Bytes,
     open: Open,
+}
+
+impl Answer {
+    fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.rest.is_empty() {
+            let frame = match ready!(http_body::Body::poll_frame(Pin::new(&mut self.body), context)) {
+                Some(Ok(frame)) => frame,
+                ended => return Poll::Ready(ended),
+            };
+            match frame.into_data() {
+                Ok(data) => self.rest = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
+        }
+        let piece = self.rest.split_to(self.rest.len().min(PIECE));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
 }
 
 impl http_body::Body for Answer {
@@ -114,7 +158,7 @@ impl http_body::Body for Answer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
+        let polled = self.next(context);
         self.open.note(match polled {
             Poll::Ready(Some(Ok(_))) => Some(Instant::now()),
             _ => None,
@@ -123,16 +167,23 @@ impl http_body::Body for Answer {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (rest, hint) = (self.rest.len() as u64, self.body.size_hint());
+        let mut whole = SizeHint::new();
+        whole.set_lower(hint.lower().saturating_add(rest));
+        if let Some(upper) = hint.upper() {
+            whole.set_upper(upper.saturating_add(rest));
+        }
+        whole
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http_body::Body as _;
     use http_body_util::BodyExt as _;
 
     use super::*;
@@ -171,5 +222,31 @@ mod tests {
         assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
         tokio::time::advance(WITHIN).await;
         assert_eq!(answers.look(WITHIN), ConnectionState::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_given_in_pieces_and_only_its_own_stream_ends_when_one_is_not_taken() {
+        use hyper::rt::Executor as _;
+
+        let answers = Answers::new();
+        let (stalled, whole) = (answers.open(), answers.open());
+        let text = vec![7; 3 * PIECE + 1];
+        let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+        let content = text.clone();
+        stream_tasks::StreamTasks.execute(async move {
+            let mut body = stalled.answer(Body::from(content));
+            assert_eq!(body.size_hint().exact(), Some(3 * PIECE as u64 + 1));
+            let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            assert_eq!((piece.len(), body.is_end_stream()), (PIECE, false));
+            assert_eq!(body.size_hint().exact(), Some(2 * PIECE as u64 + 1));
+            let _ended_with_the_task = sender;
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(whole.answer(Body::from(text.clone())).collect().await.unwrap().to_bytes(), text);
+        tokio::task::yield_now().await;
+        tokio::time::advance(WITHIN).await;
+        assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
+        receiver.await.unwrap_err();
+        assert!(answers.lock().open.is_empty());
     }
 }

@@ -1,0 +1,75 @@
+//! Whom a connection belongs to, once one of its requests was granted.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use axum::body::Body;
+use http::Response;
+use periapt_host_api::command::Caller;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    api::connection::{ConnectionIdentity, Granted, Peer},
+    bounds::{ConnectionPlace, Connections},
+};
+
+/// The caller of a connection. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub(super) struct KnownCaller {
+    connections: Connections,
+    /// Set with the first granted request; holds the place among the user's connections.
+    place: Arc<OnceLock<Option<ConnectionPlace>>>,
+    /// Cancelled if the user has too many connections.
+    full: CancellationToken,
+}
+
+/// The reason to close a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unwanted {
+    #[error("no request was granted")]
+    Stranger,
+    #[error("its user has as many connections as are allowed")]
+    TooMany,
+}
+
+impl KnownCaller {
+    /// Begins a connection. Callers on the same host, and those with an agent's certificate, are known from the
+    /// beginning.
+    pub(super) fn new(peer: &Peer, connections: Connections) -> Self {
+        let place = match peer.identity {
+            ConnectionIdentity::Tls(None) => OnceLock::new(),
+            ConnectionIdentity::Tls(Some(_)) | ConnectionIdentity::Socket | ConnectionIdentity::InProcess => {
+                OnceLock::from(None)
+            }
+        };
+        Self { connections, place: Arc::new(place), full: CancellationToken::new() }
+    }
+
+    /// Notes the caller of a granted request.
+    pub(super) fn note(&self, response: &Response<Body>) {
+        let Some(Granted(caller)) = response.extensions().get() else { return };
+        self.place.get_or_init(|| {
+            let Caller::User(user) = caller else { return None };
+            let place = self.connections.take_for(user);
+            if place.is_none() {
+                self.full.cancel();
+            }
+            place
+        });
+    }
+
+    /// Waits for a reason to close the connection.
+    pub(super) async fn unwanted(&self, within: Duration) -> Unwanted {
+        tokio::select! {
+            () = self.full.cancelled() => return Unwanted::TooMany,
+            () = tokio::time::sleep(within) => {}
+        }
+        if self.place.get().is_none() {
+            return Unwanted::Stranger;
+        }
+        self.full.cancelled().await;
+        Unwanted::TooMany
+    }
+}
