@@ -10,7 +10,9 @@ use axum::{
 };
 use http::{HeaderMap, Method};
 use periapt_blobs::Spooled;
-use periapt_host_api::{Digest, ErrorCode, Refusal, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
+use periapt_host_api::{
+    Digest, ErrorCode, Refusal, UserName, api::MAX_ARCHIVE_BYTES, command::CharmUploaded,
+};
 use periapt_model::{Input, UploadedCharm, may_fetch_charm};
 
 use crate::{
@@ -41,7 +43,7 @@ pub(crate) async fn upload(
     content: Body,
 ) -> Answer<Json<CharmUploaded>> {
     let digest: Digest = parsed(&digest)?;
-    let (archive, permit) = receive(&charms.contents, content, peer).await?;
+    let (archive, permit) = receive(&charms.contents, content, peer, who.user()?).await?;
     if archive.digest() != digest {
         let message = format!("the archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());
@@ -66,11 +68,16 @@ pub(crate) async fn upload(
 }
 
 /// Writes a body to disk as it arrives. The upload is counted from its first bytes on.
-async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
+async fn receive(
+    contents: &Contents,
+    content: Body,
+    peer: Peer,
+    user: &UserName,
+) -> Result<(Spooled, Upload), Refusal> {
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let mut next = body.next().await?;
-    let mut permit = contents.uploads.begin(peer.number)?;
+    let mut permit = contents.uploads.begin(peer.number, user)?;
     let mut archive = contents.blobs.spool().await.map_err(|error| unavailable(&error))?;
     while let Some(piece) = next {
         permit.hold(piece.len())?;

@@ -50,7 +50,7 @@ pub(crate) async fn upload(
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
-    let mut permit = contents.uploads.begin(peer.number)?;
+    let mut permit = contents.uploads.begin(peer.number, who.user()?)?;
     let mut incoming = contents.blobs.begin(digest).await.map_err(|error| unavailable(&error))?;
     if let Err(refusal) = receive(&mut incoming, first, body, &mut permit).await {
         incoming.discard().await;

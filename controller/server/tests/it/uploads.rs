@@ -11,7 +11,9 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use periapt_client::{Client, Identity};
 use periapt_controller::Program;
-use periapt_host_api::{Digest, ErrorCode};
+use periapt_host_api::{
+    Digest, ErrorCode, UserName, access::ControllerAccess, command::ControllerCommand, user::NewUser,
+};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -233,7 +235,7 @@ async fn however_many_uploads_there_are_two_are_checked_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_connection_whose_checks_take_long_holds_up_no_other() {
+async fn a_user_whose_checks_take_long_holds_up_no_other() {
     let directory = TempDir::new().unwrap();
     let file = |name: &str| directory.path().join(name);
     let (slow, go) = (file("slow"), file("go"));
@@ -245,20 +247,24 @@ async fn a_connection_whose_checks_take_long_holds_up_no_other() {
     let (handle, client) = with_helper(&directory, script).await;
     let mut uploads = JoinSet::new();
     for number in 0..8 {
-        let client = client.clone();
+        // Each over a connection of its own.
+        let client = Client::new(periapt_client::Options::new(handle.url(), Identity::Local)).unwrap();
         uploads.spawn(async move { code_of(client.upload_charm(format!("slow {number}").into()).await) });
     }
     while !slow.exists() {
         tokio::task::yield_now().await;
     }
-    let other = Client::new(periapt_client::Options::new(handle.url(), Identity::Local)).unwrap();
+    let name = UserName::new("other").unwrap();
+    client.add_user(&NewUser { name: name.clone(), display_name: String::new() }).await.unwrap();
+    let access = ControllerAccess::Superuser;
+    client
+        .controller_command(ControllerCommand::GrantController { user: name.clone(), access })
+        .await
+        .unwrap();
+    let other = Client::new(periapt_client::Options::new(handle.url(), Identity::User(name))).unwrap();
     let quick = tokio::time::timeout(TIMEOUT, other.upload_charm(Bytes::from_static(b"quick"))).await;
     assert_eq!(code_of(quick.unwrap()), ErrorCode::CharmRefused);
-    assert_eq!(
-        fs::read_to_string(&slow).unwrap().lines().count(),
-        1,
-        "one archive of a connection at a time"
-    );
+    assert_eq!(fs::read_to_string(&slow).unwrap().lines().count(), 1, "one archive of a user at a time");
     fs::write(&go, "").unwrap();
     for code in tokio::time::timeout(TIMEOUT, uploads.join_all()).await.unwrap() {
         assert_eq!(code, ErrorCode::CharmRefused);
@@ -272,7 +278,7 @@ async fn uploads_that_bring_no_byte_take_no_place() {
     let address = fixture.handle.address();
     let mut silent = Vec::new();
     // The counts are above the bounds of each kind.
-    for (kind, count) in [("charms", 260), ("resources", 70)] {
+    for (kind, count) in [("charms", 260), ("resources", 130)] {
         for number in 0..count {
             let digest = Digest::of(format!("{number}").as_bytes());
             silent.push(raw::silent(address, &format!("PUT /v1/{kind}/{digest}")).await);
