@@ -120,7 +120,7 @@ impl Options {
     /// # Errors
     /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
     pub async fn build(self) -> Result<Service, BuildError> {
-        guard_helpers();
+        guard_secrets();
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
@@ -280,8 +280,12 @@ async fn bind_tcp(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Buil
     Ok((listener, bound))
 }
 
-/// Keeps open files of this process from helpers, and logs the parts of helpers' isolation that this host lacks.
-fn guard_helpers() {
+/// Keeps secrets in this process: out of core dumps, and its open files from helpers. Logs the parts of helpers'
+/// isolation that this host lacks.
+fn guard_secrets() {
+    if let Err(error) = periapt_helper::forbid_core_dumps() {
+        tracing::warn!(%error, "a core dump of this process would contain secrets");
+    }
     if let Err(error) = periapt_helper::keep_descriptors() {
         tracing::warn!(%error, "inherited descriptors pass on to helpers");
     }

@@ -188,6 +188,7 @@ impl AgentService {
     /// hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
+        process::forbid_core_dumps();
         process::allow_many_descriptors();
         process::give_large_allocations_back();
         tell_of_gaps();

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use periapt_helper::{Fence, Resident, RunnerPaths, give_back_what_is_freed};
+use periapt_helper::{Fence, Resident, RunnerPaths, forbid_core_dumps, give_back_what_is_freed};
 use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
@@ -17,7 +17,7 @@ use periapt_host_api::{
 };
 use periapt_sandbox::Sandbox;
 use periapt_telemetry::export;
-use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use rustix::process::Signal;
 use tokio::{
     net::UnixStream,
     signal::unix::{SignalKind, signal},
@@ -116,9 +116,7 @@ fn run(paths: &str) -> Result<(), RunnerError> {
     // The keeper's end of the socket also closes with it. This signal ends even a runner that is too busy to notice.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
-    // A core dump would contain the model's secrets.
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
-        .map_err(|error| RunnerError::NoKeeper(error.into()))?;
+    forbid_core_dumps().map_err(|error| RunnerError::NoKeeper(error.into()))?;
     let resident = Resident::open();
     for gap in Fence::Runner(&paths).raise() {
         tracing::debug!(%gap, "the runner lacks a part of the system's sandbox");

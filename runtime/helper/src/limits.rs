@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 /// The limits of one piece of work on untrusted bytes.
@@ -31,6 +31,10 @@ pub(crate) struct Order<W> {
     pub(crate) starter: u32,
 }
 
+/// The bytes of a core dump that forbid it: fewer than its first page. At 0 the kernel would still hand a dump to a
+/// program that `core_pattern` names; at 1 it does not.
+const NO_CORE_DUMP: u64 = 1;
+
 impl<W: Serialize> Order<W> {
     /// Creates an order from this process.
     pub(crate) fn new(work: W, limits: Limits) -> Self {
@@ -53,10 +57,18 @@ impl Limits {
             (Resource::Cpu, self.cpu_seconds),
             (Resource::Fsize, self.output),
             (Resource::Nofile, 16),
-            (Resource::Core, 0),
         ] {
             setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
         }
-        Ok(())
+        forbid_core_dumps()
     }
+}
+
+/// Forbids core dumps of this process, and of those that it starts. A dump would contain secrets.
+///
+/// # Errors
+/// The system refuses the limit.
+pub fn forbid_core_dumps() -> rustix::io::Result<()> {
+    let most = getrlimit(Resource::Core).maximum.map_or(NO_CORE_DUMP, |most| most.min(NO_CORE_DUMP));
+    setrlimit(Resource::Core, Rlimit { current: Some(most), maximum: Some(most) })
 }

@@ -171,7 +171,7 @@ fn the_kernel_keeps_the_limits_before_a_byte_is_read() -> anyhow::Result<()> {
         ("Max data size", "1073741824"),
         ("Max file size", "3145728"),
         ("Max open files", "16"),
-        ("Max core file size", "0"),
+        ("Max core file size", "1"),
     ];
     let deadline = Instant::now() + UNTIL;
     // The helper waits for its component.

@@ -50,6 +50,13 @@ pub(crate) fn keep_descriptors() {
     }
 }
 
+/// Forbids core dumps, which would contain secrets and keys.
+pub(crate) fn forbid_core_dumps() {
+    if let Err(error) = periapt_helper::forbid_core_dumps() {
+        tracing::warn!(%error, "a core dump of this process would contain secrets");
+    }
+}
+
 /// Raises the process's limit of open descriptors. Agents and runners hold one for each part of each charm's code, and
 /// many systems start with a limit of 1,024.
 pub(crate) fn allow_many_descriptors() {
