@@ -25,6 +25,7 @@ mod records;
 mod resources;
 mod store;
 mod streams;
+mod takeovers;
 mod uploads;
 mod users;
 mod walk;
