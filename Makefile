@@ -28,6 +28,10 @@ demo-hosts: ## Join agents and users on three hosts, cut one host off and kill a
 demo-trace: ## Trace one config command to the last hook that it causes
 	tools/demo-trace
 
+.PHONY: attack
+attack: ## Let hostile callers attack a controller, and print what stopped each and what it cost others
+	tools/attack
+
 .PHONY: demo-python
 demo-python: setup ## Pack two Python charms, and drive them by jubilant
 	tools/demo-python

@@ -1,6 +1,7 @@
 //! The helpers of the tests from outside, which drive an installation of the binary in a temporary directory as an
 //! operator does.
 
+mod attack;
 mod binary;
 mod collector;
 mod exposition;
@@ -11,6 +12,7 @@ mod packed;
 mod trace_tree;
 mod traced;
 
+pub use attack::{Attack, AttackRow, AttackScale, AttackedController, StoppedBy, attack, attack_table, nobody};
 pub use binary::{binary, check_helper};
 pub use collector::{Collected, Collector};
 pub use exposition::{Scrape, ScrapedSample};

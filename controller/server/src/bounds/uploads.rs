@@ -1,6 +1,6 @@
 //! Bounds on running uploads: their number and their bytes, for one connection, for one user and for all.
 //!
-//! One user holds at most a quarter of all places and bytes over whatever connections, and one of a user's archives is
+//! One user holds at most a quarter of all permits and bytes over whatever connections, and one of a user's archives is
 //! checked at a time: a caller that fills its share and then sends slowly leaves room for others. An upload is counted
 //! from its first bytes on, and is ended if it is slower than `api/body.rs` requires.
 
@@ -21,7 +21,7 @@ pub(crate) struct Bounds {
     bytes: u64,
 }
 
-/// The divisor for the places and bytes of one user. A quarter is enough for the largest upload of each kind.
+/// The divisor for the permits and bytes of one user. A quarter is enough for the largest upload of each kind.
 const SHARE: usize = 4;
 
 impl Bounds {

@@ -1,0 +1,3 @@
+//! Attacks on an installation, and what they may find.
+
+mod hostile;
