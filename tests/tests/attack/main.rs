@@ -1,3 +1,4 @@
 //! Attacks on an installation, and what they may find.
 
 mod hostile;
+mod planted;
