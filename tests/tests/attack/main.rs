@@ -2,3 +2,4 @@
 
 mod hostile;
 mod planted;
+mod takeovers;
