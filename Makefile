@@ -13,7 +13,7 @@ help: ## List the targets
 	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 .PHONY: demo
-demo: ## Deploy, relate and scale two charms in a temporary place, and kill things
+demo: ## Deploy, relate and scale two charms in a temporary directory, and kill units and processes
 	tools/demo
 
 .PHONY: demo-bundle
