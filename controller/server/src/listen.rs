@@ -1,4 +1,4 @@
-//! The addresses of a controller, and what it shows and knows there.
+//! The addresses of a controller, with its certificate and the authority that issues certificates.
 
 mod authority;
 mod certificate;
@@ -20,8 +20,8 @@ const SOCKET: &str = "control.socket";
 /// The addresses that a controller listens on.
 #[derive(Debug, Clone)]
 pub enum Listen {
-    /// A loopback address without TLS, for clients in the same process, who are believed to be whom they say. For tests
-    /// and benchmarks: the program has no such option.
+    /// A loopback address without TLS, for clients in the same process: the controller believes the identity that they
+    /// name. For tests and benchmarks: the program has no such option.
     InProcess(SocketAddr),
     /// An address with TLS, and a socket for processes of the controller's own user.
     Tls(TlsListen),
@@ -45,8 +45,8 @@ pub struct TlsListen {
 }
 
 impl TlsListen {
-    /// Returns what a controller with its data in this directory listens on: its authority (`ca.pem`, `ca-key.pem`) and
-    /// its socket (`control.socket`) are there. Makes the authority at the first start.
+    /// Returns the addresses of a controller with its data in this directory, which has its authority (`ca.pem`,
+    /// `ca-key.pem`) and its socket (`control.socket`). Makes the authority at the first start.
     ///
     /// # Errors
     /// The authority's files cannot be used.

@@ -127,7 +127,7 @@ impl Authority {
     }
 }
 
-/// Returns what the certificates of all authorities share.
+/// Returns the parameters that the certificates of all authorities share.
 fn of_authority() -> CertificateParams {
     let mut params = CertificateParams::default();
     // RFC 5280 writes a certificate without an end so. Its beginning fits clocks that are not set yet.
@@ -138,7 +138,7 @@ fn of_authority() -> CertificateParams {
     params
 }
 
-/// Returns what all issued certificates share.
+/// Returns the parameters that all issued certificates share.
 fn issued(now: Timestamp, validity: Duration) -> Result<CertificateParams, CertificateError> {
     let now = seconds(now);
     let lasts = i64::try_from(validity.as_secs()).unwrap_or(i64::MAX);

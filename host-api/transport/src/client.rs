@@ -1,4 +1,4 @@
-//! The side of clients: whom they trust, and the certificate that they show.
+//! The client's side of a connection: the authority that the client trusts, and the client's own certificate.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The side of servers: their certificate, which can be replaced, and whom of their clients they know.
+//! The server's side of a connection: its certificate, which can be replaced, and the identification of clients.
 
 use std::{fmt, sync::Arc};
 

@@ -27,7 +27,7 @@ pub(crate) struct Peer {
 /// The identity that a connection proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConnectionIdentity {
-    /// A client in the controller's own process, which is believed to be whom it says: a test.
+    /// A client in the controller's own process, such as a test. The controller believes the identity that it names.
     InProcess,
     /// A process of the controller's own user, or of root, on the controller's host.
     Socket,
