@@ -95,7 +95,7 @@ impl Collector {
         format!("http://{}", self.address)
     }
 
-    /// Returns the environment of processes that send their spans here, and soon.
+    /// Returns the environment of processes that export their spans to this collector, within a tenth of a second.
     pub fn environment(&self) -> [(&'static str, String); 2] {
         [("OTEL_EXPORTER_OTLP_ENDPOINT", self.endpoint()), ("OTEL_BSP_SCHEDULE_DELAY", "100".to_owned())]
     }

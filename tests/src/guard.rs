@@ -1,4 +1,4 @@
-//! Ends what a benchmark started, should the benchmark itself be killed.
+//! A guard process: if a benchmark is killed, the guard kills the controllers and agents that the benchmark started.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -20,8 +20,8 @@ for directory in data/controllers/*/; do
 done
 "#;
 
-/// A process that kills an installation's controllers and agents when the process that made it was killed: what those
-/// start outlives its starter otherwise. Dropped, it ends and kills nothing: the installation does that.
+/// A process that kills an installation's controllers and agents if the process that created it is killed. Without it
+/// they would go on running. When the guard is dropped, it ends and kills nothing, because the installation ends them.
 #[derive(Debug)]
 pub struct InstallationGuard(Child);
 
@@ -31,13 +31,13 @@ impl InstallationGuard {
         let program = installation.command([""; 0]).get_program().to_owned();
         let mut shell = installation.program("sh");
         shell.args(["-c".as_ref(), SCRIPT.as_ref(), program.as_os_str()]);
-        // The kernel closes the other end of its input when this process ends, however that comes. A signal to this
-        // process' group is not the guard's.
+        // The kernel closes the other end of the guard's input when this process ends for any reason. The guard has a
+        // process group of its own, so signals to this process's group do not reach it.
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         Ok(Self(shell.spawn().context("the guard of an installation")?))
     }
 
-    /// Lets it see what it sees when this process is killed, and waits until it has done its work.
+    /// Closes the guard's input, as the death of this process would, and waits until the guard has ended.
     pub fn abandon(mut self) -> anyhow::Result<()> {
         drop(self.0.stdin.take());
         let ended = self.0.wait()?;

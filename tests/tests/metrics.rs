@@ -1,4 +1,4 @@
-//! `docs/metrics.md` is made from the tables of metrics, and the dashboard asks for metrics that there are.
+//! `docs/metrics.md` is generated from the tables of metrics, and the dashboard queries existing metrics only.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 

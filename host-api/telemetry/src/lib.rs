@@ -4,7 +4,7 @@
 //!   `docs/metrics.md` are made from it.
 //! - [`spans`]: the one vocabulary of spans, for controller, agent and command line.
 //! - [`context`]: spans as data, which requests, revisions and frames carry.
-//! - [`export`]: the way of spans out of a process: to an OTLP collector, or, from a runner that has no network, to its keeper.
+//! - [`export`]: the export of spans: to an OTLP collector, or, from a runner that has no network, to its keeper.
 
 pub mod context;
 pub mod export;

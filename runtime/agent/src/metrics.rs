@@ -39,7 +39,7 @@ periapt_telemetry::metrics! {
         "Runners that died, or were killed because they hung.";
 }
 
-/// Counts a run. What is no kind of event is not counted: a runner may be taken over by a charm.
+/// Counts a run. Ignores an unknown kind of event: the runner that reports it may be under a charm's control.
 pub(crate) fn ran(figures: &RunFigures) {
     let Some(event) = EVENT_KINDS.into_iter().find(|kind| *kind == figures.event) else { return };
     let metrics = metrics();
@@ -54,7 +54,7 @@ pub(crate) fn ran(figures: &RunFigures) {
     }
 }
 
-/// One model's share of a gauge, which is the sum over all models. It is taken back when this is dropped.
+/// One model's share of a gauge, which is the sum over all models. Dropping the share subtracts it from the gauge.
 #[derive(Debug)]
 pub(crate) struct Share {
     gauge: &'static Gauge,
@@ -62,7 +62,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Starts with nothing.
+    /// Creates a share of 0.
     pub(crate) fn of(gauge: &'static Gauge) -> Self {
         Self { gauge, value: 0 }
     }
@@ -104,7 +104,7 @@ impl Default for PoolShare {
 }
 
 impl PoolShare {
-    /// Sets what the pool holds now.
+    /// Sets the pool's present use.
     pub(crate) fn set(&mut self, held: PoolUse) {
         self.instances.set(held.instances);
         self.warm_memories.set(held.warm_memories);
@@ -117,17 +117,17 @@ impl PoolShare {
 pub(crate) struct RunnerState(Option<&'static str>);
 
 impl RunnerState {
-    /// A process runs.
+    /// Records that the model's runner runs.
     pub(crate) fn running(&mut self) {
         self.set(Some("running"));
     }
 
-    /// Nothing is due, and there is no process.
+    /// Records that nothing is due, and that the model has no runner process.
     pub(crate) fn resting(&mut self) {
         self.set(Some("resting"));
     }
 
-    /// The last process died or left, and the next one is to be started.
+    /// Records that the runner has ended, and that the keeper will start another.
     pub(crate) fn restarting(&mut self) {
         self.set(Some("restarting"));
     }

@@ -208,7 +208,7 @@ impl Executor {
         matches!(&self.phase, Phase::Committing(committing) if committing.is_of_a_run())
     }
 
-    /// Returns whether the executor decides again when a frame touches its [dependencies](Dependency). While a hook
+    /// Returns true if the executor decides again when a frame touches its [dependencies](Dependency). While a hook
     /// runs or a commit has no answer it does not: the next decision is made on the newest view. A change of the unit
     /// itself, such as a cancelled task, always reaches the executor.
     pub fn waits_for_frames(&self) -> bool {

@@ -1,4 +1,4 @@
-//! `make install`: what it puts where, and that the installed binary works.
+//! `make install`: the installed files and their places, and the installed binary at work.
 
 use std::{
     fs,

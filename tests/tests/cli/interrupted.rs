@@ -1,4 +1,4 @@
-//! Commands that are interrupted: a verb knows the processes that they started, or these end with them.
+//! Interrupted commands: each process that one has started is on record, so that a verb can end it, or ends with it.
 
 use std::{
     fs,

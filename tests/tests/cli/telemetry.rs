@@ -23,7 +23,7 @@ fn with_metrics(periapt: &Installation) -> anyhow::Result<(RunningProcess, Strin
     Ok((agent, address))
 }
 
-/// Returns what a GET request is answered with, head and body.
+/// Returns the response to a GET request, head and body.
 fn get(address: &str, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;

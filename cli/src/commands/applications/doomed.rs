@@ -1,4 +1,4 @@
-//! Names of what goes with an application or a unit, as removals tell them.
+//! Names of the entities that are removed together with an application or a unit, for the messages of removals.
 
 use periapt_host_api::command::Answer;
 

@@ -55,7 +55,7 @@ struct Cost {
     frame: u64,
     /// The bytes of that frame, as JSON.
     bytes: u64,
-    /// To find what is due, and what the keeper is to know.
+    /// The search for due work, and the keeper's assignments.
     derived: u64,
 }
 

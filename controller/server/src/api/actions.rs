@@ -139,7 +139,8 @@ impl Watch {
         stream::unfold(self, |mut watch| async move { watch.next().await.map(|news| (news, watch)) })
     }
 
-    /// Returns the next news, or none when all tasks have ended, the model is gone, or the controller stops.
+    /// Returns the next messages and ends of tasks, or none when all tasks have ended, the model is gone, or the
+    /// controller stops.
     async fn next(&mut self) -> Option<Result<Vec<TaskNews>, Refusal>> {
         while !self.open.is_empty() {
             // Taken before reading: later writes get another number.

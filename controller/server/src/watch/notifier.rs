@@ -229,7 +229,7 @@ impl<T: Topic> WatcherGroups<T> {
         }
     }
 
-    /// Returns the groups that a state may be news for, compared to the last one.
+    /// Returns the groups whose answers may differ between a state and the last one.
     fn concerned(&mut self, published: &Arc<Published>) -> Vec<T> {
         let Some(before) = self.notified_for.replace(Arc::clone(published)) else { return self.all() };
         if Arc::ptr_eq(&before, published) {

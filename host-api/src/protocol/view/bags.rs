@@ -19,7 +19,7 @@ pub struct Bags {
 }
 
 impl Bags {
-    /// Puts a bag in its place; answers the one that stood there.
+    /// Inserts a bag, and returns the bag that it replaces.
     pub fn insert(&mut self, key: BagKey, bag: BagView) -> Option<BagView> {
         if let BagOwner::Unit(unit) = &key.owner {
             self.versions.entry(key.relation).or_default().insert(unit.clone(), bag.version);
@@ -27,7 +27,7 @@ impl Bags {
         self.all.insert(key, bag)
     }
 
-    /// Takes a bag out.
+    /// Removes a bag, and returns it.
     pub fn remove(&mut self, key: &BagKey) -> Option<BagView> {
         if let BagOwner::Unit(unit) = &key.owner
             && let Some(versions) = self.versions.get_mut(&key.relation)
@@ -40,7 +40,7 @@ impl Bags {
         self.all.remove(key)
     }
 
-    /// The versions of all bags of units in a relation; none: it has none.
+    /// Returns the versions of all bags of units in a relation, or none without such bags.
     pub fn versions(&self, relation: RelationId) -> Option<&UnitMap<u64>> {
         self.versions.get(&relation)
     }

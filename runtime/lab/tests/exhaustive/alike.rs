@@ -15,7 +15,6 @@
 //!
 //! A test checks that there is no other exception: it searches a model with and without the reduction, and finds the
 //! same states.
-//! the same states.
 
 use std::{
     collections::{BTreeSet, hash_map::DefaultHasher},

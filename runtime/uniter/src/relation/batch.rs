@@ -41,7 +41,8 @@ fn units<U: FromIterator<UnitName>>(
     numbers.take(most).map(|number| relation.other(number)).collect()
 }
 
-/// The first units whose bags are not as the unit was told last, and one whose first change is still to be told.
+/// Returns the first units whose bags differ from the versions that the unit was told last, and the one whose first
+/// changed hook has yet to run.
 fn changed<U: FromIterator<UnitName>>(relation: &RelationInput<'_>, most: usize) -> U {
     let pending = relation.told.changed_pending.as_ref().map(UnitName::number);
     let numbers =

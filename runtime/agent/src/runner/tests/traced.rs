@@ -1,4 +1,4 @@
-//! Spans of what a traced command causes.
+//! The spans of the units and hooks that a traced command causes.
 
 use periapt_host_api::trace::TraceContext;
 use periapt_telemetry::{
