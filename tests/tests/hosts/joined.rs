@@ -64,8 +64,9 @@ fn a_host_that_was_cut_off_goes_on_where_it_was() -> anyhow::Result<()> {
 /// Returns the host of a unit.
 fn host_of(status: &Value, unit: &str) -> anyhow::Result<String> {
     let application = unit.split('/').next().unwrap_or(unit);
-    let machine = status["applications"][application]["units"][unit]["machine"].as_str();
-    let host = status["machines"][machine.context("a machine")?]["instance-id"].as_str();
+    let place = format!("/applications/{application}/units/{}/machine", unit.replace('/', "~1"));
+    let machine = status.pointer(&place).and_then(Value::as_str).context("a machine")?;
+    let host = status.pointer(&format!("/machines/{machine}/instance-id")).and_then(Value::as_str);
     Ok(host.with_context(|| format!("the host of {unit} in {status}"))?.to_owned())
 }
 
@@ -165,8 +166,8 @@ fn a_host_that_is_gone_for_good_is_removed_and_its_units_are_made_elsewhere() ->
 }
 
 #[test]
-fn a_client_on_another_host_is_nobody_and_a_clock_or_a_name_that_is_wrong_is_told() -> anyhow::Result<()> {
-    let name = "joined::a_client_on_another_host_is_nobody_and_a_clock_or_a_name_that_is_wrong_is_told";
+fn a_client_on_another_host_is_nobody_and_a_wrong_name_of_the_controller_is_told() -> anyhow::Result<()> {
+    let name = "joined::a_client_on_another_host_is_nobody_and_a_wrong_name_of_the_controller_is_told";
     on_a_site(name, |site| {
         let elsewhere = on("east")?;
         let listing = site.north.json(["controllers"])?;

@@ -21,7 +21,7 @@ use crate::{
     api::{body, caller::not_logged_in, connection::Peer, failure::Answer, find::parsed},
     clock::Clock,
     listen::Issuer,
-    state::{Durable, Intake},
+    state::Intake,
     writer::{Lane, Sender},
 };
 
@@ -30,7 +30,6 @@ use crate::{
 const VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn certificate(
-    State(durable): State<Durable>,
     State(intake): State<Intake>,
     State(issuer): State<Issuer>,
     State(clock): State<Arc<dyn Clock>>,
@@ -49,13 +48,13 @@ pub(crate) async fn certificate(
         Some(token) => {
             let token = token.digest();
             // Nobody makes the controller write with a token that was never issued.
-            check_join(&durable.current().root, &agent, key, token, clock.now())?;
+            check_join(&intake.durable.current().root, &agent, key, token, clock.now())?;
             let origin = Some(Origin { session: None, address: peer.ip().to_string() });
             let sender = Sender { caller: Caller::Agent(agent.clone()), origin };
             let input = Input::Join { agent: agent.clone(), key, token };
             intake.commands.submit_one(Lane::Controller, sender, input, 0).await?;
         }
-        None if durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
+        None if intake.durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
         None => return Err(not_logged_in().into()),
     }
     let now = clock.now();
