@@ -15,19 +15,19 @@ use periapt_host_api::{
 use periapt_transport::AgentKey;
 
 use crate::{
-    doors::{Doors, socket_in},
     fixture::{Deployed, Fixture, TIMEOUT, code_of, host, next_where, unit},
+    listeners::{Listening, socket_in},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Lets an agent join, and returns its key with the issued certificate.
-pub(crate) async fn joined(doors: &Doors, agent: &AgentName) -> (AgentKey, IssuedCertificate) {
+pub(crate) async fn joined(controller: &Listening, agent: &AgentName) -> (AgentKey, IssuedCertificate) {
     let (key, token) = (AgentKey::generate().unwrap(), Token::new(TokenKind::Join, [3; TOKEN_BYTES]));
     let admission = Admission { agent: agent.clone(), token: token.digest(), valid_for: 60, again: true };
-    doors.on_socket().controller_command(ControllerCommand::AdmitAgent(admission)).await.unwrap();
+    controller.on_socket().controller_command(ControllerCommand::AdmitAgent(admission)).await.unwrap();
     let asked = CertificateRequest { request: key.request().unwrap(), token: Some(token) };
-    let issued = doors.over_tls(doors.trust()).agent_certificate(agent, &asked).await.unwrap();
+    let issued = controller.over_tls(controller.trust()).agent_certificate(agent, &asked).await.unwrap();
     (key, issued)
 }
 
@@ -39,51 +39,51 @@ pub(crate) fn shown(key: &AgentKey, issued: &IssuedCertificate) -> ClientCertifi
 }
 
 /// Returns a client that shows a certificate.
-pub(crate) fn showing(doors: &Doors, key: &AgentKey, issued: &IssuedCertificate) -> Client {
+pub(crate) fn showing(controller: &Listening, key: &AgentKey, issued: &IssuedCertificate) -> Client {
     let certificate = shown(key, issued);
-    let options = Options::new(doors.handle.url(), Identity::User("admin".parse().unwrap()));
-    Client::new(options.with_trust(doors.trust()).with_certificate(certificate)).unwrap()
+    let options = Options::new(controller.handle.url(), Identity::User("admin".parse().unwrap()));
+    Client::new(options.with_trust(controller.trust()).with_certificate(certificate)).unwrap()
 }
 
 #[tokio::test]
 async fn an_agent_with_its_certificate_speaks_for_itself_alone() {
-    let doors = Doors::open().await;
+    let controller = Listening::open().await;
     let (one, two) = ("one".parse().unwrap(), "two".parse().unwrap());
-    let (key, issued) = joined(&doors, &one).await;
-    let client = showing(&doors, &key, &issued);
+    let (key, issued) = joined(&controller, &one).await;
+    let client = showing(&controller, &key, &issued);
     client.register(&one, &host()).await.unwrap();
     let denied = ErrorCode::PermissionDenied;
     assert_eq!(code_of(client.register(&two, &host()).await), denied);
     assert_eq!(code_of(client.models().await), denied, "what it says of itself counts for nothing");
     assert_eq!(code_of(client.agents().await), denied);
     // On the socket a name alone makes no agent.
-    let url = format!("unix://{}", socket_in(doors.directory.path()).display());
+    let url = format!("unix://{}", socket_in(controller.directory.path()).display());
     let named = Client::new(Options::new(url, Identity::Agent(one.clone()))).unwrap();
     assert_eq!(code_of(named.register(&one, &host()).await), denied);
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
 async fn an_agent_that_is_removed_loses_its_streams_and_its_requests_at_once() {
-    let doors = Doors::open().await;
+    let controller = Listening::open().await;
     let one: AgentName = "one".parse().unwrap();
-    let (key, issued) = joined(&doors, &one).await;
-    let client = showing(&doors, &key, &issued);
+    let (key, issued) = joined(&controller, &one).await;
+    let client = showing(&controller, &key, &issued);
     client.register(&one, &host()).await.unwrap();
     let mut assignments = client.assignments(&one).await.unwrap();
     assert!(assignments.next().await.unwrap().is_ok());
     let remove = ControllerCommand::RemoveAgent { agent: one.clone(), force: false };
-    doors.on_socket().controller_command(remove).await.unwrap();
+    controller.on_socket().controller_command(remove).await.unwrap();
     let ended = tokio::time::timeout(TIMEOUT, async { while let Some(Ok(_)) = assignments.next().await {} });
     ended.await.unwrap();
-    for client in [client, showing(&doors, &key, &issued)] {
+    for client in [client, showing(&controller, &key, &issued)] {
         assert_eq!(code_of(client.assignments(&one).await.map(drop)), ErrorCode::NotLoggedIn);
     }
     // Its key is worth nothing any more.
     let asked = CertificateRequest { request: key.request().unwrap(), token: None };
-    let renewed = doors.over_tls(doors.trust()).agent_certificate(&one, &asked).await;
+    let renewed = controller.over_tls(controller.trust()).agent_certificate(&one, &asked).await;
     assert_eq!(code_of(renewed), ErrorCode::NotLoggedIn);
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
@@ -106,23 +106,23 @@ async fn a_runners_stream_ends_once_its_agent_has_nothing_left_of_the_model() {
 
 #[tokio::test]
 async fn a_certificate_ends_after_a_day_and_the_key_gets_another_one() {
-    let doors = Doors::open().await;
+    let controller = Listening::open().await;
     let one: AgentName = "one".parse().unwrap();
-    let (key, issued) = joined(&doors, &one).await;
-    let client = showing(&doors, &key, &issued);
+    let (key, issued) = joined(&controller, &one).await;
+    let client = showing(&controller, &key, &issued);
     client.register(&one, &host()).await.unwrap();
-    doors.clock.advance(DAY);
+    controller.clock.advance(DAY);
     assert_eq!(code_of(client.register(&one, &host()).await), ErrorCode::NotLoggedIn);
     let asked = CertificateRequest { request: key.request().unwrap(), token: None };
-    let renewed = doors.over_tls(doors.trust()).agent_certificate(&one, &asked).await.unwrap();
+    let renewed = controller.over_tls(controller.trust()).agent_certificate(&one, &asked).await.unwrap();
     assert!(renewed.expires_at > issued.expires_at);
     let other = AgentKey::generate().unwrap();
     for (agent, key) in [(&one, &other), (&"two".parse().unwrap(), &key)] {
         let asked = CertificateRequest { request: key.request().unwrap(), token: None };
-        let refused = doors.over_tls(doors.trust()).agent_certificate(agent, &asked).await;
+        let refused = controller.over_tls(controller.trust()).agent_certificate(agent, &asked).await;
         assert_eq!(code_of(refused), ErrorCode::NotLoggedIn);
     }
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
@@ -136,17 +136,17 @@ async fn a_controller_without_tls_issues_no_certificates() {
 
 #[tokio::test]
 async fn the_audit_log_tells_who_admitted_and_removed_an_agent_and_when_it_joined() {
-    let doors = Doors::open().await;
+    let controller = Listening::open().await;
     let one: AgentName = "one".parse().unwrap();
-    let (key, _) = joined(&doors, &one).await;
+    let (key, _) = joined(&controller, &one).await;
     // A token that was never issued makes the controller write nothing.
     let token = Some(Token::new(TokenKind::Join, [9; TOKEN_BYTES]));
     let asked = CertificateRequest { request: key.request().unwrap(), token };
-    let refused = doors.over_tls(doors.trust()).agent_certificate(&one, &asked).await;
+    let refused = controller.over_tls(controller.trust()).agent_certificate(&one, &asked).await;
     assert_eq!(code_of(refused), ErrorCode::PermissionDenied);
     let remove = ControllerCommand::RemoveAgent { agent: one.clone(), force: false };
-    doors.on_socket().controller_command(remove).await.unwrap();
-    let page = doors.on_socket().audit(None).await.unwrap();
+    controller.on_socket().controller_command(remove).await.unwrap();
+    let page = controller.on_socket().audit(None).await.unwrap();
     let told: Vec<_> = page
         .entries
         .iter()
@@ -165,5 +165,5 @@ async fn the_audit_log_tells_who_admitted_and_removed_an_agent_and_when_it_joine
         ]
     );
     assert!(page.entries.iter().all(|entry| entry.request.subject == "agent one"));
-    doors.close().await;
+    controller.close().await;
 }

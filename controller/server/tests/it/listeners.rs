@@ -22,14 +22,14 @@ use crate::fixture::{ManualClock, TIMEOUT, in_directory};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A running controller, whose clock begins at the machine's time.
-pub(crate) struct Doors {
+pub(crate) struct Listening {
     pub(crate) directory: TempDir,
     pub(crate) handle: Handle,
     pub(crate) clock: ManualClock,
     running: JoinHandle<Result<(), RunError>>,
 }
 
-impl Doors {
+impl Listening {
     pub(crate) async fn open() -> Self {
         Self::open_in(TempDir::new().unwrap()).await
     }
@@ -84,44 +84,44 @@ pub(crate) fn socket_in(directory: &Path) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn the_socket_is_for_the_controllers_user_and_over_tls_a_stranger_is_nobody() {
-    let doors = Doors::open().await;
-    let mode = std::fs::metadata(socket_in(doors.directory.path())).unwrap().permissions().mode();
+    let controller = Listening::open().await;
+    let mode = std::fs::metadata(socket_in(controller.directory.path())).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let add = ControllerCommand::add_model("m".parse().unwrap());
-    doors.on_socket().controller_command(add).await.unwrap();
+    controller.on_socket().controller_command(add).await.unwrap();
 
-    let stranger = doors.over_tls(doors.trust());
+    let stranger = controller.over_tls(controller.trust());
     for refused in [stranger.models().await.map(drop), stranger.controller().await.map(drop)] {
         let refusal = refused.unwrap_err().refusal().cloned().unwrap();
         assert_eq!(refusal.code, ErrorCode::NotLoggedIn, "what a stranger says of itself counts for nothing");
     }
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
 async fn a_controller_with_another_authority_is_sent_nothing() {
-    let (doors, other) = (Doors::open().await, TempDir::new().unwrap());
+    let (controller, other) = (Listening::open().await, TempDir::new().unwrap());
     let trust = Trust::Authority(tls_in(other.path(), "127.0.0.1:0").authority.certificate().to_owned());
-    let error = doors.over_tls(trust).models().await.unwrap_err();
+    let error = controller.over_tls(trust).models().await.unwrap_err();
     assert!(
         matches!(&error, ClientError::NotTrusted { reason: HandshakeError::OtherAuthority, .. }),
         "{error}"
     );
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
 async fn the_certificate_is_renewed_after_half_of_its_validity_while_the_controller_runs() {
-    let doors = Doors::open().await;
-    let connected = doors.over_tls(doors.trust());
+    let controller = Listening::open().await;
+    let connected = controller.over_tls(controller.trust());
     assert!(connected.models().await.unwrap_err().refusal().is_some());
-    doors.clock.advance(44 * DAY);
-    assert!(doors.over_tls(doors.trust()).models().await.unwrap_err().refusal().is_some());
+    controller.clock.advance(44 * DAY);
+    assert!(controller.over_tls(controller.trust()).models().await.unwrap_err().refusal().is_some());
     // The clients' clock is the machine's: by it, a certificate of the controller's new time is not valid yet.
-    doors.clock.advance(2 * DAY);
+    controller.clock.advance(2 * DAY);
     let renewed = async {
         loop {
-            match doors.over_tls(doors.trust()).models().await.unwrap_err() {
+            match controller.over_tls(controller.trust()).models().await.unwrap_err() {
                 ClientError::NotTrusted { reason: HandshakeError::NotYetValid(by), .. } => return by,
                 other => assert!(other.refusal().is_some(), "{other}"),
             }
@@ -130,34 +130,34 @@ async fn the_certificate_is_renewed_after_half_of_its_validity_while_the_control
     let by = tokio::time::timeout(TIMEOUT, renewed).await.unwrap();
     assert!(by > 45 * DAY && by <= 46 * DAY, "{by:?}");
     assert!(connected.models().await.unwrap_err().refusal().is_some(), "an open connection goes on");
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
 async fn without_tls_the_address_answers_nothing() {
-    let doors = Doors::open().await;
-    let mut stream = TcpStream::connect(doors.handle.address()).await.unwrap();
+    let controller = Listening::open().await;
+    let mut stream = TcpStream::connect(controller.handle.address()).await.unwrap();
     stream.write_all(b"GET /v1/controller HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
     // The controller may close the connection before it has read everything.
     let _ = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await.unwrap();
     assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
 async fn a_controller_takes_the_place_of_a_socket_that_was_left_and_keeps_its_authority() {
-    let doors = Doors::open().await;
-    let trust = doors.trust();
-    let directory = doors.close().await;
+    let controller = Listening::open().await;
+    let trust = controller.trust();
+    let directory = controller.close().await;
     // A controller that is killed leaves its socket behind.
     let socket = socket_in(directory.path());
     std::fs::remove_file(&socket).unwrap();
     drop(UnixListener::bind(&socket).unwrap());
-    let doors = Doors::open_in(directory).await;
-    doors.on_socket().controller().await.unwrap();
-    assert!(doors.over_tls(trust).models().await.unwrap_err().refusal().is_some());
-    doors.close().await;
+    let controller = Listening::open_in(directory).await;
+    controller.on_socket().controller().await.unwrap();
+    assert!(controller.over_tls(trust).models().await.unwrap_err().refusal().is_some());
+    controller.close().await;
 }
 
 #[tokio::test]
@@ -181,9 +181,9 @@ async fn a_controller_that_listens_on_every_address_needs_a_public_name() {
 
 #[tokio::test]
 async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
-    let doors = Doors::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
-    let config = client_config(&doors.trust(), &ClientCertificate::default()).unwrap();
-    let stream = TcpStream::connect(doors.handle.address()).await.unwrap();
+    let controller = Listening::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
+    let config = client_config(&controller.trust(), &ClientCertificate::default()).unwrap();
+    let stream = TcpStream::connect(controller.handle.address()).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let stream = TlsConnector::from(config).connect(name, stream).await.unwrap();
     let (mut sender, connection) =
@@ -191,7 +191,7 @@ async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
     let ended = tokio::spawn(connection);
     let asked = async {
         loop {
-            let request = http::Request::get(format!("{}/v1/models", doors.handle.url()));
+            let request = http::Request::get(format!("{}/v1/models", controller.handle.url()));
             match sender.send_request(request.body(String::new()).unwrap()).await {
                 Ok(answer) => assert_eq!(answer.status(), 401),
                 Err(_) => return,
@@ -200,5 +200,5 @@ async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
     };
     tokio::time::timeout(TIMEOUT, asked).await.unwrap();
     let _ = ended.await.unwrap();
-    doors.close().await;
+    controller.close().await;
 }

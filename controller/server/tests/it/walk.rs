@@ -22,9 +22,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::{
-    doors::Doors,
     enrolment::{joined, showing, shown},
     fixture::{Deployed, Fixture, charm, deploy, host, next_where, unit},
+    listeners::Listening,
     raw::{self, Response},
     users::{join, with_token},
 };
@@ -100,21 +100,21 @@ fn line(route: &RouteRight, names: Names<'_>, digest: &str) -> String {
 }
 
 /// The way of a walker to the controller.
-enum Door<'a> {
+enum Connection<'a> {
     /// Without TLS, by the walker's headers.
     InProcess(&'a Fixture),
     /// Over TLS, by the certificate of the connection.
     Tls(SendRequest<String>, String),
 }
 
-async fn ask(door: &Door<'_>, walker: &Walker, line: &str) -> Response {
+async fn ask(door: &Connection<'_>, walker: &Walker, line: &str) -> Response {
     let mut headers: Vec<(&str, &str)> =
         walker.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(("content-type", "application/json"));
     // No request has a body that makes sense, so that no walker changes anything.
     match door {
-        Door::InProcess(fixture) => raw::answered(fixture.handle.address(), line, &headers, "!").await,
-        Door::Tls(sender, url) => {
+        Connection::InProcess(fixture) => raw::answered(fixture.handle.address(), line, &headers, "!").await,
+        Connection::Tls(sender, url) => {
             let (method, path) = line.split_once(' ').unwrap();
             let mut request = http::Request::builder().method(method).uri(format!("{url}{path}"));
             for (name, value) in headers {
@@ -131,21 +131,21 @@ async fn ask(door: &Door<'_>, walker: &Walker, line: &str) -> Response {
 }
 
 /// Connects over TLS with the certificate of an agent, or without one.
-async fn connected<'a>(doors: &Doors, certificate: &ClientCertificate) -> Door<'a> {
-    let config = client_config(&doors.trust(), certificate).unwrap();
-    let stream = TcpStream::connect(doors.handle.address()).await.unwrap();
+async fn connected<'a>(controller: &Listening, certificate: &ClientCertificate) -> Connection<'a> {
+    let config = client_config(&controller.trust(), certificate).unwrap();
+    let stream = TcpStream::connect(controller.handle.address()).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let stream = TlsConnector::from(config).connect(name, stream).await.unwrap();
     let (sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
-    Door::Tls(sender, doors.handle.url().to_owned())
+    Connection::Tls(sender, controller.handle.url().to_owned())
 }
 
 /// Asks a route about some things, and compares the answer with the table: the walker may, or is refused in the same
 /// words as about things that do not exist.
 async fn compare(
-    (door, walker): (&Door<'_>, &Walker),
+    (door, walker): (&Connection<'_>, &Walker),
     route: &RouteRight,
     (names, missing): (Names<'_>, Names<'_>),
     digest: &str,
@@ -237,7 +237,7 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     let there = |user| Names { model: "MODEL", agent: "one", user };
     let uuid = model.uuid.to_string();
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
-    let door = Door::InProcess(&fixture);
+    let door = Connection::InProcess(&fixture);
     let mut compared = 0;
     let mut routes = route_rights();
     // Logging out needs no body, and ends the session of each walker who has one: it comes last.
@@ -265,8 +265,12 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
 }
 
 /// Deploys two units, one on each agent, and removes the second. Returns their model.
-async fn with_a_unit_that_went_away(doors: &Doors, agents: [&AgentName; 2], second: &Client) -> ModelUuid {
-    let operator = doors.on_socket();
+async fn with_a_unit_that_went_away(
+    controller: &Listening,
+    agents: [&AgentName; 2],
+    second: &Client,
+) -> ModelUuid {
+    let operator = controller.on_socket();
     let add = ControllerCommand::add_model("m".parse().unwrap());
     let Answer::Model { uuid } = operator.controller_command(add).await.unwrap() else { panic!("no model") };
     let digest = operator.upload_charm(charm()).await.unwrap().digest;
@@ -284,26 +288,27 @@ async fn with_a_unit_that_went_away(doors: &Doors, agents: [&AgentName; 2], seco
 
 #[tokio::test]
 async fn every_route_answers_agents_over_tls_as_the_table_says() {
-    let doors = Doors::open().await;
+    let controller = Listening::open().await;
     let agents = ["one", "two", "three"].map(|name| name.parse::<AgentName>().unwrap());
     let mut shown_by = Vec::new();
     let mut clients = Vec::new();
     for agent in &agents {
-        let (key, issued) = joined(&doors, agent).await;
+        let (key, issued) = joined(&controller, agent).await;
         shown_by.push(shown(&key, &issued));
-        let client = showing(&doors, &key, &issued);
+        let client = showing(&controller, &key, &issued);
         client.register(agent, &host()).await.unwrap();
         clients.push(client);
     }
     let _connected = clients[0].assignments(&agents[0]).await.unwrap();
-    let model = with_a_unit_that_went_away(&doors, [&agents[0], &agents[2]], &clients[2]).await.to_string();
+    let model =
+        with_a_unit_that_went_away(&controller, [&agents[0], &agents[2]], &clients[2]).await.to_string();
     // Its key was the agent's until another host joined as the agent.
-    let (key, issued) = joined(&doors, &"four".parse().unwrap()).await;
-    let _newer = joined(&doors, &"four".parse().unwrap()).await;
+    let (key, issued) = joined(&controller, &"four".parse().unwrap()).await;
+    let _newer = joined(&controller, &"four".parse().unwrap()).await;
     // It was the agent until it was removed.
-    let (removed_key, removed) = joined(&doors, &"five".parse().unwrap()).await;
+    let (removed_key, removed) = joined(&controller, &"five".parse().unwrap()).await;
     let remove = ControllerCommand::RemoveAgent { agent: "five".parse().unwrap(), force: false };
-    doors.on_socket().controller_command(remove).await.unwrap();
+    controller.on_socket().controller_command(remove).await.unwrap();
 
     let mut walkers = Vec::new();
     let own = [Holder::SameAgent, Holder::RunnersAgent];
@@ -318,7 +323,7 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
             ..Walker::agent(name, agent, holds)
         };
         let place = agents.iter().position(|known| known.as_str() == agent).unwrap();
-        walkers.push((connected(&doors, &shown_by[place]).await, named));
+        walkers.push((connected(&controller, &shown_by[place]).await, named));
     }
     let nobody = |name| Walker::nobody(name, vec![("periapt-agent", "one".to_owned())]);
     for (name, certificate) in [
@@ -326,7 +331,7 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
         ("an agent whose name another host has joined with", shown(&key, &issued)),
         ("a removed agent", shown(&removed_key, &removed)),
     ] {
-        walkers.push((connected(&doors, &certificate).await, nobody(name)));
+        walkers.push((connected(&controller, &certificate).await, nobody(name)));
     }
     let digest = Digest::of(&charm()).to_string();
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
@@ -337,7 +342,7 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
             compare((door, walker), &route, (names, missing), &digest, walker.may(route.right)).await;
         }
     }
-    doors.close().await;
+    controller.close().await;
 }
 
 #[tokio::test]
