@@ -107,12 +107,12 @@ enum Connection<'a> {
     Tls(SendRequest<String>, String),
 }
 
-async fn ask(door: &Connection<'_>, walker: &Walker, line: &str) -> Response {
+async fn ask(connection: &Connection<'_>, walker: &Walker, line: &str) -> Response {
     let mut headers: Vec<(&str, &str)> =
         walker.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(("content-type", "application/json"));
     // No request has a body that makes sense, so that no walker changes anything.
-    match door {
+    match connection {
         Connection::InProcess(fixture) => raw::answered(fixture.handle.address(), line, &headers, "!").await,
         Connection::Tls(sender, url) => {
             let (method, path) = line.split_once(' ').unwrap();
@@ -145,13 +145,13 @@ async fn connected<'a>(controller: &Listening, certificate: &ClientCertificate) 
 /// Asks a route about some things, and compares the answer with the table: the walker may, or is refused in the same
 /// words as about things that do not exist.
 async fn compare(
-    (door, walker): (&Connection<'_>, &Walker),
+    (connection, walker): (&Connection<'_>, &Walker),
     route: &RouteRight,
     (names, missing): (Names<'_>, Names<'_>),
     digest: &str,
     may: bool,
 ) {
-    let answer = ask(door, walker, &line(route, names, digest)).await;
+    let answer = ask(connection, walker, &line(route, names, digest)).await;
     let at = format!("{} {} as {}: {}", route.method, route.path, walker.name, answer.status);
     if may {
         // The handler refuses content that the unit does not have in the words for a refused caller.
@@ -170,7 +170,7 @@ async fn compare(
         (Kind::User | Kind::Agent, _) => 403,
     };
     assert_eq!(answer.status, status, "{at}");
-    let absent = ask(door, walker, &line(route, missing, digest)).await;
+    let absent = ask(connection, walker, &line(route, missing, digest)).await;
     assert_eq!(told(&answer, names), told(&absent, missing), "{at}");
 }
 
@@ -237,7 +237,7 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     let there = |user| Names { model: "MODEL", agent: "one", user };
     let uuid = model.uuid.to_string();
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
-    let door = Connection::InProcess(&fixture);
+    let connection = Connection::InProcess(&fixture);
     let mut compared = 0;
     let mut routes = route_rights();
     // Logging out needs no body, and ends the session of each walker who has one: it comes last.
@@ -250,12 +250,12 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
                 walker.name == "an administrator" && route.right.row().holders.contains(&Holder::Oneself);
             compared += 1;
             if route.path == "/v1/logout" && walker.name == "an administrator" {
-                let answer = ask(&door, walker, &line(&route, names, &digest)).await;
+                let answer = ask(&connection, walker, &line(&route, names, &digest)).await;
                 assert_eq!(answer.status, 401, "the superuser has ended this user's sessions on the way");
                 continue;
             }
             let may = walker.may(route.right) || oneself;
-            compare((&door, walker), &route, (names, missing), &digest, may).await;
+            compare((&connection, walker), &route, (names, missing), &digest, may).await;
         }
     }
     let operations: usize =
@@ -336,10 +336,10 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
     let digest = Digest::of(&charm()).to_string();
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
     for route in route_rights() {
-        for (door, walker) in &walkers {
+        for (connection, walker) in &walkers {
             let names = Names { model: &model, agent: "one", user: "admin" };
             let missing = Names { model: &nowhere, agent: "one", user: "nobody" };
-            compare((door, walker), &route, (names, missing), &digest, walker.may(route.right)).await;
+            compare((connection, walker), &route, (names, missing), &digest, walker.may(route.right)).await;
         }
     }
     controller.close().await;
