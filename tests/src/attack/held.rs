@@ -109,7 +109,7 @@ pub(super) async fn silent_reader(
         writer.send(&asked, 1).await?;
     }
     // Reading without an answer to a ping is as silent to the controller as not to read.
-    reader.to_end().await;
+    reader.read_to_end().await;
     Ok(StoppedBy::ConnectionClosed { after: writer.frames, reason: reader.seen.goaway })
 }
 

@@ -210,14 +210,14 @@ impl Reader {
     }
 
     /// Reads until the connection is closed.
-    pub(super) async fn to_end(&mut self) {
+    pub(super) async fn read_to_end(&mut self) {
         while self.next().await {}
     }
 }
 
 /// Returns true if an answer's body is a problem with a code.
 fn is_refusal(body: &[u8]) -> bool {
-    serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|problem| problem["code"].is_string())
+    serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|problem| problem.get("code").is_some())
 }
 
 /// Sends what `next` returns until it returns nothing or the connection is closed, and then a request, while it reads.

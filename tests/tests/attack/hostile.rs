@@ -16,7 +16,10 @@ const SCALE: AttackScale = AttackScale {
 /// The most that the controller may grow by, in bytes. A flood that it kept would take more.
 const GROWTH: u64 = 96 << 20;
 
-async fn stopped(attacks: &[(Attack, fn(&StoppedBy) -> bool)]) -> anyhow::Result<()> {
+/// Returns true if an attack was stopped as it should be.
+type IsExpected = fn(&StoppedBy) -> bool;
+
+async fn stopped(attacks: &[(Attack, IsExpected)]) -> anyhow::Result<()> {
     let target = AttackedController::bootstrapped().await?;
     for (each, is_expected) in attacks {
         let row = attack(&target, *each, SCALE).await?;

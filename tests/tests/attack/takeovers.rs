@@ -45,7 +45,7 @@ impl TakenRunner {
             .filter(|(pid, part)| *part == Part::Runner && is_own(*pid))
             .map(|(pid, _)| pid)
             .collect();
-        let [runner] = found[..] else { bail!("one runner expected: {found:?}") };
+        let [runner] = *found.as_slice() else { bail!("one runner expected: {found:?}") };
         signal(runner, "STOP")?;
         let process = Pid::from_raw(i32::try_from(runner)?).context("a process id")?;
         let process = pidfd_open(process, PidfdFlags::empty())?;

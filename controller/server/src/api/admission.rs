@@ -17,10 +17,11 @@ use periapt_model::{Holder, Right, Root, Subject, SubjectKind};
 use crate::{
     api::{
         caller::{RequestCaller, denied, identify},
-        connection::{Granted, Peer},
+        connection::Peer,
         failure::Failure,
         find::{find_model, parsed, unknown_user},
         guard::Guards,
+        serve::KnownCaller,
     },
     clock::Clock,
     login::Network,
@@ -53,19 +54,19 @@ pub(crate) async fn admit(
             return Failure(refusal).into_response();
         }
     };
+    if let (Some((who, ..)), Some(known)) = (&admitted, request.extensions().get::<KnownCaller>()) {
+        known.note(&who.caller);
+    }
     let act = act_of(&request);
-    let mut response = next.run(request).await;
+    let response = next.run(request).await;
     match admitted {
         Some((who, ..)) if response.status() == StatusCode::FORBIDDEN => {
             admission.note(&who, act, ErrorCode::PermissionDenied);
             response
         }
-        Some(admitted) => {
-            response.extensions_mut().insert(Granted(admitted.0.caller.clone()));
-            admission.guards.guard(response, admitted, |holds| {
-                holds(&admission.durable.current().root, admission.clock.now())
-            })
-        }
+        Some(admitted) => admission.guards.guard(response, admitted, |holds| {
+            holds(&admission.durable.current().root, admission.clock.now())
+        }),
         None => response,
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use periapt_host_api::{ErrorCode, Refusal, command::Caller};
+use periapt_host_api::{ErrorCode, Refusal};
 use periapt_transport::AgentCertificate;
 
 use crate::api::failure::Failure;
@@ -34,10 +34,6 @@ pub(crate) enum ConnectionIdentity {
     /// A client with the verified certificate of an agent, or without one.
     Tls(Option<AgentCertificate>),
 }
-
-/// The caller of a granted request, in its response.
-#[derive(Debug, Clone)]
-pub(crate) struct Granted(pub(crate) Caller);
 
 impl Peer {
     /// Numbers a new connection.

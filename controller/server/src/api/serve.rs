@@ -9,7 +9,6 @@ mod protocol;
 mod stream_tasks;
 
 use std::{
-    convert::Infallible,
     pin::pin,
     sync::{
         Arc,
@@ -36,7 +35,7 @@ use crate::{
 pub(crate) use accept::Listener;
 use accept::{Accepted, Stream};
 use answers::{Answers, ConnectionState};
-use known::KnownCaller;
+pub(crate) use known::KnownCaller;
 use metered::Metered;
 use protocol::{FIRST_REQUEST_WITHIN, Protocols};
 
@@ -186,13 +185,9 @@ async fn connection(
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(of.clone());
+        request.extensions_mut().insert(noting.clone());
         let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
-        let known = noting.clone();
-        async move {
-            let response = answer.await?;
-            known.note(&response);
-            Ok::<_, Infallible>(dated(response.map(|body| open.answer(body))))
-        }
+        async move { answer.await.map(|response| dated(response.map(|body| open.answer(body)))) }
     });
     let mut unwanted = pin!(known.unwanted(stall / LOOKS));
     let mut serving = pin!(protocols.of(&peer).serve_connection(TokioIo::new(Metered::new(stream)), service));

@@ -2,16 +2,19 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use periapt_client::{Client, ClientCertificate, ClientError, HandshakeError, Identity, Options, Trust};
 use periapt_controller::{BuildError, Clock as _, Handle, Listen, RunError, TlsListen};
-use periapt_host_api::{ErrorCode, Timestamp, command::ControllerCommand};
+use periapt_host_api::{Digest, ErrorCode, Timestamp, command::ControllerCommand};
 use periapt_transport::client_config;
 use rustls::pki_types::ServerName;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpStream, UnixListener},
+    sync::watch,
     task::JoinHandle,
 };
 use tokio_rustls::TlsConnector;
@@ -179,9 +182,8 @@ async fn a_controller_that_listens_on_every_address_needs_a_public_name() {
     assert_eq!(handle.url(), format!("https://localhost:{}", handle.address().port()));
 }
 
-#[tokio::test]
-async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
-    let controller = Listening::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
+/// Asks as a stranger, until the controller closes the connection.
+async fn ask_until_closed(controller: &Listening) {
     let config = client_config(&controller.trust(), &ClientCertificate::default()).unwrap();
     let stream = TcpStream::connect(controller.handle.address()).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
@@ -200,5 +202,38 @@ async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
     };
     tokio::time::timeout(TIMEOUT, asked).await.unwrap();
     let _ = ended.await.unwrap();
+}
+
+#[tokio::test]
+async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
+    let controller = Listening::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
+    ask_until_closed(&controller).await;
+    controller.close().await;
+}
+
+#[tokio::test]
+async fn whose_first_request_takes_long_keeps_the_connection() {
+    let controller = Listening::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
+    let session = controller.on_socket().open_session().await.unwrap();
+    let options = Options::new(controller.handle.url(), Identity::Token(session.token));
+    let client = Client::new(options.with_trust(controller.trust())).unwrap();
+    let go = watch::Sender::new(false);
+    let (begun, mut has_begun) = watch::channel(false);
+    let waits = go.subscribe();
+    let content = move || {
+        let (mut waits, begun) = (waits.clone(), begun.clone());
+        let rest = stream::once(async move {
+            begun.send_replace(true);
+            let _ = waits.wait_for(|go| *go).await;
+            Ok(Bytes::from_static(b"ws"))
+        });
+        stream::iter([Ok(Bytes::from_static(b"ro"))]).chain(rest)
+    };
+    let uploading = tokio::spawn(async move { client.upload_resource(&Digest::of(b"rows"), content).await });
+    has_begun.wait_for(|begun| *begun).await.unwrap();
+    // A stranger's connection, which is younger, is closed meanwhile.
+    ask_until_closed(&controller).await;
+    go.send_replace(true);
+    tokio::time::timeout(TIMEOUT, uploading).await.unwrap().unwrap().unwrap();
     controller.close().await;
 }

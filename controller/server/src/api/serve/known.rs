@@ -5,19 +5,17 @@ use std::{
     time::Duration,
 };
 
-use axum::body::Body;
-use http::Response;
 use periapt_host_api::command::Caller;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::connection::{ConnectionIdentity, Granted, Peer},
+    api::connection::{ConnectionIdentity, Peer},
     bounds::{ConnectionPlace, Connections},
 };
 
-/// The caller of a connection. Cloning is cheap.
+/// The caller of a connection, which is added to each of its requests. Cloning is cheap.
 #[derive(Debug, Clone)]
-pub(super) struct KnownCaller {
+pub(crate) struct KnownCaller {
     connections: Connections,
     /// Set with the first granted request; holds the place among the user's connections.
     place: Arc<OnceLock<Option<ConnectionPlace>>>,
@@ -47,9 +45,8 @@ impl KnownCaller {
         Self { connections, place: Arc::new(place), full: CancellationToken::new() }
     }
 
-    /// Notes the caller of a granted request.
-    pub(super) fn note(&self, response: &Response<Body>) {
-        let Some(Granted(caller)) = response.extensions().get() else { return };
+    /// Notes the caller of a request that is granted, before it is answered: an upload may take long.
+    pub(crate) fn note(&self, caller: &Caller) {
         self.place.get_or_init(|| {
             let Caller::User(user) = caller else { return None };
             let place = self.connections.take_for(user);
