@@ -12,7 +12,9 @@ mod packed;
 mod trace_tree;
 mod traced;
 
-pub use attack::{Attack, AttackRow, AttackScale, AttackedController, StoppedBy, attack, attack_table, nobody};
+pub use attack::{
+    Attack, AttackRow, AttackScale, AttackedController, StoppedBy, attack, attack_table, nobody,
+};
 pub use binary::{binary, check_helper};
 pub use collector::{Collected, Collector};
 pub use exposition::{Scrape, ScrapedSample};

@@ -19,8 +19,8 @@ pub(crate) use self::{
     sizes::Sizes,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, presence::Presence, refusals::Refusals,
-    seal::SecretSealer, show::StatusSource, watch::Watches,
+    bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, presence::Presence,
+    refusals::Refusals, seal::SecretSealer, show::StatusSource, watch::Watches,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).

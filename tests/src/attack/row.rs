@@ -1,4 +1,4 @@
-//! What an attack came to.
+//! The result of one attack.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -7,11 +7,11 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 pub struct AttackRow {
     /// The attack's name.
     pub name: &'static str,
-    /// What stopped it.
+    /// The fence that stopped it.
     pub stopped: StoppedBy,
     /// The controller's resident memory before, in bytes.
     pub before: u64,
-    /// The most of it meanwhile.
+    /// The most resident memory during the attack.
     pub peak: u64,
     /// The controller's resident memory afterwards.
     pub after: u64,
@@ -31,7 +31,7 @@ impl AttackRow {
     }
 }
 
-/// What stopped an attack.
+/// The fence that stopped an attack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoppedBy {
     /// There was no attack.

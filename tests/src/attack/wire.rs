@@ -109,11 +109,11 @@ pub(super) struct Writer {
 /// The reading side of a hostile connection.
 pub(super) struct Reader {
     stream: ReadHalf<TlsStream<TcpStream>>,
-    /// What was read so far.
+    /// The frames that were read so far.
     pub(super) seen: Seen,
 }
 
-/// What a controller sent to a hostile caller.
+/// The frames that a controller sent to a hostile caller.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Seen {
     /// The reason of the frame GOAWAY.

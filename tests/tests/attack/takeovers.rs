@@ -19,9 +19,9 @@ use periapt_tests::{Installation, Part, RunningProcess, packed, parts, signal};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 
-/// What only the other model holds.
+/// A text that only the other model holds.
 const OTHERS: &str = "others-needle-5801";
-/// What the other host's unit of the same model may read.
+/// A secret that only the other host's unit of the same model may read.
 const SECRET: &str = "secret-needle-5802";
 /// The longest wait for a keeper's message.
 const WITHIN: Duration = Duration::from_secs(60);

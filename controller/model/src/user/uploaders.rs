@@ -8,7 +8,7 @@ use super::entity::User;
 /// The most users who are remembered for one content. They are part of its entity.
 const MAX_UPLOADERS: usize = 256;
 
-/// The users who uploaded a content, by their ids, the latest last. After [`MAX_UPLOADERS`] the first is forgotten, and
+/// The users who uploaded a content, by their ids, the latest last. After `MAX_UPLOADERS` the first is forgotten, and
 /// uploads the content again to use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

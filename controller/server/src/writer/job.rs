@@ -108,6 +108,10 @@ fn command_of(input: &Input) -> &dyn std::fmt::Debug {
         Input::Identity(command) => command,
         Input::Runner(_, command) => command,
         Input::Worker(command) => command,
-        Input::UploadCharm(_) | Input::UploadResource(_) | Input::Register(..) | Input::Refused(_) | Input::Join { .. } => input,
+        Input::UploadCharm(_)
+        | Input::UploadResource(_)
+        | Input::Register(..)
+        | Input::Refused(_)
+        | Input::Join { .. } => input,
     }
 }
