@@ -84,6 +84,7 @@ fn reason_of(code: u32) -> String {
         0 => "NO_ERROR",
         1 => "PROTOCOL_ERROR",
         3 => "FLOW_CONTROL_ERROR",
+        5 => "STREAM_CLOSED",
         6 => "FRAME_SIZE_ERROR",
         7 => "REFUSED_STREAM",
         8 => "CANCEL",

@@ -17,12 +17,12 @@ use crate::{
 
 /// Make a token with which an agent joins
 ///
-/// The token is for one agent's name, can be used once, and expires. Whoever has it can run units as that agent: hand it
-/// over as a secret. It is printed, or written to a file that only you can read.
+/// The token is for one agent's name, can be used once, and expires. Its holder can run units as that agent: hand it over
+/// as a secret. It is printed, or written to a file that only you can read. On the agent's host `periapt agent run`
+/// takes it from a file (`--token-file`) or from standard input (`--token -`).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt agent-token worker-1 --output worker-1.token\n  \
-                  periapt agent-token worker-1 --expires 10m | ssh worker-1 \
-                  periapt agent run --controller https://node-1.example:17070 --name worker-1 --token -")]
+                  periapt agent-token worker-1 --expires 10m")]
 pub(crate) struct AgentToken {
     /// The agent's name
     name: AgentName,

@@ -150,13 +150,25 @@ impl Lab {
     /// # Errors
     /// The refusal.
     pub fn add_units(&mut self, application: &str, count: u32) -> Result<Vec<UnitName>, LabError> {
+        self.add_units_on(application, count, Vec::new())
+    }
+
+    /// Adds a unit on an agent, to which it stays bound.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn add_unit_to(&mut self, application: &str, agent: &str) -> Result<Vec<UnitName>, LabError> {
+        self.add_units_on(application, 1, vec![Placement::Agent(agent.parse()?)])
+    }
+
+    fn add_units_on(
+        &mut self,
+        application: &str,
+        count: u32,
+        placement: Vec<Placement>,
+    ) -> Result<Vec<UnitName>, LabError> {
         let application = application.parse()?;
-        match self.command(&Command::AddUnits {
-            application,
-            count,
-            placement: Vec::new(),
-            attach_storage: vec![],
-        })? {
+        match self.command(&Command::AddUnits { application, count, placement, attach_storage: vec![] })? {
             Answer::Units { units } => Ok(units),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }

@@ -10,7 +10,8 @@ use crate::bench::{LOCAL, PEERED, charm, does, lab, runs, started};
 fn apart() -> Lab {
     let mut lab = lab();
     lab.add_agent("other").unwrap();
-    lab.deploy("a", &charm(LOCAL), 2).unwrap();
+    lab.deploy_to("a", &charm(LOCAL), 1, "host").unwrap();
+    lab.add_unit_to("a", "other").unwrap();
     lab.run_until_idle().unwrap();
     lab
 }

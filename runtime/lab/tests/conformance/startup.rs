@@ -170,7 +170,10 @@ fn a12_a_unit_that_the_controller_does_not_know_runs_nothing() {
 
 #[test]
 fn a12_a_unit_that_is_another_agents_runs_only_there() {
-    let mut lab = started(LOCAL, 1);
+    let mut lab = lab();
+    // A unit that is bound to no agent would go on with another one after a while.
+    lab.deploy_to("a", &charm(LOCAL), 1, "host").unwrap();
+    lab.run_until_idle().unwrap();
     lab.add_agent("other").unwrap();
     lab.kill_agent("host").unwrap();
     lab.move_machine_of("a/0", "other").unwrap();
