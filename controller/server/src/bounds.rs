@@ -5,7 +5,7 @@ mod streams;
 mod uploads;
 
 pub(crate) use self::{
-    connections::{ConnectionPlace, Connections},
+    connections::{ConnectionPermit, Connections},
     streams::{StreamLimits, StreamOf, StreamPermit},
     uploads::{Bounds, Upload, Uploads},
 };

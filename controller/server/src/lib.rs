@@ -14,6 +14,7 @@ mod history;
 mod listen;
 mod login;
 pub mod metrics;
+mod network;
 mod options;
 mod presence;
 mod published;

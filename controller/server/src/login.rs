@@ -1,6 +1,5 @@
 //! Logins: the hashes of passwords, the tokens of sessions, and the bounds on failed attempts.
 
-mod network;
 mod passwords;
 mod throttle;
 
@@ -11,8 +10,8 @@ use periapt_host_api::{
     token::{TOKEN_BYTES, Token, TokenKind},
 };
 
-pub(crate) use self::{network::Network, passwords::Passwords, throttle::Throttle};
-use crate::clock::RandomSource;
+pub(crate) use self::{passwords::Passwords, throttle::Throttle};
+use crate::{clock::RandomSource, network::Network};
 
 /// The time after which a session of a person ends: 30 days. A login opens another one.
 pub(crate) const SESSION_SECONDS: u64 = 30 * 24 * 3600;

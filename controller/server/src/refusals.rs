@@ -15,7 +15,7 @@ use periapt_model::Input;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, commands::Commands, login::Network, writer::Lane};
+use crate::{clock::Clock, commands::Commands, network::Network, writer::Lane};
 
 /// The time for which equal requests are counted before their entry is written, in milliseconds.
 const COUNTED_MS: u64 = 60_000;

@@ -24,7 +24,7 @@ use crate::{
         serve::KnownCaller,
     },
     clock::Clock,
-    login::Network,
+    network::Network,
     refusals::{Refusals, RefusedRequest},
     state::Durable,
 };

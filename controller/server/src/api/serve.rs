@@ -104,7 +104,7 @@ async fn listen(
                 (Err(_), _) => break,
             },
         };
-        let Ok(share) = accepted.place(&counted) else {
+        let Ok(of_network) = accepted.permit(&counted) else {
             // Closed at once: a caller with so many connections will notice.
             tracing::debug!("closed a connection of a network that has all its connections");
             continue;
@@ -113,7 +113,7 @@ async fn listen(
         let (enrolled, stop) = (enrolled.clone(), stop.clone());
         tasks.spawn(async move {
             identified(&protocols, accepted, counted, router, enrolled, stop, timeouts.stall).await;
-            drop((share, permit));
+            drop((of_network, permit));
         });
     }
     drop(listener);

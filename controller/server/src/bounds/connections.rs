@@ -5,14 +5,13 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 use parking_lot::Mutex;
 use periapt_host_api::UserName;
 
+use crate::network::Network;
+
 /// The most connections of one network to one listener: a quarter of all. An office behind one address fits, as does a
 /// host with hundreds of clients.
 const OF_NETWORK: usize = 256;
 /// The most connections of one user to one listener: as many as a network.
 const OF_USER: usize = OF_NETWORK;
-
-/// The bits of an IPv6 address that name a network; hosts choose the rest themselves.
-const IPV6_NETWORK: u128 = !(u64::MAX as u128);
 
 /// The open connections of one listener, by network and by user. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
@@ -21,29 +20,29 @@ pub(crate) struct Connections(Arc<Mutex<BTreeMap<Holder, usize>>>);
 /// A holder of connections.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
-    Network(IpAddr),
+    Network(Network),
     User(UserName),
 }
 
-/// The place of a connection. Dropping it frees the place.
+/// The permit of a connection. Dropping it gives the permit back.
 #[derive(Debug)]
-pub(crate) struct ConnectionPlace {
+pub(crate) struct ConnectionPermit {
     connections: Connections,
     holder: Holder,
 }
 
 impl Connections {
-    /// Takes a place for a connection from an address; none if its network has all that it may have.
-    pub(crate) fn take(&self, address: IpAddr) -> Option<ConnectionPlace> {
-        self.place(Holder::Network(network_of(address)), OF_NETWORK)
+    /// Takes a permit for a connection from an address; none if its network has all that it may have.
+    pub(crate) fn take(&self, address: IpAddr) -> Option<ConnectionPermit> {
+        self.permit(Holder::Network(Network::of(address)), OF_NETWORK)
     }
 
-    /// Takes a place for a connection of a user; none if the user has all that a user may have.
-    pub(crate) fn take_for(&self, user: &UserName) -> Option<ConnectionPlace> {
-        self.place(Holder::User(user.clone()), OF_USER)
+    /// Takes a permit for a connection of a user; none if the user has all that a user may have.
+    pub(crate) fn take_for(&self, user: &UserName) -> Option<ConnectionPermit> {
+        self.permit(Holder::User(user.clone()), OF_USER)
     }
 
-    fn place(&self, holder: Holder, most: usize) -> Option<ConnectionPlace> {
+    fn permit(&self, holder: Holder, most: usize) -> Option<ConnectionPermit> {
         let mut open = self.0.lock();
         let count = open.entry(holder.clone()).or_default();
         if *count >= most {
@@ -51,11 +50,11 @@ impl Connections {
         }
         *count += 1;
         drop(open);
-        Some(ConnectionPlace { connections: self.clone(), holder })
+        Some(ConnectionPermit { connections: self.clone(), holder })
     }
 }
 
-impl Drop for ConnectionPlace {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.connections.0.lock();
         match open.get_mut(&self.holder) {
@@ -65,20 +64,12 @@ impl Drop for ConnectionPlace {
     }
 }
 
-/// Returns the network of an address: an IPv4 address itself, or the first half of an IPv6 address.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & IPV6_NETWORK).into()),
-        IpAddr::V4(address) => IpAddr::V4(address),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_network_or_user_that_has_all_its_places_leaves_those_of_others_and_gets_them_back() {
+    fn a_network_or_user_that_has_all_its_permits_leaves_those_of_others_and_gets_them_back() {
         let connections = Connections::default();
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         let mut held: Vec<_> =

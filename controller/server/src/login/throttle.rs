@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use parking_lot::Mutex;
 use periapt_host_api::{ErrorCode, Refusal, UserName};
 
-use super::{LoginAttempt, Network};
+use super::LoginAttempt;
+use crate::network::Network;
 
 /// The failures of a user from one network that cost no wait: people mistype.
 const FREE_FAILURES: u32 = 5;

@@ -12,7 +12,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use crate::{
     api::connection::{ConnectionIdentity, Peer},
-    bounds::{ConnectionPlace, Connections},
+    bounds::{ConnectionPermit, Connections},
 };
 
 /// A listener, bound to its address.
@@ -39,7 +39,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
 
 /// A network has all the connections that it may have.
 #[derive(Debug)]
-pub(super) struct NoPlace;
+pub(super) struct NoPermit;
 
 /// The reason why a connection was closed before its first request.
 #[derive(Debug, thiserror::Error)]
@@ -90,13 +90,13 @@ impl Listener {
 }
 
 impl Accepted {
-    /// Takes the place of a connection over TLS among those of its network; other connections need none.
+    /// Takes a permit of its network for a connection over TLS; other connections need none.
     ///
     /// # Errors
-    /// The network has all its places.
-    pub(super) fn place(&self, connections: &Connections) -> Result<Option<ConnectionPlace>, NoPlace> {
+    /// The network has all its connections.
+    pub(super) fn permit(&self, connections: &Connections) -> Result<Option<ConnectionPermit>, NoPermit> {
         match self {
-            Self::Tls(_, address, _) => connections.take(address.ip()).map(Some).ok_or(NoPlace),
+            Self::Tls(_, address, _) => connections.take(address.ip()).map(Some).ok_or(NoPermit),
             Self::InProcess(..) | Self::Socket(_) => Ok(None),
         }
     }

@@ -10,15 +10,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::connection::{ConnectionIdentity, Peer},
-    bounds::{ConnectionPlace, Connections},
+    bounds::{ConnectionPermit, Connections},
 };
 
 /// The caller of a connection, which is added to each of its requests. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownCaller {
     connections: Connections,
-    /// Set with the first granted request; holds the place among the user's connections.
-    place: Arc<OnceLock<Option<ConnectionPlace>>>,
+    /// Set with the first granted request; holds the permit of the user's connection.
+    permit: Arc<OnceLock<Option<ConnectionPermit>>>,
     /// Cancelled if the user has too many connections.
     full: CancellationToken,
 }
@@ -36,24 +36,24 @@ impl KnownCaller {
     /// Begins a connection. Callers on the same host, and those with an agent's certificate, are known from the
     /// beginning.
     pub(super) fn new(peer: &Peer, connections: Connections) -> Self {
-        let place = match peer.identity {
+        let permit = match peer.identity {
             ConnectionIdentity::Tls(None) => OnceLock::new(),
             ConnectionIdentity::Tls(Some(_)) | ConnectionIdentity::Socket | ConnectionIdentity::InProcess => {
                 OnceLock::from(None)
             }
         };
-        Self { connections, place: Arc::new(place), full: CancellationToken::new() }
+        Self { connections, permit: Arc::new(permit), full: CancellationToken::new() }
     }
 
     /// Notes the caller of a request that is granted, before it is answered: an upload may take long.
     pub(crate) fn note(&self, caller: &Caller) {
-        self.place.get_or_init(|| {
+        self.permit.get_or_init(|| {
             let Caller::User(user) = caller else { return None };
-            let place = self.connections.take_for(user);
-            if place.is_none() {
+            let permit = self.connections.take_for(user);
+            if permit.is_none() {
                 self.full.cancel();
             }
-            place
+            permit
         });
     }
 
@@ -63,7 +63,7 @@ impl KnownCaller {
             () = self.full.cancelled() => return Unwanted::TooMany,
             () = tokio::time::sleep(within) => {}
         }
-        if self.place.get().is_none() {
+        if self.permit.get().is_none() {
             return Unwanted::Stranger;
         }
         self.full.cancelled().await;
