@@ -13,8 +13,9 @@ use crate::{
 /// Show who did what, and verify that nothing was changed
 ///
 /// The controller writes an entry for each command of a user, taken or refused, together with the command's changes.
-/// Entries are a chain of digests, which is verified before they are shown: an entry that was changed, dropped or put
-/// in is an error. For superusers alone.
+/// Failed logins, invalid tokens and requests without the right to a route are counted: one entry tells of many.
+/// Entries are a chain of digests, which is verified before they are shown: an entry that was changed, removed or
+/// inserted is an error. For superusers alone.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt audit-log\n  periapt audit-log --tail 20\n  periapt audit-log --format json"
