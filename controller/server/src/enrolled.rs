@@ -33,7 +33,7 @@ impl Enrolled {
         let revoked = self.0.wait_for(is_known).await.is_ok()
             && self.0.wait_for(|known| !is_known(known)).await.is_ok();
         if !revoked {
-            // There are no more news: the controller stops, and connections end once they are drained.
+            // The controller stops: no further state comes, and connections end once they are drained.
             std::future::pending::<()>().await;
         }
     }

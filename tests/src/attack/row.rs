@@ -54,7 +54,7 @@ pub enum StoppedBy {
     Refusals(usize),
     /// So many connections were closed.
     ConnectionsClosed(usize),
-    /// Nobody did; what was seen.
+    /// The attack was not stopped; a description of what the attacker saw.
     Nobody(String),
 }
 

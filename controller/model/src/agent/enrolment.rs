@@ -1,4 +1,4 @@
-//! The enrolment of agents: who may join under a name, and by which key the controller knows who has joined.
+//! The enrolment of agents: the tokens with which they join, and the keys by which the controller knows them.
 
 use std::time::Duration;
 
@@ -59,8 +59,8 @@ pub(crate) fn join(
     Ok(stored(Enrolment { agent: enrolment.agent.clone(), key: Some(key), token }))
 }
 
-/// Refuses a join whose token lets no agent of this name and key in. It says why: whoever has a token may know what it
-/// is for.
+/// Refuses a join whose token lets no agent of this name and key in. The refusal says why: the holder of a token may
+/// know its purpose.
 ///
 /// # Errors
 /// Permission denied.

@@ -47,7 +47,7 @@ pub(crate) async fn certificate(
     match asked.token {
         Some(token) => {
             let token = token.digest();
-            // Nobody makes the controller write with a token that was never issued.
+            // A token that was never issued makes the controller write nothing.
             check_join(&intake.durable.current().root, &agent, key, token, clock.now())?;
             let origin = Some(Origin { session: None, address: peer.ip().to_string() });
             let sender = Sender { caller: Caller::Agent(agent.clone()), origin };

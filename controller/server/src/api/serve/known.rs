@@ -1,4 +1,4 @@
-//! Whom a connection belongs to, once one of its requests was granted.
+//! The user of a connection, which the controller knows once it has granted one of its requests.
 
 use std::{
     sync::{Arc, OnceLock},
