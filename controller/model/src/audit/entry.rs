@@ -81,9 +81,11 @@ fn user_of(caller: &Caller, input: &Input, output: Option<&Output>) -> Option<Us
 /// Returns the names of a request's act and subject.
 fn named(input: &Input) -> (String, String) {
     match input {
-        Input::Controller(command) => (kebab(name_of_controller_command(command)), subject_of(command)),
+        Input::Controller(command) => {
+            (name_in_requests(name_of_controller_command(command)), subject_of(command))
+        }
         Input::Model(model, command) => {
-            let act = kebab(name_of_command(command));
+            let act = name_in_requests(name_of_command(command));
             let subject = match command {
                 Command::GrantModel { user, access } | Command::RevokeModel { user, access } => {
                     format!("model {model}, user {user}, {access}")
@@ -142,8 +144,8 @@ fn identity(command: &IdentityCommand) -> (String, String) {
     (act.to_owned(), subject)
 }
 
-/// Converts the name of a command's variant to its form in requests.
-fn kebab(name: &str) -> String {
+/// Returns the name of a command in requests: `AddModel` is `add-model`.
+pub fn name_in_requests(name: &str) -> String {
     let mut text = String::new();
     for character in name.chars() {
         if character.is_ascii_uppercase() && !text.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use periapt_model::{CONTROLLER_COMMANDS, MODEL_COMMANDS, Right, TABLE};
+use periapt_model::{CONTROLLER_COMMANDS, MODEL_COMMANDS, Right, TABLE, name_in_requests};
 
 use crate::api::routes::table;
 
@@ -78,19 +78,7 @@ pub fn access_document() -> String {
             }
             _ => format!("`{}`", right.name()),
         };
-        let _ = writeln!(text, "| `{}` | {right} |", kebab(command));
-    }
-    text
-}
-
-/// Converts the name of a command's variant to its form in requests.
-fn kebab(name: &str) -> String {
-    let mut text = String::new();
-    for character in name.chars() {
-        if character.is_ascii_uppercase() && !text.is_empty() {
-            text.push('-');
-        }
-        text.push(character.to_ascii_lowercase());
+        let _ = writeln!(text, "| `{}` | {right} |", name_in_requests(command));
     }
     text
 }
