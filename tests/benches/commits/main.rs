@@ -5,6 +5,8 @@
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 mod controller;
+#[path = "../figures/cpu.rs"]
+mod cpu;
 #[path = "../figures/figures.rs"]
 mod figures;
 mod model;
@@ -17,11 +19,12 @@ mod storm;
 #[path = "../figures/wall.rs"]
 mod wall;
 
-use std::{cell::RefCell, error::Error, time::Duration};
+use std::{cell::RefCell, error::Error, path::PathBuf, time::Duration};
 
 use periapt_store_rocksdb::Bare;
+use tempfile::TempDir;
 
-use controller::Controller;
+use controller::{Controller, Transport};
 use figures::Figure;
 use sandboxed::Sandboxed;
 use shell::Shell;
@@ -41,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The build directory is on a disk. The system's temporary directory may be in memory, where a sync does
     // nothing.
     let place = tempfile::Builder::new().prefix("bench-").tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let controller = runtime.block_on(Controller::start(place.path()))?;
+    let controller = runtime.block_on(Controller::start(&directory(&place, "plain")?, Transport::Plain))?;
 
     let mut ours = Sandboxed::new(runtime.block_on(controller.model("sandboxed", 2))?)?;
     let mut script = Shell::new(runtime.block_on(controller.model("shell", 2))?)?;
@@ -81,6 +84,25 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(storm.borrow().committed() / took)
         },
     )?;
+    let secure = runtime.block_on(Controller::start(&directory(&place, "tls")?, Transport::Tls))?;
+    let model = runtime.block_on(secure.model("storm", CLIENTS))?;
+    let mut over_tls = Storm::new(&secure, model, &journal)?;
+    let name = "a commit over TLS, 64 clients at once, beside one without";
+    let commits = Figure { name, unit: "ms CPU", rounds: 25 };
+    // The time of client and controller, without the waits for the disk.
+    let burst = |storm: &mut Storm| {
+        let took = cpu::seconds(|| runtime.block_on(storm.burst(BURST)))?;
+        Ok(took * 1e3 / storm.committed())
+    };
+    commits.measure(|| burst(&mut over_tls), || burst(&mut storm.borrow_mut()))?;
+    runtime.block_on(secure.stop())?;
     runtime.block_on(controller.stop())?;
     Ok(())
+}
+
+/// Makes a directory for a controller.
+fn directory(place: &TempDir, name: &str) -> std::io::Result<PathBuf> {
+    let directory = place.path().join(name);
+    std::fs::create_dir(&directory)?;
+    Ok(directory)
 }

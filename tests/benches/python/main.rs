@@ -3,6 +3,7 @@
 //! `make bench` runs it; docs/performance.md explains the row.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
+#[path = "../figures/cpu.rs"]
 mod cpu;
 #[path = "../figures/figures.rs"]
 mod figures;

@@ -62,17 +62,18 @@ fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
 }
 
 /// Measures the four phases in a model of a size, and the memory and disk space of its units. Repeats the phases with
-/// further models until each has had `least` hooks.
+/// new units in the same model until each has had `least` hooks: the runner of a second model would end in between, at a
+/// cost that is none of these units'.
 fn one_model(parent: &Path, units: usize, related: bool, least: usize) -> anyhow::Result<Size> {
     let site = Site::below(parent)?;
     let mut size = Size { units, phases: [Taken::default(); 4], ..Size::default() };
+    let model = "m".to_owned();
+    site.ok(&["add-model", &model])?;
+    // The costs of starting a runner and its first charm come before the measurement.
+    site.deploy(&model, "hub", 1)?;
+    let models = [model.clone()];
+    site.settle(&models, |status| is_idle(status, "hub", 1, "says Hello"))?;
     for round in 0..least.div_ceil(units).max(1) {
-        let model = format!("m{round}");
-        site.ok(&["add-model", &model])?;
-        // The costs of starting a runner and its first charm come before the measurement.
-        site.deploy(&model, "hub", 1)?;
-        let models = [model.clone()];
-        site.settle(&models, |status| is_idle(status, "hub", 1, "says Hello"))?;
         let before = (round == 0).then(|| MemoryUse::by(site.periapt())).transpose()?;
         let disk = (round == 0).then(|| Disk::of(&site)).transpose()?;
         let mut phase = |number: usize, taken: Taken| {
