@@ -3,9 +3,9 @@
 mod detached;
 mod id;
 mod interrupts;
-mod leash;
+mod start_guard;
 
 pub(crate) use detached::{Detached, FAILED, READY, Started};
 pub(crate) use id::{Ended, ProcessId};
 pub(crate) use interrupts::Interrupts;
-pub(crate) use leash::{Leash, end_with_parent};
+pub(crate) use start_guard::{StartGuard, end_with_parent};

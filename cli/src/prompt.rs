@@ -5,7 +5,7 @@ use clap::Args;
 use crate::{
     error::{Explain as _, Failure, Result},
     input,
-    output::tell,
+    output::write_error,
 };
 
 /// The option that skips the question.
@@ -23,11 +23,11 @@ impl PromptArg {
             return Ok(());
         }
         // Without a reader of the question there is no answer.
-        tell(&format!("WARNING {what}\n\nContinue [y/N]? ")).explain(|| "cannot ask".to_owned())?;
+        write_error(&format!("WARNING {what}\n\nContinue [y/N]? ")).explain(|| "cannot ask".to_owned())?;
         let answer = input::answer().explain(|| "cannot read the answer".to_owned())?;
         if !answer.ends_with('\n') {
             // The input ended, so the question's line has no line break.
-            tell("\n").explain(|| "cannot ask".to_owned())?;
+            write_error("\n").explain(|| "cannot ask".to_owned())?;
         }
         match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Ok(()),

@@ -8,7 +8,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use crate::{
     error::{Explain as _, Failure, Result},
     input,
-    output::tell,
+    output::write_error,
 };
 
 /// The variable that holds a password, for scripts.
@@ -76,12 +76,12 @@ fn asked(question: &str) -> Result<String> {
     let shown = tcgetattr(&terminal).explain(cannot)?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
-    tell(question).explain(|| "cannot ask".to_owned())?;
+    write_error(question).explain(|| "cannot ask".to_owned())?;
     tcsetattr(&terminal, OptionalActions::Flush, &hidden).explain(cannot)?;
     let answer = input::answer_within(MAX_PASSWORD_BYTES as u64 + 2);
     // The terminal is restored whether an answer came or not.
     let restored = tcsetattr(&terminal, OptionalActions::Flush, &shown).explain(cannot);
-    tell("\n").explain(|| "cannot ask".to_owned())?;
+    write_error("\n").explain(|| "cannot ask".to_owned())?;
     restored?;
     let answer = answer.explain(|| "cannot read the answer".to_owned())?;
     Ok(answer.trim_end_matches(['\n', '\r']).to_owned())

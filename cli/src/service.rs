@@ -28,7 +28,7 @@ pub(crate) fn announce_metrics(at: &impl fmt::Display) {
 
 /// Prints on standard output why a background service ends, for a starter that still waits: the log may be on a full
 /// disk.
-pub(crate) fn told(result: Result<()>) -> Result<()> {
+pub(crate) fn report_failure(result: Result<()>) -> Result<()> {
     if let Err(failure) = &result {
         say(FAILED, &failure.to_string().replace('\n', "; "));
     }
@@ -59,7 +59,7 @@ pub(crate) fn cancelled_by_signal() -> Result<CancellationToken> {
 }
 
 /// Leaves the terminal's session, which may be closed, and keeps the log small that standard error goes to. Standard
-/// input is a leash: the service ends with its starter, until that has recorded it.
+/// input is a guard: the service ends with its starter, until that has recorded it.
 pub(crate) fn detach(log: PathBuf) -> Result<()> {
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the service leads its session already");

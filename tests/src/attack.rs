@@ -5,8 +5,8 @@
 
 mod callers;
 mod floods;
-mod held;
 mod honest;
+mod open_streams;
 mod row;
 mod target;
 mod wire;
@@ -133,10 +133,10 @@ impl Attack {
             Self::UnknownFrameFlood => floods::unknown_frames(target, scale.flood).await,
             Self::HeaderBomb => floods::header_bomb(target, scale.flood).await,
             Self::LongHeaders => floods::long_headers(target).await,
-            Self::StalledStreams => held::stalled_streams(target, scale).await,
-            Self::SlowBodies => held::slow_bodies(target, scale).await,
-            Self::SilentReader => held::silent_reader(target, scale).await,
-            Self::IdleConnections => held::idle_connections(target, scale).await,
+            Self::StalledStreams => open_streams::stalled_streams(target, scale).await,
+            Self::SlowBodies => open_streams::slow_bodies(target, scale).await,
+            Self::SilentReader => open_streams::silent_reader(target, scale).await,
+            Self::IdleConnections => open_streams::idle_connections(target, scale).await,
             Self::StrangersRequests => floods::strangers_requests(target, scale.flood / 20).await,
             Self::OtherTenant => callers::other_tenant(target).await,
             Self::RevokedSession => callers::revoked_session(target).await,
@@ -167,7 +167,7 @@ async fn beside(
 ) -> anyhow::Result<AttackRow> {
     let before = target.memory()?;
     target.forget_peak()?;
-    let honest = honest::Honest::begin(target, calls)?;
+    let honest = honest::HonestUser::begin(target, calls)?;
     let stopped = attack.await;
     // The honest caller's failure explains more than the attack's.
     let latencies = honest.end().await.with_context(|| format!("the honest caller, beside {name}"))?;

@@ -12,7 +12,7 @@ use periapt_host_api::{
     relation::{BagKey, BagOwner},
     status::WorkloadStatus,
 };
-use periapt_lab::{Action, Component, Lab, LabCharm, laws};
+use periapt_lab::{Action, Component, Lab, LabCharm, invariants};
 use periapt_model::RecordBody;
 use periapt_sandbox::{Budgets, Options, Sandbox};
 
@@ -55,8 +55,8 @@ fn journal(lab: &Lab, unit: &str) -> Vec<JournalRecord> {
 #[test]
 fn two_components_start_and_tell_each_other_all() {
     let lab = related(1);
-    assert_eq!(laws::order_broken(lab.trace()), []);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(invariants::order_violations(lab.trace()), []);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
     let start = ["install", "greeting-relation-created", "leader-elected", "config-changed", "start"];
     assert_eq!(lab.hooks_of("north/0")[..start.len()], start);
     let (heard, _) = lab.statuses("south/0").unwrap();

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::Context as _;
-use periapt_trial::{CompiledCache, Scene, Trial, Tried, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome, TrialResult};
 use serde_json::json;
 
 /// The outcome of an attack.
@@ -144,11 +144,11 @@ impl Host {
     }
 
     /// Returns a description of an unexpected outcome of an attack; none if the outcome is as expected.
-    fn said_of(&self, mode: &str, end: &End, tried: &Tried) -> anyhow::Result<Option<String>> {
+    fn said_of(&self, mode: &str, end: &End, tried: &TrialResult) -> anyhow::Result<Option<String>> {
         let asked = !tried.effects.ports.open.is_empty();
         let as_expected = match (end, &tried.outcome) {
-            (Contained, TriedOutcome::Handled) => asked,
-            (Failed(kind, message), TriedOutcome::Failed { kind: found, message: said, .. }) => {
+            (Contained, TrialOutcome::Handled) => asked,
+            (Failed(kind, message), TrialOutcome::Failed { kind: found, message: said, .. }) => {
                 kind == found && said.starts_with(message) && !said.contains("Escaped") && !asked
             }
             _ => false,

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use periapt_host_api::commit::EarlyEffect;
-use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -32,7 +32,7 @@ impl Certificates {
         }
         let scene: Scene = serde_json::from_value(scene)?;
         let tried = self.runtime.block_on(self.trial.run(&scene))?;
-        anyhow::ensure!(matches!(tried.outcome, TriedOutcome::Handled), "{:?}", tried.outcome);
+        anyhow::ensure!(matches!(tried.outcome, TrialOutcome::Handled), "{:?}", tried.outcome);
         let said = tried.early.iter().rev().find_map(|effect| match effect {
             EarlyEffect::UnitStatus { message, .. } => Some(message.clone()),
             _ => None,

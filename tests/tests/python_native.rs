@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use periapt_host_api::commit::EarlyEffect;
-use periapt_trial::{CompiledCache, Scene, Trial, Tried, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome, TrialResult};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -24,7 +24,7 @@ impl Native {
     }
 
     /// Runs a hook with a configuration and further fields of the scene.
-    fn hook(&self, config: &Value, more: &Value) -> anyhow::Result<Tried> {
+    fn hook(&self, config: &Value, more: &Value) -> anyhow::Result<TrialResult> {
         let mut scene =
             json!({"unit": "python-native/0", "event": {"hook": "config-changed"}, "config": config});
         if let (Some(scene), Some(more)) = (scene.as_object_mut(), more.as_object()) {
@@ -40,8 +40,8 @@ impl Native {
     }
 }
 
-fn status_of(tried: &Tried) -> anyhow::Result<String> {
-    anyhow::ensure!(matches!(tried.outcome, TriedOutcome::Handled), "{:?}", tried.outcome);
+fn status_of(tried: &TrialResult) -> anyhow::Result<String> {
+    anyhow::ensure!(matches!(tried.outcome, TrialOutcome::Handled), "{:?}", tried.outcome);
     let said = tried.early.iter().rev().find_map(|effect| match effect {
         EarlyEffect::UnitStatus { message, .. } => Some(message.clone()),
         _ => None,
@@ -87,7 +87,7 @@ fn what_is_not_valid_is_an_exception() -> anyhow::Result<()> {
     assert_eq!(caught, "1 wrong: Input should be greater than or equal to 1");
     // An uncaught validation error fails the hook like any other exception.
     let tried = native.hook(&json!({"mode": "fail"}), &json!({}))?;
-    let TriedOutcome::Failed { kind, message, .. } = &tried.outcome else { panic!("{:?}", tried.outcome) };
+    let TrialOutcome::Failed { kind, message, .. } = &tried.outcome else { panic!("{:?}", tried.outcome) };
     assert_eq!(kind, "failed");
     assert!(message.contains("1 validation error for Plain"), "{message}");
     Ok(())
@@ -100,7 +100,7 @@ fn a_panic_in_native_code_ends_the_hook_and_no_other() -> anyhow::Result<()> {
     for _ in 0..2 {
         let tried = native.hook(&json!({"mode": "panic"}), &json!({}))?;
         assert!(
-            matches!(&tried.outcome, TriedOutcome::Failed { kind, .. } if kind == "panicked"),
+            matches!(&tried.outcome, TrialOutcome::Failed { kind, .. } if kind == "panicked"),
             "{:?}",
             tried.outcome
         );
@@ -113,7 +113,7 @@ fn a_panic_in_native_code_ends_the_hook_and_no_other() -> anyhow::Result<()> {
 fn native_code_has_no_more_memory_than_a_hook() -> anyhow::Result<()> {
     let tried = Native::open()?.hook(&json!({"mode": "fill"}), &json!({}))?;
     assert!(
-        matches!(&tried.outcome, TriedOutcome::Failed { kind, .. } if kind == "out-of-memory"),
+        matches!(&tried.outcome, TrialOutcome::Failed { kind, .. } if kind == "out-of-memory"),
         "{:?}",
         tried.outcome
     );

@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use periapt_host_api::commit::EarlyEffect;
-use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome};
 use serde_json::json;
 
 #[test]
@@ -19,7 +19,7 @@ fn what_is_native_code_elsewhere_does_the_same_in_a_hook() -> anyhow::Result<()>
         "event": {"hook": "config-changed"},
     }))?;
     let tried = tokio::runtime::Runtime::new()?.block_on(trial.run(&scene))?;
-    assert!(matches!(tried.outcome, TriedOutcome::Handled), "{:?}", tried.outcome);
+    assert!(matches!(tried.outcome, TrialOutcome::Handled), "{:?}", tried.outcome);
     let told: Vec<_> = tried
         .early
         .iter()

@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use periapt_host_api::commit::EarlyEffect;
-use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome};
 use serde_json::json;
 
 #[test]
@@ -21,7 +21,7 @@ fn no_handle_of_the_build_is_left_in_a_hook_and_places_are_those_of_a_hook() -> 
         "storages": [{"id": "scratch/0", "directory": storage}],
     }))?;
     let tried = tokio::runtime::Runtime::new()?.block_on(trial.run(&scene))?;
-    assert!(matches!(tried.outcome, TriedOutcome::Handled), "{:?}", tried.outcome);
+    assert!(matches!(tried.outcome, TrialOutcome::Handled), "{:?}", tried.outcome);
     let told: Vec<_> = tried
         .early
         .iter()

@@ -5,13 +5,13 @@ mod bundle;
 mod config;
 mod constraints;
 mod deploy;
-mod doomed;
 mod export_bundle;
 mod expose;
 mod integrate;
 mod refresh;
 mod remove_application;
 mod remove_unit;
+mod removed_entities;
 mod spaces;
 mod suspend;
 

@@ -81,7 +81,7 @@ impl Starting {
     pub(crate) fn add(&mut self, process: &ProcessId) -> Result<()> {
         let failed = || format!("cannot write {}", mark_of(self.directory.path()).display());
         self.processes.push(process.clone());
-        // One line for each process. A cut last line is of a process that has not been released from its leash.
+        // One line for each process. A cut last line is of a process that has not been released from its guard.
         let mut line = serde_json::to_string(process).explain(failed)?;
         line.push('\n');
         self.mark.write_all(line.as_bytes()).and_then(|()| self.mark.sync_data()).explain(failed)

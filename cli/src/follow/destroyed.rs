@@ -63,7 +63,7 @@ impl Destroyed<'_> {
             if began.elapsed() > SILENT {
                 for model in &left {
                     let told = told.entry(model.uuid).or_insert_with(|| Waiting::new(model.name.as_str()));
-                    self.tell(context, model, told).await;
+                    self.report(context, model, told).await;
                 }
             }
             sleep(pause).await;
@@ -82,10 +82,10 @@ impl Destroyed<'_> {
         }
     }
 
-    async fn tell(&self, context: &Context, model: &ModelSummary, told: &mut Waiting) {
+    async fn report(&self, context: &Context, model: &ModelSummary, told: &mut Waiting) {
         // The model may be gone meanwhile; the next poll finds any other error.
         let Ok(status) = self.client.status(&ModelSelector::Uuid(model.uuid)).await else { return };
         let next_step = if self.force.is_some() { NextStep::Forced } else { NextStep::Force(&self.forcing) };
-        told.tell(context, &status, next_step);
+        told.report(context, &status, next_step);
     }
 }

@@ -11,7 +11,7 @@ const NAMED: usize = 10;
 
 /// A unit that does not go by itself: its hook has failed, or its agent does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stuck {
+struct StuckUnit {
     unit: String,
     reason: String,
     /// True if `resolved` helps.
@@ -19,7 +19,7 @@ struct Stuck {
 }
 
 /// Iterates over the units that do not go by themselves.
-fn stuck(status: &FullStatus) -> impl Iterator<Item = Stuck> {
+fn stuck(status: &FullStatus) -> impl Iterator<Item = StuckUnit> {
     status.units().filter_map(|PlacedUnit { name, unit, .. }| {
         let failed = unit.workload_status.current == "error";
         let agent = &unit.juju_status;
@@ -29,7 +29,7 @@ fn stuck(status: &FullStatus) -> impl Iterator<Item = Stuck> {
             (false, "lost" | "failed") => format!("agent {}: {}", agent.current, agent.message),
             (false, _) => return None,
         };
-        Some(Stuck { unit: name.to_owned(), reason, failed })
+        Some(StuckUnit { unit: name.to_owned(), reason, failed })
     })
 }
 
@@ -60,7 +60,7 @@ impl Waiting {
     }
 
     /// Prints the news: each newly stuck unit or new reason, and new counts.
-    pub(crate) fn tell(&mut self, context: &Context, status: &FullStatus, next_step: NextStep<'_>) {
+    pub(crate) fn report(&mut self, context: &Context, status: &FullStatus, next_step: NextStep<'_>) {
         for line in self.news(status, next_step) {
             context.say(line);
         }
@@ -109,7 +109,7 @@ fn left(status: &FullStatus) -> String {
 }
 
 /// Returns the hint for a stuck unit.
-fn hint(stuck: &Stuck, model: &str, next_step: NextStep<'_>) -> Option<String> {
+fn hint(stuck: &StuckUnit, model: &str, next_step: NextStep<'_>) -> Option<String> {
     let unit = &stuck.unit;
     let resolved = stuck.failed.then(|| {
         format!(
@@ -151,7 +151,7 @@ pub(crate) fn tell_of_stuck<T: ToString>(
 ) {
     let concerned: Vec<&str> = status.units().filter(|unit| concerns(unit)).map(|unit| unit.name).collect();
     let stuck: Vec<_> = stuck(status).filter(|stuck| concerned.contains(&stuck.unit.as_str())).collect();
-    for Stuck { unit, reason, .. } in stuck.iter().take(NAMED) {
+    for StuckUnit { unit, reason, .. } in stuck.iter().take(NAMED) {
         context.say(format_args!("unit {unit} does not go by itself: {reason}"));
     }
     if stuck.len() > NAMED {

@@ -60,11 +60,11 @@ impl Sink {
 /// Prints a message for the operator on standard error, in one piece.
 pub(crate) fn note(text: impl std::fmt::Display) {
     // Without a reader nothing is lost.
-    let _ = tell(&format!("{text}\n"));
+    let _ = write_error(&format!("{text}\n"));
 }
 
 /// Prints a text on standard error, without a line break.
-pub(crate) fn tell(text: &str) -> io::Result<()> {
+pub(crate) fn write_error(text: &str) -> io::Result<()> {
     let mut output = io::stderr().lock();
     output.write_all(Text::from(text).as_bytes())?;
     output.flush()
@@ -89,7 +89,7 @@ pub(crate) fn usage(error: &clap::Error) -> Result<()> {
         return Sink::new(None, ColorChoice::Auto)?.write(Text::clean(told.ansi().to_string()));
     }
     // An error of standard error needs no message; the exit code tells the failure.
-    let _ = tell(&told.to_string());
+    let _ = write_error(&told.to_string());
     Ok(())
 }
 

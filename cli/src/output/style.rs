@@ -24,7 +24,7 @@ impl From<ColorChoice> for anstream::ColorChoice {
 
 /// The look of a text, by its meaning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum TextStyle {
     /// Ordinary text.
     #[default]
     Plain,
@@ -41,28 +41,28 @@ pub(crate) enum Tone {
 }
 
 /// Returns the tone of a status word of a unit, an application, an agent or a machine.
-pub(crate) fn tone_of_status(word: &str) -> Tone {
+pub(crate) fn style_of_status(word: &str) -> TextStyle {
     match word {
-        "active" | "idle" | "started" | "executing" | "available" | "running" => Tone::Good,
-        "maintenance" | "waiting" | "allocating" | "pending" | "joining" => Tone::Busy,
-        "error" | "blocked" | "failed" | "lost" | "down" => Tone::Bad,
-        _ => Tone::Plain,
+        "active" | "idle" | "started" | "executing" | "available" | "running" => TextStyle::Good,
+        "maintenance" | "waiting" | "allocating" | "pending" | "joining" => TextStyle::Busy,
+        "error" | "blocked" | "failed" | "lost" | "down" => TextStyle::Bad,
+        _ => TextStyle::Plain,
     }
 }
 
 /// Formats an escaped text in its tone, with escape sequences; [`super::Sink`] strips them if the output has no
 /// colours.
-pub(super) fn styled(text: &str, tone: Tone) -> String {
-    let style = match tone {
-        Tone::Plain => return text.to_owned(),
-        Tone::Heading => Style::new().bold(),
-        Tone::Good => AnsiColor::Green.on_default(),
-        Tone::Busy => AnsiColor::Yellow.on_default(),
-        Tone::Bad => AnsiColor::Red.on_default(),
-        Tone::Faint => Style::new().dimmed(),
+pub(super) fn styled(text: &str, style: TextStyle) -> String {
+    let ansi = match style {
+        TextStyle::Plain => return text.to_owned(),
+        TextStyle::Heading => Style::new().bold(),
+        TextStyle::Good => AnsiColor::Green.on_default(),
+        TextStyle::Busy => AnsiColor::Yellow.on_default(),
+        TextStyle::Bad => AnsiColor::Red.on_default(),
+        TextStyle::Faint => Style::new().dimmed(),
     };
     match text.is_empty() {
         true => String::new(),
-        false => format!("{style}{text}{style:#}"),
+        false => format!("{ansi}{text}{ansi:#}"),
     }
 }

@@ -2,18 +2,18 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{Text, Tone, escape::one_line, style::styled};
+use super::{Text, TextStyle, escape::one_line, style::styled};
 
 /// One value in a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     text: String,
-    tone: Tone,
+    style: TextStyle,
 }
 
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
-        Self { text: one_line(text).into_owned(), tone: Tone::Plain }
+        Self { text: one_line(text).into_owned(), style: TextStyle::Plain }
     }
 }
 
@@ -35,9 +35,9 @@ impl From<u32> for Cell {
     }
 }
 
-impl From<(&str, Tone)> for Cell {
-    fn from((text, tone): (&str, Tone)) -> Self {
-        Self { tone, ..text.into() }
+impl From<(&str, TextStyle)> for Cell {
+    fn from((text, style): (&str, TextStyle)) -> Self {
+        Self { style, ..text.into() }
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Table {
 impl Table {
     /// Creates a table without rows.
     pub(crate) fn new<'a>(heading: impl IntoIterator<Item = &'a str>) -> Self {
-        let heading = heading.into_iter().map(|text| Cell::from((text, Tone::Heading))).collect();
+        let heading = heading.into_iter().map(|text| Cell::from((text, TextStyle::Heading))).collect();
         Self { heading, right: Vec::new(), rows: Vec::new() }
     }
 
@@ -85,7 +85,7 @@ impl Table {
             let used = last.map_or(0, |last| last + 1);
             for (column, (cell, wide)) in row.iter().zip(&widths).take(used).enumerate() {
                 let gap = " ".repeat(wide.saturating_sub(cell.text.width()));
-                let text = styled(&cell.text, cell.tone);
+                let text = styled(&cell.text, cell.style);
                 let is_last = column + 1 == used;
                 match (self.right.contains(&column), is_last) {
                     (true, _) => lines.extend([gap.as_str(), &text]),
@@ -114,7 +114,7 @@ mod tests {
     fn columns_are_two_spaces_apart_and_lines_have_no_space_at_their_end() {
         let mut table = Table::new(["App", "Scale", "Message"]).right(1);
         table.row(["mysql".into(), "2".into(), "".into()]);
-        table.row(["wordpress".into(), 13.into(), ("ready", Tone::Good).into()]);
+        table.row(["wordpress".into(), 13.into(), ("ready", TextStyle::Good).into()]);
         assert_eq!(drawn(&table), "App        Scale  Message\nmysql          2\nwordpress     13  ready\n");
     }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Deref};
 
 use super::{
     escape::{escaped, escaped_json},
-    style::{Tone, styled},
+    style::{TextStyle, styled},
 };
 
 /// A text for output.
@@ -54,8 +54,8 @@ impl Text {
     }
 
     /// Creates a text for people in a tone.
-    pub(crate) fn painted(text: &str, tone: Tone) -> Self {
-        Self::clean(styled(&escaped(text), tone))
+    pub(crate) fn painted(text: &str, style: TextStyle) -> Self {
+        Self::clean(styled(&escaped(text), style))
     }
 
     /// Joins texts for people with a separator.
@@ -148,7 +148,8 @@ mod tests {
         for reader in [PROGRAM, TERMINAL] {
             assert_eq!(text.written(reader), "a\\x1b[31m\\x9b2J\\u202eb");
         }
-        let text = Text::joined(["x ".into(), Text::painted(HOSTILE, Tone::Bad), Text::value(HOSTILE)], "");
+        let text =
+            Text::joined(["x ".into(), Text::painted(HOSTILE, TextStyle::Bad), Text::value(HOSTILE)], "");
         let plain = "x a\\x1b[31m\\x9b2J\\u202eba\\x1b[31m\\x9b2J\\u202eb";
         assert_eq!(text.written(Reader { is_colored: false, ..TERMINAL }), plain);
         assert_eq!(text.written(TERMINAL).matches('\u{1b}').count(), 2, "its own style, and its end");

@@ -63,13 +63,13 @@ pub(crate) struct DryRunArg {
 
 impl DryRunArg {
     /// Prints the plan on standard output, one thing on each line, in Juju's words.
-    pub(crate) fn tell<'a>(
+    pub(crate) fn print_plan<'a>(
         context: &Context,
         kind: &str,
-        doomed: impl IntoIterator<Item = (&'a str, Vec<String>)>,
+        removed: impl IntoIterator<Item = (&'a str, Vec<String>)>,
     ) -> Result<()> {
         let mut text = String::new();
-        for (name, below) in doomed {
+        for (name, below) in removed {
             text.push_str(&format!("will remove {kind} {name}\n"));
             text.extend(below.iter().map(|it| format!("- will remove {it}\n")));
         }
@@ -77,7 +77,7 @@ impl DryRunArg {
     }
 }
 
-/// The fate of the storage of destroyed models.
+/// The treatment of the storage of destroyed models.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StorageEndArgs {
     /// Destroy all storage with its content
@@ -89,7 +89,7 @@ pub(crate) struct StorageEndArgs {
 }
 
 impl StorageEndArgs {
-    /// Returns the fate for the controller; none without an option.
+    /// Returns the treatment for the controller; none without an option.
     pub(crate) fn end(&self) -> Option<StorageEnd> {
         match (self.destroy_storage, self.release_storage) {
             (true, _) => Some(StorageEnd::Destroy),
@@ -99,7 +99,7 @@ impl StorageEndArgs {
     }
 }
 
-/// The fate of the storage of removed units.
+/// The treatment of the storage of removed units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DestroyStorageArg {
     /// Destroy their storage with its content; by default it stays, detached
@@ -108,7 +108,7 @@ pub(crate) struct DestroyStorageArg {
 }
 
 impl DestroyStorageArg {
-    /// Returns the fate for the controller.
+    /// Returns the treatment for the controller.
     pub(crate) fn storage(&self) -> UnitStorage {
         match self.destroy_storage {
             true => UnitStorage::Destroy,

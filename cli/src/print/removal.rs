@@ -16,7 +16,13 @@ pub(crate) fn report(context: &Context, what: &str, answer: &Answer) {
 }
 
 /// Prints the answer about one of several things.
-pub(crate) fn said<T: ToString>(context: &Context, kind: &str, names: &[T], index: usize, answer: &Answer) {
+pub(crate) fn report_one<T: ToString>(
+    context: &Context,
+    kind: &str,
+    names: &[T],
+    index: usize,
+    answer: &Answer,
+) {
     if let Some(name) = names.get(index) {
         report(context, &format!("{kind} {}", name.to_string()), answer);
     }

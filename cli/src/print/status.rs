@@ -14,7 +14,7 @@ use periapt_host_api::{
 
 use crate::{
     error::Result,
-    output::{Table, Text, Tone, tone_of_status},
+    output::{Table, Text, TextStyle, style_of_status},
     print::storage,
 };
 
@@ -47,7 +47,7 @@ pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> Text {
         }
     }
     let mut parts: Vec<Text> = tables.iter().filter(|table| !table.is_empty()).map(Table::render).collect();
-    let problem = |text: &String| Text::painted(&format!("controller: {text}\n"), Tone::Bad);
+    let problem = |text: &String| Text::painted(&format!("controller: {text}\n"), TextStyle::Bad);
     parts.extend(status.controller.problems.iter().map(problem));
     Text::joined(parts, "\n")
 }
@@ -94,7 +94,7 @@ fn consumed(status: &FullStatus) -> Table {
         let word = remote.application_status.current.as_str();
         table.row([
             name.into(),
-            (word, tone_of_status(word)).into(),
+            (word, style_of_status(word)).into(),
             (&status.model.controller).into(),
             (&remote.url).into(),
         ]);
@@ -135,7 +135,7 @@ fn applications(status: &FullStatus) -> Table {
         table.row([
             name.into(),
             shortened(&application.version).into(),
-            (word, tone_of_status(word)).into(),
+            (word, style_of_status(word)).into(),
             scale(status, name, application).into(),
             (&application.charm_name).into(),
             "".into(),
@@ -194,8 +194,8 @@ fn unit_row(table: &mut Table, name: &str, unit: &UnitStatus, indent: &str) {
     };
     table.row([
         format!("{indent}{name}{}", if unit.leader { "*" } else { "" }).into(),
-        (workload, tone_of_status(workload)).into(),
-        (agent, tone_of_status(agent)).into(),
+        (workload, style_of_status(workload)).into(),
+        (agent, style_of_status(agent)).into(),
         (&unit.machine).into(),
         (&unit.public_address).into(),
         ports(&unit.open_ports).into(),
@@ -246,7 +246,7 @@ pub(crate) fn machines(machines: &BTreeMap<String, MachineStatus>) -> Table {
         let word = machine.juju_status.current.as_str();
         table.row([
             name.into(),
-            (word, tone_of_status(word)).into(),
+            (word, style_of_status(word)).into(),
             (&machine.dns_name).into(),
             (&machine.instance_id).into(),
             format!("{}@{}", machine.base.name, machine.base.channel).into(),

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{status::CombinedStorage, storage::mebibytes};
 
-use crate::output::{Table, tone_of_status};
+use crate::output::{Table, style_of_status};
 
 /// Draws the table of `storage`, and of `status --storage`.
 pub(crate) fn tabular(storage: &CombinedStorage) -> Table {
@@ -17,7 +17,7 @@ pub(crate) fn tabular(storage: &CombinedStorage) -> Table {
             info.kind.clone().into(),
             place.map(|place| place.pool.clone()).unwrap_or_default().into(),
             place.map(|place| mebibytes(place.size)).unwrap_or_default().into(),
-            (info.status.current.as_str(), tone_of_status(&info.status.current)).into(),
+            (info.status.current.as_str(), style_of_status(&info.status.current)).into(),
             info.status.message.clone().into(),
         ]);
     }
@@ -41,7 +41,7 @@ pub(crate) fn filesystems(storage: &CombinedStorage) -> Table {
             (&place.provider_id).into(),
             mounted.map(|mounted| mounted.mount_point.clone()).unwrap_or_default().into(),
             mebibytes(place.size).into(),
-            (place.status.current.as_str(), tone_of_status(&place.status.current)).into(),
+            (place.status.current.as_str(), style_of_status(&place.status.current)).into(),
             (&place.status.message).into(),
         ]);
     }

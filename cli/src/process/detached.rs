@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Leash, ProcessId};
+use super::{ProcessId, StartGuard};
 use crate::{
     error::{Explain as _, Failure, Result},
     input, program,
@@ -45,12 +45,12 @@ pub(crate) struct Started {
     pub(crate) process: ProcessId,
     /// Its address.
     pub(crate) at: String,
-    /// The leash, which ends the process unless it is released.
-    pub(crate) leash: Leash,
+    /// The guard, which ends the process unless it is released.
+    pub(crate) guard: StartGuard,
 }
 
 impl Detached<'_> {
-    /// Starts the process, passes its id to `record`, and waits until it answers. Until the leash is released the new
+    /// Starts the process, passes its id to `record`, and waits until it answers. Until the guard is released the new
     /// process does not outlive this one.
     pub(crate) async fn start(self, record: impl FnOnce(&ProcessId) -> Result<()>) -> Result<Started> {
         let log = OpenOptions::new()
@@ -60,7 +60,7 @@ impl Detached<'_> {
             .open(self.log)
             .explain(|| format!("cannot open {}", self.log.display()))?;
         let logged = log.metadata().map_or(0, |metadata| metadata.len());
-        let (held, leash) = Leash::new().explain(|| format!("cannot start the {}", self.what))?;
+        let (held, guard) = StartGuard::new().explain(|| format!("cannot start the {}", self.what))?;
         let mut child = Command::new(program::FILE)
             .arg0(program::OWN)
             .args(&self.arguments)
@@ -81,7 +81,7 @@ impl Detached<'_> {
         let mut output = BufReader::new(output);
         let said = timeout(self.timeout, output.read_line(&mut line)).await;
         match (process, said, line.trim_end().split_once(' ')) {
-            (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned(), leash }),
+            (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned(), guard }),
             (_, _, said) => {
                 // It may never have answered, and no record names it.
                 let _ = child.kill().await;

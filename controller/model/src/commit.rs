@@ -133,7 +133,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     unit::event::commit::apply(tx, &unit, commit)?;
     storage::commit::apply(tx, &unit, commit)?;
     secret::commit::apply(tx, &unit, &commit.effects, leads)?;
-    secret::commit::note_told(tx, &unit, &commit.transitions);
+    secret::commit::note_reported_expiries(tx, &unit, &commit.transitions);
     for relation in &commit.transitions.enter_scope {
         relation::scope::enter(tx, &unit, relation)?;
     }

@@ -1,5 +1,5 @@
 //! The controller itself, and the data that Juju's clients store in it.
 
+pub(crate) mod clouds;
 pub(crate) mod entity;
-pub(crate) mod kept;
 pub(crate) mod start;

@@ -29,12 +29,14 @@ pub use crate::controller::entity::Controller;
 pub use crate::machine::entity::Machine;
 pub use crate::model::entity::Model;
 pub use crate::offer::entity::{Offer, RemoteApplication, RemoteSource};
-pub use crate::relation::entity::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
+pub use crate::relation::entity::{
+    Bag, CrossModelId, CrossModelPart, CrossModelSide, Member, Relation, RelationProgress,
+};
 pub use crate::resource::entity::{AttachedResource, FormerContent, ResourceContent};
 pub(crate) use crate::secret::entity::PART_BYTES;
 pub use crate::secret::entity::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 pub use crate::storage::entity::Storage;
-pub use crate::unit::entity::{CommitMark, Refreshed, Unit};
+pub use crate::unit::entity::{CommitMark, StatusRefreshes, Unit};
 pub use crate::unit::event::entity::PendingEvents;
 pub use crate::unit::state::entity::StateEntry;
 pub use crate::user::entity::{

@@ -84,7 +84,7 @@ fn controller_command(
             let answer = model::command::destroy(&mut tx, *force, *storage)?;
             Ok((finish(tx)?, answer))
         }
-        ControllerCommand::Keep(keep) => controller::kept::keep(root, keep),
+        ControllerCommand::Keep(change) => controller::clouds::change(root, change),
         ControllerCommand::AdmitAgent(admission) => agent::enrolment::admit(root, admission, env).map(done),
         ControllerCommand::RemoveAgent { agent, force } => {
             agent::enrolment::remove(root, agent, *force, env).map(done)
@@ -214,8 +214,8 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::GrantSecret { secret, applications } => secret::command::grant(tx, secret, applications),
         Command::RevokeSecret { secret, applications } => secret::command::revoke(tx, secret, applications),
         Command::RemoveSecret { secret, revision } => secret::command::remove(tx, secret, *revision),
-        Command::AddSshKeys { keys } => controller::kept::add_keys(tx, keys),
-        Command::RemoveSshKeys { keys } => controller::kept::remove_keys(tx, keys),
+        Command::AddSshKeys { keys } => controller::clouds::add_keys(tx, keys),
+        Command::RemoveSshKeys { keys } => controller::clouds::remove_keys(tx, keys),
         Command::SetModelConfig { set, reset } => model::command::set_config(tx, set, reset),
         Command::GrantModel { user, access } => user::grant::grant_model(tx, user, *access),
         Command::RevokeModel { user, access } => user::grant::revoke_model(tx, user, *access),

@@ -57,7 +57,7 @@ pub use offer::find_offer;
 pub use resource::content::{resource_details, resource_for_unit};
 pub use root::changes;
 pub use root::changes::{
-    Changes, CrossNews, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
+    Changes, CrossModelCopy, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
 };
 pub use root::{Enrolments, LoadError, ModelState, Presence, Root};
 pub use secret::read::{find_secret, secret_details, secret_for_admin, secret_for_unit};
@@ -69,5 +69,5 @@ pub use storage::status::combined_storage;
 pub use user::read::{model_users, sessions, user_details, users};
 pub use user::session::{authenticate, may_register, wrong_password, wrong_registration};
 pub use view::{follow, view};
-pub use work::agenda::Agenda;
 pub use work::due_work;
+pub use work::schedule::WorkSchedule;

@@ -23,7 +23,7 @@ use periapt_host_api::{
 
 use crate::{
     access::check::{denied, offer_access},
-    entity::{CrossId, Offer, Relation},
+    entity::{CrossModelId, Offer, Relation},
     relation,
     root::{ModelState, Root},
 };
@@ -93,7 +93,7 @@ pub(crate) fn endpoints_of(
 /// Returns the name of a consuming application in the offering model. It is the same for all of its relations with
 /// that model.
 pub(crate) fn consumer_name(
-    id: &CrossId,
+    id: &CrossModelId,
     offering: &ModelState,
     application: &ApplicationName,
 ) -> Result<ApplicationName, Refusal> {

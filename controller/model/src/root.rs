@@ -13,10 +13,10 @@ use periapt_host_api::{
 };
 
 use crate::entity::{
-    Agent, AuditHead, Charm, Controller, CrossId, Enrolment, Entity, EntityKey, ModelKey, ResourceContent,
-    Session, User, kinds,
+    Agent, AuditHead, Charm, Controller, CrossModelId, Enrolment, Entity, EntityKey, ModelKey,
+    ResourceContent, Session, User, kinds,
 };
-use changes::{Changes, CrossNews, VolatileChange};
+use changes::{Changes, CrossModelCopy, VolatileChange};
 use models::ModelIndex;
 use users::{SessionIndex, UserIndex};
 
@@ -27,7 +27,7 @@ pub(crate) mod state;
 mod users;
 
 pub use state::ModelState;
-pub(crate) use state::{SecretDue, Touched};
+pub(crate) use state::{SecretDue, StateDifferences};
 
 /// The whole state of a controller, at one revision.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ pub struct Root {
     /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
     /// The cross-model relations of which the first model may not have copied all changes of the other model.
-    behind: OrdSet<(ModelUuid, CrossId)>,
+    behind: OrdSet<(ModelUuid, CrossModelId)>,
     leases: OrdMap<(ModelUuid, ApplicationName), u64>,
     lapses: OrdSet<(u64, ModelUuid, ApplicationName)>,
     presence: OrdMap<AgentName, Presence>,
@@ -290,8 +290,8 @@ impl Root {
     }
 
     /// Returns the cross-model relations of which a model may not have copied all changes.
-    pub(crate) fn behind(&self, model: ModelUuid) -> impl Iterator<Item = CrossId> {
-        let first = CrossId { consumer: ModelUuid(uuid::Uuid::nil()), relation: RelationId(0) };
+    pub(crate) fn behind(&self, model: ModelUuid) -> impl Iterator<Item = CrossModelId> {
+        let first = CrossModelId { consumer: ModelUuid(uuid::Uuid::nil()), relation: RelationId(0) };
         let all = self.behind.range((model, first)..).take_while(move |(of, _)| *of == model);
         all.map(|(_, id)| *id)
     }
@@ -355,8 +355,10 @@ impl Root {
     }
 
     fn put_in_model(&mut self, uuid: ModelUuid, key: &ModelKey, entity: Option<&Entity>) {
-        if let Some(news) = self.models.get(&uuid).and_then(|state| news_for(state, key, entity)) {
-            self.note_behind(news);
+        if let Some(relation) =
+            self.models.get(&uuid).and_then(|state| copied_relation_of(state, key, entity))
+        {
+            self.note_behind(relation);
         }
         let old = self.models.get(&uuid).and_then(|state| models::part(state, key));
         match (key, entity) {
@@ -376,9 +378,9 @@ impl Root {
                 }
                 let relations = gone.iter().flat_map(|state| state.relations());
                 let crosses = relations.filter_map(|relation| relation.cross.as_ref());
-                let news: Vec<_> = crosses.map(|cross| (cross.other_model(), cross.id)).collect();
-                for news in news {
-                    self.note_behind(news);
+                let behind: Vec<_> = crosses.map(|cross| (cross.other_model(), cross.id)).collect();
+                for relation in behind {
+                    self.note_behind(relation);
                 }
                 let left: Vec<_> = self.behind(uuid).collect();
                 for id in left {
@@ -412,10 +414,10 @@ impl Root {
             VolatileChange::Lease { model, application, expires_ms } => {
                 self.set_lease(*model, application, *expires_ms);
             }
-            VolatileChange::Crossing { model, relation, news: CrossNews::Some } => {
+            VolatileChange::Crossing { model, relation, copy: CrossModelCopy::Behind } => {
                 self.note_behind((*model, *relation));
             }
-            VolatileChange::Crossing { model, relation, news: CrossNews::None } => {
+            VolatileChange::Crossing { model, relation, copy: CrossModelCopy::UpToDate } => {
                 self.behind.remove(&(*model, *relation));
                 self.note_work(*model);
             }
@@ -433,14 +435,14 @@ impl Root {
             let crosses = state.relations().filter_map(|relation| relation.cross.as_ref());
             crosses.flat_map(|cross| [(*uuid, cross.id), (cross.other_model(), cross.id)])
         });
-        for news in shared.collect::<Vec<_>>() {
-            self.note_behind(news);
+        for relation in shared.collect::<Vec<_>>() {
+            self.note_behind(relation);
         }
     }
 
     /// Marks a cross-model relation for a model to look at. If that model is gone, the consumer looks, and finds it
     /// gone.
-    fn note_behind(&mut self, (model, id): (ModelUuid, CrossId)) {
+    fn note_behind(&mut self, (model, id): (ModelUuid, CrossModelId)) {
         let looks = [model, id.consumer].into_iter().find(|model| self.models.contains_key(model));
         if let Some(looks) = looks {
             self.behind.insert((looks, id));
@@ -487,7 +489,11 @@ kinds!(tables);
 
 /// Returns the model that must look at a cross-model relation after a write in it: the other model. Writes that were
 /// copied from the other model are excluded.
-fn news_for(state: &ModelState, key: &ModelKey, entity: Option<&Entity>) -> Option<(ModelUuid, CrossId)> {
+fn copied_relation_of(
+    state: &ModelState,
+    key: &ModelKey,
+    entity: Option<&Entity>,
+) -> Option<(ModelUuid, CrossModelId)> {
     let (id, of) = match key {
         ModelKey::Relation(id) => (id, None),
         ModelKey::Member(id, unit) => (id, Some(unit.application())),

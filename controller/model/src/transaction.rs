@@ -14,14 +14,15 @@ use periapt_host_api::{
 
 use crate::{
     entity::{
-        Application, CrossId, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work,
+        Application, CrossModelId, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work,
         WorkId, WorkItem,
     },
     input::Environment,
     root::{
         ModelState, Root,
         changes::{
-            Changes, CrossNews, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange,
+            Changes, CrossModelCopy, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord,
+            VolatileChange,
         },
     },
 };
@@ -211,8 +212,8 @@ impl<'a> Transaction<'a> {
     }
 
     /// Notes that a model must look at a cross-model relation again, or has looked at it.
-    pub(crate) fn crossing_news(&mut self, model: ModelUuid, relation: CrossId, news: CrossNews) {
-        self.changes.volatile.push(VolatileChange::Crossing { model, relation, news });
+    pub(crate) fn note_copy(&mut self, model: ModelUuid, relation: CrossModelId, copy: CrossModelCopy) {
+        self.changes.volatile.push(VolatileChange::Crossing { model, relation, copy });
     }
 
     /// Sets a unit's workload status. Returns false, and changes nothing, if the status is the same (ST-3).

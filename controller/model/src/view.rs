@@ -23,14 +23,14 @@ mod seen;
 
 pub use follow::follow;
 use host::Host;
-pub(crate) use seen::Seen;
+pub(crate) use seen::HasView;
 
 /// Returns a caller's view of its model. It is empty for callers other than runners, and for a model that is removed.
 pub fn view(root: &Root, caller: &Caller) -> View {
     let empty = View { revision: root.revision(), ..View::default() };
     let Caller::Runner { agent, model } = caller else { return empty };
     let Some(state) = root.model_or_remains(model) else { return empty };
-    let own = Own::of(root, state, agent);
+    let own = RunnerEntities::of(root, state, agent);
     let mut view = View { model: Some(state.model_view()), ..empty };
     for unit in own.units() {
         own.add_kinds_of(&unit.name, &mut view);
@@ -46,7 +46,7 @@ pub fn view(root: &Root, caller: &Caller) -> View {
 }
 
 /// The units and applications of one runner. Queries about one unit or application cost the same in a large model.
-pub(crate) struct Own<'a> {
+pub(crate) struct RunnerEntities<'a> {
     root: &'a Root,
     pub(crate) state: &'a ModelState,
     pub(crate) agent: &'a AgentName,
@@ -54,7 +54,7 @@ pub(crate) struct Own<'a> {
     host: OnceCell<Host<'a>>,
 }
 
-impl<'a> Own<'a> {
+impl<'a> RunnerEntities<'a> {
     fn of(root: &'a Root, state: &'a ModelState, agent: &'a AgentName) -> Self {
         Self { root, state, agent, host: OnceCell::new() }
     }
@@ -136,14 +136,14 @@ impl<'a> Own<'a> {
 
 /// The part of one relation that a runner's units see.
 struct RelationVisibility<'s, 'a> {
-    own: &'s Own<'a>,
+    own: &'s RunnerEntities<'a>,
     relation: &'s Relation,
     /// The applications whose units and bags the runner's units see.
     remote: BTreeSet<&'s ApplicationName>,
 }
 
 impl<'s, 'a> RelationVisibility<'s, 'a> {
-    fn of(own: &'s Own<'a>, relation: &'s Relation) -> Self {
+    fn of(own: &'s RunnerEntities<'a>, relation: &'s Relation) -> Self {
         let remote = relation
             .endpoints
             .iter()

@@ -1,9 +1,9 @@
 //! The controller's own work, in bounded steps: placing units, finishing work that was too much for one commit,
 //! forced removals, expired leases, destroyed models.
 
-pub(crate) mod agenda;
 pub(crate) mod entity;
 pub(crate) mod run;
+pub(crate) mod schedule;
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
@@ -17,7 +17,7 @@ use crate::{
     secret,
 };
 
-use agenda::Agenda;
+use schedule::WorkSchedule;
 
 /// The most commands of one call. The caller asks again after these.
 const MAX_COMMANDS: usize = 64;
@@ -31,10 +31,10 @@ pub fn due_work(
     root: &Root,
     now: Timestamp,
     lease_now_ms: u64,
-    agenda: &Agenda,
+    schedule: &WorkSchedule,
 ) -> (Vec<WorkerCommand>, Option<Timestamp>) {
     let of_model = BTreeMap::new();
-    let mut due = Due { now, lease_now_ms, agenda, of_model, commands: Vec::new(), wake: None };
+    let mut due = DueWork { now, lease_now_ms, schedule, of_model, commands: Vec::new(), wake: None };
     due.add_leases(root);
     due.add_presence(root);
     due.add_sessions(root);
@@ -42,21 +42,21 @@ pub fn due_work(
     (due.commands, due.wake)
 }
 
-struct Due<'a> {
+struct DueWork<'a> {
     now: Timestamp,
     lease_now_ms: u64,
-    agenda: &'a Agenda,
+    schedule: &'a WorkSchedule,
     of_model: BTreeMap<ModelUuid, usize>,
     commands: Vec<WorkerCommand>,
     wake: Option<Timestamp>,
 }
 
-impl Due<'_> {
+impl DueWork<'_> {
     fn add(&mut self, model: &ModelUuid, command: WorkerCommand) {
         if self.is_full() || self.has_its_share(model) {
             return;
         }
-        if let Some(left) = self.agenda.held_for(&command, self.lease_now_ms) {
+        if let Some(left) = self.schedule.held_for(&command, self.lease_now_ms) {
             self.wake_in(left);
             return;
         }
@@ -66,7 +66,7 @@ impl Due<'_> {
 
     /// Adds a command about no model.
     fn add_of_controller(&mut self, command: WorkerCommand) {
-        match self.agenda.held_for(&command, self.lease_now_ms) {
+        match self.schedule.held_for(&command, self.lease_now_ms) {
             Some(left) => self.wake_in(left),
             None => self.commands.push(command),
         }
@@ -140,7 +140,7 @@ impl Due<'_> {
     /// Adds the commands of all busy models, beginning after the model that was served last, so that each has its
     /// turn.
     fn add_models(&mut self, root: &Root) {
-        for (uuid, state) in root.busy_models_after(self.agenda.last()) {
+        for (uuid, state) in root.busy_models_after(self.schedule.last()) {
             if self.is_full() {
                 break;
             }

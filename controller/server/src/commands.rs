@@ -5,7 +5,7 @@ use std::sync::Arc;
 use periapt_host_api::{ErrorCode, Refusal, trace::TraceContext};
 use periapt_model::{Input, Output};
 
-use crate::writer::{Answered, Job, Lane, Queue, Sender};
+use crate::writer::{CommandAnswer, Job, Queue, QueueKey, Sender};
 
 /// A handle to submit commands to the writer. Cloning is cheap.
 #[derive(Clone)]
@@ -22,11 +22,11 @@ impl Commands {
     /// span that it comes from. `bytes` is the size of the request. Refuses all of them if the queue has no room.
     pub(crate) async fn submit(
         &self,
-        lane: Lane,
+        key: QueueKey,
         sender: impl Into<Sender>,
         inputs: Vec<(Input, Option<TraceContext>)>,
         bytes: usize,
-    ) -> Result<Vec<Answered>, Refusal> {
+    ) -> Result<Vec<CommandAnswer>, Refusal> {
         let sender = sender.into();
         let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
         for (input, cause) in inputs {
@@ -34,7 +34,7 @@ impl Commands {
             jobs.push(job);
             answers.push(receiver);
         }
-        self.queue.push(lane, bytes, jobs)?;
+        self.queue.push(key, bytes, jobs)?;
         let mut answered = Vec::with_capacity(answers.len());
         for answer in answers {
             answered.push(answer.await.map_err(|_| stopping())?);
@@ -45,13 +45,13 @@ impl Commands {
     /// Submits one command.
     pub(crate) async fn submit_one(
         &self,
-        lane: Lane,
+        key: QueueKey,
         sender: impl Into<Sender>,
         input: Input,
         bytes: usize,
     ) -> Result<(Output, periapt_host_api::Revision), Refusal> {
-        let answered = self.submit(lane, sender, vec![(input, None)], bytes).await?;
-        let Some(Answered { result, revision }) = answered.into_iter().next() else {
+        let answered = self.submit(key, sender, vec![(input, None)], bytes).await?;
+        let Some(CommandAnswer { result, revision }) = answered.into_iter().next() else {
             return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
         };
         Ok((result?, revision))
@@ -80,7 +80,7 @@ mod tests {
         let commands = Commands::new(Arc::clone(&queue));
         let input = Input::Controller(ControllerCommand::add_model(ModelName::new("m").unwrap()));
         let caller = Caller::User(UserName::new("admin").unwrap());
-        let submitted = commands.submit_one(Lane::Controller, &caller, input, 1);
+        let submitted = commands.submit_one(QueueKey::Controller, &caller, input, 1);
         // The writer takes the command, and ends.
         let (answer, ()) = tokio::join!(submitted, async { drop(queue.take(1 << 20, 1).await) });
         let refusal = answer.unwrap_err();

@@ -27,20 +27,20 @@ pub(crate) const MAX_TOKEN_SECONDS: u64 = 10 * 366 * 24 * 3600;
 pub(crate) struct Logins {
     pub(crate) passwords: Passwords,
     pub(crate) throttle: Throttle,
-    pub(crate) chance: Arc<dyn RandomSource>,
+    pub(crate) random: Arc<dyn RandomSource>,
 }
 
 impl Logins {
-    pub(crate) fn new(chance: Arc<dyn RandomSource>) -> Self {
-        let passwords = Passwords::new(Arc::clone(&chance));
-        Self { passwords, throttle: Throttle::default(), chance }
+    pub(crate) fn new(random: Arc<dyn RandomSource>) -> Self {
+        let passwords = Passwords::new(Arc::clone(&random));
+        Self { passwords, throttle: Throttle::default(), random }
     }
 
     /// Draws a new token.
     pub(crate) fn token(&self, kind: TokenKind) -> Token {
         let mut secret = [0; TOKEN_BYTES];
         for half in secret.chunks_mut(TOKEN_BYTES / 2) {
-            half.copy_from_slice(&self.chance.seed());
+            half.copy_from_slice(&self.random.seed());
         }
         Token::new(kind, secret)
     }

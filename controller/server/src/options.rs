@@ -40,7 +40,7 @@ pub struct Options {
     /// The controller's clocks.
     pub clock: Arc<dyn Clock>,
     /// The controller's source of randomness.
-    pub chance: Arc<dyn RandomSource>,
+    pub random: Arc<dyn RandomSource>,
     /// The longest time for requests in progress after the controller is told to stop. Streams end at once.
     pub drain_within: Duration,
     /// The time after which a connection is closed if its caller does not read an answer, or sends no request.
@@ -71,8 +71,8 @@ impl Options {
         let key = directory.join("secret-key");
         let unusable = |source| BlobError::Directory { directory: key.display().to_string(), source };
         let seal = SealKey::in_file(&key).map_err(unusable)?;
-        let chance = Arc::new(SystemRandomSource);
-        let store = RocksDirectory { directory: directory.join("store"), chance: chance.clone() };
+        let random = Arc::new(SystemRandomSource);
+        let store = RocksDirectory { directory: directory.join("store"), random: random.clone() };
         Ok(Self {
             name: name.into(),
             listen,
@@ -82,7 +82,7 @@ impl Options {
             check_helper,
             seal,
             clock: Arc::new(SystemClock::default()),
-            chance,
+            random,
             drain_within: Duration::from_secs(5),
             stall_within: Duration::from_secs(120),
             upload_progress_within: Duration::from_secs(10),
@@ -99,13 +99,13 @@ pub trait OpenStore: Send + Sync + 'static {
 /// A RocksDB store in a directory.
 struct RocksDirectory {
     directory: PathBuf,
-    chance: Arc<dyn RandomSource>,
+    random: Arc<dyn RandomSource>,
 }
 
 impl OpenStore for RocksDirectory {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
         async {
-            let fresh = uuid::Builder::from_random_bytes(self.chance.seed()).into_uuid();
+            let fresh = uuid::Builder::from_random_bytes(self.random.seed()).into_uuid();
             let store = RocksStore::open(&self.directory, StoreId(fresh)).await?;
             Ok(Arc::new(store) as Arc<dyn Store>)
         }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     commands::Commands,
     published::{Published, Subscription},
-    writer::Lane,
+    writer::QueueKey,
 };
 
 /// The delay before a refused command is repeated.
@@ -95,7 +95,7 @@ impl Presence {
             let mut refused = false;
             for command in differences {
                 let input = Input::Worker(command);
-                let told = commands.submit_one(Lane::Controller, &Caller::Worker, input, 0);
+                let told = commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0);
                 refused |= tokio::select! {
                     () = stop.cancelled() => return,
                     told = told => told.is_err(),

@@ -153,12 +153,12 @@ pub(crate) struct Subscription {
 #[derive(Debug)]
 struct History {
     store: StoreId,
-    states: VecDeque<Former>,
+    states: VecDeque<FormerState>,
 }
 
 /// A former durable state, and the weight of its batch.
 #[derive(Debug)]
-struct Former {
+struct FormerState {
     root: Root,
     /// The weight of the data that its batch replaced: only the states before it hold that data.
     replaced: Weight,
@@ -239,7 +239,7 @@ impl History {
         if self.store != store || !rises {
             *self = Self::new(store);
         }
-        let mut next = Former { root: root.clone(), replaced, since: now };
+        let mut next = FormerState { root: root.clone(), replaced, since: now };
         if let Some(last) = self.states.pop_back_if(|last| last.root.revision() == root.revision()) {
             next.replaced.0 = next.replaced.0.saturating_add(last.replaced.0);
         }
@@ -261,7 +261,7 @@ impl History {
 
     /// Drops old states, but never the newest.
     fn forget_old(&mut self, now: Instant) {
-        let is_old = |next: &Former| now.duration_since(next.since) >= HISTORY_AGE;
+        let is_old = |next: &FormerState| now.duration_since(next.since) >= HISTORY_AGE;
         // A state was the newest until the next one came.
         while self.states.get(1).is_some_and(is_old) {
             self.states.pop_front();

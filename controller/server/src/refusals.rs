@@ -15,7 +15,7 @@ use periapt_model::Input;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, commands::Commands, network::Network, writer::Lane};
+use crate::{clock::Clock, commands::Commands, network::Network, writer::QueueKey};
 
 /// The time for which equal requests are counted before their entry is written, in milliseconds.
 const COUNTED_MS: u64 = 60_000;
@@ -175,7 +175,7 @@ impl Refusals {
             return;
         }
         let inputs = taken.into_iter().map(|request| (Input::Refused(request), None)).collect();
-        let answered = commands.submit(Lane::Controller, &Caller::Worker, inputs, 0).await;
+        let answered = commands.submit(QueueKey::Controller, &Caller::Worker, inputs, 0).await;
         let refused = match answered {
             Ok(answered) => answered.into_iter().find_map(|answered| answered.result.err()),
             Err(refusal) => Some(refusal),
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    fn told(taken: &[AuditedRequest]) -> Vec<String> {
+    fn acts_of(taken: &[AuditedRequest]) -> Vec<String> {
         let user = |request: &AuditedRequest| request.user.as_ref().map_or("-".into(), ToString::to_string);
         taken
             .iter()
@@ -217,7 +217,7 @@ mod tests {
         }
         counted.add(request("joe"), Timestamp::UNIX_EPOCH);
         let taken = counted.take(0);
-        assert_eq!(told(&taken), ["jane GET /v1/audit [1000 requests]", "joe GET /v1/audit []"]);
+        assert_eq!(acts_of(&taken), ["jane GET /v1/audit [1000 requests]", "joe GET /v1/audit []"]);
         assert!(counted.take(0).is_empty());
     }
 

@@ -139,13 +139,13 @@ impl Sealer for SealKey {
 #[derive(Clone)]
 pub(crate) struct SecretSealer {
     pub(crate) key: SealKey,
-    pub(crate) chance: Arc<dyn RandomSource>,
+    pub(crate) random: Arc<dyn RandomSource>,
 }
 
 impl SecretSealer {
     /// Encrypts the confidential data of a request.
     pub(crate) fn seal(&self, root: &Root, input: &mut Input) -> Result<(), Refusal> {
-        seal_input(root, input, &self.key, self.chance.seed())
+        seal_input(root, input, &self.key, self.random.seed())
     }
 
     /// Returns a journal record with its seed and confidential answers decrypted, for a reader with access.

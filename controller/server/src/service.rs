@@ -20,16 +20,18 @@ use crate::{
     login::Logins,
     options::Options,
     presence::Presence,
+    pruning::{Pruner, SequenceGrowth},
     published::{Publisher, Subscription},
     refusals::Refusals,
     seal::SecretSealer,
     show::StatusSource,
-    state::{BlobCollector, Charms, Contents, ControllerState, Durable, Intake, Resources, Sizes, Streams},
+    state::{
+        BlobCollector, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams, Submission,
+    },
     store_slot::StoreSlot,
-    upkeep::{Growth, Upkeep},
     watch::Watches,
     workers::Workers,
-    writer::{self, Lane, Queue, Writer},
+    writer::{self, Queue, QueueKey, Writer},
 };
 
 /// An error that prevents the start of a controller.
@@ -76,7 +78,7 @@ pub struct Service {
     certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
     writer: Writer,
     state: ControllerState,
-    growth: Growth,
+    growth: SequenceGrowth,
     name: String,
     handle: Handle,
     serving: watch::Sender<bool>,
@@ -128,9 +130,9 @@ impl Options {
         let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
         let serving = watch::Sender::new(false);
         let handle = Handle { address, url, stop: CancellationToken::new(), serving: serving.subscribe() };
-        let (store, growth) = (StoreSlot::new(store), Growth::default());
+        let (store, growth) = (StoreSlot::new(store), SequenceGrowth::default());
         let durable = Durable { state: publisher.subscribe(), store: store.clone() };
-        let sealer = SecretSealer { key: self.seal, chance: Arc::clone(&self.chance) };
+        let sealer = SecretSealer { key: self.seal, random: Arc::clone(&self.random) };
         let contents = |blobs, bounds| Contents {
             blobs,
             collector: BlobCollector::default(),
@@ -143,7 +145,7 @@ impl Options {
         let resources = Resources { contents: resources };
         let state = ControllerState {
             sizes: Sizes::new(durable.clone(), charms.clone(), resources.clone()),
-            intake: Intake::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
+            submission: Submission::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
             durable,
             charms,
             resources,
@@ -156,15 +158,15 @@ impl Options {
             statuses: StatusSource { clock: Arc::clone(&self.clock), engine: self.engine.into() },
             sealer,
             clock: Arc::clone(&self.clock),
-            logins: Logins::new(Arc::clone(&self.chance)),
+            logins: Logins::new(Arc::clone(&self.random)),
             refusals: Refusals::default(),
             issuer: Issuer(match &self.listen {
                 Listen::InProcess(_) => None,
                 Listen::Tls(tls) => Some(Arc::clone(&tls.authority)),
             }),
         };
-        let (opener, clock, chance) = (self.store, self.clock, self.chance);
-        let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
+        let (opener, clock, random) = (self.store, self.clock, self.random);
+        let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, random };
         let timeouts = api::ConnectionTimeouts { drain: self.drain_within, stall: self.stall_within };
         Ok(Service {
             listeners,
@@ -198,7 +200,7 @@ impl Service {
         // Workers and connections end before the writer, which still answers their commands.
         let writer_stop = CancellationToken::new();
         let writing = tokio::spawn(writer.run(writer_stop.clone()));
-        let result = match initialize(&state.intake.commands, name).await {
+        let result = match initialize(&state.submission.commands, name).await {
             Err(refusal) => Err(RunError::Initialize(refusal)),
             Ok(()) => {
                 start_parts(&mut parts, &state, growth, &stopping);
@@ -302,23 +304,28 @@ fn guard_secrets() {
     }
 }
 
-fn start_parts(parts: &mut JoinSet<()>, state: &ControllerState, growth: Growth, stop: &CancellationToken) {
+fn start_parts(
+    parts: &mut JoinSet<()>,
+    state: &ControllerState,
+    growth: SequenceGrowth,
+    stop: &CancellationToken,
+) {
     let published = || -> Subscription { state.durable.state.clone() };
     let mut start = |part: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
         parts.spawn(part);
     };
-    let (commands, streams) = (state.intake.commands.clone(), state.streams.clone());
+    let (commands, streams) = (state.submission.commands.clone(), state.streams.clone());
     start(Box::pin(streams.presence.run(commands.clone(), published(), stop.clone())));
     let refusals = state.refusals.clone();
     start(Box::pin(refusals.run(commands.clone(), Arc::clone(&state.clock), stop.clone())));
     start(Box::pin(streams.watches.run(published(), stop.clone())));
     let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
     start(Box::pin(workers.run(stop.clone())));
-    start(Box::pin(Upkeep::new(state.clone(), growth).run(stop.clone())));
+    start(Box::pin(Pruner::new(state.clone(), growth).run(stop.clone())));
 }
 
 /// Gives a new controller its name and id. Changes nothing at later starts.
 async fn initialize(commands: &Commands, name: String) -> Result<(), Refusal> {
     let input = Input::Worker(WorkerCommand::Initialize { name });
-    commands.submit_one(Lane::Controller, &Caller::Worker, input, 0).await.map(|_| ())
+    commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await.map(|_| ())
 }

@@ -3,8 +3,8 @@
 mod blobs;
 mod collector;
 mod durable;
-mod intake;
 mod sizes;
+mod submission;
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub(crate) use self::{
     blobs::{Charms, Contents, Resources},
     collector::BlobCollector,
     durable::Durable,
-    intake::Intake,
     sizes::Sizes,
+    submission::Submission,
 };
 use crate::{
     bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, presence::Presence,
@@ -43,8 +43,8 @@ macro_rules! parts {
 parts! {
     /// The durable state.
     durable: Durable,
-    /// The intake of commands.
-    intake: Intake,
+    /// The submission of commands.
+    submission: Submission,
     /// The archives of charms.
     charms: Charms,
     /// The content of resources.

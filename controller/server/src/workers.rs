@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use periapt_host_api::{Refusal, Timestamp, command::Caller};
-use periapt_model::{Agenda, Input, WorkerCommand, due_work};
+use periapt_model::{Input, WorkSchedule, WorkerCommand, due_work};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, commands::Commands, metrics::metrics, published::Subscription, writer::Lane};
+use crate::{clock::Clock, commands::Commands, metrics::metrics, published::Subscription, writer::QueueKey};
 
 /// The loop of all workers.
 pub(crate) struct Workers {
@@ -19,15 +19,15 @@ pub(crate) struct Workers {
 impl Workers {
     /// Runs due work until the controller stops.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let mut agenda = Agenda::default();
+        let mut schedule = WorkSchedule::default();
         loop {
             let published = self.state.seen();
             let now = self.clock.now();
-            let (due, wake) = due_work(&published.root, now, self.clock.monotonic_ms(), &agenda);
+            let (due, wake) = due_work(&published.root, now, self.clock.monotonic_ms(), &schedule);
             if !due.is_empty() {
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    () = self.round(due, &mut agenda) => {}
+                    () = self.round(due, &mut schedule) => {}
                 }
                 continue;
             }
@@ -45,28 +45,28 @@ impl Workers {
         }
     }
 
-    /// Submits steps, each in the lane of its model, and notes their results.
-    async fn round(&self, due: Vec<WorkerCommand>, agenda: &mut Agenda) {
+    /// Submits steps, each in its model's queue, and notes their results.
+    async fn round(&self, due: Vec<WorkerCommand>, schedule: &mut WorkSchedule) {
         let results = join_all(due.iter().map(|command| self.submit(command))).await;
         for (command, result) in due.iter().zip(results) {
             match result {
                 Ok(()) => {
                     metrics().worker_steps.inc(&["done"]);
-                    agenda.done(command);
+                    schedule.done(command);
                 }
                 Err(refusal) => {
                     tracing::warn!(step = ?command, %refusal, "a step of the controller's work was refused");
                     metrics().worker_steps.inc(&["refused"]);
-                    agenda.refused(command, &refusal, self.clock.monotonic_ms());
+                    schedule.refused(command, &refusal, self.clock.monotonic_ms());
                 }
             }
         }
     }
 
     async fn submit(&self, command: &WorkerCommand) -> Result<(), Refusal> {
-        let lane = command.model().map_or(Lane::Controller, Lane::Model);
+        let key = command.model().map_or(QueueKey::Controller, QueueKey::Model);
         let input = Input::Worker(command.clone());
-        self.commands.submit_one(lane, &Caller::Worker, input, 0).await.map(drop)
+        self.commands.submit_one(key, &Caller::Worker, input, 0).await.map(drop)
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, field::Empty};
 
-pub(crate) use job::{Answered, Job};
-pub(crate) use queue::{Lane, Queue};
+pub(crate) use job::{CommandAnswer, Job};
+pub(crate) use queue::{Queue, QueueKey};
 pub(crate) use reopen::load;
 pub(crate) use sender::Sender;
 
@@ -29,9 +29,9 @@ use crate::{
     clock::{Clock, RandomSource},
     metrics::metrics,
     options::OpenStore,
+    pruning::SequenceGrowth,
     published::{Published, Publisher, Weight},
     store_slot::StoreSlot,
-    upkeep::Growth,
 };
 use batch::Speculation;
 use job::{Outcome, Pending};
@@ -47,9 +47,9 @@ pub(crate) struct Writer {
     pub(crate) store: StoreSlot,
     pub(crate) opener: Arc<dyn OpenStore>,
     pub(crate) publisher: Publisher,
-    pub(crate) growth: Growth,
+    pub(crate) growth: SequenceGrowth,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) chance: Arc<dyn RandomSource>,
+    pub(crate) random: Arc<dyn RandomSource>,
 }
 
 impl Writer {
@@ -86,7 +86,7 @@ impl Writer {
             Ok(after) => {
                 for (pending, result, model) in waiting {
                     let revision = model.map_or(after.revision(), |model| after.changed.model(&model));
-                    pending.answer(Answered { result, revision }, Outcome::Evaluated);
+                    pending.answer(CommandAnswer { result, revision }, Outcome::Evaluated);
                 }
                 return Ok(());
             }
@@ -99,7 +99,7 @@ impl Writer {
         }
         let refusal = unavailable(&failure);
         for (pending, ..) in waiting {
-            let answered = Answered { result: Err(refusal.clone()), revision: before.revision() };
+            let answered = CommandAnswer { result: Err(refusal.clone()), revision: before.revision() };
             pending.answer(answered, Outcome::Failed);
         }
         match failure {
@@ -148,7 +148,7 @@ impl Writer {
         Environment {
             now: self.clock.now(),
             lease_now_ms: self.clock.monotonic_ms(),
-            seed: self.chance.seed(),
+            seed: self.random.seed(),
         }
     }
 }

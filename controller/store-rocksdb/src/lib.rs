@@ -5,7 +5,7 @@
 //! over all four, so it is atomic.
 
 #[cfg(feature = "bare")]
-mod bare;
+mod baseline;
 mod database;
 mod families;
 mod key;
@@ -25,11 +25,11 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError, Verdict};
+use periapt_store::{Batch, LoadedState, Order, Record, Retention, RetentionPolicy, Store, StoreError};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
 
 #[cfg(feature = "bare")]
-pub use bare::Bare;
+pub use baseline::BaselineDatabase;
 use families::{ENTITIES, RECORDS, SEQUENCES};
 
 /// A [`Store`] in a directory of its own.
@@ -154,9 +154,9 @@ impl Store for RocksStore {
         })
     }
 
-    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn prune(&self, prefix: &[u8], policy: RetentionPolicy) -> BoxFuture<'_, Result<usize, StoreError>> {
         let prefix = prefix.to_vec();
-        self.call(move |inner| inner.prune(&prefix, judge))
+        self.call(move |inner| inner.prune(&prefix, policy))
     }
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -276,7 +276,7 @@ impl Inner {
         Ok(found)
     }
 
-    fn prune(&self, prefix: &[u8], mut judge: Judge) -> Result<usize, StoreError> {
+    fn prune(&self, prefix: &[u8], mut policy: RetentionPolicy) -> Result<usize, StoreError> {
         let family = self.family(RECORDS)?;
         let start = key::sequence(prefix);
         let end = key::after_all_with(&start);
@@ -291,7 +291,7 @@ impl Inner {
                 break;
             }
             let record = key::parse(&start, &key, &value).ok_or_else(|| damaged_row(&key))?;
-            if judge(&record) == Verdict::Drop {
+            if policy(&record) == Retention::Drop {
                 writes.delete_cf(family, &key);
             }
             seen += 1;

@@ -122,7 +122,7 @@ pub enum Order {
 
 /// The decision on a record when its sequence is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Retention {
     /// The record stays.
     Keep,
     /// The record is deleted.
@@ -130,7 +130,7 @@ pub enum Verdict {
 }
 
 /// A function that decides on each record of one sequence, once each, the newest first.
-pub type Judge = Box<dyn FnMut(&Record) -> Verdict + Send>;
+pub type RetentionPolicy = Box<dyn FnMut(&Record) -> Retention + Send>;
 
 /// The content of a store at `revision`, records aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -171,9 +171,9 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>>;
 
-    /// Deletes the records of one sequence that `judge` drops, and returns their number. A crash may leave some of
+    /// Deletes the records of one sequence that `policy` drops, and returns their number. A crash may leave some of
     /// them for the next call.
-    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>>;
+    fn prune(&self, prefix: &[u8], policy: RetentionPolicy) -> BoxFuture<'_, Result<usize, StoreError>>;
 
     /// Deletes all records of all sequences whose names start with `prefix`.
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>>;

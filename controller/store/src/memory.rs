@@ -9,7 +9,9 @@ use futures_util::{
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
-use crate::{Batch, Judge, LoadedState, Order, Record, RecordPosition, Store, StoreError, Verdict};
+use crate::{
+    Batch, LoadedState, Order, Record, RecordPosition, Retention, RetentionPolicy, Store, StoreError,
+};
 
 /// An in-memory [`Store`].
 #[derive(Debug)]
@@ -121,20 +123,20 @@ impl Store for MemoryStore {
         ready(Ok(names)).boxed()
     }
 
-    fn prune(&self, prefix: &[u8], mut judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn prune(&self, prefix: &[u8], mut policy: RetentionPolicy) -> BoxFuture<'_, Result<usize, StoreError>> {
         let pruned = self.with(|state| {
-            let mut doomed = Vec::new();
+            let mut deleted = Vec::new();
             for ((of, position), (at, body)) in state.records.iter().rev().filter(|((of, _), _)| of == prefix)
             {
                 let record = Record { position: *position, at: *at, body: body.clone() };
-                if judge(&record) == Verdict::Drop {
-                    doomed.push((of.clone(), *position));
+                if policy(&record) == Retention::Drop {
+                    deleted.push((of.clone(), *position));
                 }
             }
-            for key in &doomed {
+            for key in &deleted {
                 state.records.remove(key);
             }
-            doomed.len()
+            deleted.len()
         });
         ready(Ok(pruned)).boxed()
     }

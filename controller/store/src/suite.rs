@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use futures_util::future::BoxFuture;
 use periapt_host_api::{Revision, Timestamp};
 
-use crate::{Batch, Judge, NewRecord, Order, Record, Store, StoreError, Verdict};
+use crate::{Batch, NewRecord, Order, Record, Retention, RetentionPolicy, Store, StoreError};
 
 /// A store under test that can be closed and opened again.
 pub trait TestedStore {
@@ -107,25 +107,25 @@ pub async fn run(mut tested: impl TestedStore) {
     assert_eq!(names(None, 1).await, ["log"]);
     assert_eq!(names(Some("log"), 1).await, ["log\0"]);
     assert_eq!(names(Some("log1"), 99).await, ["log2"]);
-    let prune = async |sequence: &str, judge: Judge| -> usize {
-        store.prune(sequence.as_bytes(), judge).await.expect("records can be pruned")
+    let prune = async |sequence: &str, policy: RetentionPolicy| -> usize {
+        store.prune(sequence.as_bytes(), policy).await.expect("records can be pruned")
     };
-    assert_eq!(prune("log\0", Box::new(|_| Verdict::Drop)).await, 1);
+    assert_eq!(prune("log\0", Box::new(|_| Retention::Drop)).await, 1);
     assert_eq!(names(None, 99).await, ["log", "log2"], "a sequence of which nothing is left is not listed");
 
     let (shown, told) = mpsc::channel();
     let one_and_four = move |record: &Record| {
         shown.send(record.body.clone()).expect("the test listens");
         match record.body.as_slice() {
-            b"one" | b"four" => Verdict::Drop,
-            _ => Verdict::Keep,
+            b"one" | b"four" => Retention::Drop,
+            _ => Retention::Keep,
         }
     };
     assert_eq!(prune("log", Box::new(one_and_four)).await, 2);
     let told: Vec<Vec<u8>> = told.iter().collect();
     assert_eq!(told, [&b"four"[..], b"three", b"two", b"one"], "each once, the newest first");
     assert_eq!(bodies(oldest, 99).await, ["two", "three"]);
-    assert_eq!(prune("log", Box::new(|_| Verdict::Keep)).await, 0);
+    assert_eq!(prune("log", Box::new(|_| Retention::Keep)).await, 0);
     assert_eq!(bodies(oldest, 99).await, ["two", "three"]);
     assert_eq!(store.records(b"log2", oldest, 99).await.expect("others stay").len(), 1);
 

@@ -11,13 +11,13 @@ use std::{
 pub struct Backoff {
     first: Duration,
     last: Duration,
-    spread: Spread,
+    jitter: JitterDirection,
     failures: u32,
 }
 
 /// The jitter of a wait.
 #[derive(Debug, Clone, Copy)]
-enum Spread {
+enum JitterDirection {
     /// Takes off up to half of the wait.
     Shorter,
     /// Adds up to an eighth of the wait.
@@ -28,13 +28,13 @@ impl Backoff {
     /// Creates waits of at most `first` after the first failure and at most `last` later; each is at least half of
     /// that.
     pub fn new(first: Duration, last: Duration) -> Self {
-        Self { first, last, spread: Spread::Shorter, failures: 0 }
+        Self { first, last, jitter: JitterDirection::Shorter, failures: 0 }
     }
 
     /// Creates waits of at least `first` after the first failure and at least `last` in the end; each is at most an
     /// eighth longer. Serves attempts that cost much.
     pub fn at_least(first: Duration, last: Duration) -> Self {
-        Self { spread: Spread::Longer, ..Self::new(first, last) }
+        Self { jitter: JitterDirection::Longer, ..Self::new(first, last) }
     }
 
     /// Creates the backoff of network calls, which finds a restarted controller within a second.
@@ -47,9 +47,9 @@ impl Backoff {
         let doubled = self.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
         let wait = doubled.min(self.last);
-        match self.spread {
-            Spread::Shorter => wait.saturating_sub((wait / 2).mul_f64(chance())),
-            Spread::Longer => wait.saturating_add((wait / 8).mul_f64(chance())),
+        match self.jitter {
+            JitterDirection::Shorter => wait.saturating_sub((wait / 2).mul_f64(random_fraction())),
+            JitterDirection::Longer => wait.saturating_add((wait / 8).mul_f64(random_fraction())),
         }
     }
 
@@ -61,7 +61,7 @@ impl Backoff {
 
 /// Returns a number from 0 to 1 that differs at each call. It is no secure random number; nothing secret depends on
 /// it.
-fn chance() -> f64 {
+fn random_fraction() -> f64 {
     RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64
 }
 

@@ -50,7 +50,7 @@ struct Open {
 }
 
 /// A sender of one request, and the generation of its connection.
-pub(crate) struct Lane {
+pub(crate) struct RequestSender {
     pub(crate) sender: http2::SendRequest<Body>,
     pub(crate) generation: u64,
 }
@@ -83,14 +83,14 @@ impl Client {
 
     /// Returns the open connection, or a new one if none is open or the open one is `broken`. Retries for as long as
     /// the options allow; concurrent callers share the attempt.
-    pub(crate) async fn lane(&self, broken: Option<u64>) -> Result<Lane> {
+    pub(crate) async fn request_sender(&self, broken: Option<u64>) -> Result<RequestSender> {
         let began = Instant::now();
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let mut open = self.shared.open.lock().await;
             let generation = match &*open {
                 Some(known) if !known.sender.is_closed() && broken != Some(known.generation) => {
-                    return Ok(Lane { sender: known.sender.clone(), generation: known.generation });
+                    return Ok(RequestSender { sender: known.sender.clone(), generation: known.generation });
                 }
                 Some(known) => known.generation.wrapping_add(1),
                 None => broken.map_or(0, |broken| broken.wrapping_add(1)),
@@ -98,7 +98,7 @@ impl Client {
             let reason = match self.connect().await {
                 Ok(sender) => {
                     *open = Some(Open { sender: sender.clone(), generation });
-                    return Ok(Lane { sender, generation });
+                    return Ok(RequestSender { sender, generation });
                 }
                 Err(reason) => reason,
             };

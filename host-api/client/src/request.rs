@@ -155,15 +155,15 @@ impl<'a> Call<'a> {
         let mut request = self.request()?;
         let mut broken = None;
         for _ in 0..=MAX_RECONNECTS {
-            let mut lane = client.lane(broken).await?;
-            let sent = tokio::time::timeout(within, lane.sender.try_send_request(request)).await;
+            let mut request_sender = client.request_sender(broken).await?;
+            let sent = tokio::time::timeout(within, request_sender.sender.try_send_request(request)).await;
             match sent.map_err(|_| too_late(client, outcome))? {
                 Ok(response) => return Ok(response),
                 Err(mut error) => match error.take_message() {
                     // The connection was dead before the request was sent.
                     Some(unsent) => {
                         request = unsent;
-                        broken = Some(lane.generation);
+                        broken = Some(request_sender.generation);
                     }
                     None => return Err(client.unreachable(chain(error.error()), outcome)),
                 },

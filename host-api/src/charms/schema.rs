@@ -7,13 +7,13 @@
 
 use serde_json::{Map, Value};
 
+mod budget;
 mod check;
-mod effort;
 mod quote;
 mod validate;
 
+pub use budget::ValidationBudget;
 pub use check::{SchemaError, check};
-pub use effort::Effort;
 pub use validate::validate;
 
 /// The deepest nesting of a schema or a value.

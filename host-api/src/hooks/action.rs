@@ -149,14 +149,14 @@ pub struct EnqueueOperation {
     #[serde(default)]
     pub parameters: Parameters,
     /// The request's own rules for running beside other actions, in place of the charm's.
-    #[serde(default, skip_serializing_if = "Turns::is_empty")]
-    pub turns: Turns,
+    #[serde(default, skip_serializing_if = "ActionConcurrency::is_empty")]
+    pub turns: ActionConcurrency,
 }
 
 /// Rules for running beside other actions on the machine (`docs/hook-model.md` 1.3). For each unset field, the charm's
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Turns {
+pub struct ActionConcurrency {
     /// True if the action may run beside others. All actions of a machine with false and without an execution group
     /// run one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ pub struct Turns {
     pub execution_group: Option<String>,
 }
 
-impl Turns {
+impl ActionConcurrency {
     /// Returns true if no rule is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -333,7 +333,7 @@ impl OperationDetails {
 /// A change that a watch of an operation reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum TaskNews {
+pub enum TaskUpdate {
     /// A message of a task.
     Message {
         /// The task.

@@ -113,7 +113,7 @@ impl From<CloudDefinition> for Map<String, Value> {
 /// type and never the secret attributes, as nothing would use them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Kept {
+pub struct StoredClouds {
     /// The definitions, by cloud name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub clouds: BTreeMap<CloudName, CloudDefinition>,
@@ -122,7 +122,7 @@ pub struct Kept {
     pub credentials: BTreeMap<CloudName, BTreeMap<CredentialName, String>>,
 }
 
-impl Kept {
+impl StoredClouds {
     /// Returns true if nothing is kept.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -132,7 +132,7 @@ impl Kept {
 /// A change of the kept clouds and credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
-pub enum Keep {
+pub enum CloudChange {
     /// Adds a cloud that is not kept yet.
     AddCloud {
         /// The cloud's name.

@@ -231,7 +231,7 @@ pub enum StorageEnd {
     Release,
 }
 
-/// The fate of a removed unit's storage.
+/// The treatment of a removed unit's storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnitStorage {

@@ -129,7 +129,7 @@ pub enum Command {
         /// Bounds the wait for the unit's agent.
         #[serde(default)]
         force: Option<Force>,
-        /// The fate of the unit's storage.
+        /// The treatment of the unit's storage.
         #[serde(default)]
         storage: UnitStorage,
     },
@@ -140,7 +140,7 @@ pub enum Command {
         /// Bounds the wait for the units' agents.
         #[serde(default)]
         force: Option<Force>,
-        /// The fate of the units' storage.
+        /// The treatment of the units' storage.
         #[serde(default)]
         storage: UnitStorage,
     },
@@ -320,7 +320,7 @@ pub enum Command {
     RemoveStorage {
         /// The storage instance.
         storage: StorageId,
-        /// The fate of the storage's files.
+        /// The treatment of the storage's files.
         end: StorageEnd,
         /// Removes attached storage as well, and bounds the wait for the unit's hook.
         #[serde(default)]

@@ -15,9 +15,9 @@ use serde::{
 
 use crate::{ApplicationName, UnitName};
 
-mod stretch;
+mod merged_run;
 
-pub use stretch::{Stretch, stretches};
+pub use merged_run::{MergedRun, merged_runs};
 
 /// The most units of a map that is read. A run of a few bytes may stand for any number of units, and readers may list them
 /// all.

@@ -101,7 +101,7 @@ mod tests {
     }
 
     /// Returns the error for a text that is no map of numbers.
-    fn told(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         let read = parse::<BTreeMap<String, u32>>(text);
         read.map(|read| panic!("{:?} is {read:?}", text.chars().take(40))).unwrap_err().to_string()
     }
@@ -118,12 +118,12 @@ mod tests {
             ("a: 1\n---\nb: 2\n", "line 3 column 1: only single YAML document expected but multiple found"),
             ("a: ~\n", "line 1 column 4: a whole number is expected, not negative, and not too large"),
         ] {
-            assert_eq!(told(text), error, "{text:?}");
+            assert_eq!(error_of(text), error, "{text:?}");
         }
         for text in
             ["a: {b\n", "a: !!binary _\n", "? [a]\n: 1\n", "a: 'b\n", "a: {<<: 1}\n", "a: \"\\q\"\n", "}\n"]
         {
-            let error = told(text);
+            let error = error_of(text);
             assert!(error.starts_with("line ") && !error.contains(" line "), "{text:?}: {error}");
             assert_eq!(error.matches("column ").count(), 1, "{text:?}: {error}");
             for word in ["Options", "Policy", "from_", "Option<", "u32", "\n"] {
@@ -145,7 +145,7 @@ mod tests {
             format!("a: [{long}]\n"),
             long.clone(),
         ] {
-            check(told(&text));
+            check(error_of(&text));
             if let Err(error) = parse::<serde_json::Value>(&text) {
                 check(error.to_string());
             }

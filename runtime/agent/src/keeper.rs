@@ -33,6 +33,7 @@ mod charms;
 mod compile;
 mod controller;
 mod directories;
+mod disk_space;
 mod follow;
 mod identity;
 mod interfaces;
@@ -41,12 +42,11 @@ mod local_units;
 mod model;
 mod process;
 mod resources;
-mod room;
 mod suspects;
-mod tails;
 mod temporary;
 #[cfg(test)]
 mod tests;
+mod unconfirmed;
 
 pub use directories::DirectoryError;
 pub use identity::IdentityError;
@@ -163,7 +163,7 @@ impl Options {
             tags: self.tags.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: periapt_sandbox::engine_version().to_owned(),
-            storage_limit: self.storage_limit.or_else(|| room::of_storage(&directories)),
+            storage_limit: self.storage_limit.or_else(|| disk_space::of_storage(&directories)),
         };
         // The keeper runs no hooks. It needs the engine's hash, which does not depend on the number of hooks.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };

@@ -21,7 +21,7 @@ use periapt_host_api::{
     trace::{RevisionTrace, TraceContext},
     view::FrameLine,
 };
-use periapt_sandbox::{Held, SealedArtifact};
+use periapt_sandbox::{PoolStatistics, SealedArtifact};
 use periapt_telemetry::record::SpanRecord;
 use periapt_uniter::{
     HookRun, Timeline,
@@ -270,9 +270,9 @@ pub(crate) struct PoolUse {
     pub(crate) warm_bytes: u64,
 }
 
-impl From<Held> for PoolUse {
-    fn from(held: Held) -> Self {
-        Self { instances: held.instances, warm_memories: held.slots.into(), warm_bytes: held.bytes }
+impl From<PoolStatistics> for PoolUse {
+    fn from(pool: PoolStatistics) -> Self {
+        Self { instances: pool.instances, warm_memories: pool.slots.into(), warm_bytes: pool.bytes }
     }
 }
 

@@ -82,7 +82,7 @@ pub enum RunnerError {
 }
 
 /// The state that all parts of a runner share.
-struct World {
+struct RunnerContext {
     start: Start,
     incarnation: Incarnation,
     /// The engine's name and version, for the journal.
@@ -207,7 +207,7 @@ async fn listen(
                 };
                 if let Err(gap) = applied {
                     tracing::warn!(%gap, "asking for the whole view");
-                    link.tell(ToKeeper::Resync).await;
+                    link.send(ToKeeper::Resync).await;
                 }
             }
             Some((ToRunner::Answer { id, outcome }, _)) => link.answered(id, outcome),
@@ -220,8 +220,8 @@ async fn listen(
 /// Tells the keeper every few seconds that the runner lives. `sandbox` is set once it is made.
 async fn alive(link: Link, sandbox: Arc<OnceLock<Sandbox>>) -> Result<(), RunnerError> {
     loop {
-        let held = sandbox.get().map(Sandbox::held).unwrap_or_default();
-        link.tell(ToKeeper::Alive(held.into())).await;
+        let pool = sandbox.get().map(Sandbox::pool_statistics).unwrap_or_default();
+        link.send(ToKeeper::Alive(pool.into())).await;
         sleep(RUNNER_ALIVE_EVERY).await;
     }
 }
@@ -231,7 +231,7 @@ async fn pass_spans(link: Link) -> Result<(), RunnerError> {
     loop {
         let mut records = export::next_records().await.into_iter().peekable();
         while records.peek().is_some() {
-            link.tell(ToKeeper::Spans(records.by_ref().take(SPANS_AT_A_TIME).collect())).await;
+            link.send(ToKeeper::Spans(records.by_ref().take(SPANS_AT_A_TIME).collect())).await;
         }
     }
 }
@@ -257,7 +257,7 @@ async fn look_after(
     let hooks = Admission::new(start.hooks, start.hook_memory_mib);
     let groups = Groups::default();
     let storages = Storages::new(start.storage.clone());
-    let world = Arc::new(World {
+    let runner = Arc::new(RunnerContext {
         start,
         incarnation,
         engine: periapt_sandbox::engine_version().into(),
@@ -271,12 +271,12 @@ async fn look_after(
         hooks,
         groups,
     });
-    let storage = storage::run(Arc::clone(&world));
-    let units = units::run(Arc::clone(&world));
+    let storage = storage::run(Arc::clone(&runner));
+    let units = units::run(Arc::clone(&runner));
     tokio::select! {
         ended = storage => ended,
         ended = units => ended,
-        () = world.charms.release_idle() => Ok(()),
+        () = runner.charms.release_idle() => Ok(()),
     }
 }
 

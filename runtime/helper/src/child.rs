@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     fence::Fence,
-    limits::{Limits, Order},
+    limits::{HelperJob, Limits},
 };
 
 /// The exit code of a helper that refuses its input.
@@ -30,16 +30,16 @@ pub enum Fault {
     Host(String),
 }
 
-/// Runs the helper's work, when a program is started as a helper. `order` is its last argument.
+/// Runs the helper's work, when a program is started as a helper. `job` is its last argument.
 ///
 /// The process has no descriptors but the standard three, and an environment that its starter chose. Before it reads a
 /// byte it raises its fence, behind which it can open nothing. On success standard output holds its output. Otherwise
 /// standard error holds the reason, in one line.
 pub fn run_helper<W: DeserializeOwned>(
-    order: &str,
+    job: &str,
     work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
 ) -> ExitCode {
-    let fault = match run(order, work) {
+    let fault = match run(job, work) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(fault) => fault,
     };
@@ -52,19 +52,19 @@ pub fn run_helper<W: DeserializeOwned>(
 }
 
 fn run<W: DeserializeOwned>(
-    order: &str,
+    job: &str,
     work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
 ) -> Result<(), Fault> {
-    let order: Order<W> = serde_json::from_str(order)
-        .map_err(|error| Fault::Host(format!("the last argument must be an order for a helper: {error}")))?;
-    end_with(order.starter)?;
-    order.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
+    let job: HelperJob<W> = serde_json::from_str(job)
+        .map_err(|error| Fault::Host(format!("the last argument must be an job for a helper: {error}")))?;
+    end_with(job.starter)?;
+    job.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
     // The starting process has logged at its own start which parts of the fence this host lacks.
     let _ = Fence::Helper.raise();
-    let input = read(&order.limits)?;
-    let output = work(order.work, input)?;
-    if output.len() as u64 > order.limits.output {
-        let text = format!("what is made of it has more than {} bytes", order.limits.output);
+    let input = read(&job.limits)?;
+    let output = work(job.work, input)?;
+    if output.len() as u64 > job.limits.output {
+        let text = format!("what is made of it has more than {} bytes", job.limits.output);
         return Err(Fault::Refused(text));
     }
     let mut stdout = io::stdout().lock();

@@ -41,7 +41,7 @@ pub struct RunnerPaths {
 
 /// A part of the fence that this host lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gap {
+pub struct MissingFence {
     /// The name of the part.
     pub part: &'static str,
     /// The reason.
@@ -68,7 +68,7 @@ enum FenceError {
     Calls(#[from] seccompiler::Error),
 }
 
-impl fmt::Display for Gap {
+impl fmt::Display for MissingFence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.part, self.reason)
     }
@@ -84,7 +84,7 @@ impl RunnerPaths {
 
 impl Fence<'_> {
     /// Raises the fence around this thread, and returns the parts that this host lacks.
-    pub fn raise(self) -> Vec<Gap> {
+    pub fn raise(self) -> Vec<MissingFence> {
         // A library looks the kernel's clock up once, in a file that is out of reach behind the fence.
         let _ = clock_gettime(ClockId::Monotonic);
         let parts = [
@@ -95,7 +95,9 @@ impl Fence<'_> {
         ];
         parts
             .into_iter()
-            .filter_map(|(part, raised)| raised.err().map(|error| Gap { part, reason: error.to_string() }))
+            .filter_map(|(part, raised)| {
+                raised.err().map(|error| MissingFence { part, reason: error.to_string() })
+            })
             .collect()
     }
 
@@ -120,7 +122,7 @@ impl Fence<'_> {
 }
 
 /// Returns the parts that this host lacks. It raises a fence around a thread that ends.
-pub fn gaps() -> io::Result<Vec<Gap>> {
+pub fn gaps() -> io::Result<Vec<MissingFence>> {
     let thread = std::thread::Builder::new().name("fence".to_owned());
     let raised = thread.spawn(|| Fence::Helper.raise())?;
     raised.join().map_err(|_| io::Error::other("the thread that tried it ended"))

@@ -12,7 +12,7 @@ mod memory;
 mod program;
 
 pub use child::{Fault, run_helper};
-pub use fence::{Fence, Gap, RunnerPaths, gaps};
+pub use fence::{Fence, MissingFence, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};
 pub use memory::{Resident, give_back_what_is_freed};
 pub use program::{Failure, Program, keep_descriptors};

@@ -24,7 +24,7 @@ pub struct Limits {
 /// A helper's last argument: its work, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Order<W> {
+pub(crate) struct HelperJob<W> {
     pub(crate) work: W,
     pub(crate) limits: Limits,
     /// The process id of the starter.
@@ -35,7 +35,7 @@ pub(crate) struct Order<W> {
 /// program that `core_pattern` names; at 1 it does not.
 const NO_CORE_DUMP: u64 = 1;
 
-impl<W: Serialize> Order<W> {
+impl<W: Serialize> HelperJob<W> {
     /// Creates an order from this process.
     pub(crate) fn new(work: W, limits: Limits) -> Self {
         Self { work, limits, starter: std::process::id() }

@@ -79,11 +79,11 @@ pub fn give_back_what_is_freed(resident: io::Result<Resident>) {
 }
 
 fn watch(resident: &Resident) {
-    let mut last = Look::now(resident).unwrap_or_default();
+    let mut last = ProcessUsage::now(resident).unwrap_or_default();
     let mut given_back = last;
     loop {
         thread::sleep(LOOK);
-        let now = match Look::now(resident) {
+        let now = match ProcessUsage::now(resident) {
             Ok(now) => now,
             Err(error) => {
                 tracing::warn!(%error, "freed memory is not given back: its size cannot be read");
@@ -92,7 +92,7 @@ fn watch(resident: &Resident) {
         };
         if now.is_worth_it(&last, &given_back) {
             give_back();
-            given_back = Look::now(resident).unwrap_or(now);
+            given_back = ProcessUsage::now(resident).unwrap_or(now);
             tracing::debug!(
                 before = now.bytes >> 20,
                 after = given_back.bytes >> 20,
@@ -108,12 +108,12 @@ fn watch(resident: &Resident) {
 
 /// The memory and CPU time of a process at one moment.
 #[derive(Debug, Default, Clone, Copy)]
-struct Look {
+struct ProcessUsage {
     bytes: u64,
     worked: u64,
 }
 
-impl Look {
+impl ProcessUsage {
     fn now(resident: &Resident) -> io::Result<Self> {
         Ok(Self { bytes: resident.bytes()?, worked: resident.worked()? })
     }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_little_growth_is_left_alone_and_much_is_not() {
-        let look = |bytes| Look { bytes, worked: 0 };
+        let look = |bytes| ProcessUsage { bytes, worked: 0 };
         let is_worth_it = |now, before| look(now).is_worth_it(&look(now), &look(before));
         let size = 100 << 20;
         assert!(!is_worth_it(size, size) && !is_worth_it(size + LEFT_ALONE, size) && !is_worth_it(0, size));
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn after_much_work_what_was_freed_is_given_back_once_it_rests() {
         let bytes = 2 * SMALL;
-        let (before, after) = (Look { bytes, worked: 7 }, Look { bytes, worked: 7 + WORKED });
+        let (before, after) = (ProcessUsage { bytes, worked: 7 }, ProcessUsage { bytes, worked: 7 + WORKED });
         assert!(after.is_worth_it(&after, &before));
         assert!(!after.is_worth_it(&before, &before), "it is at work");
         assert!(!after.is_worth_it(&after, &after), "it has rested since");
-        let small = Look { bytes: SMALL, ..after };
+        let small = ProcessUsage { bytes: SMALL, ..after };
         assert!(!small.is_worth_it(&small, &before));
     }
 

@@ -15,7 +15,7 @@ use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
 
 use crate::{
     child::{REFUSED, UNUSABLE},
-    limits::{Limits, Order},
+    limits::{HelperJob, Limits},
 };
 
 /// The most bytes of a helper's message that are read: an error takes a few lines.
@@ -71,7 +71,7 @@ impl Program {
     ) -> Result<(), Failure> {
         let mut child = Command::new(&self.path)
             .args(&self.arguments)
-            .arg(Order::new(work, limits).to_argument())
+            .arg(HelperJob::new(work, limits).to_argument())
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
@@ -171,7 +171,7 @@ mod tests {
     };
 
     /// Runs a shell script as a helper, and returns its output. Its last argument, the order, is `$0`.
-    async fn told(script: &str, limits: Limits) -> Result<String, Failure> {
+    async fn output_of(script: &str, limits: Limits) -> Result<String, Failure> {
         let directory = tempfile::tempdir().unwrap();
         let (input, output) = (directory.path().join("input"), directory.path().join("output"));
         fs::write(&input, "a stranger's").unwrap();
@@ -186,17 +186,17 @@ mod tests {
     }
 
     async fn failure(script: &str) -> Failure {
-        told(script, LIMITS).await.unwrap_err()
+        output_of(script, LIMITS).await.unwrap_err()
     }
 
     #[tokio::test]
     async fn a_helper_gets_its_input_its_order_and_nothing_else() {
         keep_descriptors().unwrap();
         let script = "cat; echo; pwd; echo $OWN; echo $HOME$USER; echo $0; ls /proc/$$/fd";
-        let all = told(script, LIMITS).await.unwrap();
+        let all = output_of(script, LIMITS).await.unwrap();
         let lines: Vec<&str> = all.lines().collect();
         assert_eq!(lines[..4], ["a stranger's", "/", "own", ""]);
-        assert_eq!(lines[4], Order::new("work", LIMITS).to_argument());
+        assert_eq!(lines[4], HelperJob::new("work", LIMITS).to_argument());
         assert_eq!(
             lines[5..],
             ["0", "1", "2"],
@@ -207,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn a_helper_that_does_not_end_is_ended() {
         let deadline = Duration::from_secs(1);
-        let late = told("while :; do :; done", Limits { deadline, ..LIMITS }).await.unwrap_err();
+        let late = output_of("while :; do :; done", Limits { deadline, ..LIMITS }).await.unwrap_err();
         assert_eq!(late.to_string(), "it took longer than 1 s");
     }
 

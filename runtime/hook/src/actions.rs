@@ -2,7 +2,7 @@
 
 mod running;
 
-pub use running::ActionGathered;
+pub use running::ActionResults;
 pub(crate) use running::RunningAction;
 
 use periapt_host_api::{action::Parameters, commit::EarlyEffect};

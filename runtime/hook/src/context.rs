@@ -11,8 +11,8 @@ use periapt_host_api::{
 };
 
 use crate::{
-    ActionGathered, CallError, CallTime, ContextError, FileError, FileRequest, HookLimits, IdSeed,
-    LeaseState, OutputStream, actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun,
+    ActionResults, CallError, CallTime, ContextError, FileError, FileRequest, HookLimits, IdSeed, LeaseState,
+    OutputStream, actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun,
     snapshot::Snapshot,
 };
 
@@ -54,7 +54,7 @@ pub struct HookContext {
 
 /// The outcome of a hook run. Of a failed one the host drops effects and term, and keeps the rest.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gathered {
+pub struct HookResults {
     /// The effects to commit if the handler returned ok.
     pub effects: HookEffects,
     /// The leadership term that leader-only effects rest on; none if there are no such effects.
@@ -62,7 +62,7 @@ pub struct Gathered {
     /// True if the charm set its unit's status in this hook.
     pub status_set: bool,
     /// The action's outcome; none for hooks.
-    pub action: Option<ActionGathered>,
+    pub action: Option<ActionResults>,
     /// Early effects that the host has not drained, in order.
     pub early: Vec<(Timestamp, EarlyEffect)>,
     /// The recorded host calls.
@@ -172,11 +172,19 @@ impl HookContext {
     }
 
     /// Ends the run.
-    pub fn finish(self) -> Gathered {
+    pub fn finish(self) -> HookResults {
         let status_set = self.run.statuses.unit_was_set();
         let action = self.run.action.map(RunningAction::finish);
         let (effects, leader_term) = self.run.effects.finish(self.run.secrets.into_changes());
         let (early, log_bytes) = self.run.early.finish();
-        Gathered { effects, leader_term, status_set, action, early, calls: self.recorder.finish(), log_bytes }
+        HookResults {
+            effects,
+            leader_term,
+            status_set,
+            action,
+            early,
+            calls: self.recorder.finish(),
+            log_bytes,
+        }
     }
 }

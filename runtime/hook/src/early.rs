@@ -11,25 +11,25 @@ const LINE_BYTES: usize = 64;
 
 /// Early effects that the host has not taken yet. [`Limits`] bounds their number.
 #[derive(Debug)]
-pub(crate) struct Early {
+pub(crate) struct EarlyEffects {
     items: Vec<(Timestamp, EarlyEffect)>,
     log_budget: usize,
     log_left: usize,
     /// Bytes of text that were logged.
     logged: u64,
-    dropped: Option<Dropped>,
+    dropped: Option<DroppedLines>,
 }
 
 /// Counts of log lines past the budget.
 #[derive(Debug)]
-struct Dropped {
+struct DroppedLines {
     lines: u64,
     bytes: u64,
     module: String,
     last: Timestamp,
 }
 
-impl Early {
+impl EarlyEffects {
     pub(crate) fn new(limits: &HookLimits) -> Self {
         Self {
             items: Vec::new(),
@@ -55,7 +55,7 @@ impl Early {
             self.push(at, EarlyEffect::Log { level, module, message });
             return;
         }
-        let dropped = self.dropped.get_or_insert_with(|| Dropped {
+        let dropped = self.dropped.get_or_insert_with(|| DroppedLines {
             lines: 0,
             bytes: 0,
             module: module.to_owned(),

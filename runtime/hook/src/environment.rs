@@ -14,7 +14,7 @@ impl HookContext {
         let snapshot = &self.run.snapshot;
         let (model, machine, own) = (snapshot.model(), snapshot.machine(), snapshot.own());
         let event = &self.run.event;
-        let name = told_name(event);
+        let name = dispatch_name(event);
         let context_id = format!("{}-{name}-{}", snapshot.unit, self.context_id);
         let (dispatch, hook) = match event {
             Event::Action { .. } => (format!("actions/{name}"), String::new()),
@@ -56,7 +56,7 @@ impl HookContext {
 }
 
 /// Returns the hook's name for charms that dispatch on names. A batch is a relation-changed without a unit.
-fn told_name(event: &Event) -> String {
+fn dispatch_name(event: &Event) -> String {
     match event {
         Event::RelationBatch { relation, .. } => format!("{}-relation-changed", relation.endpoint),
         _ => event.hook_name(),

@@ -18,7 +18,7 @@ use crate::{BagSelector, CallError, CallTime, lease::Interruption, run::HookRun}
 /// A condition that makes an event due: its subject changes from the state that this hook sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum When {
+pub enum DueCondition {
     /// An option's value.
     Config(String),
     /// One value of a bag that the unit does not write.
@@ -37,7 +37,7 @@ pub enum When {
 /// A request for a later event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Later {
+pub struct LaterEvent {
     /// The charm's name for it.
     pub name: String,
     /// JSON text; none means `null`.
@@ -45,12 +45,12 @@ pub struct Later {
     /// The delay from the hook's commit, in milliseconds.
     pub after_ms: Option<u64>,
     /// The conditions that make the event due earlier.
-    pub when: Vec<When>,
+    pub when: Vec<DueCondition>,
 }
 
 impl HookRun {
     /// Requests an event, and returns its number.
-    pub(crate) fn emit_later(&mut self, now: CallTime, later: &Later) -> Result<EventId, Interruption> {
+    pub(crate) fn emit_later(&mut self, now: CallTime, later: &LaterEvent) -> Result<EventId, Interruption> {
         pending::check_name(&later.name).map_err(|error| CallError::invalid(error.to_string()))?;
         let data = later.data.as_deref().unwrap_or("null");
         check_data(data)?;
@@ -100,16 +100,16 @@ impl HookRun {
     }
 
     /// Builds a condition from the state of its subject in this hook.
-    fn condition(&mut self, now: CallTime, when: &When) -> Result<Condition, Interruption> {
+    fn condition(&mut self, now: CallTime, when: &DueCondition) -> Result<Condition, Interruption> {
         match when {
-            When::Config(option) => {
+            DueCondition::Config(option) => {
                 if !self.snapshot.meta().options.contains_key(option) {
                     return Err(CallError::NotFound(format!("unknown option {option:?}")).into());
                 }
                 let seen = pending::digest(self.config_value(option));
                 Ok(Condition::Config { option: option.clone(), seen })
             }
-            When::Relation { relation, bag, key } => {
+            DueCondition::Relation { relation, bag, key } => {
                 if key.is_empty() || key.len() > self.limits.key_bytes {
                     let most = self.limits.key_bytes;
                     return Err(CallError::invalid(format!("a key must take 1 to {most} bytes")).into());
@@ -120,7 +120,7 @@ impl HookRun {
                 let seen = pending::digest(value.as_ref());
                 Ok(Condition::Relation { relation: *relation, owner, key: key.clone(), seen })
             }
-            When::Leader => {
+            DueCondition::Leader => {
                 let leader = self.snapshot.application().leader.as_ref();
                 Ok(Condition::Leader { seen: leader.map(|leader| leader.unit.clone()) })
             }
@@ -159,7 +159,7 @@ fn check_data(data: &str) -> Result<(), CallError> {
     valid.map(|_| ()).map_err(|error| CallError::invalid(format!("the event's data is not JSON: {error}")))
 }
 
-fn check_times(later: &Later) -> Result<(), CallError> {
+fn check_times(later: &LaterEvent) -> Result<(), CallError> {
     if later.after_ms.is_none() && later.when.is_empty() {
         return Err(CallError::invalid("say when: after a time, or when something changes"));
     }

@@ -102,12 +102,12 @@ pub(crate) struct Leadership {
     state: LeaseState,
     /// True if the state comes from a renewal that the current call requested.
     renewed: bool,
-    verdict: Verdict,
+    answer: LeadershipAnswer,
 }
 
 /// The last answer to the charm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum LeadershipAnswer {
     Unasked,
     Leader(LeaderTerm),
     /// The answer for the rest of the hook, even if the unit becomes leader.
@@ -116,7 +116,7 @@ enum Verdict {
 
 impl Leadership {
     pub(crate) fn new(state: LeaseState) -> Self {
-        Self { state, renewed: false, verdict: Verdict::Unasked }
+        Self { state, renewed: false, answer: LeadershipAnswer::Unasked }
     }
 
     pub(crate) fn renewed(&mut self, state: LeaseState) {
@@ -131,7 +131,7 @@ impl Leadership {
         now: CallTime,
         elsewhere: bool,
     ) -> Result<Option<LeaderTerm>, Interruption> {
-        if self.verdict == Verdict::NotLeader {
+        if self.answer == LeadershipAnswer::NotLeader {
             return Ok(None);
         }
         let guaranteed = now.boot_ms.saturating_add(LEADERSHIP_GUARANTEE_MS);
@@ -141,12 +141,14 @@ impl Leadership {
             return Err(Interruption::NeedsLease);
         }
         self.renewed = false;
-        self.verdict = match (self.verdict, lease) {
+        self.answer = match (self.answer, lease) {
             // The unit lost leadership and won it again during the hook: another unit may have led in between.
-            (Verdict::Leader(before), Some(lease)) if before != lease.term => Verdict::NotLeader,
-            (_, Some(lease)) => Verdict::Leader(lease.term),
-            (_, None) => Verdict::NotLeader,
+            (LeadershipAnswer::Leader(before), Some(lease)) if before != lease.term => {
+                LeadershipAnswer::NotLeader
+            }
+            (_, Some(lease)) => LeadershipAnswer::Leader(lease.term),
+            (_, None) => LeadershipAnswer::NotLeader,
         };
-        Ok(lease.map(|lease| lease.term).filter(|_| self.verdict != Verdict::NotLeader))
+        Ok(lease.map(|lease| lease.term).filter(|_| self.answer != LeadershipAnswer::NotLeader))
     }
 }

@@ -37,11 +37,11 @@ mod storage;
 mod tools;
 mod typed;
 
-pub use actions::ActionGathered;
+pub use actions::ActionResults;
 pub use bags::{BagSelector, OwnBag};
-pub use context::{Gathered, HookContext, HookInputs};
+pub use context::{HookContext, HookInputs, HookResults};
 pub use error::CallError;
-pub use events::{Later, When};
+pub use events::{DueCondition, LaterEvent};
 pub use exec::ExecFailure;
 pub use files::{FileError, FileRequest};
 pub use goal_state::{GoalState, GoalStatus};

@@ -6,7 +6,7 @@ use periapt_host_api::{LeaderTerm, event::Event, ports::PortTable};
 use crate::{
     CallError, CallTime, HookLimits,
     actions::RunningAction,
-    early::Early,
+    early::EarlyEffects,
     effects::Effects,
     exec::ExecRelation,
     files::Files,
@@ -24,7 +24,7 @@ pub(crate) struct HookRun {
     pub(crate) event: Event,
     pub(crate) limits: HookLimits,
     pub(crate) effects: Effects,
-    pub(crate) early: Early,
+    pub(crate) early: EarlyEffects,
     pub(crate) statuses: Statuses,
     pub(crate) leadership: Leadership,
     pub(crate) action: Option<RunningAction>,
@@ -46,7 +46,7 @@ impl HookRun {
         let ports = PortTable::new(snapshot.machine().ports_of(&snapshot.unit));
         Self {
             effects: Effects::new(ports),
-            early: Early::new(&limits),
+            early: EarlyEffects::new(&limits),
             statuses: Statuses::default(),
             action: RunningAction::of(&event, &snapshot.view),
             secrets: Secrets::new(ids),

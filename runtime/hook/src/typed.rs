@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::{
     ApplicationStatuses, BagSelector, CallAnswer, CallError, CallTime, CharmStatus, GoalState, HookContext,
-    Later, MountedStorage, OwnBag, Ports, ResourceFile,
+    LaterEvent, MountedStorage, OwnBag, Ports, ResourceFile,
     lease::{Interruption, into_answer},
     pebble,
     run::HookRun,
@@ -338,7 +338,11 @@ impl HookContext {
 /// `events`
 impl HookContext {
     /// Requests a later event, and returns its number.
-    pub fn emit_later(&mut self, now: CallTime, later: &Later) -> CallAnswer<Result<EventId, CallError>> {
+    pub fn emit_later(
+        &mut self,
+        now: CallTime,
+        later: &LaterEvent,
+    ) -> CallAnswer<Result<EventId, CallError>> {
         self.leader_call("events.emit-later", (later,), |run| {
             run.check_call(later.name.len() + later.data.as_ref().map_or(0, String::len))?;
             run.emit_later(now, later)

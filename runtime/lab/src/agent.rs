@@ -17,10 +17,10 @@ use periapt_host_api::{
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
 use periapt_uniter::{
     Timeline,
-    executor::{Dependents, Touched},
+    executor::{ChangedDependencies, Dependents},
 };
 
-use crate::{LabError, clock::Clock, controller::Controller, travel::travelled};
+use crate::{LabError, clock::Clock, controller::Controller, transport::transported};
 
 mod driver;
 mod watch;
@@ -44,7 +44,8 @@ pub(crate) enum Line {
     Down,
 }
 
-/// The fate of leadership claims by an agent's keeper. A hook's own claims get through whenever the connection is up.
+/// The treatment of leadership claims by an agent's keeper. A hook's own claims get through whenever the connection is
+/// up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Claims {
     /// The controller answers them.
@@ -101,7 +102,7 @@ pub(crate) struct Agent {
     /// The index of units by what their decisions depend on.
     dependents: Dependents,
     /// Units whose decision may have changed.
-    touched: BTreeSet<UnitName>,
+    changed: BTreeSet<UnitName>,
     /// True if units that a frame does not concern are checked, too.
     pub(crate) doubts: bool,
     groups: Groups,
@@ -129,7 +130,7 @@ impl Agent {
             claimed_at: None,
             drivers: BTreeMap::new(),
             dependents: Dependents::default(),
-            touched: BTreeSet::new(),
+            changed: BTreeSet::new(),
             doubts: false,
             groups: Groups::default(),
             ahead: Duration::ZERO,
@@ -203,7 +204,7 @@ impl Agent {
     fn forget(&mut self) {
         self.drivers.clear();
         self.dependents = Dependents::default();
-        self.touched.clear();
+        self.changed.clear();
         self.groups = Groups::default();
         self.mirror = None;
         self.claimed_at = None;
@@ -226,7 +227,7 @@ impl Agent {
         clock: Clock,
         command: RunnerCommand,
     ) -> Result<RunnerAnswer, LabError> {
-        let command = travelled("a runner's call", &command)?;
+        let command = transported("a runner's call", &command)?;
         match controller.submit(clock, &self.caller(), &Input::Runner(self.model, command))? {
             Output::Runner(answer) => Ok(answer),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
@@ -260,14 +261,14 @@ impl Agent {
         }
         let news = frame.from.is_none() || !(frame.puts.is_empty() && frame.deletes.is_empty());
         let before = mirror.clone();
-        let touched = Touched::by(&before, &frame);
-        mirror.apply(travelled("a frame", &frame)?)?;
+        let changed = ChangedDependencies::by(&before, &frame);
+        mirror.apply(transported("a frame", &frame)?)?;
         if mirror != newest {
             let (puts, deletes) = mirror.difference(&newest);
             return Err(self.differs(root.revision(), &format!("{puts:?} {deletes:?}")));
         }
         self.mirrored = root.clone();
-        self.touch(&touched, &before, &mirror, clock)?;
+        self.touch(&changed, &before, &mirror, clock)?;
         for (name, unit) in &mirror.units {
             if !self.drivers.contains_key(name) {
                 let driver = Driver::new(self, name.clone(), unit.early_number);

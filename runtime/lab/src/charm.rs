@@ -2,7 +2,7 @@
 
 use std::{fmt, rc::Rc, time::Duration};
 
-use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState, ToolOutput};
+use periapt_hook::{CallError, CallTime, HookContext, HookResults, LeaseState, ToolOutput};
 use periapt_host_api::{
     Digest, Timestamp,
     charm::{CharmFiles, CharmMeta},
@@ -39,7 +39,7 @@ pub struct LabHookReport {
     /// The end of its handler.
     pub ending: Ending,
     /// Its gathered effects.
-    pub gathered: Gathered,
+    pub gathered: HookResults,
     /// The hook tools that it ran, as far as they are known.
     pub tools: Vec<ToolCall>,
 }
@@ -102,14 +102,14 @@ impl LabCharm {
     pub fn new(charmcraft: &str) -> Result<Self, LabError> {
         let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
         let meta = CharmMeta::parse(&files)?;
-        let code = Rc::new(Quiet(Ending::Handled));
+        let code = Rc::new(NoOpCode(Ending::Handled));
         Ok(Self { digest: Digest::of(charmcraft.as_bytes()), meta, code, unusable: None })
     }
 
     /// Returns the charm without any handler (A09).
     #[must_use]
     pub fn without_handlers(self) -> Self {
-        Self { code: Rc::new(Quiet(Ending::Unhandled)), ..self }
+        Self { code: Rc::new(NoOpCode(Ending::Unhandled)), ..self }
     }
 
     /// Returns the charm with other code.
@@ -169,9 +169,9 @@ impl LabCharm {
 
 /// Code that does nothing and always ends alike.
 #[derive(Debug)]
-struct Quiet(Ending);
+struct NoOpCode(Ending);
 
-impl CharmCode for Quiet {
+impl CharmCode for NoOpCode {
     fn run(&self, context: HookContext, _host: &mut dyn HookHost) -> LabHookReport {
         LabHookReport { ending: self.0.clone(), gathered: context.finish(), tools: Vec::new() }
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState};
+use periapt_hook::{CallError, CallTime, HookContext, HookResults, LeaseState};
 use periapt_host_api::{
     Timestamp,
     commit::{EarlyEffect, HookEffects},
@@ -111,8 +111,8 @@ fn ending(outcome: HandlerOutcome) -> Ending {
     }
 }
 
-fn nothing() -> Gathered {
-    Gathered {
+fn nothing() -> HookResults {
+    HookResults {
         effects: HookEffects::default(),
         leader_term: None,
         status_set: false,

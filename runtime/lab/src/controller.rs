@@ -9,12 +9,13 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
 };
 use periapt_model::{
-    Agenda, Changes, Entity, EntityKey, Environment, Input, MAX_BYTES, Output, RecordAppend, RecordBody,
-    Root, WorkerCommand, due_work, evaluate, open_content, resource_for_unit, seal_input, secret_for_unit,
+    Changes, Entity, EntityKey, Environment, Input, MAX_BYTES, Output, RecordAppend, RecordBody, Root,
+    WorkSchedule, WorkerCommand, due_work, evaluate, open_content, resource_for_unit, seal_input,
+    secret_for_unit,
 };
 use uuid::Uuid;
 
-use crate::{LabError, chance::Chance, clock::Clock, lock::Lock, travel::travelled};
+use crate::{LabError, clock::Clock, random::RandomNumbers, sealer::KeylessSealer, transport::transported};
 
 /// The most steps of the controller's workers in a row. More are an endless loop.
 const MAX_WORKER_STEPS: usize = 10_000;
@@ -26,17 +27,17 @@ pub(crate) struct Controller {
     store: BTreeMap<EntityKey, Entity>,
     store_id: StoreId,
     records: Vec<RecordAppend>,
-    chance: Chance,
+    random: RandomNumbers,
 }
 
 impl Controller {
-    pub(crate) fn new(mut chance: Chance) -> Self {
+    pub(crate) fn new(mut random: RandomNumbers) -> Self {
         Self {
             root: Root::default(),
             store: BTreeMap::new(),
-            store_id: StoreId(Uuid::from_bytes(chance.bytes())),
+            store_id: StoreId(Uuid::from_bytes(random.bytes())),
             records: Vec::new(),
-            chance,
+            random,
         }
     }
 
@@ -54,9 +55,9 @@ impl Controller {
 
     /// Evaluates a request, and applies its changes.
     pub(crate) fn submit(&mut self, clock: Clock, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
-        let env = Environment { now: clock.now(), lease_now_ms: clock.boot_ms(), seed: self.chance.bytes() };
+        let env = Environment { now: clock.now(), lease_now_ms: clock.boot_ms(), seed: self.random.bytes() };
         let mut input = input.clone();
-        seal_input(&self.root, &mut input, &Lock, env.seed)?;
+        seal_input(&self.root, &mut input, &KeylessSealer, env.seed)?;
         let (changes, output) = evaluate(&self.root, caller, &input, &env)?;
         if let Input::Runner(..) = input {
             fit(&changes)?;
@@ -73,7 +74,7 @@ impl Controller {
         key: &SecretKey,
     ) -> Result<SecretData, Refusal> {
         let (sealed, what) = secret_for_unit(&self.root, caller, unit, key)?;
-        open_content(&Lock, what, &sealed)
+        open_content(&KeylessSealer, what, &sealed)
             .ok_or_else(|| Refusal::new(ErrorCode::Internal, "the laboratory lost its key"))
     }
 
@@ -108,7 +109,7 @@ impl Controller {
     /// Does all work that is due for the controller's workers. Returns true if there was any.
     pub(crate) fn work(&mut self, clock: Clock) -> Result<bool, LabError> {
         for step in 0..MAX_WORKER_STEPS {
-            let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default());
+            let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &WorkSchedule::default());
             if commands.is_empty() {
                 return Ok(step > 0);
             }
@@ -116,14 +117,14 @@ impl Controller {
                 self.worker(clock, command)?;
             }
         }
-        let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default());
+        let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &WorkSchedule::default());
         let last = commands.iter().map(|command| format!("{command:?}")).collect();
         Err(LabError::NeverSettles { rounds: MAX_WORKER_STEPS, last })
     }
 
     /// Returns the next time at which the clock alone gives the workers work.
     pub(crate) fn wake_at(&self, clock: Clock) -> Option<Timestamp> {
-        due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default()).1
+        due_work(&self.root, clock.now(), clock.boot_ms(), &WorkSchedule::default()).1
     }
 
     pub(crate) fn worker(&mut self, clock: Clock, command: WorkerCommand) -> Result<(), Refusal> {
@@ -144,7 +145,7 @@ impl Controller {
     pub(crate) fn restart(&mut self, clock: Clock) -> Result<(), LabError> {
         let mut stored = Vec::with_capacity(self.store.len());
         for (key, entity) in &self.store {
-            stored.push((travelled("a key", key)?, travelled("an entity", entity)?));
+            stored.push((transported("a key", key)?, transported("an entity", entity)?));
         }
         let root = Root::from_entities(stored, self.root.revision())?;
         self.root = root.restart(clock.now(), clock.boot_ms());

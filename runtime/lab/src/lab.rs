@@ -18,21 +18,21 @@ use periapt_model::{
 };
 
 use crate::{
-    Action, Chance, Defect, LabCharm, LabError, Traced, agent::Agent, clock::Clock, controller::Controller,
-    trace::Trace,
+    Action, Defect, LabCharm, LabError, RandomNumbers, Traced, agent::Agent, clock::Clock,
+    controller::Controller, trace::Trace,
 };
 
-mod by_hand;
 mod clocks;
 mod faults;
+mod manual_unit;
 mod moves;
 mod operator;
+mod reduction;
 mod run;
-mod standing;
 
-pub use by_hand::ByHand;
+pub use manual_unit::ManualUnit;
+pub use reduction::ReductionCache;
 pub use run::FaultRates;
-pub use standing::ReductionCache;
 
 /// The first agent of every laboratory.
 const FIRST_AGENT: &str = "host";
@@ -45,7 +45,7 @@ const OWNER: &str = "admin";
 #[derive(Clone)]
 pub struct Lab {
     clock: Clock,
-    chance: Chance,
+    random: RandomNumbers,
     controller: Controller,
     model: ModelUuid,
     owner: UserName,
@@ -74,8 +74,8 @@ impl Lab {
     /// # Errors
     /// A defect: the model refuses its own set-up.
     pub fn new(seed: u64) -> Result<Self, LabError> {
-        let mut chance = Chance::new(seed);
-        let mut controller = Controller::new(chance.split());
+        let mut random = RandomNumbers::new(seed);
+        let mut controller = Controller::new(random.split());
         let clock = Clock::new();
         controller.worker(clock, WorkerCommand::Initialize { name: MODEL.to_owned() })?;
         let owner: UserName = OWNER.parse()?;
@@ -87,7 +87,7 @@ impl Lab {
         };
         let mut lab = Self {
             clock,
-            chance,
+            random,
             controller,
             model,
             owner,

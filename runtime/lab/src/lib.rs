@@ -7,11 +7,10 @@
 //! runner. The laboratory is another driver of them, which carries out their commands in steps, between which processes
 //! may die, answers may be lost, and other units may run ([`Lab::micro_step`]). All randomness comes from one seed.
 //!
-//! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox. [`laws`]
-//! holds the invariants of every run.
+//! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox.
+//! [`invariants`] holds the invariants of every run.
 
 mod agent;
-mod chance;
 mod charm;
 mod clock;
 #[cfg(feature = "components")]
@@ -20,18 +19,19 @@ mod controller;
 mod defect;
 mod error;
 mod host;
+pub mod invariants;
 mod lab;
-pub mod laws;
-mod lock;
+mod random;
+mod sealer;
 mod trace;
-mod travel;
+mod transport;
 
 pub use agent::Claims;
-pub use chance::Chance;
 pub use charm::{Action, CharmCode, Ending, Hook, HookHost, LabCharm, LabHookReport, ToolCall};
 #[cfg(feature = "components")]
 pub use component::{Component, ComponentError};
 pub use defect::Defect;
 pub use error::LabError;
-pub use lab::{ByHand, FaultRates, Lab, ReductionCache};
-pub use trace::{Fate, Traced};
+pub use lab::{FaultRates, Lab, ManualUnit, ReductionCache};
+pub use random::RandomNumbers;
+pub use trace::{HookRunState, Traced};

@@ -1,4 +1,4 @@
-//! The trace: hooks that ran, in order, with their fates.
+//! The trace: hooks that ran, in order, with their states.
 
 use std::fmt;
 
@@ -24,17 +24,17 @@ pub struct Traced {
     pub snapshot: Revision,
     /// The end of the charm's handler; none if it did not run.
     pub ending: Option<Ending>,
-    /// The fate of the hook.
-    pub fate: Fate,
+    /// The state of the run.
+    pub state: HookRunState,
     /// The changes that it absorbed, for people.
     pub coalesced: Vec<String>,
     /// The hook tools that a script ran in it, in order.
     pub tools: Vec<ToolCall>,
 }
 
-/// The fate of a hook run.
+/// The state of a hook run, up to its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum HookRunState {
     /// The commit is not decided yet.
     InFlight,
     /// The effects are in the model, and the unit went on.
@@ -57,7 +57,7 @@ pub enum Fate {
 impl Traced {
     /// Returns true if the unit goes on as after the hook: it was committed or skipped.
     pub fn is_concluded(&self) -> bool {
-        matches!(self.fate, Fate::Committed | Fate::PassedOver | Fate::Moot)
+        matches!(self.state, HookRunState::Committed | HookRunState::PassedOver | HookRunState::Moot)
     }
 
     /// Returns the output of a tool that the script ran, by the last call with that name.
@@ -101,9 +101,9 @@ impl Trace {
         TraceId(self.0.len() - 1)
     }
 
-    pub(crate) fn decide(&mut self, id: TraceId, fate: Fate) {
+    pub(crate) fn decide(&mut self, id: TraceId, state: HookRunState) {
         if let Some(traced) = self.0.get_mut(id.0) {
-            traced.fate = fate;
+            traced.state = state;
         }
     }
 
@@ -117,7 +117,7 @@ impl Trace {
         self.0
             .iter()
             .skip(skipped)
-            .map(|traced| format!("{} {traced} {:?}", traced.unit, traced.fate))
+            .map(|traced| format!("{} {traced} {:?}", traced.unit, traced.state))
             .collect()
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Evidence<'a> {
 
 /// The meaning of an engine error.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Diagnosis {
     /// The pool is full, which is no failure of the hook.
     Busy,
     /// The hook failed.
@@ -35,9 +35,9 @@ pub(crate) enum Verdict {
 }
 
 /// Determines why a hook ended.
-pub(crate) fn diagnose(error: &wasmtime::Error, evidence: &Evidence<'_>) -> Verdict {
+pub(crate) fn diagnose(error: &wasmtime::Error, evidence: &Evidence<'_>) -> Diagnosis {
     if error.is::<PoolConcurrencyLimitError>() {
-        return Verdict::Busy;
+        return Diagnosis::Busy;
     }
     if let Some(I32Exit(code)) = error.downcast_ref() {
         // An early exit fails even with code 0: the handler did not finish, so its effects must not be
@@ -95,9 +95,9 @@ pub(crate) fn timed_out(budgets: &Budgets) -> HookError {
     HookError::new(HookErrorKind::TimedOut, message)
 }
 
-fn failed(kind: HookErrorKind, message: String) -> Verdict {
+fn failed(kind: HookErrorKind, message: String) -> Diagnosis {
     let end = message.floor_char_boundary(MESSAGE);
-    Verdict::Failed(HookError::new(kind, message.get(..end).unwrap_or_default()))
+    Diagnosis::Failed(HookError::new(kind, message.get(..end).unwrap_or_default()))
 }
 
 fn exited(code: i32, stderr: &str) -> String {
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_message_is_cut_at_a_character() {
-        let Verdict::Failed(error) = failed(HookErrorKind::Failed, "ä".repeat(MESSAGE)) else { panic!() };
+        let Diagnosis::Failed(error) = failed(HookErrorKind::Failed, "ä".repeat(MESSAGE)) else { panic!() };
         assert_eq!(error.message.len(), MESSAGE);
     }
 

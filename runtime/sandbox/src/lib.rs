@@ -35,5 +35,5 @@ pub use fuel::FUEL_PER_SECOND;
 pub use options::{Budgets, Options};
 pub use random::Seed;
 pub use run::{HandlerOutcome, HookReport, RunInputs};
-pub use sandbox::{CompileError, Held, LoadedComponent, Prepared, Sandbox, SandboxError};
+pub use sandbox::{CompileError, LoadedComponent, PoolStatistics, Prepared, Sandbox, SandboxError};
 pub use services::{BoxFuture, HookServices};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use periapt_hook::{Gathered, HookContext, OutputStream};
+use periapt_hook::{HookContext, HookResults, OutputStream};
 use periapt_host_api::{Timestamp, journal::HookCosts};
 use wasmtime::{Store, UpdateDeadline, component::ResourceTable};
 
@@ -10,8 +10,8 @@ use crate::{
     Budgets, Busy, HookError, HookErrorKind, HookServices, Prepared, Sandbox, Seed,
     clock::HookClock,
     contract::{self, types},
-    diagnosis::{self, Evidence, Verdict},
-    files::{Files, Shows, StorageMount},
+    diagnosis::{self, Diagnosis, Evidence},
+    files::{Files, ResourcesMount, StorageMount},
     limits::{self, Limiter},
     meter::Meter,
     output::Output,
@@ -56,7 +56,7 @@ pub struct HookReport {
     /// The outcome.
     pub outcome: HandlerOutcome,
     /// The effects for the commit, and the remaining early effects.
-    pub gathered: Gathered,
+    pub gathered: HookResults,
     /// The costs.
     pub costs: HookCosts,
     /// The start of the hook's clocks. The journal must record it, so that a replay sees the same times.
@@ -74,8 +74,8 @@ impl Sandbox {
         let environment = context.environment();
         let invocation = contract::invocation(context.event(), context.attempt());
         let shows = match context.has_resources() {
-            true => Shows::Resources,
-            false => Shows::Nothing,
+            true => ResourcesMount::Present,
+            false => ResourcesMount::Absent,
         };
         let access = ContextAccess::new(context, Arc::clone(&services));
         let meter = Arc::new(Meter::new(budgets.host_calls));
@@ -125,8 +125,8 @@ impl Sandbox {
             started,
         };
         let diagnose = |error, started| match diagnosis::diagnose(&error, &evidence(started)) {
-            Verdict::Failed(error) => Ok(HandlerOutcome::Failed(error)),
-            Verdict::Busy => Err(Busy),
+            Diagnosis::Failed(error) => Ok(HandlerOutcome::Failed(error)),
+            Diagnosis::Busy => Err(Busy),
         };
         let outcome = match (ended, settled) {
             (Ended::Returned(Err(failure)), _) => HandlerOutcome::Failed(failure_of(&failure)),

@@ -149,9 +149,9 @@ impl Sandbox {
     }
 
     /// Returns the current content of the pool.
-    pub fn held(&self) -> Held {
+    pub fn pool_statistics(&self) -> PoolStatistics {
         let metrics = self.shared.engine.pooling_allocator_metrics();
-        metrics.map_or_else(Held::default, |metrics| Held {
+        metrics.map_or_else(PoolStatistics::default, |metrics| PoolStatistics {
             instances: metrics.core_instances(),
             slots: metrics.unused_warm_memories(),
             bytes: metrics.unused_memory_bytes_resident() as u64,
@@ -173,7 +173,7 @@ impl Sandbox {
 
 /// The content of a sandbox's pool. A unit without a hook in flight has no part in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct PoolStatistics {
     /// The instances of hooks in flight.
     pub instances: u64,
     /// The memory slots of ended hooks, kept for the next hook of the same component, of any unit.

@@ -5,7 +5,7 @@
 //! Each row is the process's proportional set size, and the anonymous part of it, which no other process shares.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for people")]
 
-use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -23,7 +23,7 @@ fn main() {
         let scene = format!(r#"{{"unit": "{}/{unit}", "event": {{"hook": "start"}}}}"#, trial.meta().name);
         let scene: Scene = serde_json::from_str(&scene).unwrap();
         let tried = runtime.block_on(trial.run(&scene)).unwrap();
-        assert!(matches!(tried.outcome, TriedOutcome::Handled), "{:?}", tried.outcome);
+        assert!(matches!(tried.outcome, TrialOutcome::Handled), "{:?}", tried.outcome);
         if unit == 0 {
             tell("a hook of one unit");
         }

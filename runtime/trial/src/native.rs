@@ -30,7 +30,7 @@ use tokio::{
 };
 
 use crate::{
-    Scene, Trial, TrialError, Tried,
+    Scene, Trial, TrialError, TrialResult,
     run::{PreparedScene, tried},
     stage::Stage,
 };
@@ -73,7 +73,11 @@ impl Trial {
     ///
     /// # Errors
     /// [`TrialError`]: the scene is invalid, or the program cannot be run.
-    pub async fn run_native(&self, scene: &Scene, program: &NativeProgram) -> Result<Tried, TrialError> {
+    pub async fn run_native(
+        &self,
+        scene: &Scene,
+        program: &NativeProgram,
+    ) -> Result<TrialResult, TrialError> {
         let mut play = self.play(scene)?;
         let wall = play.budgets.wall;
         let began = Instant::now();

@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::{
-    CompiledCache, Scene, SceneError, StorageScene, TrialError, Tried, TriedOutcome,
+    CompiledCache, Scene, SceneError, StorageScene, TrialError, TrialOutcome, TrialResult,
     scene::{
         check, declared, event,
         view::{self, OfCharm, STORAGE_MIB},
@@ -82,7 +82,7 @@ impl Trial {
     ///
     /// # Errors
     /// [`TrialError::Scene`]: the scene is invalid. A hook that fails is no error but an outcome.
-    pub async fn run(&self, scene: &Scene) -> Result<Tried, TrialError> {
+    pub async fn run(&self, scene: &Scene) -> Result<TrialResult, TrialError> {
         let PreparedScene { context, seed, budgets, stage } = self.play(scene)?;
         let services = Arc::clone(&stage) as Arc<dyn HookServices>;
         let inputs = RunInputs { context, seed, budgets, storage: self.mounts(scene)?, services };
@@ -219,13 +219,13 @@ fn seed(scene: &Scene) -> Result<Seed, TrialError> {
     Ok(Seed(seed))
 }
 
-pub(crate) fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> Tried {
+pub(crate) fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> TrialResult {
     let HookReport { outcome, gathered, costs, .. } = report;
-    let outcome = TriedOutcome::from(outcome);
+    let outcome = TrialOutcome::from(outcome);
     let effects = match outcome {
-        TriedOutcome::Handled | TriedOutcome::Unhandled => gathered.effects,
-        TriedOutcome::Failed { .. } => HookEffects::default(),
+        TrialOutcome::Handled | TrialOutcome::Unhandled => gathered.effects,
+        TrialOutcome::Failed { .. } => HookEffects::default(),
     };
     early.extend(gathered.early.into_iter().map(|(_, effect)| effect));
-    Tried { outcome, effects, early, action: gathered.action.map(Into::into), costs }
+    TrialResult { outcome, effects, early, action: gathered.action.map(Into::into), costs }
 }

@@ -63,7 +63,7 @@ pub struct HookRun {
     /// The record at the start of the run.
     pub record: UnitRecord,
     /// The versions to mark as seen in the commit.
-    pub seen: Seen,
+    pub seen: SeenVersions,
     /// The revision of the decision's view, which also answers the hook's reads.
     pub snapshot: Revision,
     /// The time of the decision.
@@ -113,7 +113,7 @@ pub struct ActionEnd {
 /// The versions in the view of a decision. A commit marks these as seen and not the newest ones, so that a change
 /// during the hook makes another hook due (U-3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenVersions {
     /// The hashes of settings, trust and addresses.
     pub hashes: SeenHashes,
     /// The version of the leader settings.

@@ -22,7 +22,7 @@
 //!
 //! | layer | type | content |
 //! | --- | --- | --- |
-//! | a hook's context (`periapt-hook`) | `Gathered` | the charm's effects |
+//! | a hook's context (`periapt-hook`) | `HookResults` | the charm's effects |
 //! | the sandbox (`periapt-sandbox`) | `HookReport` | the effects, the handler's `HandlerOutcome`, and the costs |
 //! | a driver to the executor | [`RunReport`] | the handler's [return](Returned), and the effects |
 //! | the unit's record | [`HookEnd`](crate::HookEnd), [`ActionEnd`](crate::ActionEnd) | the basis of the next record |
@@ -39,9 +39,9 @@ use crate::{Backoff, Decision};
 mod charm;
 mod command;
 mod commit;
+mod decide;
 mod dependencies;
 mod input;
-mod look;
 mod outbox;
 mod report;
 mod run;
@@ -50,7 +50,7 @@ mod suspect;
 mod turn;
 
 pub use command::{ExecutorCommand, Run, RunKind, TrialEnd, Turn, Wake};
-pub use dependencies::{Dependence, Dependency, Dependents, Touched};
+pub use dependencies::{ChangedDependencies, Dependency, DependencyChange, Dependents};
 pub use input::{CharmAnswer, ExecutorInput, Now, SendOutcome};
 pub use outbox::early_bytes;
 pub use report::{Returned, RunReport};
@@ -104,7 +104,7 @@ enum Phase {
 
 /// The next time of update-status, after a run of it that had nothing to commit.
 #[derive(Debug, Clone, Copy)]
-struct Rearmed {
+struct NextUpdateStatus {
     seq: u64,
     due: Option<Timestamp>,
 }
@@ -117,7 +117,7 @@ pub struct Executor {
     engine: Arc<str>,
     phase: Phase,
     outbox: Outbox,
-    rearmed: Option<Rearmed>,
+    rearmed: Option<NextUpdateStatus>,
     /// The `seq` at which the executor reported the unit as idle.
     idle_at: Option<u64>,
     /// The `seq` at which the executor reported a failure that another status hid.
@@ -240,15 +240,15 @@ impl Executor {
         match input {
             ExecutorInput::Begin => {
                 if matches!(self.phase, Phase::New) {
-                    self.look(&mut step);
+                    self.decide(&mut step);
                 }
             }
             ExecutorInput::Try { operation, deaths } => self.try_suspect(operation, deaths, &mut step),
-            ExecutorInput::Touched => self.touched(&mut step),
+            ExecutorInput::DependenciesChanged => self.dependencies_changed(&mut step),
             ExecutorInput::StoreReplaced => self.store_replaced(&mut step),
             ExecutorInput::Woken => self.woken(&mut step),
             ExecutorInput::Charm(answer) => self.charm_answered(answer, &mut step),
-            ExecutorInput::Turn => self.turn_came(&mut step),
+            ExecutorInput::Turn => self.begin_turn(&mut step),
             ExecutorInput::Said(effects) => self.outbox.push(effects, &mut step),
             ExecutorInput::Ended { report, jitter } => self.run_ended(*report, jitter, &mut step),
             ExecutorInput::CommitAnswered(answer) => self.commit_answered(answer, &mut step),
@@ -259,9 +259,9 @@ impl Executor {
     }
 
     /// Handles a change of the view that concerns the unit's decision.
-    fn touched(&mut self, step: &mut Step<'_>) {
+    fn dependencies_changed(&mut self, step: &mut Step<'_>) {
         match &self.phase {
-            Phase::Resting { .. } | Phase::Refused { .. } => self.look(step),
+            Phase::Resting { .. } | Phase::Refused { .. } => self.decide(step),
             Phase::Charm(_) => self.while_charm_is_awaited(step),
             Phase::Turn(_) => self.while_turn_is_awaited(step),
             Phase::Running(_) => self.while_running(step),
@@ -274,7 +274,7 @@ impl Executor {
     fn store_replaced(&mut self, step: &mut Step<'_>) {
         match self.phase {
             Phase::Settling(_) => self.settled(step),
-            _ => self.touched(step),
+            _ => self.dependencies_changed(step),
         }
     }
 
@@ -282,8 +282,8 @@ impl Executor {
     fn woken(&mut self, step: &mut Step<'_>) {
         self.send_what_is_due(step);
         match &self.phase {
-            Phase::Resting { wake_at: Some(at) } if *at <= step.now.timer => self.look(step),
-            Phase::Refused { until } if *until <= step.now.steady => self.look(step),
+            Phase::Resting { wake_at: Some(at) } if *at <= step.now.timer => self.decide(step),
+            Phase::Refused { until } if *until <= step.now.steady => self.decide(step),
             Phase::Charm(_) => self.ask_for_charm_again(step),
             Phase::Committing(_) => self.send_commit_again(step),
             Phase::Settling(_) => self.settle(step),
@@ -332,7 +332,7 @@ impl Executor {
         self.end_operation(step);
         match self.trial_ends(step) {
             true => {}
-            false => self.look(step),
+            false => self.decide(step),
         }
     }
 
@@ -352,9 +352,9 @@ impl Executor {
             _ => dependencies::of(step.view, &self.unit),
         };
         if depends != self.depends {
-            let dependence = Dependence {
-                no_more: self.depends.difference(&depends).cloned().collect(),
-                from_now_on: depends.difference(&self.depends).cloned().collect(),
+            let dependence = DependencyChange {
+                lost: self.depends.difference(&depends).cloned().collect(),
+                gained: depends.difference(&self.depends).cloned().collect(),
             };
             self.depends = depends;
             step.command(ExecutorCommand::Depend(dependence));

@@ -27,7 +27,7 @@ pub(crate) fn wake_at(input: &ResolveInput<'_>, now: Timestamp) -> Option<Timest
 }
 
 /// Returns true if an event that was due or failed has been cancelled.
-pub(crate) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
+pub(crate) fn is_moot(input: &ResolveInput<'_>, event: &Event) -> bool {
     event.custom().is_some_and(|id| pending(input).all(|(pending, _)| *pending != id))
 }
 

@@ -28,7 +28,9 @@ mod update_status;
 
 pub use action::action_ended;
 use backoff::Backoff;
-pub use decision::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, Seen, Skipped};
+pub use decision::{
+    ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, SeenVersions, Skipped,
+};
 pub use jitter::Jitter;
 pub use progress::{begin, deploy_failed, deployed, hook_ended};
 pub use relation::MAX_SCOPES_PER_COMMIT;

@@ -12,7 +12,7 @@ mod follow;
 
 pub(crate) use deploy::put_failed_deploy_aside;
 pub use deploy::{deploy_failed, deployed};
-pub(crate) use follow::{moot, restated, skipped};
+pub(crate) use follow::{drop_moot, restated, skipped};
 
 /// Returns the commit before a run that [must begin](HookRun::must_begin), and the run after it. The record of the
 /// attempt shows later that an interrupted run had started (`docs/design/storage.md`).

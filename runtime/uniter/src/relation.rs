@@ -43,21 +43,21 @@ pub(crate) fn is_gone(view: Option<&RelationView>) -> bool {
 
 /// Returns true if the event's relation is gone from the model, which makes it moot (U-16). Departed and broken are not
 /// moot, because they undo what the charm was told (`docs/hook-model.md` section 0).
-pub(crate) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
-    let brings_news = match event {
+pub(crate) fn is_moot(input: &ResolveInput<'_>, event: &Event) -> bool {
+    let brings_changes = match event {
         Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => true,
         Event::RelationBatch { batch, .. } => {
             !batch.joined.is_empty() || !batch.changed.is_empty() || batch.application_changed
         }
         _ => false,
     };
-    brings_news
+    brings_changes
         && event.relation().is_some_and(|context| is_gone(input.view.relations.get(&context.relation)))
 }
 
 /// Returns the present form of a hook that was recorded as due or failed. Returns none if the unit's new charm wants
 /// members in another form, or if the batch is empty now.
-pub(crate) fn by_now(input: &ResolveInput<'_>, event: &Event) -> Option<Event> {
+pub(crate) fn present_form(input: &ResolveInput<'_>, event: &Event) -> Option<Event> {
     let is_batch = match event {
         Event::RelationBatch { .. } => true,
         Event::RelationJoined { .. } | Event::RelationChanged { .. } | Event::RelationDeparted { .. } => {

@@ -21,7 +21,7 @@ mod wall;
 
 use std::{cell::RefCell, error::Error, path::PathBuf, time::Duration};
 
-use periapt_store_rocksdb::Bare;
+use periapt_store_rocksdb::BaselineDatabase;
 use tempfile::TempDir;
 
 use controller::{Controller, Transport};
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let model = runtime.block_on(controller.model("storm", CLIENTS))?;
     let storm = RefCell::new(Storm::new(&controller, model, &journal)?);
-    let mut bare = Bare::open(&place.path().join("bare"))?;
+    let mut bare = BaselineDatabase::open(&place.path().join("bare"))?;
     let commits = Figure { name: "durable commits, 64 clients at once", unit: "commits/s", rounds: 15 };
     commits.measure(
         || {

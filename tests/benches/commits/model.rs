@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use periapt_client::{Client, NdJson};
-use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, HookLimits, LeaseState};
+use periapt_hook::{CallTime, HookContext, HookInputs, HookLimits, HookResults, LeaseState};
 use periapt_host_api::{
     AgentName, Digest, Incarnation, ModelUuid, RelationId, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
@@ -92,7 +92,7 @@ impl Model {
     /// Commits a hook's effects with its journal record, and waits until the view shows them for the next hook.
     pub(crate) async fn commit_hook(
         &mut self,
-        gathered: Gathered,
+        gathered: HookResults,
         costs: HookCosts,
         started_at: Timestamp,
     ) -> anyhow::Result<JournalRecord> {

@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_controller::OpenStore;
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, Judge, LoadedState, Order, Record, Store, StoreError};
+use periapt_store::{Batch, LoadedState, Order, Record, RetentionPolicy, Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
 /// The batches committed since [`Batches::record`]; none are kept before the first call.
@@ -83,8 +83,8 @@ impl Store for RecordedStore {
         self.store.sequences(after, limit)
     }
 
-    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
-        self.store.prune(prefix, judge)
+    fn prune(&self, prefix: &[u8], policy: RetentionPolicy) -> BoxFuture<'_, Result<usize, StoreError>> {
+        self.store.prune(prefix, policy)
     }
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {

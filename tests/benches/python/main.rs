@@ -14,7 +14,7 @@ mod processes;
 use std::{error::Error, path::Path};
 
 use anyhow::{Context as _, bail};
-use periapt_trial::{CompiledCache, Scene, Trial, TriedOutcome};
+use periapt_trial::{CompiledCache, Scene, Trial, TrialOutcome};
 
 use figures::Figure;
 use native::Native;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         || {
             let hooks = || {
                 (0..SANDBOXED).try_for_each(|_| match runtime.block_on(trial.run(&scene))?.outcome {
-                    TriedOutcome::Handled => anyhow::Ok(()),
+                    TrialOutcome::Handled => anyhow::Ok(()),
                     other => bail!("the hook was not handled: {other:?}"),
                 })
             };

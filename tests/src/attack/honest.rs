@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use super::target::AttackedController;
 
 /// A user who writes and reads, one call after the other, over one connection.
-pub(super) struct Honest {
+pub(super) struct HonestUser {
     calling: JoinHandle<anyhow::Result<Vec<Duration>>>,
     enough: CancellationToken,
 }
 
-impl Honest {
+impl HonestUser {
     /// Begins the calls, of which there will be at least so many.
     pub(super) fn begin(target: &AttackedController, calls: usize) -> anyhow::Result<Self> {
         let client = target.client(&target.honest)?;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use periapt_host_api::Revision;
 use periapt_store::Batch;
-use periapt_store_rocksdb::Bare;
+use periapt_store_rocksdb::BaselineDatabase;
 use periapt_tests::{Done, Installation};
 
 use crate::file_system::with_file_system;
@@ -116,7 +116,7 @@ fn a_damaged_database_is_refused_with_the_way_on() -> anyhow::Result<()> {
 /// Writes rows of another program into `store`.
 fn written_by_another(data: &Path, rows: &[(&str, &[u8])]) -> anyhow::Result<()> {
     fs::create_dir_all(data)?;
-    let mut database = Bare::open(&data.join("store"))?;
+    let mut database = BaselineDatabase::open(&data.join("store"))?;
     let entities = rows.iter().map(|(key, value)| (key.as_bytes().to_vec(), Some(value.to_vec()))).collect();
     Ok(database.write(&Batch { expected: Revision(0), entities, records: vec![] })?)
 }

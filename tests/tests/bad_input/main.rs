@@ -12,9 +12,9 @@ mod commands;
 mod components;
 mod databases;
 mod disks;
-mod door;
 #[path = "../../../controller/server/tests/it/file_system.rs"]
 mod file_system;
+mod hostile_uploads;
 mod inputs;
 mod scene;
 mod syncs;

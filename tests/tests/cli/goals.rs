@@ -46,19 +46,19 @@ fn what_goes_while_it_is_waited_for_is_told_at_once() -> anyhow::Result<()> {
     periapt.wait_for(["application", "probe"])?;
     let mut waiting = periapt.command(["wait-for", "application", "probe", "--query", "status==\"error\""]);
     let waiting = waiting.stderr(std::process::Stdio::piped()).arg("--debug").spawn()?;
-    let mut waiting = Told::new(waiting);
+    let mut waiting = LoggedProcess::new(waiting);
     waiting.until("not yet")?;
     periapt.ok(["remove-application", "probe", "--no-prompt"])?;
     waiting.until("application \"probe\" removed")
 }
 
 /// A process whose standard error the test reads; dropping it kills the process.
-struct Told {
+struct LoggedProcess {
     child: std::process::Child,
     lines: Box<dyn Iterator<Item = std::io::Result<String>>>,
 }
 
-impl Told {
+impl LoggedProcess {
     fn new(mut child: std::process::Child) -> Self {
         let errors = child.stderr.take().map(std::io::BufReader::new);
         let lines = errors.into_iter().flat_map(std::io::BufRead::lines);
@@ -79,7 +79,7 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for LoggedProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

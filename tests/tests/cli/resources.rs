@@ -21,7 +21,7 @@ fn read(periapt: &Installation) -> anyhow::Result<Vec<String>> {
 }
 
 /// Returns the line that the probe logs for content of a revision.
-fn told(revision: u32, content: &str) -> String {
+fn logged_line(revision: u32, content: &str) -> String {
     let (sha256, size) = (Digest::of(content.as_bytes()), content.len());
     format!("revision={revision} size={size} sha256={sha256} read={size}: {content}")
 }
@@ -45,7 +45,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
     }
     periapt.deploy("probe", ["--config", SCRIPT, "--resource", "data=first.txt"])?;
     periapt.wait_for(["model"])?;
-    assert_eq!(read(&periapt)?, [told(1, "one")]);
+    assert_eq!(read(&periapt)?, [logged_line(1, "one")]);
 
     let attached = periapt.run(["attach-resource", "probe", "data=./second.txt"])?;
     assert!(attached.stderr.contains("as revision 2"), "{attached:?}");
@@ -54,7 +54,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
         entries.any(|entry| entry["record"]["event"] == "upgrade-charm")
     };
     periapt.json_until(&["hooks", "probe/0"], upgraded)?;
-    assert_eq!(read(&periapt)?, [told(1, "one"), told(2, "two, and more")]);
+    assert_eq!(read(&periapt)?, [logged_line(1, "one"), logged_line(2, "two, and more")]);
     let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
     assert!(log.contains("tool resource-get: 0 /resources/data/data.txt"), "{log}");
     assert!(log.contains("read /resources/data/data.txt: two, and more"), "{log}");
@@ -96,7 +96,7 @@ fn a_charm_without_its_file_runs_until_it_asks_for_it() -> anyhow::Result<()> {
     periapt.ok(["attach-resource", "probe", "data=late.txt"])?;
     periapt.ok(["resolved", "probe/0"])?;
     periapt.wait_for(["model"])?;
-    assert!(read(&periapt)?.contains(&told(1, "late")));
+    assert!(read(&periapt)?.contains(&logged_line(1, "late")));
     Ok(())
 }
 

@@ -25,12 +25,12 @@ const UNTIL: Duration = Duration::from_secs(60);
 
 /// The machine's clocks, with the wall clock set ahead.
 #[derive(Default)]
-struct Ahead {
+struct AheadClocks {
     by: Duration,
     machine: SystemClock,
 }
 
-impl Clock for Ahead {
+impl Clock for AheadClocks {
     fn now(&self) -> Timestamp {
         self.machine.now() + self.by
     }
@@ -45,9 +45,9 @@ impl Clock for Ahead {
 }
 
 /// A controller in this process, which runs until the value is dropped.
-struct Going(Runtime);
+struct RunningController(Runtime);
 
-impl Going {
+impl RunningController {
     /// Continues the installation's controller `local`.
     fn on(periapt: &Installation, by: Duration) -> anyhow::Result<Self> {
         let listing = periapt.json(["controllers"])?;
@@ -60,7 +60,7 @@ impl Going {
         loop {
             let listen = Listen::Tls(TlsListen::in_directory(&directory, address, Vec::new())?);
             let mut options = Options::in_directory("local", &directory, listen, "test", check_helper()?)?;
-            options.clock = Arc::new(Ahead { by, ..Ahead::default() });
+            options.clock = Arc::new(AheadClocks { by, ..AheadClocks::default() });
             match runtime.block_on(options.build()) {
                 Ok(service) => {
                     runtime.spawn(service.run(CancellationToken::new()));
@@ -92,7 +92,7 @@ fn a_secret_is_rotated_by_its_owner_and_its_reader_hears_of_it() -> anyhow::Resu
     };
     periapt.json_until(&["secrets"], revision(1))?;
 
-    let controller = Going::on(&periapt, Duration::from_secs(61 * 60))?;
+    let controller = RunningController::on(&periapt, Duration::from_secs(61 * 60))?;
     logged(&periapt, "owner/0", "event secret-rotate")?;
     logged(&periapt, "reader/0", "event secret-changed")?;
     logged(&periapt, "reader/0", "opened password=owt")?;

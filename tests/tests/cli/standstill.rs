@@ -36,7 +36,7 @@ fn leader(periapt: &Installation) -> anyhow::Result<String> {
 }
 
 /// Returns the answers of `is-leader` to charms, in order, each with its unit.
-fn told(periapt: &Installation) -> anyhow::Result<Vec<(String, bool)>> {
+fn leader_answers(periapt: &Installation) -> anyhow::Result<Vec<(String, bool)>> {
     let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
     let answers = log.lines().filter_map(|line| {
         let (head, answer) = line.split_once("tool is-leader: 0 ")?;
@@ -52,13 +52,13 @@ const LOOKS_AGAIN: Duration = Duration::from_millis(50);
 /// Makes every unit ask by changing an option, which has no other effect.
 fn ask(periapt: &Installation, round: &mut u32, wait_for: &[&str]) -> anyhow::Result<()> {
     *round += 1;
-    let before = told(periapt)?;
+    let before = leader_answers(periapt)?;
     let count = |all: &[(String, bool)], unit: &str| all.iter().filter(|(of, _)| of == unit).count();
     let script = format!("config-changed: tool is-leader\n# {round}");
     periapt.ok(["config", "probe", &format!("script={script}")])?;
     let began = Instant::now();
     loop {
-        let now = told(periapt)?;
+        let now = leader_answers(periapt)?;
         if wait_for.iter().all(|unit| count(&now, unit) > count(&before, unit)) {
             return Ok(());
         }
@@ -102,11 +102,11 @@ fn an_agent_that_stood_still_goes_on_and_leads_beside_nobody() -> anyhow::Result
         signal(*pid, "CONT")?;
     }
     ask(&periapt, &mut round, &[&old, other])?;
-    let told = told(&periapt)?;
+    let answers = leader_answers(&periapt)?;
     let mut leaders: Vec<&str> =
-        told.iter().filter(|(_, leads)| *leads).map(|(unit, _)| unit.as_str()).collect();
+        answers.iter().filter(|(_, leads)| *leads).map(|(unit, _)| unit.as_str()).collect();
     leaders.dedup();
     let expected: &[&str] = if long { &[&old, other] } else { &[&old] };
-    assert_eq!(leaders, expected, "{told:?}");
+    assert_eq!(leaders, expected, "{answers:?}");
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use periapt_tests::{Done, Installation};
 
 /// Runs a command with a line on standard input.
-fn told(
+fn run_with_line(
     periapt: &Installation,
     line: &str,
     arguments: impl IntoIterator<Item = &'static str>,
@@ -34,10 +34,11 @@ fn a_colleague_registers_reads_a_model_and_is_refused_a_write() -> anyhow::Resul
     let text = registration(&added)?;
 
     // The text comes on standard input, then the password.
-    let done = told(&colleague, &format!("{text}\ncorrect horse"), ["register", "-", "--no-prompt"])?;
+    let done =
+        run_with_line(&colleague, &format!("{text}\ncorrect horse"), ["register", "-", "--no-prompt"])?;
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stderr.contains("Welcome, jane. You are now logged into \"local\"."), "{done:?}");
-    let again = told(&colleague, "correct horse", ["register", "-", "--no-prompt"])?.one_error()?;
+    let again = run_with_line(&colleague, "correct horse", ["register", "-", "--no-prompt"])?.one_error()?;
     assert!(again.contains("invalid registration"), "{again}");
     let mut used = colleague.command(["register", &text, "--replace", "--no-prompt"]);
     used.stdin(File::open(colleague.path().join("input"))?);
@@ -89,18 +90,20 @@ fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow:
     periapt.ok(["bootstrap", "--no-agent"])?;
     let text = registration(&periapt.ok(["add-user", "jane"])?)?;
     let colleague = Installation::empty()?;
-    let done = told(&colleague, &format!("{text}\ncorrect horse"), ["register", "-", "--no-prompt"])?;
+    let done =
+        run_with_line(&colleague, &format!("{text}\ncorrect horse"), ["register", "-", "--no-prompt"])?;
     assert_eq!(done.code, Some(0), "{done:?}");
     let accounts = colleague.path().join("data/accounts.json");
     assert_eq!(std::fs::metadata(&accounts)?.mode() & 0o777, 0o600);
     let out = colleague.run(["logout"])?;
     assert!(out.stderr.contains("You are no longer logged into any controllers."), "{out:?}");
-    let wrong = told(&colleague, "wrong horse", ["login", "-u", "jane", "--no-prompt"])?.one_error()?;
+    let wrong =
+        run_with_line(&colleague, "wrong horse", ["login", "-u", "jane", "--no-prompt"])?.one_error()?;
     let expected = "cannot log into controller \"local\": invalid entity name or password";
     assert!(wrong.contains(expected), "{wrong}");
-    let asked = told(&colleague, "correct horse", ["login", "-u", "jane"])?.one_error()?;
+    let asked = run_with_line(&colleague, "correct horse", ["login", "-u", "jane"])?.one_error()?;
     assert!(asked.contains("there is no terminal to ask for the password"), "{asked}");
-    let done = told(&colleague, "correct horse", ["login", "-u", "jane", "--no-prompt"])?;
+    let done = run_with_line(&colleague, "correct horse", ["login", "-u", "jane", "--no-prompt"])?;
     assert_eq!(done.code, Some(0), "{done:?}");
     let sessions = colleague.json(["sessions"])?;
     assert_eq!(sessions[0]["current"], true, "{sessions}");
@@ -108,7 +111,7 @@ fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow:
     let ended = colleague.refused(["models"])?;
     assert!(ended.contains("not logged in") && ended.contains("periapt login"), "{ended}");
     periapt.ok(["enable-user", "jane"])?;
-    let done = told(&colleague, "correct horse", ["login", "--no-prompt"])?;
+    let done = run_with_line(&colleague, "correct horse", ["login", "--no-prompt"])?;
     assert_eq!(done.code, Some(0), "the user who logged in last: {done:?}");
     let owner = periapt.refused(["remove-user", "admin", "-y"])?;
     assert!(owner.contains("cannot delete controller owner \"admin\""), "{owner}");
@@ -152,7 +155,7 @@ fn clients_of_an_earlier_version_are_told_to_register_once_and_how() -> anyhow::
     assert!(old.contains("is known from an earlier version") && old.contains("--reset"), "{old}");
     let text = registration(&operator.ok(["change-user-password", "admin", "--reset"])?)?;
     let line = format!("{text}\ncorrect horse");
-    let done = told(&elsewhere, &line, ["register", "-", "--replace", "--no-prompt"])?;
+    let done = run_with_line(&elsewhere, &line, ["register", "-", "--replace", "--no-prompt"])?;
     assert_eq!(done.code, Some(0), "{done:?}");
     elsewhere.ok(["status"])?;
     operator.ok(["status"])?;

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{bail, ensure};
 
 use crate::{
-    chance::Chance,
+    random::RandomNumbers,
     services::{Services, command_line, kill_child},
 };
 
@@ -29,26 +29,26 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Killer {
     kills: u32,
-    chance: Chance,
+    random: RandomNumbers,
     done: Arc<AtomicBool>,
 }
 
 /// The number of kills of each kind.
 #[derive(Debug, Default)]
-pub(crate) struct Deeds {
+pub(crate) struct KillCounts {
     controllers: u32,
     keepers: u32,
     runners: u32,
 }
 
-impl fmt::Display for Deeds {
+impl fmt::Display for KillCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { controllers, keepers, runners } = self;
         write!(f, "killed: {controllers} controllers, {keepers} keepers, {runners} of their children")
     }
 }
 
-impl Deeds {
+impl KillCounts {
     fn all(&self) -> u32 {
         self.controllers + self.keepers + self.runners
     }
@@ -56,8 +56,8 @@ impl Deeds {
 
 impl Killer {
     /// Creates a killer for this many kills.
-    pub(crate) fn new(kills: u32, chance: Chance) -> Self {
-        Self { kills, chance, done: Arc::default() }
+    pub(crate) fn new(kills: u32, random: RandomNumbers) -> Self {
+        Self { kills, random, done: Arc::default() }
     }
 
     /// Returns the flag that ends the run. The killer sets it after its last kill or on failure; if another thread
@@ -67,27 +67,27 @@ impl Killer {
     }
 
     /// Kills until done. `progress` counts committed hooks.
-    pub(crate) fn run(mut self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<Deeds> {
-        let deeds = self.kill_all(services, progress);
+    pub(crate) fn run(mut self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<KillCounts> {
+        let counts = self.kill_all(services, progress);
         self.done.store(true, Ordering::Release);
-        deeds
+        counts
     }
 
-    fn kill_all(&mut self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<Deeds> {
-        let mut deeds = Deeds::default();
-        while deeds.all() < self.kills {
+    fn kill_all(&mut self, services: &mut Services, progress: &AtomicU64) -> anyhow::Result<KillCounts> {
+        let mut counts = KillCounts::default();
+        while counts.all() < self.kills {
             // Mostly kills during normal work; sometimes while the last victim is still restarting.
-            if self.chance.below(4) > 0 {
+            if self.random.below(4) > 0 {
                 self.works_again(services, progress)?;
             }
-            thread::sleep(Duration::from_micros(self.chance.below(300_000)));
+            thread::sleep(Duration::from_micros(self.random.below(300_000)));
             services.check()?;
-            match self.chance.below(3) {
+            match self.random.below(3) {
                 0 => {
                     services.controller.kill()?;
                     self.leave_down();
                     services.restart_controller()?;
-                    deeds.controllers += 1;
+                    counts.controllers += 1;
                 }
                 1 => {
                     let children = services.keeper.children();
@@ -95,21 +95,21 @@ impl Killer {
                     no_orphans(&children)?;
                     self.leave_down();
                     services.restart_keeper()?;
-                    deeds.keepers += 1;
+                    counts.keepers += 1;
                 }
                 _ => {
                     let children = services.keeper.children();
                     if children.is_empty() {
                         continue;
                     }
-                    if kill_child(services.keeper.id(), *self.chance.pick(&children))? {
-                        deeds.runners += 1;
+                    if kill_child(services.keeper.id(), *self.random.pick(&children))? {
+                        counts.runners += 1;
                     }
                 }
             }
         }
         self.works_again(services, progress)?;
-        Ok(deeds)
+        Ok(counts)
     }
 
     /// Waits until new hooks are committed.
@@ -128,8 +128,8 @@ impl Killer {
 
     /// Waits for a random time before the restart in half of the cases.
     fn leave_down(&mut self) {
-        if self.chance.below(2) == 0 {
-            thread::sleep(Duration::from_millis(self.chance.below(200)));
+        if self.random.below(2) == 0 {
+            thread::sleep(Duration::from_millis(self.random.below(200)));
         }
     }
 }

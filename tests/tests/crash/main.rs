@@ -11,12 +11,12 @@
 #![expect(clippy::print_stdout, reason = "a seed that nobody sees repeats nothing")]
 #![expect(clippy::indexing_slicing, reason = "a test that panics has failed, as it should")]
 
-mod books;
-mod chance;
+mod hook_history;
 mod killer;
 mod observed;
 mod operator;
 mod projection;
+mod random;
 mod services;
 mod steps;
 mod tampered;
@@ -29,11 +29,11 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use chance::Chance;
 use killer::Killer;
 use operator::Operator;
 use periapt_tests::{packed, packed_edition};
 use projection::Projection;
+use random::RandomNumbers;
 use services::Services;
 use steps::{Plan, Step};
 
@@ -68,39 +68,39 @@ fn what_was_acknowledged_is_there_and_each_hook_counts_once_whoever_is_killed() 
 async fn storm(seed: u64, kills: u32) -> anyhow::Result<(Vec<Step>, Projection)> {
     let mut services = Services::start()?;
     let mut operator = prepared(&services).await?;
-    let mut chance = Chance::new(seed);
-    let killer = Killer::new(kills, chance.split());
+    let mut random = RandomNumbers::new(seed);
+    let killer = Killer::new(kills, random.split());
     let (done, progress) = (killer.done(), operator.progress());
     let began = Instant::now();
-    let deeds = tokio::task::spawn_blocking(move || {
-        let deeds = killer.run(&mut services, &progress);
-        (services, deeds)
+    let counts = tokio::task::spawn_blocking(move || {
+        let counts = killer.run(&mut services, &progress);
+        (services, counts)
     });
     let mut plan = Plan::default();
     let mut steps = Vec::new();
     let work = async {
         while !done.load(Ordering::Acquire) {
-            let step = plan.next(&mut chance);
+            let step = plan.next(&mut random);
             operator.perform(&step).await?;
             plan.apply(&step);
             operator.verify(&plan).await?;
             steps.push(step);
-            tokio::time::sleep(Duration::from_millis(chance.below(15))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(15))).await;
         }
         anyhow::Ok(())
     };
     let worked = work.await;
     // A failed operator ends the killer, too.
     done.store(true, Ordering::Release);
-    let (services, deeds) = deeds.await?;
+    let (services, counts) = counts.await?;
     worked.map_err(|error| services.explain(error))?;
-    while let Some(step) = plan.last(&mut chance) {
+    while let Some(step) = plan.last(&mut random) {
         operator.perform(&step).await.map_err(|error| services.explain(error))?;
         plan.apply(&step);
         steps.push(step);
     }
-    let deeds = deeds.map_err(|error| services.explain(error))?;
-    println!("{} steps in {:.1?}, {} hooks seen; {deeds}", steps.len(), began.elapsed(), operator.hooks());
+    let counts = counts.map_err(|error| services.explain(error))?;
+    println!("{} steps in {:.1?}, {} hooks seen; {counts}", steps.len(), began.elapsed(), operator.hooks());
     let projection = finish(&mut operator, &plan).await.map_err(|error| services.explain(error))?;
     Ok((steps, projection))
 }
@@ -135,7 +135,7 @@ async fn prepared(services: &Services) -> anyhow::Result<Operator> {
 async fn finish(operator: &mut Operator, plan: &Plan) -> anyhow::Result<Projection> {
     let observed = operator.settled(plan).await?;
     operator.verify(plan).await?;
-    operator.books().audit(&observed)?;
+    operator.history().audit(&observed)?;
     Projection::of(&observed)
 }
 

@@ -18,7 +18,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    books::Books,
+    hook_history::HookHistory,
     observed::Observed,
     steps::{Editions, LASTING, Plan, Step, deploy, selector},
 };
@@ -44,7 +44,7 @@ pub(crate) struct Operator {
     client: Client,
     model: ModelSelector,
     charms: Editions,
-    books: Books,
+    history: HookHistory,
     /// The units whose journal may still grow.
     followed: BTreeSet<UnitName>,
     progress: Arc<AtomicU64>,
@@ -75,8 +75,8 @@ impl Operator {
         for command in commands {
             client.command(&model, command).await?;
         }
-        let books = Books::default();
-        Ok(Self { client, model, charms, books, followed: BTreeSet::new(), progress: Arc::default() })
+        let history = HookHistory::default();
+        Ok(Self { client, model, charms, history, followed: BTreeSet::new(), progress: Arc::default() })
     }
 
     /// Returns the counter of the hooks that this operator has seen in the journal.
@@ -199,8 +199,8 @@ impl Operator {
     }
 
     /// Returns the collected journal.
-    pub(crate) fn books(&self) -> &Books {
-        &self.books
+    pub(crate) fn history(&self) -> &HookHistory {
+        &self.history
     }
 
     /// Collects new hooks of the journal before the controller drops them.
@@ -222,7 +222,7 @@ impl Operator {
                 self.ask(async || present(self.client.journal(&self.model, Some(unit)).await)).await?;
             let Some(journal) = journal else { continue };
             let new =
-                self.books.enter(unit, journal.entries.into_iter().map(|entry| entry.record).collect())?;
+                self.history.enter(unit, journal.entries.into_iter().map(|entry| entry.record).collect())?;
             self.progress.fetch_add(new, Ordering::AcqRel);
         }
         self.followed = there;

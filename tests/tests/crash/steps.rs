@@ -7,7 +7,7 @@ use periapt_host_api::{
     command::{Command, Deploy, EndpointSelector, RefreshWith, RelationSelector, ResolveMode},
 };
 
-use crate::chance::Chance;
+use crate::random::RandomNumbers;
 
 /// The permanent applications, with their first units.
 pub(crate) const LASTING: [(&str, u32); 2] = [("alpha", 2), ("beta", 1)];
@@ -112,27 +112,27 @@ impl Default for Plan {
 
 impl Plan {
     /// Draws a step that is possible now.
-    pub(crate) fn next(&self, chance: &mut Chance) -> Step {
+    pub(crate) fn next(&self, random: &mut RandomNumbers) -> Step {
         loop {
-            let (name, _) = *chance.pick(&LASTING);
+            let (name, _) = *random.pick(&LASTING);
             let application = &self.applications[name];
-            let (requirer, provider) = *chance.pick(&PAIRS);
+            let (requirer, provider) = *random.pick(&PAIRS);
             let passing = self.applications.contains_key(PASSING);
             let other = match application.edition {
                 Edition::First => Edition::Second,
                 Edition::Second => Edition::First,
             };
-            match chance.below(15) {
+            match random.below(15) {
                 // Units in error do not wind down: a removal would wait for the operator.
-                0..8 if application.broken => return self.mend(name, chance),
-                12 => return Step::Refresh(name, other, chance.below(2) == 0),
+                0..8 if application.broken => return self.mend(name, random),
+                12 => return Step::Refresh(name, other, random.below(2) == 0),
                 _ if self.anything_broken() => {}
                 13..15 => return Step::Break(name, self.notes + 1),
                 0..4 => return Step::Note(name, self.notes + 1),
                 4 if application.units.len() < MOST_UNITS => return Step::AddUnit(name, application.added),
                 5 if application.units.len() > 1 => {
                     let units: Vec<_> = application.units.iter().copied().collect();
-                    return Step::RemoveUnit(name, *chance.pick(&units));
+                    return Step::RemoveUnit(name, *random.pick(&units));
                 }
                 6..9 if requirer.starts_with(PASSING) && !passing => {}
                 6..9 if self.relations.contains(&(requirer, provider)) => {
@@ -148,15 +148,15 @@ impl Plan {
     }
 
     /// Returns a step that repairs an application.
-    fn mend(&self, name: &'static str, chance: &mut Chance) -> Step {
-        let mode = *chance.pick(&[ResolveMode::Retry, ResolveMode::NoRetry]);
+    fn mend(&self, name: &'static str, random: &mut RandomNumbers) -> Step {
+        let mode = *random.pick(&[ResolveMode::Retry, ResolveMode::NoRetry]);
         Step::Mend(name, self.notes + 1, mode)
     }
 
     /// Returns the next step that the model needs to settle.
-    pub(crate) fn last(&self, chance: &mut Chance) -> Option<Step> {
+    pub(crate) fn last(&self, random: &mut RandomNumbers) -> Option<Step> {
         let broken = LASTING.iter().find(|(name, _)| self.applications[name].broken)?;
-        Some(self.mend(broken.0, chance))
+        Some(self.mend(broken.0, random))
     }
 
     fn anything_broken(&self) -> bool {

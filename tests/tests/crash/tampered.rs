@@ -11,7 +11,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    books::Books,
+    hook_history::HookHistory,
     observed::Observed,
     prepared,
     projection::Projection,
@@ -21,21 +21,21 @@ use crate::{
 };
 
 /// A function that introduces an error.
-type Wrong = fn(&mut Books, &mut Observed);
+type Tampering = fn(&mut HookHistory, &mut Observed);
 
 /// Returns the unit whose books are tampered with.
 fn alpha() -> UnitName {
     "alpha/0".parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn journal(books: &mut Books) -> &mut std::collections::BTreeMap<u64, JournalRecord> {
-    books.journals.entry(alpha()).or_default()
+fn journal(history: &mut HookHistory) -> &mut std::collections::BTreeMap<u64, JournalRecord> {
+    history.journals.entry(alpha()).or_default()
 }
 
 /// Returns the `seq` of the newest hook that was committed, or of the newest that failed.
-fn newest(books: &mut Books, failed: bool) -> u64 {
+fn newest(history: &mut HookHistory, failed: bool) -> u64 {
     let is_wanted = |record: &&JournalRecord| matches!(record.outcome, HookOutcome::Failed { .. }) == failed;
-    let found = journal(books).values().filter(is_wanted).map(|record| record.seq).max();
+    let found = journal(history).values().filter(is_wanted).map(|record| record.seq).max();
     found.unwrap_or_else(|| panic!("no such hook: failed={failed}"))
 }
 
@@ -55,26 +55,26 @@ fn count(observed: &mut Observed, difference: i64) {
     });
 }
 
-const WRONGS: [(&str, Wrong); 9] = [
+const TAMPERINGS: [(&str, Tampering); 9] = [
     ("a hook was counted twice", |_, observed| count(observed, 1)),
     ("a hook was not counted", |_, observed| count(observed, -1)),
-    ("a committed hook is not in the journal", |books, _| {
-        let seq = newest(books, false);
-        journal(books).remove(&seq);
+    ("a committed hook is not in the journal", |history, _| {
+        let seq = newest(history, false);
+        journal(history).remove(&seq);
     }),
-    ("a hook that was committed is said to have failed", |books, _| {
-        let seq = newest(books, false);
+    ("a hook that was committed is said to have failed", |history, _| {
+        let seq = newest(history, false);
         let failed = HookOutcome::Failed { message: "the sandbox crashed".to_owned() };
-        journal(books).entry(seq).and_modify(|record| record.outcome = failed);
+        journal(history).entry(seq).and_modify(|record| record.outcome = failed);
     }),
-    ("a hook that failed is said to be committed", |books, _| {
-        let seq = newest(books, true);
-        journal(books).entry(seq).and_modify(|record| record.outcome = HookOutcome::Handled);
+    ("a hook that failed is said to be committed", |history, _| {
+        let seq = newest(history, true);
+        journal(history).entry(seq).and_modify(|record| record.outcome = HookOutcome::Handled);
     }),
-    ("a hook failed that nobody asked to", |books, _| {
-        let seq = newest(books, true);
+    ("a hook failed that nobody asked to", |history, _| {
+        let seq = newest(history, true);
         let other = HookOutcome::Failed { message: "out of memory".to_owned() };
-        journal(books).entry(seq).and_modify(|record| record.outcome = other);
+        journal(history).entry(seq).and_modify(|record| record.outcome = other);
     }),
     ("the ledger has lost its last line", |_, observed| {
         rewrite(observed, "peer", "ledger", |ledger| {
@@ -111,12 +111,12 @@ fn whatever_is_wrong_in_the_books_or_the_model_is_noticed() -> anyhow::Result<()
         }
         let observed = operator.settled(&plan).await.map_err(|error| services.explain(error))?;
         operator.verify(&plan).await?;
-        let books = operator.books().clone();
-        books.audit(&observed).context("nothing is wrong yet")?;
-        for (what, wrong) in WRONGS {
-            let (mut books, mut observed) = (books.clone(), observed.clone());
-            wrong(&mut books, &mut observed);
-            ensure!(books.audit(&observed).is_err(), "the audit does not notice that {what}");
+        let history = operator.history().clone();
+        history.audit(&observed).context("nothing is wrong yet")?;
+        for (what, wrong) in TAMPERINGS {
+            let (mut history, mut observed) = (history.clone(), observed.clone());
+            wrong(&mut history, &mut observed);
+            ensure!(history.audit(&observed).is_err(), "the audit does not notice that {what}");
         }
 
         let right = Projection::of(&observed)?;
@@ -131,7 +131,7 @@ fn whatever_is_wrong_in_the_books_or_the_model_is_noticed() -> anyhow::Result<()
         plan.apply(&Step::Refresh("alpha", Edition::Second, false));
         operator.miscount("alpha").await?;
         let observed = operator.settled(&plan).await.map_err(|error| services.explain(error))?;
-        let error = operator.books().audit(&observed).err().context("a wrong counter is not noticed")?;
+        let error = operator.history().audit(&observed).err().context("a wrong counter is not noticed")?;
         ensure!(format!("{error:#}").contains("were counted"), "it is noticed for another reason: {error:#}");
         Ok(())
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use periapt_host_api::{
     ApplicationName, RelationId, UnitName,
-    action::{ActionReceiver, EnqueueOperation, Turns},
+    action::{ActionConcurrency, ActionReceiver, EnqueueOperation},
     exec::{self, ExecError, ExecRequest},
 };
 
@@ -88,11 +88,11 @@ impl Verb for Exec {
         let receivers = self.receivers(&model).await?;
         let request = match self.request() {
             Ok(request) => request,
-            Err(refused) => return nowhere(&model, &receivers).await?.map_or(Err(refused), told),
+            Err(refused) => return nowhere(&model, &receivers).await?.map_or(Err(refused), note_unscheduled),
         };
         let (action, parameters) = (exec::ACTION.to_owned(), request.into_parameters());
         let execution_group = self.execution_group.filter(|group| !group.is_empty());
-        let turns = Turns { parallel: Some(self.parallel), execution_group };
+        let turns = ActionConcurrency { parallel: Some(self.parallel), execution_group };
         let request = EnqueueOperation { action, receivers, parameters, turns };
         self.follow.carry_out(context, &model, request, FollowMode::Exec).await
     }
@@ -142,7 +142,7 @@ async fn nowhere(model: &Model, receivers: &[ActionReceiver]) -> Result<Option<V
 }
 
 /// Prints that nothing was scheduled. The exit code is 0, as Juju's.
-fn told(reasons: Vec<String>) -> Result<()> {
+fn note_unscheduled(reasons: Vec<String>) -> Result<()> {
     note(format_args!("Operation failed to schedule any tasks:\n{}", reasons.join("\n")));
     Ok(())
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use periapt_client::ClientError;
 use periapt_host_api::{
     ActionOperationId, TaskId, UnitName,
-    action::{EnqueueOperation, EnqueuedOperation, TaskDetails, TaskNews},
+    action::{EnqueueOperation, EnqueuedOperation, TaskDetails, TaskUpdate},
     command::{Answer, Command, CommandResult},
 };
 use tokio::time::{Instant, sleep, timeout_at};
@@ -104,7 +104,7 @@ impl FollowArgs {
         tasks.sort_by_key(|task| task.id);
         print(self.format, self.output, context.color, &tasks)?;
         match late.is_empty() {
-            true => verdict(&tasks),
+            true => check_return_codes(&tasks),
             false => Err(late_failure(&late, &waited)),
         }
     }
@@ -183,16 +183,16 @@ pub(super) async fn follow(
                     continue;
                 }
             };
-            while let Some(news) = stream.next().await {
-                let news = match news {
-                    Ok(news) => news,
+            while let Some(update) = stream.next().await {
+                let update = match update {
+                    Ok(update) => update,
                     Err(error) => {
                         controller_wait.after(error).await?;
                         break;
                     }
                 };
-                match news {
-                    TaskNews::Message { task, message } if waited.contains_key(&task) => {
+                match update {
+                    TaskUpdate::Message { task, message } if waited.contains_key(&task) => {
                         let (told, shown) = (told.entry(task).or_default(), shown.entry(task).or_default());
                         *told += 1;
                         if *told > *shown {
@@ -200,7 +200,7 @@ pub(super) async fn follow(
                             note(shown::live(&message));
                         }
                     }
-                    TaskNews::Ended(task) if waited.contains_key(&task.id) => {
+                    TaskUpdate::Ended(task) if waited.contains_key(&task.id) => {
                         match model.client().rest_of_task(&model.selector, *task).await {
                             Ok(task) => drop(ended.insert(task.id, task)),
                             Err(error @ periapt_client::ClientError::Refused(_)) => {
@@ -209,7 +209,7 @@ pub(super) async fn follow(
                             Err(_) => break,
                         }
                     }
-                    TaskNews::Message { .. } | TaskNews::Ended(_) => {}
+                    TaskUpdate::Message { .. } | TaskUpdate::Ended(_) => {}
                 }
                 if ended.len() == waited.len() {
                     return Ok::<(), Failure>(());
@@ -257,7 +257,7 @@ pub(super) fn print(
 /// Fails if a return code is not 0, with Juju's message. A task that its action failed, or that was stopped, has a
 /// return code of 0 or none. Its status tells that, and its message is never part of this error, because programs that
 /// drive Juju search errors for words such as `timed out`.
-pub(super) fn verdict(tasks: &[TaskDetails]) -> Result<()> {
+pub(super) fn check_return_codes(tasks: &[TaskDetails]) -> Result<()> {
     let failed: Vec<String> = tasks
         .iter()
         .filter_map(|task| Some((task.id, task.results.as_ref()?.return_code)))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use periapt_host_api::action::{ActionReceiver, EnqueueOperation, Turns};
+use periapt_host_api::action::{ActionConcurrency, ActionReceiver, EnqueueOperation};
 
 use super::{
     follow::{FollowArgs, FollowMode},
@@ -50,7 +50,7 @@ impl Verb for Run {
         let reading = if self.string_args { Reading::Text } else { Reading::Yaml };
         let parameters = parameters::read(self.params.as_deref(), pairs, reading)?;
         let model = context.model(&self.model)?;
-        let request = EnqueueOperation { action, receivers, parameters, turns: Turns::default() };
+        let request = EnqueueOperation { action, receivers, parameters, turns: ActionConcurrency::default() };
         self.follow.carry_out(context, &model, request, FollowMode::Run).await
     }
 }

@@ -90,7 +90,7 @@ impl Verb for Deploy {
         say_of_base(context, self.base.as_deref());
         if let Some(path) = bundle::path_of(&self.charm) {
             self.only_of_bundles()?;
-            let asked = bundle::Consent { trust: self.trust, force: self.force };
+            let asked = bundle::BundlePermissions { trust: self.trust, force: self.force };
             return bundle::deploy(context, &model, &path, &self.bundle, asked).await;
         }
         if !self.bundle.overlay.is_empty() || self.bundle.dry_run || !self.bundle.map_machines.is_empty() {

@@ -3,14 +3,14 @@
 use clap::Args;
 use periapt_host_api::{ApplicationName, command::Command, status::PlacedUnit};
 
-use super::doomed::{is_gone, list, units_below};
+use super::removed_entities::{is_gone, list, units_below};
 use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     follow::removal::tell_of_stuck,
     parse::removal::{DestroyStorageArg, DryRunArg, ForceArgs},
-    print::removal::said,
+    print::removal::report_one,
     prompt::PromptArg,
 };
 
@@ -38,15 +38,15 @@ impl Verb for RemoveApplication {
         let model = context.model(&self.model)?;
         if self.dry_run.dry_run {
             let status = model.client().status(&model.selector).await?;
-            let mut doomed = Vec::new();
+            let mut removed = Vec::new();
             for name in &self.applications {
                 let application = status.applications.get(name.as_str());
                 let application =
                     application.ok_or_else(|| Failure::new(format!("application \"{name}\" not found")))?;
                 let units: Vec<_> = application.units.keys().collect();
-                doomed.push((name.as_str(), units_below(&units)));
+                removed.push((name.as_str(), units_below(&units)));
             }
-            return DryRunArg::tell(context, "application", doomed);
+            return DryRunArg::print_plan(context, "application", removed);
         }
         self.prompt.confirm(&format!(
             "This command will remove application(s) {} with all their units and relations.",
@@ -62,7 +62,7 @@ impl Verb for RemoveApplication {
         let (names, mut left) = (&self.applications, false);
         let done = model.commands(commands, |index, answer| {
             left |= !is_gone(&answer);
-            said(context, "application", names, index, &answer);
+            report_one(context, "application", names, index, &answer);
         });
         done.await?;
         if left && force.is_none() {

@@ -3,7 +3,7 @@
 use clap::Args;
 use periapt_host_api::{ApplicationName, UnitName, command::Command, status::PlacedUnit};
 
-use super::doomed::{is_gone, list, units_below};
+use super::removed_entities::{is_gone, list, units_below};
 use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
@@ -11,7 +11,7 @@ use crate::{
     follow::removal::tell_of_stuck,
     parse::ParseError,
     parse::removal::{DestroyStorageArg, DryRunArg, ForceArgs},
-    print::removal::said,
+    print::removal::report_one,
     prompt::PromptArg,
 };
 
@@ -47,15 +47,15 @@ impl Verb for RemoveUnit {
             None => self.units.iter().map(|unit| named(unit)).collect::<Result<_>>()?,
         };
         if self.dry_run.dry_run {
-            let mut doomed = Vec::new();
+            let mut removed = Vec::new();
             for unit in &units {
                 let details = model.client().unit(&model.selector, unit).await?;
-                doomed.push((unit.to_string(), units_below(&details.subordinates)));
+                removed.push((unit.to_string(), units_below(&details.subordinates)));
             }
-            return DryRunArg::tell(
+            return DryRunArg::print_plan(
                 context,
                 "unit",
-                doomed.iter().map(|(it, below)| (it.as_str(), below.clone())),
+                removed.iter().map(|(it, below)| (it.as_str(), below.clone())),
             );
         }
         self.prompt.confirm(&format!("This command will remove unit(s) {}.", list(&units)))?;
@@ -65,7 +65,7 @@ impl Verb for RemoveUnit {
         let mut left = false;
         let done = model.commands(commands, |index, answer| {
             left |= !is_gone(&answer);
-            said(context, "unit", &units, index, &answer);
+            report_one(context, "unit", &units, index, &answer);
         });
         done.await?;
         if left && force.is_none() {

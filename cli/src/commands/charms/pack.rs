@@ -5,7 +5,7 @@ mod python;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use periapt_python::{Choices, Repositories};
+use periapt_python::{DependencyOptions, Repositories};
 use serde::Serialize;
 
 use super::source;
@@ -145,12 +145,12 @@ impl Pack {
         Sink::new(None, context.color)?.write(&to_json(&Checked { packages, warnings })?)
     }
 
-    fn choices(&self) -> Choices {
+    fn choices(&self) -> DependencyOptions {
         let repositories = match self.allow_git {
             true => Repositories::Fetched,
             false => Repositories::Refused,
         };
-        Choices { upgrades: self.upgrade.clone(), repositories }
+        DependencyOptions { upgrades: self.upgrade.clone(), repositories }
     }
 
     /// Refuses options that do not apply to a charm in another language, or to code that is built already.

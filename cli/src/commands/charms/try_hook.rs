@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use periapt_archive::MAX_ARCHIVE;
 use periapt_host_api::excerpt;
-use periapt_trial::{CompiledCache, NativeProgram, Scene, Trial, TrialError, Tried, TriedOutcome};
+use periapt_trial::{CompiledCache, NativeProgram, Scene, Trial, TrialError, TrialOutcome, TrialResult};
 use serde::Serialize;
 
 use crate::{
@@ -58,7 +58,7 @@ struct Handler {
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Answer {
-    Tried(Box<Tried>),
+    Tried(Box<TrialResult>),
     Error(String),
 }
 
@@ -93,7 +93,7 @@ async fn play(handler: &Handler, scenes: &[PathBuf], sink: &mut Sink) -> Result<
             .await
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
         sink.write(&to_json(&tried)?)?;
-        if let TriedOutcome::Failed { message, .. } = &tried.outcome {
+        if let TrialOutcome::Failed { message, .. } = &tried.outcome {
             return Err(Failure::new(format!("{}: the hook failed: {message}", path.display())));
         }
     }
@@ -126,7 +126,7 @@ enum SceneError {
     Trial(#[from] TrialError),
 }
 
-async fn tried(handler: &Handler, scene: &str) -> Result<Tried, SceneError> {
+async fn tried(handler: &Handler, scene: &str) -> Result<TrialResult, SceneError> {
     let scene: Scene = serde_json::from_str(scene)
         .map_err(|error| SceneError::Unreadable(excerpt::of_message(&error.to_string())))?;
     let tried = match &handler.native {

@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use periapt_host_api::{
     CloudName, CredentialName,
-    cloud::{CloudDefinition, Keep},
+    cloud::{CloudChange, CloudDefinition},
     command::ControllerCommand,
     yaml,
 };
@@ -160,7 +160,7 @@ impl Verb for AddCloud {
             context.say(format_args!("Cloud \"{name}\" added to your local client: kept, and of no effect"));
         }
         if let Some(controller) = &place.controller {
-            let command = Keep::AddCloud { name: name.clone(), definition };
+            let command = CloudChange::AddCloud { name: name.clone(), definition };
             context
                 .controller(Some(controller))?
                 .client
@@ -186,7 +186,7 @@ impl Verb for UpdateCloud {
             context.say(format_args!("Cloud \"{name}\" updated on this client using provided file."));
         }
         if let Some(controller) = &place.controller {
-            let command = Keep::UpdateCloud { name: name.clone(), definition };
+            let command = CloudChange::UpdateCloud { name: name.clone(), definition };
             context
                 .controller(Some(controller))?
                 .client
@@ -211,7 +211,7 @@ impl Verb for RemoveCloud {
             context.say(format_args!("Removed details of cloud \"{name}\" from this client"));
         }
         if let Some(controller) = &place.controller {
-            let command = Keep::RemoveCloud { name: name.clone() };
+            let command = CloudChange::RemoveCloud { name: name.clone() };
             context
                 .controller(Some(controller))?
                 .client

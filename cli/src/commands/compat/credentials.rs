@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::Args;
-use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::ControllerCommand, yaml};
+use periapt_host_api::{CloudName, CredentialName, cloud::CloudChange, command::ControllerCommand, yaml};
 use serde::Deserialize;
 
 use self::shown::{Listing, OfCloud, ShownCredential};
@@ -261,7 +261,7 @@ async fn keep(
     if let Some(name) = &place.controller {
         let command = |(name, credential): (CredentialName, Credential)| {
             let auth_type = credential.auth_type;
-            Keep::AddCredential { cloud: cloud.clone(), name, auth_type }
+            CloudChange::AddCredential { cloud: cloud.clone(), name, auth_type }
         };
         let controller = context.controller(Some(name))?;
         for command in credentials.into_iter().map(command) {
@@ -286,7 +286,7 @@ impl Verb for RemoveCredential {
             })?;
         }
         if let Some(controller) = &place.controller {
-            let command = Keep::RemoveCredential { cloud, name };
+            let command = CloudChange::RemoveCredential { cloud, name };
             context
                 .controller(Some(controller))?
                 .client

@@ -19,7 +19,7 @@ use crate::{
     input,
     logging::{LogFormat, Service, environment_of_processes},
     program,
-    service::{announce, announce_metrics, cancelled_by_signal, detach, told},
+    service::{announce, announce_metrics, cancelled_by_signal, detach, report_failure},
 };
 
 /// The variable with the join token.
@@ -123,7 +123,7 @@ impl Run {
     async fn run(self) -> Result<()> {
         let Some(log) = self.detach.clone() else { return self.serve().await };
         detach(log)?;
-        told(self.serve().await)
+        report_failure(self.serve().await)
     }
 
     async fn serve(self) -> Result<()> {

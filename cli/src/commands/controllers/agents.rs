@@ -6,7 +6,7 @@ use crate::{
     commands::Verb,
     context::{Context, ControllerArg},
     error::Result,
-    output::{OutputArgs, Table, Tone, to_the_second},
+    output::{OutputArgs, Table, TextStyle, to_the_second},
 };
 
 /// List a controller's agents
@@ -39,7 +39,7 @@ impl Verb for Agents {
             .right(5)
             .right(6);
             for agent in agents {
-                let state = if agent.alive { ("alive", Tone::Good) } else { ("down", Tone::Bad) };
+                let state = if agent.alive { ("alive", TextStyle::Good) } else { ("down", TextStyle::Bad) };
                 table.row([
                     agent.name.as_str().into(),
                     state.into(),

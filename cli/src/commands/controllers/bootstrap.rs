@@ -21,7 +21,7 @@ use crate::{
     local::{alive, authority, listening, start_agent, start_controller},
     parse::cloud::HERE,
     parse::settings,
-    process::{Interrupts, Leash, Started},
+    process::{Interrupts, StartGuard, Started},
 };
 
 /// The default name of a controller.
@@ -78,7 +78,7 @@ struct Begun {
     /// The controller's entry, without its processes.
     entry: ControllerEntry,
     local: Local,
-    leashes: Vec<Leash>,
+    guards: Vec<StartGuard>,
 }
 
 /// The choice whether the new controller becomes the current one.
@@ -140,7 +140,7 @@ impl Verb for Bootstrap {
                     failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it"))
                 );
             }
-            // The started processes are ended here, and not by their leash alone: none is left when this process ends.
+            // The started processes are ended here, and not by their guard alone: none is left when this process ends.
             Err(failure) => return Err(failure.and_undoing(starting.undo().await)),
         };
         let kept: Vec<_> = defaults.keys().cloned().collect();
@@ -198,7 +198,7 @@ impl Bootstrap {
     ) -> Result<()> {
         let directory = starting.directory().clone();
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
-        let Started { process, at: url, leash } =
+        let Started { process, at: url, guard } =
             start_controller(name, &directory, self.listen, &public_names, |process| starting.add(process))
                 .await?;
         let client = local_client(&directory)?;
@@ -207,7 +207,7 @@ impl Bootstrap {
         let local = Local { controller: process, listen: Some(listen), public_names, agent: None };
         let ca_cert = Some(authority(&directory)?);
         let entry = ControllerEntry { url, ca_cert, uuid: info.uuid, current_model: None, local: None };
-        let begun = begun.insert(Begun { entry, local, leashes: vec![leash] });
+        let begun = begun.insert(Begun { entry, local, guards: vec![guard] });
         if self.no_agent {
             return Ok(());
         }
@@ -217,7 +217,7 @@ impl Bootstrap {
         };
         let started = start_agent(&name, &directory, listen, |process| starting.add(process)).await?;
         begun.local.agent = Some(LocalAgent { name: name.clone(), process: started.process });
-        begun.leashes.push(started.leash);
+        begun.guards.push(started.guard);
         alive(&client, &name).await
     }
 
@@ -265,7 +265,7 @@ fn write_down(
 
 /// Lets the recorded processes outlive this one.
 fn release(begun: Option<Begun>) {
-    begun.into_iter().flat_map(|begun| begun.leashes).for_each(Leash::release);
+    begun.into_iter().flat_map(|begun| begun.guards).for_each(StartGuard::release);
 }
 
 fn already_there(name: &ControllerName, entry: &ControllerEntry) -> Failure {

@@ -21,7 +21,7 @@ use crate::{
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
-    service::{announce, cancelled_by_signal, detach, told},
+    service::{announce, cancelled_by_signal, detach, report_failure},
 };
 
 /// The operations on a controller's process.
@@ -117,7 +117,7 @@ impl Run {
     async fn run(self) -> Result<()> {
         let Some(log) = self.detach.clone() else { return self.serve().await };
         detach(log)?;
-        told(self.serve().await)
+        report_failure(self.serve().await)
     }
 
     async fn serve(self) -> Result<()> {
@@ -173,7 +173,7 @@ impl Start {
         let directory = context.data.controller(&name);
         starting::forget(&directory)?;
         // A started process ends with this one until it is recorded.
-        let mut leash = None;
+        let mut guard = None;
         let unrecorded = |_: &ProcessId| Ok(());
         if processes.controller.is_running() {
             context.say(format_args!("Controller \"{name}\" is running at {}", entry.url));
@@ -196,7 +196,7 @@ impl Start {
             entry.url = started.at;
             let upgraded = entry.ca_cert.is_none();
             entry.ca_cert = Some(local::authority(&directory)?);
-            leash = Some(started.leash);
+            guard = Some(started.guard);
             context.say(format_args!("Controller \"{name}\" started at {}", entry.url));
             if upgraded {
                 context.say(UPGRADED);
@@ -209,8 +209,8 @@ impl Start {
         let moved = (&entry.url, &entry.ca_cert) != (&before.0, &before.1);
         entry.local = Some(processes.clone());
         store(context, &name, &entry)?;
-        if let Some(leash) = leash {
-            leash.release();
+        if let Some(guard) = guard {
+            guard.release();
         }
         if let Some(agent) = &processes.agent {
             let name_of_agent = agent.name.clone();
@@ -223,7 +223,7 @@ impl Start {
                 processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process });
                 entry.local = Some(processes);
                 store(context, &name, &entry)?;
-                started.leash.release();
+                started.guard.release();
                 context.say(format_args!("Agent \"{name_of_agent}\" started"));
             }
             local::alive(&local_client(&directory)?, &name_of_agent).await?;

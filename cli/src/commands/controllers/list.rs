@@ -13,7 +13,7 @@ use crate::{
     context::{Context, Controller},
     data::{ClientData, ControllerName},
     error::Result,
-    output::{OutputArgs, Table, Text, Tone},
+    output::{OutputArgs, Table, Text, TextStyle},
     print::identity::{CLOUD, REGION},
 };
 
@@ -158,7 +158,7 @@ fn table(listing: &Listing) -> Text {
     for (name, row) in &listing.controllers {
         let current = listing.current_controller.as_ref() == Some(name);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let tone = if row.status == "available" { Tone::Good } else { Tone::Bad };
+        let style = if row.status == "available" { TextStyle::Good } else { TextStyle::Bad };
         table.row([
             format!("{name}{}", if current { "*" } else { "" }).into(),
             or_dash(row.current_model.clone()).into(),
@@ -170,7 +170,7 @@ fn table(listing: &Listing) -> Text {
             // A controller is one process, so it has no high availability.
             "-".into(),
             row.agent_version.unwrap_or("(unknown)").into(),
-            (row.status, tone).into(),
+            (row.status, style).into(),
             or_dash(row.periapt_version.clone()).into(),
             (&row.url).into(),
         ]);

@@ -8,7 +8,7 @@ use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
     parse::removal::{DryRunArg, ForceArgs},
-    print::removal::said,
+    print::removal::report_one,
     prompt::PromptArg,
 };
 
@@ -41,14 +41,20 @@ impl Verb for RemoveMachine {
             if let Some(unknown) = names.iter().find(|name| !known.contains_key(*name)) {
                 return Err(Failure::new(format!("machine {unknown} not found")));
             }
-            return DryRunArg::tell(context, "machine", names.iter().map(|name| (name.as_str(), Vec::new())));
+            return DryRunArg::print_plan(
+                context,
+                "machine",
+                names.iter().map(|name| (name.as_str(), Vec::new())),
+            );
         }
         self.prompt.confirm(&format!("This command will remove machine(s) {}.", names.join(", ")))?;
         let force = self.force.force();
         let command = |machine: &MachineId| Command::RemoveMachine { machine: *machine, force };
         let commands = self.machines.iter().map(command).collect();
         model
-            .commands(commands, |index, answer| said(context, "machine", &self.machines, index, &answer))
+            .commands(commands, |index, answer| {
+                report_one(context, "machine", &self.machines, index, &answer)
+            })
             .await
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     context::Controller,
     data::CurrentModel,
-    output::{Table, Text, Tone},
+    output::{Table, Text, TextStyle},
     print::identity::{CLOUD, NOT_RECORDED, REGION},
 };
 
@@ -92,13 +92,13 @@ impl Listing {
                 self.current.as_ref().is_some_and(|current| current.qualified(&self.user) == model.name);
             // As in Juju, the name alone for a model of the user's own.
             let name = if model.owner == self.user.as_str() { &model.short_name } else { &model.name };
-            let tone = if model.status.current == AVAILABLE { Tone::Good } else { Tone::Busy };
+            let style = if model.status.current == AVAILABLE { TextStyle::Good } else { TextStyle::Busy };
             let mut row = vec![format!("{name}{}", if current { "*" } else { "" }).into()];
             row.extend((uuids == Uuids::Shown).then(|| (&model.model_uuid).into()));
             row.extend([
                 format!("{}/{}", model.cloud, model.region).into(),
                 model.r#type.into(),
-                (model.status.current, tone).into(),
+                (model.status.current, style).into(),
                 model.machines.into(),
                 model.units.into(),
                 model.access.as_str().into(),

@@ -49,7 +49,7 @@ impl Verb for Switch {
             }
             None => None,
         };
-        let before = told(&known, &user(&context.data, &known)?);
+        let before = formatted(&known, &user(&context.data, &known)?);
         let now = ClientData::update(&context.data, |data| {
             let entry =
                 data.controllers.get_mut(&controller).ok_or_else(|| unknown_controller(&controller))?;
@@ -59,7 +59,7 @@ impl Verb for Switch {
             data.current_controller = Some(controller);
             Ok(data.clone())
         })?;
-        let now = told(&now, &user(&context.data, &now)?);
+        let now = formatted(&now, &user(&context.data, &now)?);
         match before == now {
             true => context.say(format_args!("{before} (no change)")),
             false => context.say(format_args!("{before} -> {now}")),
@@ -118,7 +118,7 @@ fn selected(data: &ClientData, user: &UserName) -> Option<String> {
 }
 
 /// Formats the selection for an operator.
-fn told(data: &ClientData, user: &UserName) -> String {
+fn formatted(data: &ClientData, user: &UserName) -> String {
     match selected(data, user) {
         Some(text) if !text.contains(':') => format!("{text} (controller)"),
         Some(text) => text,
@@ -170,7 +170,7 @@ mod tests {
     fn what_is_selected_is_said_as_it_is_taken() {
         let jane = "jane".parse().unwrap();
         let mut data = known();
-        let said = |data: &ClientData| (selected(data, &jane), told(data, &jane));
+        let said = |data: &ClientData| (selected(data, &jane), formatted(data, &jane));
         assert_eq!(said(&data), (Some("local".to_owned()), "local (controller)".to_owned()));
         for (kept, shown) in
             [("joe/blog", "local:joe/blog"), ("jane/blog", "local:jane/blog"), ("blog", "local:jane/blog")]

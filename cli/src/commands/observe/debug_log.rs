@@ -10,7 +10,7 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::Result,
-    output::{Sink, Text, Tone, continued, is_watched, one_line, to_json},
+    output::{Sink, Text, TextStyle, continued, is_watched, one_line, to_json},
     parse::ParseError,
 };
 
@@ -128,15 +128,15 @@ impl DebugLog {
             (true, false) => "%Y-%m-%d %H:%M:%S",
             (true, true) => "%Y-%m-%d %H:%M:%S%.3f",
         };
-        let tone = match line.level {
-            LogLevel::Error => Tone::Bad,
-            LogLevel::Warning => Tone::Busy,
-            LogLevel::Info => Tone::Good,
-            LogLevel::Debug | LogLevel::Trace => Tone::Faint,
+        let style = match line.level {
+            LogLevel::Error => TextStyle::Bad,
+            LogLevel::Warning => TextStyle::Busy,
+            LogLevel::Info => TextStyle::Good,
+            LogLevel::Debug | LogLevel::Trace => TextStyle::Faint,
         };
         let parts = [
             format!("{}: {}", one_line(&line.entity), line.at.strftime(format)).into(),
-            Text::painted(line.level.as_str(), tone),
+            Text::painted(line.level.as_str(), style),
             format!("{} {}\n", one_line(&line.module), continued(&line.message)).into(),
         ];
         Text::joined(parts, " ")

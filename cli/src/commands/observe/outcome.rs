@@ -2,15 +2,15 @@
 
 use periapt_host_api::journal::HookOutcome;
 
-use crate::output::Tone;
+use crate::output::TextStyle;
 
 /// Returns the word for an outcome.
-pub(super) fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
+pub(super) fn outcome(outcome: &HookOutcome) -> (&'static str, TextStyle) {
     match outcome {
-        HookOutcome::Handled => ("ok", Tone::Good),
-        HookOutcome::Unhandled => ("no handler", Tone::Faint),
-        HookOutcome::Skipped => ("skipped", Tone::Busy),
-        HookOutcome::Moot => ("moot", Tone::Faint),
-        HookOutcome::Failed { .. } => ("failed", Tone::Bad),
+        HookOutcome::Handled => ("ok", TextStyle::Good),
+        HookOutcome::Unhandled => ("no handler", TextStyle::Faint),
+        HookOutcome::Skipped => ("skipped", TextStyle::Busy),
+        HookOutcome::Moot => ("moot", TextStyle::Faint),
+        HookOutcome::Failed { .. } => ("failed", TextStyle::Bad),
     }
 }

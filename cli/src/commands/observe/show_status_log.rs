@@ -8,7 +8,7 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table, Text, Times, to_the_second, tone_of_status},
+    output::{OutputArgs, Table, Text, Times, style_of_status, to_the_second},
     parse::ParseError,
 };
 
@@ -101,7 +101,7 @@ fn table(entries: &[StatusHistoryEntry], times: Times) -> Text {
         table.row([
             time(entry.since).into(),
             entry.kind.to_string().into(),
-            (entry.status.as_str(), tone_of_status(&entry.status)).into(),
+            (entry.status.as_str(), style_of_status(&entry.status)).into(),
             (&entry.message).into(),
         ]);
     }

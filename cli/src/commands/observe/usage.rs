@@ -12,7 +12,7 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table, Text, Tone},
+    output::{OutputArgs, Table, Text, TextStyle},
 };
 
 /// Show the usage of hooks: runs, CPU and wall time, memory, calls to the host
@@ -65,7 +65,7 @@ fn table(usage: &ModelUsage) -> Text {
             application.into(),
             unit.into(),
             used.hooks.to_string().into(),
-            (failed.as_str(), if used.failed == 0 { Tone::Faint } else { Tone::Bad }).into(),
+            (failed.as_str(), if used.failed == 0 { TextStyle::Faint } else { TextStyle::Bad }).into(),
             in_seconds(used.cpu_us()).into(),
             in_seconds(used.wall_us).into(),
             used.peak_memory.div_ceil(1 << 20).to_string().into(),

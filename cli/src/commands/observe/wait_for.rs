@@ -41,11 +41,11 @@ Examples:
   periapt wait-for model blog --query 'forEach(units, u => u.workload-status==\"active\")'")]
 pub(crate) struct WaitFor {
     #[command(subcommand)]
-    what: What,
+    what: GoalCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum GoalCommand {
     Model(ModelSettled),
     Machine(Machine),
     Application(Application),
@@ -147,21 +147,21 @@ struct Unit {
 impl Verb for WaitFor {
     async fn run(self, context: &Context) -> Result<()> {
         match self.what {
-            What::Model(mut command) => {
+            GoalCommand::Model(mut command) => {
                 command.common.model.model = command.name.take().or(command.common.model.model);
                 match command.goal.of(EntityKind::Model, "")? {
                     Some(goal) => command.common.reach(context, &goal).await,
                     None => command.common.wait(context, |status| Ok(model_is_settled(status)?)).await,
                 }
             }
-            What::Machine(Machine { machine, goal, common }) => {
+            GoalCommand::Machine(Machine { machine, goal, common }) => {
                 let name = machine.to_string();
                 match goal.of(EntityKind::Machine, &name)? {
                     Some(goal) => common.reach(context, &goal).await,
                     None => common.wait(context, |status| Ok(machine_is_started(status, &name)?)).await,
                 }
             }
-            What::Application(Application { name, units, wanted, goal, common }) => {
+            GoalCommand::Application(Application { name, units, wanted, goal, common }) => {
                 let name = name.to_string();
                 let holds = |status: &FullStatus| Ok(application_is(status, &name, units, &wanted)?);
                 match goal.of(EntityKind::Application, &name)? {
@@ -169,7 +169,7 @@ impl Verb for WaitFor {
                     None => common.wait(context, holds).await,
                 }
             }
-            What::Unit(Unit { name, wanted, goal, common }) => {
+            GoalCommand::Unit(Unit { name, wanted, goal, common }) => {
                 let name = name.to_string();
                 match goal.of(EntityKind::Unit, &name)? {
                     Some(goal) => common.reach(context, &goal).await,

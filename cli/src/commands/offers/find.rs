@@ -71,14 +71,14 @@ pub(crate) struct ShowOffer {
 
 /// The place to search.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Within {
+struct SearchScope {
     controller: Option<ControllerName>,
     owner: Option<UserName>,
     model: Option<ModelName>,
     offer: Option<ApplicationName>,
 }
 
-impl Within {
+impl SearchScope {
     fn parse(text: &str) -> Result<Self> {
         let wrong = |error: periapt_host_api::NameError| Failure::new(error.to_string());
         let mut within = Self::default();
@@ -116,7 +116,7 @@ struct Found {
 impl Verb for FindOffers {
     async fn run(self, context: &Context) -> Result<()> {
         let text = self.within.or(self.url).unwrap_or_default();
-        let within = Within::parse(&text)?;
+        let within = SearchScope::parse(&text)?;
         let of_model = context.named(self.model.as_ref())?.and_then(|model| model.controller);
         let controller = context.controller(within.controller.as_ref().or(of_model.as_ref()))?;
         let fits = |offer: &OfferDetails| {
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn what_is_left_out_of_a_place_is_not_asked_for() {
-        let all = Within::parse("local:admin/prod.mysql").unwrap();
+        let all = SearchScope::parse("local:admin/prod.mysql").unwrap();
         assert_eq!(all.controller.unwrap().as_str(), "local");
         assert_eq!((all.owner.unwrap().as_str(), all.model.unwrap().as_str()), ("admin", "prod"));
         assert_eq!(all.offer.unwrap().as_str(), "mysql");
-        assert_eq!(Within::parse("").unwrap(), Within::default());
-        assert_eq!(Within::parse("prod").unwrap().model.unwrap().as_str(), "prod");
-        assert!(Within::parse("local:").unwrap().controller.is_some());
-        assert!(Within::parse("a b/prod").is_err());
+        assert_eq!(SearchScope::parse("").unwrap(), SearchScope::default());
+        assert_eq!(SearchScope::parse("prod").unwrap().model.unwrap().as_str(), "prod");
+        assert!(SearchScope::parse("local:").unwrap().controller.is_some());
+        assert!(SearchScope::parse("a b/prod").is_err());
     }
 }

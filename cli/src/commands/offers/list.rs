@@ -15,7 +15,7 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::Result,
-    output::{Sink, Table, Text, Tone, to_json, to_yaml},
+    output::{Sink, Table, Text, TextStyle, to_json, to_yaml},
     parse::offer::store,
 };
 
@@ -157,7 +157,7 @@ fn tabular(listing: &Listing) -> Text {
                 if index == 0 { name.as_str() } else { "" }.into(),
                 connection.username.as_str().into(),
                 connection.relation_id.to_string().into(),
-                (connection.status.current.as_str(), tone(connection.status.current)).into(),
+                (connection.status.current.as_str(), style(connection.status.current)).into(),
                 connection.endpoint.as_str().into(),
                 text(|it| it.interface.to_string()).into(),
                 text(|it| it.role.to_string()).into(),
@@ -168,11 +168,11 @@ fn tabular(listing: &Listing) -> Text {
     table.render()
 }
 
-fn tone(state: RelationState) -> Tone {
+fn style(state: RelationState) -> TextStyle {
     match state {
-        RelationState::Joined => Tone::Good,
-        RelationState::Suspending | RelationState::Suspended => Tone::Busy,
-        RelationState::Joining | RelationState::Dying => Tone::Plain,
+        RelationState::Joined => TextStyle::Good,
+        RelationState::Suspending | RelationState::Suspended => TextStyle::Busy,
+        RelationState::Joining | RelationState::Dying => TextStyle::Plain,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     context::{Context, ModelArg},
     error::Result,
     parse::removal::ForceArgs,
-    print::removal::said,
+    print::removal::report_one,
     prompt::PromptArg,
 };
 
@@ -50,7 +50,7 @@ impl Verb for RemoveStorage {
         let remove = |storage: &StorageId| Command::RemoveStorage { storage: storage.clone(), end, force };
         let commands = self.storage.iter().map(remove).collect();
         model
-            .commands(commands, |index, answer| said(context, "storage", &self.storage, index, &answer))
+            .commands(commands, |index, answer| report_one(context, "storage", &self.storage, index, &answer))
             .await
     }
 }

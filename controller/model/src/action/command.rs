@@ -13,7 +13,7 @@ use periapt_host_api::{
     exec::{self, ExecRequest},
     name::MAX_NAME_LENGTH,
     problem::ErrorCode,
-    schema::Effort,
+    schema::ValidationBudget,
     size,
     status::Life,
 };
@@ -69,7 +69,7 @@ pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> R
 /// The parameters of one request, completed and checked once for each charm, however many units run it.
 #[derive(Default)]
 struct Completed {
-    effort: Effort,
+    budget: ValidationBudget,
     of: BTreeMap<Option<Digest>, Result<Parameters, ParametersError>>,
 }
 
@@ -80,8 +80,8 @@ impl Completed {
         meta: &ActionMeta,
         given: &Parameters,
     ) -> Result<Parameters, Refusal> {
-        let Self { effort, of } = self;
-        let completed = of.entry(charm).or_insert_with(|| meta.complete(given, effort));
+        let Self { budget, of } = self;
+        let completed = of.entry(charm).or_insert_with(|| meta.complete(given, budget));
         completed.clone().map_err(|error| Refusal::bad_request(error.to_string()))
     }
 }

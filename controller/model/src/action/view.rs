@@ -7,17 +7,17 @@ use periapt_host_api::{UnitName, view::TaskView};
 use crate::{
     entity::Task,
     root::ModelState,
-    view::{Own, Seen},
+    view::{HasView, RunnerEntities},
 };
 
-impl Seen for Task {
+impl HasView for Task {
     type View = TaskView;
 
     fn of_unit<'a>(state: &'a ModelState, unit: &UnitName) -> impl Iterator<Item = &'a Arc<Self>> {
         state.open_tasks(unit)
     }
 
-    fn seen(&self, own: &Own<'_>) -> Option<TaskView> {
+    fn seen(&self, own: &RunnerEntities<'_>) -> Option<TaskView> {
         (self.status.is_open() && own.has_unit(&self.unit)).then(|| TaskView {
             id: self.id,
             unit: self.unit.clone(),

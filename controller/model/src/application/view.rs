@@ -11,17 +11,17 @@ use periapt_host_api::{
 use crate::{
     entity::{Application, AttachedResource},
     root::ModelState,
-    view::{Own, Seen},
+    view::{HasView, RunnerEntities},
 };
 
-impl Seen for Application {
+impl HasView for Application {
     type View = ApplicationView;
 
-    fn beside<'a>(own: &Own<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
+    fn beside<'a>(own: &RunnerEntities<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
         own.applications().filter_map(|name| own.state.application(name))
     }
 
-    fn seen(&self, own: &Own<'_>) -> Option<ApplicationView> {
+    fn seen(&self, own: &RunnerEntities<'_>) -> Option<ApplicationView> {
         own.has_units_of(&self.name).then(|| ApplicationView {
             name: self.name.clone(),
             life: self.life,

@@ -1,6 +1,6 @@
 //! The controller's own entity.
 
-use periapt_host_api::{Timestamp, cloud::Kept, settings::ModelSettings};
+use periapt_host_api::{Timestamp, cloud::StoredClouds, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ pub struct Controller {
     #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
     pub model_defaults: ModelSettings,
     /// The data that Juju's clients store in the controller.
-    #[serde(default, skip_serializing_if = "Kept::is_empty")]
-    pub kept: Kept,
+    #[serde(default, skip_serializing_if = "StoredClouds::is_empty")]
+    pub kept: StoredClouds,
     /// The time of the first start.
     pub created_at: Timestamp,
 }

@@ -47,7 +47,7 @@ pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool 
     }
     let loads = loads(root, now);
     // Units of one application have the same constraints, and are adjacent.
-    let mut last: Option<(&ApplicationName, Found)> = None;
+    let mut last: Option<(&ApplicationName, ChosenAgent)> = None;
     state.unplaced().any(|unit| {
         let application = unit.name.application();
         let found = match &last {
@@ -119,7 +119,7 @@ fn find_place(
     root: &Root,
     state: &ModelState,
     unit: &Unit,
-    found: Found,
+    found: ChosenAgent,
 ) -> Result<MachineChoice, Unplaceable> {
     match &unit.placement {
         Some(Placement::Machine(id)) => match state.machine(id) {
@@ -142,7 +142,7 @@ pub(super) fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
 }
 
 /// The agent for a unit without a placement directive, or the reason why there is none.
-type Found = Result<AgentName, Unplaceable>;
+type ChosenAgent = Result<AgentName, Unplaceable>;
 
 /// Returns the agent with the fewest units, among those that are alive and meet an application's constraints.
 fn fewest_units(
@@ -150,7 +150,7 @@ fn fewest_units(
     state: &ModelState,
     application: &ApplicationName,
     loads: &BTreeMap<AgentName, usize>,
-) -> Found {
+) -> ChosenAgent {
     let constraints = constraints_of(state, application);
     let fitting = loads.iter().filter(|(name, _)| admits(root, name, &constraints));
     let least = fitting.min_by_key(|(_, units)| **units).map(|(name, _)| name.clone());

@@ -7,17 +7,17 @@ use periapt_host_api::view::MachineView;
 use crate::{
     entity::Machine,
     network::firewall::ingress_rules,
-    view::{Own, Seen},
+    view::{HasView, RunnerEntities},
 };
 
-impl Seen for Machine {
+impl HasView for Machine {
     type View = MachineView;
 
-    fn beside<'a>(own: &Own<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
+    fn beside<'a>(own: &RunnerEntities<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
         own.state.machines_of(own.agent)
     }
 
-    fn seen(&self, own: &Own<'_>) -> Option<MachineView> {
+    fn seen(&self, own: &RunnerEntities<'_>) -> Option<MachineView> {
         if self.agent != *own.agent {
             return None;
         }

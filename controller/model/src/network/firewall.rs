@@ -14,7 +14,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    entity::{Application, CrossSide, Unit},
+    entity::{Application, CrossModelSide, Unit},
     root::ModelState,
 };
 
@@ -51,7 +51,8 @@ fn rules_for<'a>(state: &ModelState, units: impl Iterator<Item = &'a Arc<Unit>>)
 fn consumers(state: &ModelState, application: &Application, opened: &OpenedPorts) -> BTreeSet<Subnet> {
     let mut subnets = BTreeSet::new();
     for relation in state.relations_of(&application.name) {
-        let Some(CrossSide::Offerer { ingress }) = relation.cross.as_ref().map(|cross| &cross.side) else {
+        let Some(CrossModelSide::Offerer { ingress }) = relation.cross.as_ref().map(|cross| &cross.side)
+        else {
             continue;
         };
         let own = relation.end_of(&application.name).map(|end| &end.name);

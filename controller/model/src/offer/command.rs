@@ -15,7 +15,9 @@ use periapt_host_api::{
 
 use super::life;
 use crate::{
-    entity::{Cross, CrossSide, Offer, Relation, RelationProgress, RemoteApplication, RemoteSource},
+    entity::{
+        CrossModelPart, CrossModelSide, Offer, Relation, RelationProgress, RemoteApplication, RemoteSource,
+    },
     offer, relation,
     transaction::Transaction,
 };
@@ -236,7 +238,7 @@ pub(crate) fn resume(tx: &mut Transaction<'_>, id: &RelationId) -> Result<Answer
 fn offered(tx: &Transaction<'_>, id: &RelationId, what: &str) -> Result<Arc<Relation>, Refusal> {
     let relation = tx.relation(id)?;
     let about = format!("relation {id}");
-    let offers = |cross: &Cross| matches!(cross.side, CrossSide::Offerer { .. });
+    let offers = |cross: &CrossModelPart| matches!(cross.side, CrossModelSide::Offerer { .. });
     if !relation.cross.as_ref().is_some_and(offers) {
         let text = format!(
             "cannot {what} relation {id} ({}): it is not associated with an offer of this model",

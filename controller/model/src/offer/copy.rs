@@ -17,11 +17,11 @@ use periapt_host_api::{
 use super::{check_connection, consumer_name};
 use crate::{
     entity::{
-        Bag, Cross, CrossId, CrossSide, Member, ModelKey, Relation, RelationProgress, RemoteApplication,
-        RemoteSource, SequenceKey,
+        Bag, CrossModelId, CrossModelPart, CrossModelSide, Member, ModelKey, Relation, RelationProgress,
+        RemoteApplication, RemoteSource, SequenceKey,
     },
     relation,
-    root::{ModelState, changes::CrossNews},
+    root::{ModelState, changes::CrossModelCopy},
     transaction::Transaction,
 };
 
@@ -45,16 +45,16 @@ enum Progress {
 
 /// Copies changes of other models while the commit has room.
 pub(crate) fn run(tx: &mut Transaction<'_>) {
-    let behind: Vec<CrossId> = tx.root.behind(tx.uuid).collect();
+    let behind: Vec<CrossModelId> = tx.root.behind(tx.uuid).collect();
     for id in behind {
         if !tx.has_room(ROOM_OF_RELATION) || copy(tx, id) == Progress::More {
             return;
         }
-        tx.crossing_news(tx.uuid, id, CrossNews::None);
+        tx.note_copy(tx.uuid, id, CrossModelCopy::UpToDate);
     }
 }
 
-fn copy(tx: &mut Transaction<'_>, id: CrossId) -> Progress {
+fn copy(tx: &mut Transaction<'_>, id: CrossModelId) -> Progress {
     let own = match tx.state.crossing(&id).cloned() {
         Some(own) => own,
         None => match meet(tx, id) {
@@ -62,7 +62,7 @@ fn copy(tx: &mut Transaction<'_>, id: CrossId) -> Progress {
             None => return Progress::Done,
         },
     };
-    let Some(other) = own.cross.as_ref().map(Cross::other_model) else { return Progress::Done };
+    let Some(other) = own.cross.as_ref().map(CrossModelPart::other_model) else { return Progress::Done };
     let state = tx.root.model(&other);
     let Some((state, theirs)) = state.and_then(|state| Some((state, state.crossing(&id)?))) else {
         missing(tx, &own, other, id);
@@ -73,20 +73,20 @@ fn copy(tx: &mut Transaction<'_>, id: CrossId) -> Progress {
 }
 
 /// Creates the offering model's part of a relation that a consumer made to one of its offers.
-fn meet(tx: &mut Transaction<'_>, id: CrossId) -> Option<Arc<Relation>> {
+fn meet(tx: &mut Transaction<'_>, id: CrossModelId) -> Option<Arc<Relation>> {
     let consumer = tx.root.model(&id.consumer)?;
     let theirs = consumer.crossing(&id).filter(|theirs| theirs.life == Life::Alive)?;
     let cross = theirs.cross.as_ref()?;
     match &cross.side {
-        CrossSide::Consumer { model, met: false, .. } if *model == tx.uuid => {}
-        CrossSide::Consumer { .. } | CrossSide::Offerer { .. } => return None,
+        CrossModelSide::Consumer { model, met: false, .. } if *model == tx.uuid => {}
+        CrossModelSide::Consumer { .. } | CrossModelSide::Offerer { .. } => return None,
     }
     match connectable(tx.root, &tx.state, theirs, cross) {
         // A refusal means that all numbers are used up.
         Ok(end) => connect(tx, theirs, cross, end).ok(),
         Err(_) => {
             // The consumer itself finds that the relation is impossible, and ends it.
-            tx.crossing_news(id.consumer, id, CrossNews::Some);
+            tx.note_copy(id.consumer, id, CrossModelCopy::Behind);
             None
         }
     }
@@ -96,7 +96,7 @@ fn meet(tx: &mut Transaction<'_>, id: CrossId) -> Option<Arc<Relation>> {
 fn connect(
     tx: &mut Transaction<'_>,
     theirs: &Relation,
-    cross: &Cross,
+    cross: &CrossModelPart,
     own: Endpoint,
 ) -> Result<Arc<Relation>, Refusal> {
     let Some(their_end) = theirs.own_end() else { return Err(crate::access::check::denied()) };
@@ -130,11 +130,11 @@ fn connect(
         life: Life::Alive,
         suspended: false,
         suspended_reason: String::new(),
-        cross: Some(Cross {
+        cross: Some(CrossModelPart {
             id: cross.id,
             offer: cross.offer,
             remote: name,
-            side: CrossSide::Offerer { ingress: BTreeSet::new() },
+            side: CrossModelSide::Offerer { ingress: BTreeSet::new() },
         }),
         egress: Vec::new(),
         progress: RelationProgress::Joining,
@@ -149,7 +149,7 @@ fn connectable(
     root: &crate::root::Root,
     offering: &ModelState,
     theirs: &Relation,
-    cross: &Cross,
+    cross: &CrossModelPart,
 ) -> Result<Endpoint, Refusal> {
     let ends = (theirs.own_end(), theirs.endpoints.iter().find(|end| end.application == cross.remote));
     let (Some(consuming), Some(offered)) = ends else { return Err(crate::access::check::denied()) };
@@ -159,15 +159,15 @@ fn connectable(
 
 /// Handles a relation that the other model does not have: it waits if the other model has yet to create it, and ends
 /// it otherwise.
-fn missing(tx: &mut Transaction<'_>, own: &Arc<Relation>, other: ModelUuid, id: CrossId) {
+fn missing(tx: &mut Transaction<'_>, own: &Arc<Relation>, other: ModelUuid, id: CrossModelId) {
     let cross = own.cross.as_ref();
     let waits = cross.is_some_and(|cross| {
-        matches!(cross.side, CrossSide::Consumer { met: false, .. })
+        matches!(cross.side, CrossModelSide::Consumer { met: false, .. })
             && own.life == Life::Alive
             && tx.root.model(&other).is_some_and(|state| connectable(tx.root, state, own, cross).is_ok())
     });
     if waits {
-        tx.crossing_news(other, id, CrossNews::Some);
+        tx.note_copy(other, id, CrossModelCopy::Behind);
     } else {
         relation::life::destroy(tx, own, None);
     }
@@ -187,12 +187,12 @@ fn copy_relation(
     let mut next = Relation::clone(own);
     if let Some(cross) = &mut next.cross {
         match &mut cross.side {
-            CrossSide::Consumer { met, .. } => {
+            CrossModelSide::Consumer { met, .. } => {
                 *met = true;
                 next.suspended = theirs.suspended;
                 next.suspended_reason.clone_from(&theirs.suspended_reason);
             }
-            CrossSide::Offerer { ingress } => *ingress = ingress_of(tx, state, theirs),
+            CrossModelSide::Offerer { ingress } => *ingress = ingress_of(tx, state, theirs),
         }
     }
     let joined = theirs.progress == RelationProgress::Joined && !theirs.suspended && !next.suspended;

@@ -11,7 +11,7 @@ use periapt_host_api::{
 use super::{endpoints_of, find_offer, url_of};
 use crate::{
     access::check::{denied, offer_access},
-    entity::{CrossSide, Offer, Relation, RemoteSource},
+    entity::{CrossModelSide, Offer, Relation, RemoteSource},
     root::{ModelState, Root},
     status::shown::charm_url,
 };
@@ -82,8 +82,8 @@ fn connection(root: &Root, state: &ModelState, relation: &Relation) -> Option<Of
         return None;
     };
     let ingress_subnets = match &cross.side {
-        CrossSide::Offerer { ingress } => ingress.clone(),
-        CrossSide::Consumer { .. } => return None,
+        CrossModelSide::Offerer { ingress } => ingress.clone(),
+        CrossModelSide::Consumer { .. } => return None,
     };
     // A removed model's relations stay for a moment longer.
     let owner = root.model(model).map_or_else(|| state.model().owner.clone(), |it| it.model().owner.clone());

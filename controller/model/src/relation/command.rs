@@ -16,7 +16,9 @@ use super::{
     life,
 };
 use crate::{
-    entity::{Cross, CrossId, CrossSide, Relation, RelationProgress, RemoteSource, SequenceKey},
+    entity::{
+        CrossModelId, CrossModelPart, CrossModelSide, Relation, RelationProgress, RemoteSource, SequenceKey,
+    },
     offer,
     transaction::Transaction,
 };
@@ -124,7 +126,7 @@ fn crossing(
     tx: &Transaction<'_>,
     pair: &Pair,
     relation: RelationId,
-) -> Result<Option<Cross>, (ErrorCode, String)> {
+) -> Result<Option<CrossModelPart>, (ErrorCode, String)> {
     let offered = |end: &&Endpoint| endpoints::consumed(tx, &end.application).is_some();
     let (there, here): (Vec<&Endpoint>, Vec<&Endpoint>) = pair.ends.iter().partition(offered);
     let (there, here) = match (there.as_slice(), here.as_slice()) {
@@ -148,9 +150,9 @@ fn crossing(
     let gone = || (ErrorCode::NotFound, "the offering model is gone".to_owned());
     let offering = tx.root.model(model).ok_or_else(gone)?;
     offer::check_connection(tx.root, offering, offering.offer_with(offer), here, &there.name)?;
-    let side = CrossSide::Consumer { model: *model, url: url.clone(), met: false };
-    let id = CrossId { consumer: tx.uuid, relation };
-    Ok(Some(Cross { id, offer: *offer, remote: remote.name.clone(), side }))
+    let side = CrossModelSide::Consumer { model: *model, url: url.clone(), met: false };
+    let id = CrossModelId { consumer: tx.uuid, relation };
+    Ok(Some(CrossModelPart { id, offer: *offer, remote: remote.name.clone(), side }))
 }
 
 pub(crate) fn remove_relation(

@@ -34,7 +34,7 @@ pub struct Relation {
     pub progress: RelationProgress,
     /// The cross-model part; none if both ends are in this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cross: Option<Cross>,
+    pub cross: Option<CrossModelPart>,
     /// The subnets that traffic from this model's units comes from, if they differ from the model's. Set on consumers
     /// only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,21 +50,21 @@ pub struct Relation {
 /// copies what the other model's units do in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Cross {
+pub struct CrossModelPart {
     /// The id of the relation, the same in both models.
-    pub id: CrossId,
+    pub id: CrossModelId,
     /// The consumed offer.
     pub offer: OfferUuid,
     /// The name of the other model's application in this model.
     pub remote: ApplicationName,
     /// The side of this model.
-    pub side: CrossSide,
+    pub side: CrossModelSide,
 }
 
 /// The id of a cross-model relation: the consuming model, which created it, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct CrossId {
+pub struct CrossModelId {
     /// The consuming model.
     pub consumer: ModelUuid,
     /// The relation's number in it.
@@ -74,7 +74,7 @@ pub struct CrossId {
 /// The side of a model in a cross-model relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CrossSide {
+pub enum CrossModelSide {
     /// This model consumes the offer.
     Consumer {
         /// The offering model.
@@ -93,12 +93,12 @@ pub enum CrossSide {
     },
 }
 
-impl Cross {
+impl CrossModelPart {
     /// Returns the model at the other end.
     pub fn other_model(&self) -> ModelUuid {
         match &self.side {
-            CrossSide::Consumer { model, .. } => *model,
-            CrossSide::Offerer { .. } => self.id.consumer,
+            CrossModelSide::Consumer { model, .. } => *model,
+            CrossModelSide::Offerer { .. } => self.id.consumer,
         }
     }
 }

@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use crate::{
     application,
-    entity::{CrossSide, ModelKey, Relation, RelationProgress, Work},
+    entity::{CrossModelSide, ModelKey, Relation, RelationProgress, Work},
     offer,
     root::ModelState,
     transaction::Transaction,
@@ -75,14 +75,16 @@ pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
 /// Returns true if this model offers, and the consumer has not yet seen the relation. It must stay until then, or the
 /// consumer would create it again.
 fn is_unmet(tx: &Transaction<'_>, relation: &Relation) -> bool {
-    let Some(cross) = relation.cross.as_ref().filter(|cross| matches!(cross.side, CrossSide::Offerer { .. }))
+    let Some(cross) =
+        relation.cross.as_ref().filter(|cross| matches!(cross.side, CrossModelSide::Offerer { .. }))
     else {
         return false;
     };
     let theirs = tx.root.model(&cross.id.consumer).and_then(|state| state.crossing(&cross.id));
     theirs.is_some_and(|theirs| {
-        let unmet =
-            |cross: &crate::entity::Cross| matches!(cross.side, CrossSide::Consumer { met: false, .. });
+        let unmet = |cross: &crate::entity::CrossModelPart| {
+            matches!(cross.side, CrossModelSide::Consumer { met: false, .. })
+        };
         theirs.life == Life::Alive && theirs.cross.as_ref().is_some_and(unmet)
     })
 }

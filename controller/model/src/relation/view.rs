@@ -5,7 +5,7 @@ use periapt_host_api::{
     view::{BagView, Membership, RelationView, RemoteEnd},
 };
 
-use crate::entity::{Bag, CrossSide, Relation};
+use crate::entity::{Bag, CrossModelSide, Relation};
 
 impl Relation {
     /// Returns the view of the relation with these members.
@@ -22,8 +22,8 @@ impl Relation {
             remote: self.cross.as_ref().map(|cross| RemoteEnd {
                 model: cross.other_model(),
                 offer: match &cross.side {
-                    CrossSide::Consumer { url, .. } => Some(url.clone()),
-                    CrossSide::Offerer { .. } => None,
+                    CrossModelSide::Consumer { url, .. } => Some(url.clone()),
+                    CrossModelSide::Offerer { .. } => None,
                 },
             }),
             egress: self.egress.clone(),

@@ -12,7 +12,7 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::entity::{CrossId, Entity, EntityKey};
+use crate::entity::{CrossModelId, Entity, EntityKey};
 
 /// The most entities that one command writes.
 pub const MAX_KEYS: usize = 100;
@@ -135,9 +135,9 @@ pub enum VolatileChange {
         /// The model that looks.
         model: ModelUuid,
         /// The relation.
-        relation: CrossId,
+        relation: CrossModelId,
         /// The state of the model's copy.
-        news: CrossNews,
+        copy: CrossModelCopy,
     },
     /// An agent connected, made a call, or disconnected.
     Presence {
@@ -152,9 +152,9 @@ pub enum VolatileChange {
 
 /// The state of a model's copy of a cross-model relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CrossNews {
+pub enum CrossModelCopy {
     /// The other model may have made changes that are not copied yet.
-    Some,
+    Behind,
     /// All changes are copied.
-    None,
+    UpToDate,
 }

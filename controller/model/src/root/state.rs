@@ -22,7 +22,7 @@ mod secrets;
 mod table;
 
 pub(crate) use derived::SecretDue;
-pub(crate) use diff::Touched;
+pub(crate) use diff::StateDifferences;
 
 use crate::entity::{
     ActionOperation, Application, Bag, Machine, Model, ModelCharm, ModelGrant, PendingEvents, Relation,

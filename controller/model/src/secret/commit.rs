@@ -51,7 +51,7 @@ pub(crate) fn apply(
 }
 
 /// Notes the rotations and expiries that the unit was told of (S-9).
-pub(crate) fn note_told(tx: &mut Transaction<'_>, unit: &Unit, transitions: &Transitions) {
+pub(crate) fn note_reported_expiries(tx: &mut Transaction<'_>, unit: &Unit, transitions: &Transitions) {
     for (id, latest) in &transitions.rotated {
         let Some(secret) = own(tx, unit, id) else { continue };
         note_rotated(tx, secret, *latest);

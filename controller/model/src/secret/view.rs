@@ -9,7 +9,7 @@ use periapt_host_api::{
     view::{OwnedRevisionView, OwnedSecretView, SecretConsumerView, SecretView, View},
 };
 
-use crate::{entity::Secret, root::ModelState, view::Own};
+use crate::{entity::Secret, root::ModelState, view::RunnerEntities};
 
 /// Returns the secrets that a unit owns, has a grant for, or has read.
 pub(crate) fn secrets_around(state: &ModelState, unit: &UnitName) -> Vec<SecretId> {
@@ -19,7 +19,7 @@ pub(crate) fn secrets_around(state: &ModelState, unit: &UnitName) -> Vec<SecretI
     owned.chain(granted).chain(state.secrets_consumed_by(unit).copied()).collect()
 }
 
-impl Own<'_> {
+impl RunnerEntities<'_> {
     pub(crate) fn add_secrets(&self, view: &mut View) {
         let mut ids = BTreeSet::new();
         for name in self.applications() {

@@ -22,7 +22,7 @@ pub(crate) struct TakenOver {
 
 /// The placement of new units, and the storage that the only one of them takes over.
 #[derive(Debug, Default)]
-pub(crate) struct Arrival {
+pub(crate) struct NewUnitPlacement {
     pub(crate) placement: Vec<Placement>,
     storages: Vec<Arc<Storage>>,
 }
@@ -72,9 +72,9 @@ impl TakenOver {
         tx: &Transaction<'_>,
         units: u32,
         placement: &[Placement],
-    ) -> Result<Arrival, Refusal> {
+    ) -> Result<NewUnitPlacement, Refusal> {
         let Some(agent) = self.agent else {
-            return Ok(Arrival { placement: placement.to_vec(), storages: self.storages });
+            return Ok(NewUnitPlacement { placement: placement.to_vec(), storages: self.storages });
         };
         if units != 1 {
             return Err(Refusal::bad_request(format!(
@@ -93,11 +93,11 @@ impl TakenOver {
             },
             Some(Placement::Agent(_)) => placement.to_vec(),
         };
-        Ok(Arrival { placement, storages: self.storages })
+        Ok(NewUnitPlacement { placement, storages: self.storages })
     }
 }
 
-impl Arrival {
+impl NewUnitPlacement {
     /// Returns the placement of new units that take over no storage.
     pub(crate) fn at(placement: &[Placement]) -> Self {
         Self { placement: placement.to_vec(), storages: Vec::new() }

@@ -12,7 +12,7 @@ use crate::{
     entity::{PendingEvents, SequenceKey, Unit, Work},
     storage::{
         self,
-        takeover::{Arrival, TakenOver},
+        takeover::{NewUnitPlacement, TakenOver},
     },
     transaction::Transaction,
 };
@@ -95,7 +95,7 @@ pub(crate) fn create(
     tx: &mut Transaction<'_>,
     application: &ApplicationName,
     count: u32,
-    arrival: &Arrival,
+    arrival: &NewUnitPlacement,
 ) -> Result<Vec<UnitName>, Refusal> {
     if count == 0 {
         return Ok(Vec::new());
@@ -112,7 +112,7 @@ pub(crate) fn create_step(
     application: &ApplicationName,
     first: u32,
     end: u32,
-    arrival: &Arrival,
+    arrival: &NewUnitPlacement,
 ) -> Result<(), Refusal> {
     let found = tx.application(application)?;
     let meta = tx.charm_meta(&found)?;

@@ -37,8 +37,8 @@ pub struct Unit {
     /// The last status that the agent set.
     pub agent_status: StatusInfo<AgentStatus>,
     /// The times at which the same statuses were set again (ST-3).
-    #[serde(default, skip_serializing_if = "Refreshed::is_empty")]
-    pub refreshed: Refreshed,
+    #[serde(default, skip_serializing_if = "StatusRefreshes::is_empty")]
+    pub refreshed: StatusRefreshes,
     /// The resource usage of the unit's hooks.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
@@ -61,14 +61,14 @@ impl Unit {
 /// The times at which the current statuses of a unit were set again. The status history shows them (ST-3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Refreshed {
+pub struct StatusRefreshes {
     /// The last time that the charm set the same workload status.
     pub workload: Option<Timestamp>,
     /// The last time that the agent set the same status.
     pub agent: Option<Timestamp>,
 }
 
-impl Refreshed {
+impl StatusRefreshes {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -9,7 +9,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    entity::{Refreshed, Unit},
+    entity::{StatusRefreshes, Unit},
     root::changes::{RecordBody, StatusRecord},
     transaction::Transaction,
 };
@@ -33,7 +33,7 @@ pub(crate) fn new_unit(tx: &mut Transaction<'_>, name: UnitName, placement: Opti
         early_number: 0,
         workload_status,
         agent_status,
-        refreshed: Refreshed::default(),
+        refreshed: StatusRefreshes::default(),
         usage: Usage::default(),
         ports: Vec::new(),
         created_at: now,

@@ -7,17 +7,17 @@ use periapt_host_api::view::{UnitOutline, UnitView};
 use crate::{
     entity::Unit,
     status,
-    view::{Own, Seen},
+    view::{HasView, RunnerEntities},
 };
 
-impl Seen for Unit {
+impl HasView for Unit {
     type View = UnitView;
 
-    fn beside<'a>(own: &Own<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
+    fn beside<'a>(own: &RunnerEntities<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
         own.units()
     }
 
-    fn seen(&self, own: &Own<'_>) -> Option<UnitView> {
+    fn seen(&self, own: &RunnerEntities<'_>) -> Option<UnitView> {
         let machine = self.machine.filter(|_| own.state.agent_of(self) == Some(own.agent))?;
         Some(UnitView {
             name: self.name.clone(),

@@ -13,10 +13,10 @@ use periapt_host_api::{
     view::{View, ViewEntity, ViewKey},
 };
 
-use super::{Own, view};
+use super::{RunnerEntities, view};
 use crate::{
     entity::{Application, Unit},
-    root::{ModelState, Root, Touched},
+    root::{ModelState, Root, StateDifferences},
     secret::view::secrets_around,
 };
 
@@ -31,25 +31,25 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     if before.looks_the_same(root, caller, model) {
         return next;
     }
-    let touched = old.touched(new);
+    let differences = old.differences(new);
     if before.agent(agent) != root.agent(agent)
         || old.model().spaces != new.model().spaces
         || old.config().egress_subnets != new.config().egress_subnets
-        || firewalls_differ(old, new, &touched)
-        || touched.structure
-        || touched.applications.iter().any(|(old, new)| old.charm != new.charm)
-        || touched.machines.iter().any(|id| changes_hands(old, new, *id))
+        || firewalls_differ(old, new, &differences)
+        || differences.structure
+        || differences.applications.iter().any(|(old, new)| old.charm != new.charm)
+        || differences.machines.iter().any(|id| changes_hands(old, new, *id))
     {
         return view(root, caller);
     }
-    let units = OwnUnits::of(old, new, agent, &touched);
-    let own = Own::of(root, new, agent);
-    let mut follow = Follow { old, own, touched, units, next };
+    let units = OwnUnits::of(old, new, agent, &differences);
+    let own = RunnerEntities::of(root, new, agent);
+    let mut follow = Follow { old, own, differences, units, next };
     if follow.sees_others() {
         return view(root, caller);
     }
     follow.next.model = Some(new.model_view());
-    follow.own.follow_kinds(&follow.touched, &mut follow.next);
+    follow.own.follow_kinds(&follow.differences, &mut follow.next);
     follow.units();
     follow.machines();
     follow.relations();
@@ -65,17 +65,17 @@ fn changes_hands(old: &ModelState, new: &ModelState, id: MachineId) -> bool {
 }
 
 /// Returns true if firewall rules changed on more machines than those of the changed units and applications.
-fn firewalls_differ(old: &ModelState, new: &ModelState, touched: &Touched<'_>) -> bool {
+fn firewalls_differ(old: &ModelState, new: &ModelState, differences: &StateDifferences<'_>) -> bool {
     let (before, after) = (old.config().firewall_mode, new.config().firewall_mode);
     let came_or_went =
-        || touched.new_units.iter().chain(&touched.gone_units).any(|unit| !unit.ports.is_empty());
+        || differences.new_units.iter().chain(&differences.gone_units).any(|unit| !unit.ports.is_empty());
     let opened = || {
         let counts = |(before, after): &(&Arc<Unit>, &Arc<Unit>)| {
             before.ports != after.ports || (before.machine != after.machine && !after.ports.is_empty())
         };
-        came_or_went() || touched.units.iter().any(counts)
+        came_or_went() || differences.units.iter().any(counts)
     };
-    let exposed = || touched.applications.iter().any(is_exposed_otherwise);
+    let exposed = || differences.applications.iter().any(is_exposed_otherwise);
     before != after || (after == FirewallMode::Global && (opened() || exposed()))
 }
 
@@ -92,11 +92,11 @@ struct OwnUnits<'a> {
 }
 
 impl<'a> OwnUnits<'a> {
-    fn of(old: &ModelState, new: &ModelState, agent: &AgentName, touched: &Touched<'a>) -> Self {
+    fn of(old: &ModelState, new: &ModelState, agent: &AgentName, differences: &StateDifferences<'a>) -> Self {
         let was_own = |unit: &Unit| old.agent_of(unit) == Some(agent);
         let is_own = |unit: &Unit| new.agent_of(unit) == Some(agent);
         let mut units = Self { came: Vec::new(), went: Vec::new(), moved: false };
-        for (before, after) in &touched.units {
+        for (before, after) in &differences.units {
             match (was_own(before), is_own(after)) {
                 (false, true) if before.machine.is_none() => units.came.push(after),
                 (false, false) => {}
@@ -104,8 +104,8 @@ impl<'a> OwnUnits<'a> {
                 (false, true) | (true, false) => units.moved = true,
             }
         }
-        units.came.extend(touched.new_units.iter().filter(|unit| is_own(unit)));
-        units.went.extend(touched.gone_units.iter().filter(|unit| was_own(unit)));
+        units.came.extend(differences.new_units.iter().filter(|unit| is_own(unit)));
+        units.went.extend(differences.gone_units.iter().filter(|unit| was_own(unit)));
         units
     }
 }
@@ -113,8 +113,8 @@ impl<'a> OwnUnits<'a> {
 /// The state of one computation of the next view.
 struct Follow<'a> {
     old: &'a ModelState,
-    own: Own<'a>,
-    touched: Touched<'a>,
+    own: RunnerEntities<'a>,
+    differences: StateDifferences<'a>,
     units: OwnUnits<'a>,
     next: View,
 }
@@ -151,12 +151,12 @@ impl<'a> Follow<'a> {
         self.units.moved
             || self.units.came.iter().any(|unit| comes_with_more(unit))
             || self.units.went.iter().any(|unit| takes_more(unit))
-            || self.touched.units.iter().any(changes_more)
+            || self.differences.units.iter().any(changes_more)
     }
 
     /// Returns true if a unit of the runner still runs a charm, or will run it.
     fn is_needed(&self, digest: &Digest) -> bool {
-        let Own { state, agent, .. } = self.own;
+        let RunnerEntities { state, agent, .. } = self.own;
         let mut wanted = state.applications_on(agent).filter_map(|name| state.application(name));
         state.charms_run_on(agent).any(|run| run == digest)
             || wanted.any(|application| application.charm.digest == *digest)
@@ -182,12 +182,13 @@ impl<'a> Follow<'a> {
 
     /// Updates machines whose firewall rules changed.
     fn machines(&mut self) {
-        let opened = self.touched.units.iter().filter(|(before, after)| before.ports != after.ports);
+        let opened = self.differences.units.iter().filter(|(before, after)| before.ports != after.ports);
         let opened = opened.map(|(_, after)| *after);
         let came_or_went = self.units.came.iter().chain(&self.units.went).copied();
         let machines = opened.chain(came_or_went.filter(|unit| !unit.ports.is_empty()));
         let mut ids: Vec<MachineId> = machines.filter_map(|unit| unit.machine).collect();
-        for (_, application) in self.touched.applications.iter().filter(|change| is_exposed_otherwise(change))
+        for (_, application) in
+            self.differences.applications.iter().filter(|change| is_exposed_otherwise(change))
         {
             let units = self.own.state.units_of(&application.name);
             ids.extend(units.filter(|unit| self.own.has_unit(&unit.name)).filter_map(|unit| unit.machine));
@@ -203,9 +204,9 @@ impl<'a> Follow<'a> {
     fn consumers(&mut self) {
         let state = self.own.state;
         let crosses = |id| state.relation(id).is_some_and(|relation| relation.cross.is_some());
-        let members = self.touched.members.iter().map(|(id, _)| id);
-        let bags = self.touched.bags.iter().map(|key| &key.relation);
-        if !self.touched.relations.iter().chain(members).chain(bags).any(crosses) {
+        let members = self.differences.members.iter().map(|(id, _)| id);
+        let bags = self.differences.bags.iter().map(|key| &key.relation);
+        if !self.differences.relations.iter().chain(members).chain(bags).any(crosses) {
             return;
         }
         let ids: Vec<MachineId> = self.next.machines.keys().copied().collect();
@@ -215,7 +216,7 @@ impl<'a> Follow<'a> {
     }
 
     fn secrets(&mut self) {
-        let mut ids = std::mem::take(&mut self.touched.secrets);
+        let mut ids = std::mem::take(&mut self.differences.secrets);
         for unit in self.units.came.iter().chain(&self.units.went) {
             ids.extend(secrets_around(self.old, &unit.name));
             ids.extend(secrets_around(self.own.state, &unit.name));

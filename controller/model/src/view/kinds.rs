@@ -7,10 +7,10 @@ use periapt_host_api::{
     view::{View, ViewEntity, ViewKey},
 };
 
-use super::{Own, Seen};
+use super::{HasView, RunnerEntities};
 use crate::{
     entity::{self, Kind, kinds},
-    root::{ModelState, Touched},
+    root::{ModelState, StateDifferences},
 };
 
 macro_rules! views {
@@ -25,17 +25,17 @@ macro_rules! views {
             })*
         }
     ) => {
-        impl Own<'_> {
+        impl RunnerEntities<'_> {
             /// Adds the entities of a unit that have a view of their own.
             pub(super) fn add_kinds_of(&self, unit: &UnitName, view: &mut View) {
-                $($($(for entity in <entity::$kind as Seen>::of_unit(self.state, unit) {
+                $($($(for entity in <entity::$kind as HasView>::of_unit(self.state, unit) {
                     self.show(entity, ViewEntity::$view, ViewKey::$view, view);
                 })?)?)*
             }
 
             /// Adds the entities with a view of their own that belong to no unit of the runner.
             pub(super) fn add_kinds_beside(&self, view: &mut View) {
-                $($($(for entity in <entity::$kind as Seen>::beside(self) {
+                $($($(for entity in <entity::$kind as HasView>::beside(self) {
                     self.show(entity, ViewEntity::$view, ViewKey::$view, view);
                 })?)?)*
             }
@@ -43,14 +43,14 @@ macro_rules! views {
             /// Updates the entities of a unit that is no longer the runner's: they leave the view unless another rule
             /// shows them.
             pub(super) fn take_kinds_of(&self, old: &ModelState, unit: &UnitName, view: &mut View) {
-                $($($(for entity in <entity::$kind as Seen>::of_unit(old, unit) {
+                $($($(for entity in <entity::$kind as HasView>::of_unit(old, unit) {
                     self.show(entity, ViewEntity::$view, ViewKey::$view, view);
                 })?)?)*
             }
 
             /// Updates the changed entities that have a view of their own.
-            pub(super) fn follow_kinds(&self, touched: &Touched<'_>, view: &mut View) {
-                $($($(for change in &touched.all.$seen {
+            pub(super) fn follow_kinds(&self, differences: &StateDifferences<'_>, view: &mut View) {
+                $($($(for change in &differences.all.$seen {
                     match (change.new, change.old) {
                         (Some(entity), _) => self.show(entity, ViewEntity::$view, ViewKey::$view, view),
                         (None, Some(gone)) => view.delete(&ViewKey::$view(gone.key())),
@@ -64,9 +64,9 @@ macro_rules! views {
 
 kinds!(views);
 
-impl Own<'_> {
+impl RunnerEntities<'_> {
     /// Puts an entity into the view, or removes it if the runner does not see it.
-    pub(super) fn show<V: Seen>(
+    pub(super) fn show<V: HasView>(
         &self,
         entity: &Arc<V>,
         seen_as: fn(V::View) -> ViewEntity,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use periapt_host_api::UnitName;
 
-use super::Own;
+use super::RunnerEntities;
 use crate::{entity::Kind, root::ModelState};
 
 /// A kind of entity with a view of its own. The declaration of the kind ([`kinds`](crate::entity::kinds)) generates
 /// the code that adds it to views and updates it.
-pub(crate) trait Seen: Kind + 'static {
+pub(crate) trait HasView: Kind + 'static {
     /// The view of the entity.
     type View;
 
@@ -19,10 +19,10 @@ pub(crate) trait Seen: Kind + 'static {
     }
 
     /// Returns the entities that a runner may see besides those of its units.
-    fn beside<'a>(_own: &Own<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
+    fn beside<'a>(_own: &RunnerEntities<'a>) -> impl Iterator<Item = &'a Arc<Self>> {
         std::iter::empty()
     }
 
     /// Returns the view of the entity, or none if the runner does not see it.
-    fn seen(&self, own: &Own<'_>) -> Option<Self::View>;
+    fn seen(&self, own: &RunnerEntities<'_>) -> Option<Self::View>;
 }

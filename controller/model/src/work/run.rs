@@ -10,7 +10,7 @@ use crate::{
     machine, model, offer, relation,
     root::ModelState,
     secret,
-    storage::{self, takeover::Arrival},
+    storage::{self, takeover::NewUnitPlacement},
     transaction::Transaction,
     unit::{self, command::create_step},
 };
@@ -28,7 +28,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
                 tx.state.application(application).is_some_and(|application| application.life == Life::Alive);
             if alive {
                 // A refusal means that all numbers are used up; then nothing is left to do.
-                let _ = create_step(tx, application, *next, *end, &Arrival::at(placement));
+                let _ = create_step(tx, application, *next, *end, &NewUnitPlacement::at(placement));
             }
             true
         }

@@ -3,8 +3,8 @@
 use periapt_host_api::{
     Refusal, TaskId,
     action::{
-        ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskEnd, TaskOutcome, TaskResults, TaskStatus,
-        Turns,
+        ActionConcurrency, ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskEnd, TaskOutcome,
+        TaskResults, TaskStatus,
     },
     agent::RunnerCommand,
     charm::CharmFiles,
@@ -30,14 +30,14 @@ fn world() -> World {
 }
 
 fn enqueue(world: &mut World, receivers: &[&str], note: &str) -> EnqueuedOperation {
-    enqueue_in_turn(world, receivers, note, Turns::default()).unwrap()
+    enqueue_in_turn(world, receivers, note, ActionConcurrency::default()).unwrap()
 }
 
 fn enqueue_in_turn(
     world: &mut World,
     receivers: &[&str],
     note: &str,
-    turns: Turns,
+    turns: ActionConcurrency,
 ) -> Result<EnqueuedOperation, Refusal> {
     let request = EnqueueOperation {
         action: "backup".into(),
@@ -165,7 +165,7 @@ fn messages_of_one_task_are_bounded_whatever_its_agent_sends() {
 fn beside_what_an_action_runs_is_for_the_operator_to_say() {
     let mut world = world();
     let mut group = |parallel: Option<bool>, execution_group: Option<&str>| {
-        let turns = Turns { parallel, execution_group: execution_group.map(str::to_owned) };
+        let turns = ActionConcurrency { parallel, execution_group: execution_group.map(str::to_owned) };
         let operation = enqueue_in_turn(&mut world, &["db/0"], "x", turns)?;
         Ok::<_, Refusal>(world.state().task(&task_of(&operation)).unwrap().group.clone())
     };

@@ -8,7 +8,7 @@ use periapt_host_api::{
     constraints::Constraints,
     status::AgentStatus,
 };
-use periapt_model::{Agenda, Input, due_work};
+use periapt_model::{Input, WorkSchedule, due_work};
 
 use crate::world::{DB, LOGGING, World, deploy_command, unit};
 
@@ -135,10 +135,10 @@ fn a_unit_without_a_machine_is_tried_again_when_somebody_asks() {
     constrain(&mut world, "tags=gpu").unwrap();
     add(&mut world, 1);
     assert_eq!(world.unit("db/1").agent_status.status, AgentStatus::Error);
-    assert!(due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default()).0.is_empty());
+    assert!(due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default()).0.is_empty());
     world.run(retry("db/1")).unwrap();
     assert!(
-        !due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default()).0.is_empty(),
+        !due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default()).0.is_empty(),
         "it is tried at once"
     );
     world.settle();

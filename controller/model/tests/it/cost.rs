@@ -14,7 +14,7 @@ use periapt_host_api::{
     status::WorkloadStatus,
 };
 use periapt_model::{
-    Agenda, ModelState, WorkerCommand, assignment, due_work, follow, is_visible, may_fetch_charm, view,
+    ModelState, WorkSchedule, WorkerCommand, assignment, due_work, follow, is_visible, may_fetch_charm, view,
 };
 
 use crate::world::{World, deploy_command};
@@ -92,7 +92,7 @@ impl Large {
         });
         let derived = counted(|| {
             let agent = "a1".parse().unwrap();
-            let due = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
+            let due = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
             (due, assignment(world.state(), &agent))
         });
         let next = follow(&before, &seen, &world.root, caller);

@@ -6,7 +6,9 @@ use periapt_host_api::{
     commit::{PortRequest, UnitCommit},
     status::Life,
 };
-use periapt_model::{Agenda, WorkerCommand, due_work, entity::CrossSide, ingress_rules, offers_of_model};
+use periapt_model::{
+    WorkSchedule, WorkerCommand, due_work, entity::CrossModelSide, ingress_rules, offers_of_model,
+};
 
 use crate::world::{APP, World};
 
@@ -251,8 +253,9 @@ fn a_stranger_fills_no_more_of_a_model_than_there_is_room_for() {
             world.commit(&format!("db/{unit}"), write).unwrap();
         });
     }
-    let due =
-        |world: &World| due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default()).0.pop();
+    let due = |world: &World| {
+        due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default()).0.pop()
+    };
     let copy = WorkerCommand::CopyFromOthers(two.world.model);
     assert_eq!(due(&two.world).as_ref(), Some(&copy));
     let mut steps = 0;
@@ -315,7 +318,7 @@ fn a_consumer_says_where_its_traffic_comes_from() {
     assert_eq!(bag.settings["egress-subnets"], "192.0.2.0/24,2001:db8::/64");
     let there = two.there().unwrap();
     let cross = two.world.root.model(&two.there).unwrap().relation(&there).unwrap().cross.clone().unwrap();
-    let CrossSide::Offerer { ingress } = cross.side else { panic!("{cross:?}") };
+    let CrossModelSide::Offerer { ingress } = cross.side else { panic!("{cross:?}") };
     let shown: Vec<_> = ingress.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["192.0.2.0/24", "2001:db8::/64"]);
 
@@ -346,7 +349,7 @@ fn status_shows_what_is_offered_and_what_is_consumed() {
     let connection = &details[0].connections[0];
     assert_eq!((connection.username.as_str(), connection.source_model_uuid), ("admin", two.world.model));
     let cross = state.relation(&connection.relation_id).unwrap().cross.clone().unwrap();
-    let CrossSide::Offerer { ingress } = cross.side else { panic!("{cross:?}") };
+    let CrossModelSide::Offerer { ingress } = cross.side else { panic!("{cross:?}") };
     assert_eq!(connection.ingress_subnets, ingress);
 }
 

@@ -7,7 +7,7 @@ use periapt_host_api::{
     constraints::Constraints,
     timing::{FAILOVER_AFTER, LEASE_SECONDS},
 };
-use periapt_model::{Agenda, WorkerCommand, due_work};
+use periapt_model::{WorkSchedule, WorkerCommand, due_work};
 
 use crate::world::{APP, DB, World, deploy_command, on_machine, unit};
 
@@ -45,7 +45,7 @@ fn units_go_on_with_another_agent_once_theirs_is_gone_and_nothing_of_them_is_los
     let late = world.commit_of("db/0");
     cut_off(&mut world, AFTER - 1);
     assert_eq!(world.agent_of("db/0"), "a1");
-    let (none, wake) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
+    let (none, wake) = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
     assert_eq!((none, wake), (vec![], Some(world.now + std::time::Duration::from_secs(1))));
     world.advance(1);
     world.settle();

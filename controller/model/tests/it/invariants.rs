@@ -12,7 +12,7 @@ use periapt_host_api::{
 };
 use periapt_model::{
     ModelState, Right, Root, Subject, assignment,
-    entity::{CrossSide, Relation, RemoteSource, Work},
+    entity::{CrossModelSide, Relation, RemoteSource, Work},
     follow, is_allowed, is_superuser, model_access, view,
 };
 
@@ -280,7 +280,7 @@ pub(crate) fn copied(root: &Root) {
                 (relation.suspended, &relation.suspended_reason),
                 (theirs.suspended, &theirs.suspended_reason)
             );
-            if let CrossSide::Consumer { met, .. } = &cross.side {
+            if let CrossModelSide::Consumer { met, .. } = &cross.side {
                 assert!(met, "the other side is there");
             }
             assert_eq!(parts(state, relation, true), parts(other, theirs, false), "{uuid}: {}", relation.id);

@@ -6,7 +6,7 @@ use periapt_host_api::{
     command::Command,
     timing::LEASE_AFTER_RESTART_MS,
 };
-use periapt_model::{Agenda, due_work};
+use periapt_model::{WorkSchedule, due_work};
 
 use crate::world::{World, unit};
 
@@ -140,7 +140,7 @@ fn a_lapsed_lease_is_taken_away_once_somebody_else_could_lead() {
     };
     world.run(add).unwrap();
     world.settle();
-    let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
+    let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
     assert_eq!(wake, Some(world.now + jiff_seconds(60)));
     world.advance(60);
     world.settle();

@@ -5,7 +5,7 @@ use periapt_host_api::{
     command::{Answer, Command, Force, Placement},
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_model::{Agenda, WorkerCommand, due_work};
+use periapt_model::{WorkSchedule, WorkerCommand, due_work};
 
 use crate::world::{DB, World, on_machine, unit};
 
@@ -57,7 +57,7 @@ fn q08_without_an_agent_a_unit_waits_with_the_reason_and_is_placed_later() {
         ("error", "waiting")
     );
     assert!(
-        due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default()).0.is_empty(),
+        due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default()).0.is_empty(),
         "nothing to try now"
     );
     world.work(WorkerCommand::AgentConnected("a1".parse().unwrap()));

@@ -9,6 +9,7 @@
 
 mod actions;
 mod assumes;
+mod clouds;
 mod commits;
 mod config;
 mod constraints;
@@ -20,7 +21,6 @@ mod events;
 mod failover;
 mod firewall;
 mod invariants;
-mod kept;
 mod leases;
 mod machines;
 mod properties;

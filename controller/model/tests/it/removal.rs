@@ -8,7 +8,7 @@ use periapt_host_api::{
     status::{AgentStatus, Life},
 };
 
-use periapt_model::{Agenda, due_work};
+use periapt_model::{WorkSchedule, due_work};
 
 use crate::world::{World, agent_status, on_machine, unit};
 
@@ -301,7 +301,7 @@ fn largest_note(world: &mut World) -> usize {
     loop {
         let notes = world.state().work().map(|item| serde_json::to_vec(item).unwrap().len());
         largest = notes.max().unwrap_or(0).max(largest);
-        let (commands, _) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
+        let (commands, _) = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
         let Some(command) = commands.into_iter().next() else { return largest };
         world.work(command);
     }

@@ -5,7 +5,7 @@ use periapt_host_api::{
     event::Event,
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_model::{Agenda, RecordBody, StatusRecord, WorkerCommand, due_work, machine_history};
+use periapt_model::{RecordBody, StatusRecord, WorkSchedule, WorkerCommand, due_work, machine_history};
 
 use crate::world::{World, agent_status};
 
@@ -63,7 +63,7 @@ fn a_unit_whose_agent_is_away_is_lost_after_a_while() {
     let installing = world.item("app/2", agent_status(AgentStatus::Executing, "running install hook"));
     world.commit("app/2", |commit| commit.early.push(installing)).unwrap();
     world.work(WorkerCommand::AgentDisconnected("a1".parse().unwrap()));
-    let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
+    let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
     assert_eq!(wake, Some(world.now + std::time::Duration::from_secs(30)), "status changes then");
     world.advance(29);
     assert_eq!(

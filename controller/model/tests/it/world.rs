@@ -16,8 +16,8 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_model::{
-    Agenda, Changes, Entity, EntityKey, Environment, IdentityCommand, Input, ModelState, Output,
-    RecordAppend, RefreshRequest, Root, StatusContext, UploadedCharm, WorkerCommand, due_work,
+    Changes, Entity, EntityKey, Environment, IdentityCommand, Input, ModelState, Output, RecordAppend,
+    RefreshRequest, Root, StatusContext, UploadedCharm, WorkSchedule, WorkerCommand, due_work,
     entity::{Application, Bag, Registration, Relation, Unit},
     evaluate, full_status, plan_refresh, view,
 };
@@ -198,7 +198,7 @@ impl World {
     /// Runs all due work. Each step must change something.
     pub(crate) fn settle(&mut self) {
         for _ in 0..1000 {
-            let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms, &Agenda::default());
+            let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms, &WorkSchedule::default());
             if commands.is_empty() {
                 if self.checked {
                     invariants::copied(&self.root);

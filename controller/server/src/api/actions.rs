@@ -11,14 +11,16 @@ use futures_util::{Stream, stream};
 use http::Version;
 use periapt_host_api::{
     ActionOperationId, ApplicationName, ModelUuid, Refusal, TaskId,
-    action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
+    action::{OperationDetails, OperationQuery, TaskDetails, TaskUpdate},
     charm::ActionMeta,
 };
 use periapt_store::RecordPosition;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{caller::RequestCaller, failure::Answer, find::parsed, models::readable, query::Query, streams},
+    api::{
+        caller::RequestCaller, failure::HandlerResult, find::parsed, models::readable, query::Query, streams,
+    },
     bounds::StreamOf,
     state::{Durable, Streams},
     tasks,
@@ -30,7 +32,7 @@ pub(crate) async fn of_application(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
-) -> Answer<Json<BTreeMap<String, ActionMeta>>> {
+) -> HandlerResult<Json<BTreeMap<String, ActionMeta>>> {
     let name: ApplicationName = parsed(&application)?;
     let (published, state) = readable(&durable, &who, &model)?;
     let application = state.application(&name).ok_or_else(|| {
@@ -46,7 +48,7 @@ pub(crate) async fn operations(
     who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<Vec<OperationDetails>>> {
+) -> HandlerResult<Json<Vec<OperationDetails>>> {
     let mut read = Query::parse(query.as_deref())?;
     let query = OperationQuery {
         actions: read.all("action")?,
@@ -65,7 +67,7 @@ pub(crate) async fn operation(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path((model, id)): Path<(String, String)>,
-) -> Answer<Json<OperationDetails>> {
+) -> HandlerResult<Json<OperationDetails>> {
     let id = operation_id(&id)?;
     let (_, state) = readable(&durable, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
@@ -77,7 +79,7 @@ pub(crate) async fn task(
     who: RequestCaller,
     Path((model, id)): Path<(String, String)>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<TaskDetails>> {
+) -> HandlerResult<Json<TaskDetails>> {
     let mut read = Query::parse(query.as_deref())?;
     let after: Option<String> = read.one("after")?;
     read.end()?;
@@ -96,7 +98,7 @@ pub(crate) async fn watch(
     who: RequestCaller,
     Path((model, id)): Path<(String, String)>,
     version: Version,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let id = operation_id(&id)?;
     let (_, state) = readable(&durable, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
@@ -135,19 +137,19 @@ struct Followed {
 }
 
 impl Watch {
-    fn stream(self) -> impl Stream<Item = Result<Vec<TaskNews>, Refusal>> + Send {
-        stream::unfold(self, |mut watch| async move { watch.next().await.map(|news| (news, watch)) })
+    fn stream(self) -> impl Stream<Item = Result<Vec<TaskUpdate>, Refusal>> + Send {
+        stream::unfold(self, |mut watch| async move { watch.next().await.map(|updates| (updates, watch)) })
     }
 
     /// Returns the next messages and ends of tasks, or none when all tasks have ended, the model is gone, or the
     /// controller stops.
-    async fn next(&mut self) -> Option<Result<Vec<TaskNews>, Refusal>> {
+    async fn next(&mut self) -> Option<Result<Vec<TaskUpdate>, Refusal>> {
         while !self.open.is_empty() {
             // Taken before reading: later writes get another number.
             let shown = self.subscriber.shown().number;
-            match self.news().await {
-                Ok(news) if news.is_empty() => {}
-                Ok(news) => return Some(Ok(news)),
+            match self.updates().await {
+                Ok(updates) if updates.is_empty() => {}
+                Ok(updates) => return Some(Ok(updates)),
                 Err(refusal) => {
                     tracing::warn!(%refusal, "an operation cannot be followed further");
                     return Some(Err(refusal));
@@ -163,13 +165,13 @@ impl Watch {
         None
     }
 
-    async fn news(&mut self) -> Result<Vec<TaskNews>, Refusal> {
+    async fn updates(&mut self) -> Result<Vec<TaskUpdate>, Refusal> {
         let published = self.durable.current();
         let Some(state) = published.root.model(&self.model) else {
             self.open.clear();
             return Ok(Vec::new());
         };
-        let mut news = Vec::new();
+        let mut updates = Vec::new();
         // The bytes of one turn are bounded; the next turn goes on where this one ended.
         let mut room = tasks::PAGE_BYTES;
         for (id, mut followed) in self.open.clone() {
@@ -187,14 +189,15 @@ impl Watch {
                     followed.messages.saturating_add(u32::try_from(found.log.len()).unwrap_or(u32::MAX));
                 followed.after = found.after;
                 self.open.insert(id, followed);
-                news.extend(found.log.into_iter().map(|message| TaskNews::Message { task: id, message }));
+                updates
+                    .extend(found.log.into_iter().map(|message| TaskUpdate::Message { task: id, message }));
             }
             if !task.status.is_open() && room > 0 {
                 let details = tasks::task(&*store, &self.model, task, None, &mut room).await?;
-                news.push(TaskNews::Ended(Box::new(details)));
+                updates.push(TaskUpdate::Ended(Box::new(details)));
                 self.open.remove(&id);
             }
         }
-        Ok(news)
+        Ok(updates)
     }
 }

@@ -21,28 +21,28 @@ use periapt_model::{Input, Output, assignment, assignments as assignments_of};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{body, bulk, caller::RequestCaller, failure::Answer, find::parsed, query::Query, streams},
+    api::{body, bulk, caller::RequestCaller, failure::HandlerResult, find::parsed, query::Query, streams},
     bounds::StreamOf,
     presence::Connected,
     published::{Published, Subscription},
-    state::{Durable, Intake, Streams},
+    state::{Durable, Streams, Submission},
     watch::{ViewOf, Watch},
-    writer::Lane,
+    writer::QueueKey,
 };
 
 pub(crate) async fn register(
     State(durable): State<Durable>,
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     who: RequestCaller,
     Path(agent): Path<String>,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<Registered>> {
+) -> HandlerResult<Json<Registered>> {
     let agent: AgentName = parsed(&agent)?;
     let caller = who.agent(&agent)?;
-    let register: Register = body::value(&intake, &headers, content).await?;
+    let register: Register = body::value(&submission, &headers, content).await?;
     let input = Input::Register(agent, register);
-    let (_, revision) = intake.commands.submit_one(Lane::Controller, caller, input, 0).await?;
+    let (_, revision) = submission.commands.submit_one(QueueKey::Controller, caller, input, 0).await?;
     Ok(Json(Registered { store: durable.current().store, revision }))
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn assignments(
     who: RequestCaller,
     Path(agent): Path<String>,
     version: Version,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let agent: AgentName = parsed(&agent)?;
     who.agent(&agent)?;
     let permit = streams.limits.admit(StreamOf::Agent(agent.clone()), version)?;
@@ -127,7 +127,7 @@ pub(crate) async fn watch(
     Path((agent, model)): Path<(String, String)>,
     version: Version,
     RawQuery(query): RawQuery,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     who.runner(&agent, model)?;
     let mut query = Query::parse(query.as_deref())?;
@@ -170,17 +170,17 @@ impl OwnWatch {
 }
 
 pub(crate) async fn commands(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     who: RequestCaller,
     Path((agent, model)): Path<(String, String)>,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<CommandResults<RunnerAnswer>>> {
+) -> HandlerResult<Json<CommandResults<RunnerAnswer>>> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = RequestCaller { caller: who.runner(&agent, model)?, ..who };
-    let commands = body::commands::<RunnerCommand>(&intake, &headers, content).await?;
+    let commands = body::commands::<RunnerCommand>(&submission, &headers, content).await?;
     let input = |command| Input::Runner(model, command);
-    Ok(Json(bulk::submit(&intake, Lane::Model(model), &caller, commands, input, answer).await?))
+    Ok(Json(bulk::submit(&submission, QueueKey::Model(model), &caller, commands, input, answer).await?))
 }
 
 fn answer(output: Output) -> Option<RunnerAnswer> {

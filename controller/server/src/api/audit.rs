@@ -9,7 +9,7 @@ use periapt_model::RecordBody;
 use periapt_store::{Order, codec, key};
 
 use crate::{
-    api::{failure::Answer, query::Query},
+    api::{failure::HandlerResult, query::Query},
     records::unreadable,
     state::Durable,
     tasks::{cursor, parse_cursor},
@@ -22,7 +22,7 @@ const PAGE: usize = 500;
 pub(crate) async fn page(
     State(durable): State<Durable>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<AuditPage>> {
+) -> HandlerResult<Json<AuditPage>> {
     let mut query = Query::parse(query.as_deref())?;
     let after: Option<String> = query.one("after")?;
     query.end()?;

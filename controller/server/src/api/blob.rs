@@ -6,7 +6,7 @@ use periapt_blobs::{BlobError, Blobs};
 use periapt_host_api::{Digest, ErrorCode, Refusal, problem::Problem};
 
 use crate::api::{
-    failure::{Answer, Failure, problem},
+    failure::{Failure, HandlerResult, problem},
     range::{RequestedRange, wanted},
 };
 
@@ -59,7 +59,7 @@ pub(crate) async fn respond(
     digest: &Digest,
     method: &Method,
     headers: &HeaderMap,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let unknown = || kind.unknown(digest);
     let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
     // A client that sends HEAD decides on an upload by the answer. A damaged blob must be uploaded again.
@@ -110,7 +110,7 @@ fn build(
     tag: &str,
     body: Body,
     more: &[(header::HeaderName, String)],
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let mut response = Response::builder()
         .status(status)
         .header(header::ETAG, tag)

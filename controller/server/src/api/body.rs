@@ -17,7 +17,7 @@ use periapt_host_api::{
 use serde::de::DeserializeOwned;
 use tokio::{sync::Semaphore, time::Instant};
 
-use crate::state::Intake;
+use crate::state::Submission;
 
 /// The longest time for the body of one request to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -41,11 +41,11 @@ pub(crate) struct Bulk<C> {
 
 /// Reads one value.
 pub(crate) async fn value<T: DeserializeOwned>(
-    intake: &Intake,
+    submission: &Submission,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<T, Refusal> {
-    let bytes = json_bytes(intake, headers, body).await?;
+    let bytes = json_bytes(submission, headers, body).await?;
     serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
 }
 
@@ -60,11 +60,11 @@ pub(crate) async fn small_value<T: DeserializeOwned>(headers: &HeaderMap, body: 
 
 /// Reads commands.
 pub(crate) async fn commands<C: DeserializeOwned>(
-    intake: &Intake,
+    submission: &Submission,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Bulk<C>, Refusal> {
-    let bytes = json_bytes(intake, headers, body).await?;
+    let bytes = json_bytes(submission, headers, body).await?;
     read_commands(&bytes)
 }
 
@@ -95,9 +95,9 @@ fn no_sense(error: &serde_json::Error) -> Refusal {
     Refusal::bad_request(format!("the request cannot be understood: {told}"))
 }
 
-async fn json_bytes(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+async fn json_bytes(submission: &Submission, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     check_json(headers)?;
-    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &intake.bodies))
+    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &submission.bodies))
         .await
         .map_err(|_| late(WITHIN))?
 }

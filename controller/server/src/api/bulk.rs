@@ -8,20 +8,20 @@ use periapt_model::{Input, Output};
 
 use crate::{
     api::{body::Bulk, caller::RequestCaller},
-    state::Intake,
-    writer::Lane,
+    state::Submission,
+    writer::QueueKey,
 };
 
 /// Submits the valid commands to the writer, and puts their results in order.
 pub(crate) async fn submit<C, T>(
-    intake: &Intake,
-    lane: Lane,
+    submission: &Submission,
+    key: QueueKey,
     who: &RequestCaller,
     bulk: Bulk<C>,
     input: impl Fn(C) -> Input,
     output: impl Fn(Output) -> Option<T>,
 ) -> Result<CommandResults<T>, Refusal> {
-    let root = intake.durable.current().root.clone();
+    let root = submission.durable.current().root.clone();
     let mut inputs = Vec::new();
     let mut pending = Vec::with_capacity(bulk.commands.len());
     let traces = bulk.traces.into_iter().chain(std::iter::repeat(None));
@@ -30,12 +30,12 @@ pub(crate) async fn submit<C, T>(
         pending.push(command.and_then(|command| {
             let mut input = input(command);
             who.require_scope(&input)?;
-            intake.sealer.seal(&root, &mut input)?;
+            submission.sealer.seal(&root, &mut input)?;
             inputs.push((input, trace));
             Ok(())
         }));
     }
-    let mut answered = intake.commands.submit(lane, who.sender(), inputs, bulk.bytes).await?.into_iter();
+    let mut answered = submission.commands.submit(key, who.sender(), inputs, bulk.bytes).await?.into_iter();
     let mut revision = None;
     let results = pending
         .into_iter()
@@ -47,7 +47,10 @@ pub(crate) async fn submit<C, T>(
         })
         .map(CommandResult::from)
         .collect();
-    Ok(CommandResults { results, revision: revision.unwrap_or_else(|| intake.durable.current().revision()) })
+    Ok(CommandResults {
+        results,
+        revision: revision.unwrap_or_else(|| submission.durable.current().revision()),
+    })
 }
 
 fn odd() -> Refusal {

@@ -21,13 +21,13 @@ use crate::{
         body::PacedBody,
         caller::RequestCaller,
         connection::Peer,
-        failure::Answer,
+        failure::HandlerResult,
         find::parsed,
     },
     bounds::Upload,
     check::Checked,
-    state::{Charms, Contents, Durable, Intake},
-    writer::{Lane, Sender},
+    state::{Charms, Contents, Durable, Submission},
+    writer::{QueueKey, Sender},
 };
 
 /// The longest time for an upload.
@@ -36,12 +36,12 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
 pub(crate) async fn upload(
     State(charms): State<Charms>,
     State(durable): State<Durable>,
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     who: RequestCaller,
     peer: Peer,
     Path(digest): Path<String>,
     content: Body,
-) -> Answer<Json<CharmUploaded>> {
+) -> HandlerResult<Json<CharmUploaded>> {
     let digest: Digest = parsed(&digest)?;
     let (archive, permit) = receive(&charms.contents, content, peer, who.user()?).await?;
     if archive.digest() != digest {
@@ -58,7 +58,7 @@ pub(crate) async fn upload(
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep(&charms.contents, &intake, who.sender(), archive, charm).await;
+        let kept = keep(&charms.contents, &submission, who.sender(), archive, charm).await;
         drop(permit);
         kept
     });
@@ -98,7 +98,7 @@ fn known(durable: &Durable, digest: &Digest) -> Option<Checked> {
 /// Stores an archive, then registers its charm, so that every registered charm has its archive.
 async fn keep(
     contents: &Contents,
-    intake: &Intake,
+    submission: &Submission,
     who: Sender,
     archive: Spooled,
     charm: UploadedCharm,
@@ -108,7 +108,7 @@ async fn keep(
     contents.collector.note_request(&digest);
     contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
     // The command counts no bytes in the queue: the model only keeps the metadata.
-    let known = intake.commands.submit_one(Lane::Controller, who, Input::UploadCharm(charm), 0).await;
+    let known = submission.commands.submit_one(QueueKey::Controller, who, Input::UploadCharm(charm), 0).await;
     if known.is_err() {
         contents.collector.note_refused(digest);
     }
@@ -122,7 +122,7 @@ pub(crate) async fn download(
     method: Method,
     Path(digest): Path<String>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let digest: Digest = parsed(&digest)?;
     let root = &durable.current().root;
     if !may_fetch_charm(root, &who.caller, &digest, &|state| who.sees(root, state)) {

@@ -6,47 +6,48 @@ use axum::{Json, body::Body, extract::State};
 use http::HeaderMap;
 use periapt_host_api::{
     api::ModelDefaults,
-    cloud::Kept,
-    command::{AgentSummary, Answer as Answered, CommandResults, ControllerCommand, ControllerInfo},
+    cloud::StoredClouds,
+    command::{AgentSummary, Answer, CommandResults, ControllerCommand, ControllerInfo},
 };
 use periapt_model::{Input, ModelState, Output, Right, Subject, agent_summaries};
 
 use crate::{
-    api::{body, bulk, caller::RequestCaller, failure::Answer},
+    api::{body, bulk, caller::RequestCaller, failure::HandlerResult},
     clock::Clock,
     show::StatusSource,
-    state::{Durable, Intake},
-    writer::Lane,
+    state::{Durable, Submission},
+    writer::QueueKey,
 };
 
 pub(crate) async fn info(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
-) -> Answer<Json<ControllerInfo>> {
+) -> HandlerResult<Json<ControllerInfo>> {
     Ok(Json(statuses.info(&durable.current())?))
 }
 
 pub(crate) async fn commands(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     who: RequestCaller,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<CommandResults<Answered>>> {
-    let commands = body::commands::<ControllerCommand>(&intake, &headers, content).await?;
-    let results = bulk::submit(&intake, Lane::Controller, &who, commands, Input::Controller, answer).await?;
+) -> HandlerResult<Json<CommandResults<Answer>>> {
+    let commands = body::commands::<ControllerCommand>(&submission, &headers, content).await?;
+    let results =
+        bulk::submit(&submission, QueueKey::Controller, &who, commands, Input::Controller, answer).await?;
     Ok(Json(results))
 }
 
 /// Returns the answer to an operator's command.
-pub(crate) fn answer(output: Output) -> Option<Answered> {
+pub(crate) fn answer(output: Output) -> Option<Answer> {
     match output {
         Output::Answer(answer) => Some(answer),
-        Output::Done => Some(Answered::Done),
+        Output::Done => Some(Answer::Done),
         Output::Runner(_) | Output::Session(_) => None,
     }
 }
 
-pub(crate) async fn kept(State(durable): State<Durable>) -> Answer<Json<Kept>> {
+pub(crate) async fn kept(State(durable): State<Durable>) -> HandlerResult<Json<StoredClouds>> {
     let published = durable.current();
     Ok(Json(published.root.controller().map(|controller| controller.kept.clone()).unwrap_or_default()))
 }
@@ -55,7 +56,7 @@ pub(crate) async fn agents(
     State(durable): State<Durable>,
     State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
-) -> Answer<Json<Vec<AgentSummary>>> {
+) -> HandlerResult<Json<Vec<AgentSummary>>> {
     let root = &durable.current().root;
     let all = who.may(root, Right::ManageController, Subject::Controller);
     let seen = |state: &ModelState| who.sees(root, state);
@@ -65,7 +66,7 @@ pub(crate) async fn agents(
     Ok(Json(agents))
 }
 
-pub(crate) async fn model_defaults(State(durable): State<Durable>) -> Answer<Json<ModelDefaults>> {
+pub(crate) async fn model_defaults(State(durable): State<Durable>) -> HandlerResult<Json<ModelDefaults>> {
     let published = durable.current();
     let set = published.root.controller().map(|controller| controller.model_defaults.clone());
     Ok(Json(ModelDefaults::of(&set.unwrap_or_default())))

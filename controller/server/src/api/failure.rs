@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 1024;
 pub(crate) struct Failure(pub(crate) Refusal);
 
 /// The result of a handler.
-pub(crate) type Answer<T> = Result<T, Failure>;
+pub(crate) type HandlerResult<T> = Result<T, Failure>;
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {

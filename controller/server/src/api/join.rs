@@ -18,11 +18,11 @@ use periapt_model::{Input, Origin, check_join};
 use periapt_transport::{CertificateError, requested_key};
 
 use crate::{
-    api::{body, caller::not_logged_in, connection::Peer, failure::Answer, find::parsed},
+    api::{body, caller::not_logged_in, connection::Peer, failure::HandlerResult, find::parsed},
     clock::Clock,
     listen::Issuer,
-    state::Intake,
-    writer::{Lane, Sender},
+    state::Submission,
+    writer::{QueueKey, Sender},
 };
 
 /// The validity of an agent's certificate. The agent renews it after half of this time. A stolen certificate without its
@@ -30,14 +30,14 @@ use crate::{
 const VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn certificate(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(issuer): State<Issuer>,
     State(clock): State<Arc<dyn Clock>>,
     peer: Peer,
     Path(agent): Path<String>,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<IssuedCertificate>> {
+) -> HandlerResult<Json<IssuedCertificate>> {
     let agent: AgentName = parsed(&agent)?;
     let asked: CertificateRequest = body::small_value(&headers, content).await?;
     let no_tls = || Refusal::new(ErrorCode::NotSupported, "this controller issues no certificates");
@@ -48,13 +48,13 @@ pub(crate) async fn certificate(
         Some(token) => {
             let token = token.digest();
             // A token that was never issued makes the controller write nothing.
-            check_join(&intake.durable.current().root, &agent, key, token, clock.now())?;
+            check_join(&submission.durable.current().root, &agent, key, token, clock.now())?;
             let origin = Some(Origin { session: None, address: peer.ip().to_string() });
             let sender = Sender { caller: Caller::Agent(agent.clone()), origin };
             let input = Input::Join { agent: agent.clone(), key, token };
-            intake.commands.submit_one(Lane::Controller, sender, input, 0).await?;
+            submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await?;
         }
-        None if intake.durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
+        None if submission.durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
         None => return Err(not_logged_in().into()),
     }
     let now = clock.now();

@@ -7,9 +7,9 @@ use axum::{
 use http::header;
 use periapt_telemetry::metrics::CONTENT_TYPE;
 
-use crate::{api::failure::Answer, metrics::render, state::Sizes};
+use crate::{api::failure::HandlerResult, metrics::render, state::Sizes};
 
-pub(crate) async fn expose(State(sizes): State<Sizes>) -> Answer<Response> {
+pub(crate) async fn expose(State(sizes): State<Sizes>) -> HandlerResult<Response> {
     sizes.measure().await;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], render()).into_response())
 }

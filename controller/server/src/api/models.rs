@@ -13,7 +13,7 @@ use http::{HeaderMap, Version};
 use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
     api::{ApplicationDetails, ModelConfigDetails, ModelSelector, SpaceList, UnitDetails},
-    command::{Answer as Answered, Command, CommandResults, ModelSummary},
+    command::{Answer, Command, CommandResults, ModelSummary},
     constraints::Constraints,
     refresh::RefreshPlan,
     ssh_key::SshKey,
@@ -31,7 +31,7 @@ use crate::{
         body, bulk,
         caller::RequestCaller,
         controller::answer,
-        failure::Answer,
+        failure::HandlerResult,
         find::{find_model, parsed},
         query::Query,
         streams,
@@ -41,9 +41,9 @@ use crate::{
     published::Published,
     records,
     show::{self, StatusSource},
-    state::{Durable, Intake, Streams},
+    state::{Durable, Streams, Submission},
     watch::StatusWatch,
-    writer::Lane,
+    writer::QueueKey,
 };
 
 /// The number of newest hooks that are shown with a unit.
@@ -64,7 +64,7 @@ pub(crate) fn readable(
 pub(crate) async fn list(
     State(durable): State<Durable>,
     who: RequestCaller,
-) -> Answer<Json<Vec<ModelSummary>>> {
+) -> HandlerResult<Json<Vec<ModelSummary>>> {
     let root = &durable.current().root;
     let seen = root.models().map(|(_, state)| state).filter(|state| who.sees(root, state));
     Ok(Json(seen.map(|state| model_summary(root, state, &who.caller)).collect()))
@@ -74,7 +74,7 @@ pub(crate) async fn one(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<ModelSummary>> {
+) -> HandlerResult<Json<ModelSummary>> {
     let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(model_summary(&published.root, &state, &who.caller)))
 }
@@ -84,7 +84,7 @@ pub(crate) async fn users(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<Vec<ModelUser>>> {
+) -> HandlerResult<Json<Vec<ModelUser>>> {
     let (published, state) = readable(&durable, &who, &model)?;
     let all = who.may(&published.root, Right::AdministerModel, Subject::Model(&state));
     let mut users = model_users(&published.root, &state);
@@ -95,17 +95,17 @@ pub(crate) async fn users(
 
 pub(crate) async fn commands(
     State(durable): State<Durable>,
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     who: RequestCaller,
     Path(model): Path<String>,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<CommandResults<Answered>>> {
+) -> HandlerResult<Json<CommandResults<Answer>>> {
     let (_, state) = readable(&durable, &who, &model)?;
     let uuid = state.model().uuid;
-    let commands = body::commands::<Command>(&intake, &headers, content).await?;
+    let commands = body::commands::<Command>(&submission, &headers, content).await?;
     let input = |command| Input::Model(uuid, command);
-    Ok(Json(bulk::submit(&intake, Lane::Model(uuid), &who, commands, input, answer).await?))
+    Ok(Json(bulk::submit(&submission, QueueKey::Model(uuid), &who, commands, input, answer).await?))
 }
 
 pub(crate) async fn status(
@@ -113,7 +113,7 @@ pub(crate) async fn status(
     State(statuses): State<StatusSource>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<FullStatus>> {
+) -> HandlerResult<Json<FullStatus>> {
     let (published, state) = readable(&durable, &who, &model)?;
     let uuid = state.model().uuid;
     let status = statuses
@@ -126,7 +126,7 @@ pub(crate) async fn storage(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<CombinedStorage>> {
+) -> HandlerResult<Json<CombinedStorage>> {
     let (published, state) = readable(&durable, &who, &model)?;
     let storage = combined_storage(&published.root, &state.model().uuid)
         .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
@@ -140,7 +140,7 @@ pub(crate) async fn watch_status(
     who: RequestCaller,
     Path(model): Path<String>,
     version: Version,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let (published, state) = readable(&durable, &who, &model)?;
     let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
     let stop = streams.stop;
@@ -157,7 +157,7 @@ pub(crate) async fn unit(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path((model, application, number)): Path<(String, String, String)>,
-) -> Answer<Json<UnitDetails>> {
+) -> HandlerResult<Json<UnitDetails>> {
     let name: UnitName = parsed(&format!("{application}/{number}"))?;
     let (published, state) = readable(&durable, &who, &model)?;
     let hooks = records::newest(&*durable.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
@@ -168,7 +168,7 @@ pub(crate) async fn application(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
-) -> Answer<Json<ApplicationDetails>> {
+) -> HandlerResult<Json<ApplicationDetails>> {
     let name: ApplicationName = parsed(&application)?;
     let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(show::application(&published.root, &state, &name)?))
@@ -180,7 +180,7 @@ pub(crate) async fn refresh_plan(
     who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<RefreshPlan>> {
+) -> HandlerResult<Json<RefreshPlan>> {
     let application: ApplicationName = parsed(&application)?;
     let mut query = Query::parse(query.as_deref())?;
     let charm = query.one("charm")?.ok_or_else(|| Refusal::bad_request("query charm is missing"))?;
@@ -197,7 +197,7 @@ pub(crate) async fn machines(
     State(statuses): State<StatusSource>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<BTreeMap<String, MachineStatus>>> {
+) -> HandlerResult<Json<BTreeMap<String, MachineStatus>>> {
     let (published, state) = readable(&durable, &who, &model)?;
     let status = statuses.status_of(&published, &state.model().uuid);
     Ok(Json(status.map(|status| status.machines).unwrap_or_default()))
@@ -207,7 +207,7 @@ pub(crate) async fn config(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<ModelConfigDetails>> {
+) -> HandlerResult<Json<ModelConfigDetails>> {
     let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(ModelConfigDetails::of(&state.model().settings, state.defaults())))
 }
@@ -216,7 +216,7 @@ pub(crate) async fn constraints(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<Constraints>> {
+) -> HandlerResult<Json<Constraints>> {
     let (_, state) = readable(&durable, &who, &model)?;
     let model = state.model();
     Ok(Json(Constraints::of(&model.constraints, &model.kept_constraints, &model.settings.budgets)))
@@ -226,7 +226,7 @@ pub(crate) async fn usage(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<ModelUsage>> {
+) -> HandlerResult<Json<ModelUsage>> {
     let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(model_usage(&state)))
 }
@@ -235,7 +235,7 @@ pub(crate) async fn ssh_keys(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<Vec<SshKey>>> {
+) -> HandlerResult<Json<Vec<SshKey>>> {
     let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(state.model().ssh_keys.clone()))
 }
@@ -244,7 +244,7 @@ pub(crate) async fn spaces(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<SpaceList>> {
+) -> HandlerResult<Json<SpaceList>> {
     let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(periapt_model::spaces(&published.root, &state)))
 }

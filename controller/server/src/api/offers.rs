@@ -13,7 +13,7 @@ use periapt_model::{Right, offer_details, offers_of_model};
 use crate::{
     api::{
         caller::{RequestCaller, denied},
-        failure::Answer,
+        failure::HandlerResult,
         models::readable,
         query::Query,
     },
@@ -25,7 +25,7 @@ pub(crate) async fn find(
     State(durable): State<Durable>,
     who: RequestCaller,
     RawQuery(query): RawQuery,
-) -> Answer<Json<Vec<OfferDetails>>> {
+) -> HandlerResult<Json<Vec<OfferDetails>>> {
     let mut query = Query::parse(query.as_deref())?;
     let url: Option<OfferUrl> = query.one("url")?;
     let owner: Option<UserName> = query.one("owner")?;
@@ -69,7 +69,7 @@ pub(crate) async fn of_model(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(model): Path<String>,
-) -> Answer<Json<Vec<OfferDetails>>> {
+) -> HandlerResult<Json<Vec<OfferDetails>>> {
     let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(offers_of_model(&published.root, &state, &who.caller)))
 }

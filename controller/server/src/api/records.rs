@@ -19,7 +19,7 @@ use periapt_model::{Right, Subject};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{caller::RequestCaller, failure::Answer, models::readable, query::Query, streams},
+    api::{caller::RequestCaller, failure::HandlerResult, models::readable, query::Query, streams},
     bounds::StreamOf,
     clock::Clock,
     history,
@@ -56,7 +56,7 @@ pub(crate) async fn logs(
     Path(model): Path<String>,
     version: Version,
     RawQuery(query): RawQuery,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let query = log_query(query.as_deref())?;
     let (_, state) = readable(&durable, &who, &model)?;
     let permit = streams.limits.admit(StreamOf::Model(state.model().uuid), version)?;
@@ -138,7 +138,7 @@ pub(crate) async fn journal(
     who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<Journal>> {
+) -> HandlerResult<Json<Journal>> {
     let query = journal_query(query.as_deref())?;
     let (published, state) = readable(&durable, &who, &model)?;
     if query.secrets {
@@ -162,7 +162,7 @@ pub(crate) async fn status_history(
     who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<StatusHistory>> {
+) -> HandlerResult<Json<StatusHistory>> {
     let mut query = Query::parse(query.as_deref())?;
     let entity: Option<String> = query.one("entity")?;
     let wanted = StatusHistoryQuery {

@@ -26,13 +26,13 @@ use crate::{
         body::PacedBody,
         caller::RequestCaller,
         connection::Peer,
-        failure::Answer,
+        failure::HandlerResult,
         find::parsed,
         models::readable,
     },
     bounds::Upload,
-    state::{Contents, Durable, Intake, Resources},
-    writer::{Lane, Sender},
+    state::{Contents, Durable, Resources, Submission},
+    writer::{QueueKey, Sender},
 };
 
 /// The longest time for an upload: the largest content over a line of 5 Mbit/s.
@@ -40,12 +40,12 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 
 pub(crate) async fn upload(
     State(Resources { contents }): State<Resources>,
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     who: RequestCaller,
     peer: Peer,
     Path(digest): Path<String>,
     content: Body,
-) -> Answer<Json<ResourceUploaded>> {
+) -> HandlerResult<Json<ResourceUploaded>> {
     let digest: Digest = parsed(&digest)?;
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
@@ -58,7 +58,7 @@ pub(crate) async fn upload(
     }
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep(&contents, &intake, who.sender(), incoming, digest).await;
+        let kept = keep(&contents, &submission, who.sender(), incoming, digest).await;
         drop(permit);
         kept
     });
@@ -87,7 +87,7 @@ async fn receive(
 /// Stores the content if it has the promised digest, then registers it, so that all registered content has its blob.
 async fn keep(
     contents: &Contents,
-    intake: &Intake,
+    submission: &Submission,
     who: Sender,
     incoming: Incoming,
     digest: Digest,
@@ -99,7 +99,7 @@ async fn keep(
         error => unavailable(&error),
     })?;
     let input = Input::UploadResource(UploadedResource { digest, size });
-    let known = intake.commands.submit_one(Lane::Controller, who, input, 0).await;
+    let known = submission.commands.submit_one(QueueKey::Controller, who, input, 0).await;
     if known.is_err() {
         contents.collector.note_refused(digest);
     }
@@ -114,7 +114,7 @@ pub(crate) async fn head(
     method: Method,
     Path(digest): Path<String>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let digest: Digest = parsed(&digest)?;
     let root = &durable.current().root;
     if !may_know_resource(root, &who.caller, &digest, &|state| who.sees(root, state)) {
@@ -128,7 +128,7 @@ pub(crate) async fn of_application(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path((model, application)): Path<(String, String)>,
-) -> Answer<Json<Vec<ResourceDetails>>> {
+) -> HandlerResult<Json<Vec<ResourceDetails>>> {
     let (published, state) = readable(&durable, &who, &model)?;
     let name: ApplicationName = parsed(&application)?;
     let application = state.application(&name).ok_or_else(|| {
@@ -152,7 +152,7 @@ pub(crate) async fn of_unit(
         String,
     )>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> HandlerResult<Response> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;

@@ -16,7 +16,7 @@ use periapt_model::{
 };
 
 use crate::{
-    api::{caller::RequestCaller, failure::Answer, find::parsed, models::readable, query::Query},
+    api::{caller::RequestCaller, failure::HandlerResult, find::parsed, models::readable, query::Query},
     seal::SecretSealer,
     state::Durable,
 };
@@ -27,7 +27,7 @@ pub(crate) async fn list(
     who: RequestCaller,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
-) -> Answer<Json<Vec<SecretDetails>>> {
+) -> HandlerResult<Json<Vec<SecretDetails>>> {
     let mut query = Query::parse(query.as_deref())?;
     let selector: Option<String> = query.one("secret")?;
     let asked = SecretQuery { reveal: query.flag("reveal")?, revision: query.one("revision")? };
@@ -80,7 +80,7 @@ pub(crate) async fn of_unit(
         String,
         String,
     )>,
-) -> Answer<Json<SecretData>> {
+) -> HandlerResult<Json<SecretData>> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;

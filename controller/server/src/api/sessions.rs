@@ -6,7 +6,7 @@ use axum::{Json, body::Body, extract::State};
 use http::HeaderMap;
 use periapt_host_api::{
     Digest, ErrorCode, Refusal, UserName,
-    command::{Answer as Answered, Caller, ControllerCommand},
+    command::{Answer, Caller, ControllerCommand},
     token::{Token, TokenKind},
     user::{IssuedSession, NewApiToken, PasswordLogin, SessionId, UseRegistration, UserDetails},
 };
@@ -20,42 +20,42 @@ use crate::{
         body,
         caller::{RequestCaller, denied},
         connection::Peer,
-        failure::Answer,
+        failure::HandlerResult,
         find::unknown_user,
     },
     clock::Clock,
     login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
     network::Network,
     refusals::{Refusals, RefusedRequest},
-    state::{Durable, Intake},
-    writer::{Lane, Sender},
+    state::{Durable, Submission},
+    writer::{QueueKey, Sender},
 };
 
 /// Opens a session by a password.
 pub(crate) async fn log_in(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     State(refusals): State<Refusals>,
     State(clock): State<Arc<dyn Clock>>,
     peer: Peer,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<IssuedSession>> {
-    let PasswordLogin { user, password } = body::value(&intake, &headers, content).await?;
+) -> HandlerResult<Json<IssuedSession>> {
+    let PasswordLogin { user, password } = body::value(&submission, &headers, content).await?;
     let failed = |refusal: Refusal| {
         refusals.note(unproved(&peer, "log-in", format!("user {user}"), refusal.code), clock.now());
         refusal
     };
     let attempt = LoginAttempt { user: user.clone(), network: Network::of(peer.ip()) };
     logins.throttle.begin(&attempt, clock.monotonic_ms()).map_err(failed)?;
-    let known = intake.durable.current().root.user(&user).and_then(|user| user.password.clone());
+    let known = submission.durable.current().root.user(&user).and_then(|user| user.password.clone());
     if !logins.passwords.verify(password, known.clone()).await? {
         return Err(failed(wrong_password()).into());
     }
     let verified = known.ok_or_else(|| failed(wrong_password()))?;
-    let drawn = Drawn::new(&logins, &*clock, &peer);
-    let command = IdentityCommand::LogIn { user, verified, session: drawn.session() };
-    let issued = drawn.open(&intake, command).await?;
+    let prepared = PreparedSession::new(&logins, &*clock, &peer);
+    let command = IdentityCommand::LogIn { user, verified, session: prepared.session() };
+    let issued = prepared.open(&submission, command).await?;
     logins.throttle.succeeded(&attempt);
     Ok(Json(issued))
 }
@@ -68,39 +68,45 @@ fn unproved(peer: &Peer, act: &str, subject: String, code: ErrorCode) -> Refused
 
 /// Sets the first password by a registration token, and opens a session.
 pub(crate) async fn register(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     State(refusals): State<Refusals>,
     State(clock): State<Arc<dyn Clock>>,
     peer: Peer,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<IssuedSession>> {
-    let UseRegistration { token, password } = body::value(&intake, &headers, content).await?;
+) -> HandlerResult<Json<IssuedSession>> {
+    let UseRegistration { token, password } = body::value(&submission, &headers, content).await?;
     // With a token that was never issued, no caller makes the controller hash passwords.
-    if !may_register(&intake.durable.current().root, &token.digest(), clock.now()) {
+    if !may_register(&submission.durable.current().root, &token.digest(), clock.now()) {
         let refusal = wrong_registration();
         refusals.note(unproved(&peer, "register", String::new(), refusal.code), clock.now());
         return Err(refusal.into());
     }
     let password = logins.passwords.hash(password).await?;
-    let drawn = Drawn::new(&logins, &*clock, &peer);
+    let prepared = PreparedSession::new(&logins, &*clock, &peer);
     let command =
-        IdentityCommand::Register { registration: token.digest(), password, session: drawn.session() };
-    Ok(Json(drawn.open(&intake, command).await?))
+        IdentityCommand::Register { registration: token.digest(), password, session: prepared.session() };
+    Ok(Json(prepared.open(&submission, command).await?))
 }
 
 /// Ends the session of the request.
-pub(crate) async fn log_out(State(intake): State<Intake>, who: RequestCaller) -> Answer<Json<Answered>> {
+pub(crate) async fn log_out(
+    State(submission): State<Submission>,
+    who: RequestCaller,
+) -> HandlerResult<Json<Answer>> {
     let own =
         who.session.as_ref().ok_or_else(|| Refusal::bad_request("the request has no session to end"))?;
     let close = ControllerCommand::CloseSession { session: SessionId::of(&own.token) };
-    intake.commands.submit_one(Lane::Controller, who.sender(), Input::Controller(close), 0).await?;
-    Ok(Json(Answered::Done))
+    submission.commands.submit_one(QueueKey::Controller, who.sender(), Input::Controller(close), 0).await?;
+    Ok(Json(Answer::Done))
 }
 
 /// Returns the user of the request.
-pub(crate) async fn whoami(State(durable): State<Durable>, who: RequestCaller) -> Answer<Json<UserDetails>> {
+pub(crate) async fn whoami(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+) -> HandlerResult<Json<UserDetails>> {
     let name = who.user()?;
     let root = &durable.current().root;
     Ok(Json(root.user(name).map(user_details).ok_or_else(|| unknown_user(name))?))
@@ -108,34 +114,34 @@ pub(crate) async fn whoami(State(durable): State<Durable>, who: RequestCaller) -
 
 /// Opens a session for a caller who is known without one: the operator on the controller's own host.
 pub(crate) async fn open(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
     peer: Peer,
-) -> Answer<Json<IssuedSession>> {
+) -> HandlerResult<Json<IssuedSession>> {
     let user = who.user()?.clone();
     if who.session.is_some() {
         return Err(Refusal::bad_request("a session opens no other session; log in by the password").into());
     }
-    let drawn = Drawn::new(&logins, &*clock, &peer);
-    let command = IdentityCommand::OpenSession { session: drawn.session() };
-    drawn.submit(&intake, who.sender(), command).await?;
-    Ok(Json(drawn.issued(user)))
+    let prepared = PreparedSession::new(&logins, &*clock, &peer);
+    let command = IdentityCommand::OpenSession { session: prepared.session() };
+    prepared.submit(&submission, who.sender(), command).await?;
+    Ok(Json(prepared.issued(user)))
 }
 
 /// Makes an API token.
 pub(crate) async fn make_token(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
     peer: Peer,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<IssuedSession>> {
+) -> HandlerResult<Json<IssuedSession>> {
     let user = who.user()?.clone();
-    let NewApiToken { name, scope, lifetime_seconds } = body::value(&intake, &headers, content).await?;
+    let NewApiToken { name, scope, lifetime_seconds } = body::value(&submission, &headers, content).await?;
     if !(1..=MAX_TOKEN_SECONDS).contains(&lifetime_seconds) {
         let text = format!("an API token lives 1 to {MAX_TOKEN_SECONDS} seconds, not {lifetime_seconds}");
         return Err(Refusal::bad_request(text).into());
@@ -144,29 +150,29 @@ pub(crate) async fn make_token(
         let text = format!("a scope names at most {MAX_SCOPE_MODELS} models");
         return Err(Refusal::bad_request(text).into());
     }
-    let drawn = Drawn {
+    let prepared = PreparedSession {
         token: logins.token(TokenKind::Api),
         kind: SessionKind::Api { name, scope },
         expires_at: after(clock.now(), lifetime_seconds),
         address: peer.ip().to_string(),
     };
-    let command = IdentityCommand::OpenSession { session: drawn.session() };
-    drawn.submit(&intake, who.sender(), command).await?;
-    Ok(Json(drawn.issued(user)))
+    let command = IdentityCommand::OpenSession { session: prepared.session() };
+    prepared.submit(&submission, who.sender(), command).await?;
+    Ok(Json(prepared.issued(user)))
 }
 
 /// The most models that a token's scope names. They are part of its entity.
 const MAX_SCOPE_MODELS: usize = 100;
 
 /// A session that is about to be opened, with its token in clear text.
-struct Drawn {
+struct PreparedSession {
     token: Token,
     kind: SessionKind,
     expires_at: periapt_host_api::Timestamp,
     address: String,
 }
 
-impl Drawn {
+impl PreparedSession {
     /// Draws the session of a person.
     fn new(logins: &Logins, clock: &dyn Clock, peer: &Peer) -> Self {
         Self {
@@ -198,20 +204,20 @@ impl Drawn {
 
     async fn submit(
         &self,
-        intake: &Intake,
+        submission: &Submission,
         sender: Sender,
         command: IdentityCommand,
     ) -> Result<Output, Refusal> {
         let input = Input::Identity(command);
-        intake.commands.submit_one(Lane::Controller, sender, input, 0).await.map(|(output, _)| output)
+        submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await.map(|(output, _)| output)
     }
 
     /// Opens the session of a user who has just proved an identity.
-    async fn open(self, intake: &Intake, command: IdentityCommand) -> Result<IssuedSession, Refusal> {
+    async fn open(self, submission: &Submission, command: IdentityCommand) -> Result<IssuedSession, Refusal> {
         // The API has proved the user; the entry in the audit log names the user and the new session.
         let origin = Origin { session: Some(SessionId::of(&self.digest())), address: self.address.clone() };
         let sender = Sender { caller: Caller::Worker, origin: Some(origin) };
-        match self.submit(intake, sender, command).await? {
+        match self.submit(submission, sender, command).await? {
             Output::Session(user) => Ok(self.issued(user)),
             Output::Answer(_) | Output::Runner(_) | Output::Done => Err(denied()),
         }

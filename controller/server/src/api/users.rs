@@ -10,7 +10,7 @@ use axum::{
 use http::HeaderMap;
 use periapt_host_api::{
     Refusal, UserName,
-    command::Answer as Answered,
+    command::Answer,
     token::{Token, TokenKind},
     user::{IssuedRegistration, NewPassword, NewUser, SessionDetails, UserDetails},
 };
@@ -22,20 +22,20 @@ use crate::{
     api::{
         body,
         caller::RequestCaller,
-        failure::Answer,
+        failure::HandlerResult,
         find::{parsed, unknown_user},
     },
     clock::Clock,
     login::{Logins, REGISTRATION_SECONDS, after},
-    state::{Durable, Intake},
-    writer::Lane,
+    state::{Durable, Submission},
+    writer::QueueKey,
 };
 
 /// Returns the users that the caller may see.
 pub(crate) async fn list(
     State(durable): State<Durable>,
     who: RequestCaller,
-) -> Answer<Json<Vec<UserDetails>>> {
+) -> HandlerResult<Json<Vec<UserDetails>>> {
     Ok(Json(users(&durable.current().root, &who.caller)))
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn list(
 pub(crate) async fn one(
     State(durable): State<Durable>,
     Path(user): Path<String>,
-) -> Answer<Json<UserDetails>> {
+) -> HandlerResult<Json<UserDetails>> {
     let name: UserName = parsed(&user)?;
     let root = &durable.current().root;
     Ok(Json(root.user(&name).map(user_details).ok_or_else(|| unknown_user(&name))?))
@@ -54,7 +54,7 @@ pub(crate) async fn sessions(
     State(durable): State<Durable>,
     who: RequestCaller,
     Path(user): Path<String>,
-) -> Answer<Json<Vec<SessionDetails>>> {
+) -> HandlerResult<Json<Vec<SessionDetails>>> {
     let name: UserName = parsed(&user)?;
     let root = &durable.current().root;
     if root.user(&name).is_none() {
@@ -65,54 +65,54 @@ pub(crate) async fn sessions(
 
 /// Makes a user, and returns the token by which the user sets a password.
 pub(crate) async fn add(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<IssuedRegistration>> {
-    let NewUser { name, display_name } = body::value(&intake, &headers, content).await?;
+) -> HandlerResult<Json<IssuedRegistration>> {
+    let NewUser { name, display_name } = body::value(&submission, &headers, content).await?;
     let (token, registration) = draw(&logins, &*clock);
     let command = IdentityCommand::AddUser { name: name.clone(), display_name, registration };
-    submit(&intake, &who, command).await?;
+    submit(&submission, &who, command).await?;
     Ok(Json(IssuedRegistration { user: name, token, expires_at: registration.expires_at }))
 }
 
 /// Takes a user's password away, and returns the token by which the user sets another one.
 pub(crate) async fn reset(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
     Path(user): Path<String>,
-) -> Answer<Json<IssuedRegistration>> {
+) -> HandlerResult<Json<IssuedRegistration>> {
     let user: UserName = parsed(&user)?;
     let (token, registration) = draw(&logins, &*clock);
     let command = IdentityCommand::ResetPassword { user: user.clone(), registration };
-    submit(&intake, &who, command).await?;
+    submit(&submission, &who, command).await?;
     Ok(Json(IssuedRegistration { user, token, expires_at: registration.expires_at }))
 }
 
 /// Sets a user's password. The other sessions of the user end.
 pub(crate) async fn set_password(
-    State(intake): State<Intake>,
+    State(submission): State<Submission>,
     State(logins): State<Logins>,
     who: RequestCaller,
     Path(user): Path<String>,
     headers: HeaderMap,
     content: Body,
-) -> Answer<Json<Answered>> {
+) -> HandlerResult<Json<Answer>> {
     let user: UserName = parsed(&user)?;
-    let NewPassword { password } = body::value(&intake, &headers, content).await?;
-    if intake.durable.current().root.user(&user).is_none() {
+    let NewPassword { password } = body::value(&submission, &headers, content).await?;
+    if submission.durable.current().root.user(&user).is_none() {
         return Err(unknown_user(&user).into());
     }
     let password = logins.passwords.hash(password).await?;
     let own = who.session.as_ref().filter(|session| session.scope.is_none());
     let session = own.map(|session| session.token);
-    submit(&intake, &who, IdentityCommand::SetPassword { user, password, session }).await?;
-    Ok(Json(Answered::Done))
+    submit(&submission, &who, IdentityCommand::SetPassword { user, password, session }).await?;
+    Ok(Json(Answer::Done))
 }
 
 /// Draws a registration token.
@@ -123,8 +123,12 @@ fn draw(logins: &Logins, clock: &dyn Clock) -> (Token, Registration) {
     (token, registration)
 }
 
-async fn submit(intake: &Intake, who: &RequestCaller, command: IdentityCommand) -> Result<(), Refusal> {
+async fn submit(
+    submission: &Submission,
+    who: &RequestCaller,
+    command: IdentityCommand,
+) -> Result<(), Refusal> {
     let input = Input::Identity(command);
     who.require_scope(&input)?;
-    intake.commands.submit_one(Lane::Controller, who.sender(), input, 0).await.map(drop)
+    submission.commands.submit_one(QueueKey::Controller, who.sender(), input, 0).await.map(drop)
 }

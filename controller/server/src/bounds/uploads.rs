@@ -35,11 +35,11 @@ impl Bounds {
 #[derive(Debug, Clone)]
 pub(crate) struct Uploads {
     bounds: Bounds,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<ReservedUploads>>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct ReservedUploads {
     all: usize,
     /// The uploads of each connection, by its number.
     connections: BTreeMap<u64, usize>,
@@ -104,7 +104,7 @@ impl Uploads {
         Ok(Upload { uploads: self.clone(), peer, user: user.clone(), bytes: 0, turn })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, ReservedUploads> {
         // Nothing can panic between the changes of two counts.
         self.taken.lock()
     }

@@ -27,15 +27,15 @@ const WAITING: usize = 64;
 /// The maker and checker of hashes. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Passwords {
-    chance: Arc<dyn RandomSource>,
+    random: Arc<dyn RandomSource>,
     turns: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 }
 
 impl Passwords {
-    pub(crate) fn new(chance: Arc<dyn RandomSource>) -> Self {
+    pub(crate) fn new(random: Arc<dyn RandomSource>) -> Self {
         let (turns, permits) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE + WAITING));
-        Self { chance, turns: Arc::new(turns), permits: Arc::new(permits) }
+        Self { random, turns: Arc::new(turns), permits: Arc::new(permits) }
     }
 
     /// Hashes a new password.
@@ -43,7 +43,7 @@ impl Passwords {
     /// # Errors
     /// Too many hashes are waiting.
     pub(crate) async fn hash(&self, password: Password) -> Result<PasswordHash, Refusal> {
-        let salt = self.chance.seed();
+        let salt = self.random.seed();
         self.outside(move || hashed(&password, &salt).map(|hash| PasswordHash(hash.to_string()))).await
     }
 

@@ -28,10 +28,10 @@ const MAX_REMEMBERED: usize = 10_000;
 
 /// The failed logins that are remembered. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Throttle(Arc<Mutex<Remembered>>);
+pub(crate) struct Throttle(Arc<Mutex<RememberedFailures>>);
 
 #[derive(Debug, Default)]
-struct Remembered {
+struct RememberedFailures {
     of_user: BTreeMap<(Network, UserName), Failures>,
     of_network: BTreeMap<Network, Failures>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Job {
 /// The answer that a caller waits for.
 pub(crate) struct Pending {
     /// The caller may have gone.
-    answer: oneshot::Sender<Answered>,
+    answer: oneshot::Sender<CommandAnswer>,
     since: Instant,
     /// The command's span, from the queue to the answer.
     span: Span,
@@ -32,7 +32,7 @@ pub(crate) struct Pending {
 
 /// The result of one command, once it is durable.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct CommandAnswer {
     /// Its output, or the reason why it did nothing.
     pub(crate) result: Result<Output, Refusal>,
     /// The revision at which this can be read.
@@ -54,7 +54,7 @@ impl Job {
         sender: Sender,
         input: Input,
         cause: Option<&TraceContext>,
-    ) -> (Self, oneshot::Receiver<Answered>) {
+    ) -> (Self, oneshot::Receiver<CommandAnswer>) {
         let (answer, receiver) = oneshot::channel();
         let span = periapt_telemetry::span!(
             COMMAND,
@@ -77,7 +77,7 @@ impl Job {
 
 impl Pending {
     /// Answers the command.
-    pub(super) fn answer(self, answered: Answered, outcome: Outcome) {
+    pub(super) fn answer(self, answered: CommandAnswer, outcome: Outcome) {
         let outcome = match (outcome, &answered.result) {
             (Outcome::Failed, _) => "failed",
             (Outcome::Evaluated, Ok(_)) => "done",

@@ -9,7 +9,7 @@ use periapt_store::{Store, StoreError, codec};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answered, BATCH_BYTES, BATCH_COUNT, Writer, job::Outcome};
+use super::{BATCH_BYTES, BATCH_COUNT, CommandAnswer, Writer, job::Outcome};
 use crate::{
     metrics::metrics,
     published::{Changed, Published, Weight},
@@ -56,7 +56,8 @@ impl Writer {
             loop {
                 for job in self.queue.take(BATCH_BYTES, BATCH_COUNT).await {
                     let revision = self.publisher.current().revision();
-                    job.pending.answer(Answered { result: Err(refusal.clone()), revision }, Outcome::Failed);
+                    job.pending
+                        .answer(CommandAnswer { result: Err(refusal.clone()), revision }, Outcome::Failed);
                 }
             }
         };

@@ -23,7 +23,7 @@ use periapt_host_api::{
     command::{Answer, Command, ControllerCommand, Deploy},
     user::NewUser,
 };
-use periapt_store::{Batch, Judge, LoadedState, MemoryStore, Order, Record, Store, StoreError};
+use periapt_store::{Batch, LoadedState, MemoryStore, Order, Record, RetentionPolicy, Store, StoreError};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ impl Fixture {
             check_helper: check_helper(),
             seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
             clock: Arc::new(clock.clone()),
-            chance: Arc::new(Counting::default()),
+            random: Arc::new(Counting::default()),
             drain_within: Duration::from_secs(5),
             stall_within,
             upload_progress_within: Duration::from_secs(10),
@@ -476,8 +476,8 @@ impl Store for FaultyStore {
         self.memory.sequences(after, limit)
     }
 
-    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
-        self.memory.prune(prefix, judge)
+    fn prune(&self, prefix: &[u8], policy: RetentionPolicy) -> BoxFuture<'_, Result<usize, StoreError>> {
+        self.memory.prune(prefix, policy)
     }
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {

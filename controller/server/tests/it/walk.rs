@@ -171,11 +171,11 @@ async fn compare(
     };
     assert_eq!(answer.status, status, "{at}");
     let absent = ask(connection, walker, &line(route, missing, digest)).await;
-    assert_eq!(told(&answer, names), told(&absent, missing), "{at}");
+    assert_eq!(code_and_text(&answer, names), code_and_text(&absent, missing), "{at}");
 }
 
 /// Returns the code of a refusal, and its text without the names that the request held.
-fn told(answer: &Response, names: Names<'_>) -> (u16, String) {
+fn code_and_text(answer: &Response, names: Names<'_>) -> (u16, String) {
     let body = String::from_utf8_lossy(&answer.body);
     let mut text = body.into_owned();
     for name in [names.model, names.agent, names.user] {

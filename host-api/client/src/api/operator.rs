@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use http::Method;
 use periapt_host_api::{
     ActionOperationId, ApplicationName, Digest, ModelName, Revision, TaskId, UnitName, UserName,
-    action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
+    action::{OperationDetails, OperationQuery, TaskDetails, TaskUpdate},
     api::{
         ApplicationDetails, Journal, JournalQuery, ModelConfigDetails, ModelDefaults, ModelSelector,
         SecretDetails, SecretQuery, SpaceList, UnitDetails,
     },
     charm::ActionMeta,
-    cloud::Kept,
+    cloud::StoredClouds,
     command::{
         AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
         ModelSummary,
@@ -48,7 +48,7 @@ impl Client {
     }
 
     /// Returns the clouds and credentials, which the controller stores without effect.
-    pub async fn kept(&self) -> Result<Kept> {
+    pub async fn kept(&self) -> Result<StoredClouds> {
         self.get("/v1/kept").value().await
     }
 
@@ -344,7 +344,7 @@ impl Client {
         &self,
         model: &ModelSelector,
         operation: ActionOperationId,
-    ) -> Result<NdJson<TaskNews>> {
+    ) -> Result<NdJson<TaskUpdate>> {
         self.get(format!("/v1/models/{model:#}/operations/{operation}/watch")).lines().await
     }
 

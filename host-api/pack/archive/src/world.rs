@@ -56,7 +56,7 @@ fn listed(names: &[String], between: &str) -> String {
 }
 
 /// Shortens a text that may quote an untrusted component.
-fn told(text: &str) -> String {
+fn shortened(text: &str) -> String {
     text.chars().take(TOLD.1).collect()
 }
 

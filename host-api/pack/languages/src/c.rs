@@ -53,7 +53,7 @@ pub(crate) fn build(directory: &Path, environment: &BuildEnvironment) -> Result<
     }
     command.args(&sources).arg("-o").arg(&module);
     let what = format!("building {}", directory.join("src").display());
-    let said = run(&mut command, || PYTHON.missing(), what).map_err(told)?;
+    let said = run(&mut command, || PYTHON.missing(), what).map_err(explain_missing_handlers)?;
     for line in said.stderr.lines() {
         environment.report(line);
     }
@@ -62,7 +62,7 @@ pub(crate) fn build(directory: &Path, environment: &BuildEnvironment) -> Result<
 }
 
 /// Replaces the linker's message about a charm without handlers by one about charms.
-fn told(error: CharmBuildError) -> CharmBuildError {
+fn explain_missing_handlers(error: CharmBuildError) -> CharmBuildError {
     match error {
         CharmBuildError::Failed { what, output } if output.contains("undefined symbol: periapt_handlers") => {
             let output = "no source defines `periapt_handlers`, the table of the charm's handlers that ends with {NULL, NULL}";

@@ -47,7 +47,7 @@ fn a_harness_answers_what_the_sdk_has_words_for_as_the_table_says() {
     let theirs = format!("secret:{}", table["secrets"]["theirs"].as_str().unwrap());
     let (mut wrong, mut compared) = (Vec::new(), 0);
     for case in table["cases"].as_array().unwrap() {
-        let Some(words) = said(case) else { continue };
+        let Some(words) = arguments_of(case) else { continue };
         compared += 1;
         let told = ask(&driver, case, &theirs, &words);
         if !is(&told, &case["answer"]) {
@@ -122,7 +122,7 @@ fn compiled(scratch: &Path, name: &str) -> PathBuf {
 
 /// Translates a case's call into arguments of the driver. Returns `None` if the SDK or its harness does not support
 /// the call.
-fn said(case: &Value) -> Option<Vec<String>> {
+fn arguments_of(case: &Value) -> Option<Vec<String>> {
     let odd = |given: &Value| NOT_IN_A_HARNESS.contains(&given[0].as_str().unwrap());
     let name = case["case"].as_str().unwrap();
     // The harness names no units of a batch, and no secret of its own.

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use periapt_archive::PackError;
 use periapt_host_api::yaml::YamlError;
 
-use crate::Finding;
+use crate::CheckFinding;
 
 /// An error of packing a Python charm.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum PythonError {
     /// The charm's sources or its charmcraft.yaml have errors that keep it from running. Holds
     /// them.
     #[error("the charm cannot be imported in the sandbox:\n{}", lines(.0))]
-    CannotRun(Vec<Finding>),
+    CannotRun(Vec<CheckFinding>),
     /// The charm's import failed. Holds Python's message.
     #[error("the charm cannot be imported in the sandbox:\n{0}")]
     Build(String),
@@ -67,6 +67,6 @@ pub enum PythonError {
     },
 }
 
-fn lines(findings: &[Finding]) -> String {
+fn lines(findings: &[CheckFinding]) -> String {
     findings.iter().map(|finding| format!("  {finding}")).collect::<Vec<_>>().join("\n")
 }

@@ -16,7 +16,7 @@ pub enum Severity {
 
 /// Code or configuration that cannot work in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Finding {
+pub struct CheckFinding {
     /// The path below the charm's directory.
     pub file: String,
     /// The line, from 1.
@@ -28,7 +28,7 @@ pub struct Finding {
 }
 
 /// `src/charm.py:7: os.fork: there are no processes`
-impl fmt::Display for Finding {
+impl fmt::Display for CheckFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.message)
     }

@@ -4,11 +4,11 @@
 //! checks the sources for code that cannot work, and runs `componentize-py` on all of it with the
 //! package `periapt_ops`. The native Python runs the packer's own code only.
 
-mod choices;
 mod component;
+mod component_cache;
+mod dependency_options;
 mod error;
 mod finding;
-mod kept;
 mod metadata;
 mod pack;
 mod parts;
@@ -17,7 +17,7 @@ mod shim;
 mod tools;
 mod vendor;
 
-pub use choices::{Choices, Repositories};
+pub use dependency_options::{DependencyOptions, Repositories};
 pub use error::PythonError;
-pub use finding::{Finding, Severity};
+pub use finding::{CheckFinding, Severity};
 pub use pack::{Packer, Step, is_python_charm};

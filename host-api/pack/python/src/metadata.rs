@@ -7,7 +7,7 @@ use periapt_archive::Contents;
 use periapt_host_api::yaml;
 use serde_json::{Map, Value};
 
-use crate::{Finding, PythonError, Severity};
+use crate::{CheckFinding, PythonError, Severity};
 
 /// Keys of charmcraft.yaml for metadata.yaml, each with its name there.
 const METADATA: [(&str, &str); 18] = [
@@ -58,7 +58,7 @@ pub(crate) fn split(contents: &mut Contents) -> Result<(), PythonError> {
 }
 
 /// Returns a warning if a charm declares containers, because Periapt runs no workloads.
-pub(crate) fn workloads(contents: &Contents) -> Result<Option<Finding>, PythonError> {
+pub(crate) fn workloads(contents: &Contents) -> Result<Option<CheckFinding>, PythonError> {
     let names = ["metadata.yaml", "charmcraft.yaml"];
     let Some((file, text)) = names.iter().find_map(|name| Some((*name, contents.get(name)?))) else {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(crate) fn workloads(contents: &Contents) -> Result<Option<Finding>, PythonEr
     };
     let line =
         (1..).zip(text.lines()).find(|(_, line)| line.starts_with("containers")).map_or(1, |(line, _)| line);
-    Ok(Some(Finding {
+    Ok(Some(CheckFinding {
         file: file.to_owned(),
         line,
         severity: Severity::Warning,

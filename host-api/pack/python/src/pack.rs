@@ -8,10 +8,10 @@ use std::{
 use periapt_archive::{Contents, Packed};
 
 use crate::{
-    Choices, Finding, PythonError, Severity,
-    choices::repository_of,
+    CheckFinding, DependencyOptions, PythonError, Severity,
     component::Stage,
-    kept::{self, Kept},
+    component_cache::{self, ComponentCache},
+    dependency_options::repository_of,
     metadata,
     parts::Parts,
     python::Python,
@@ -63,7 +63,7 @@ impl std::fmt::Display for Step {
 #[derive(Debug, Clone)]
 pub struct Packer {
     tools: Tools,
-    kept: Kept,
+    components: ComponentCache,
     /// Directories with wheels of native code for the sandbox. The first directory with a matching wheel counts.
     wheels: Vec<PathBuf>,
 }
@@ -71,7 +71,11 @@ pub struct Packer {
 impl Packer {
     /// Creates a packer with its tools and its wheels of native code below a cache directory.
     pub fn new(cache: &Path) -> Self {
-        Self { tools: Tools::new(cache), kept: Kept::new(cache), wheels: vec![cache.join("wheels")] }
+        Self {
+            tools: Tools::new(cache),
+            components: ComponentCache::new(cache),
+            wheels: vec![cache.join("wheels")],
+        }
     }
 
     /// Adds a directory of wheels, which comes before the others.
@@ -88,24 +92,24 @@ impl Packer {
     pub fn pack(
         &self,
         directory: &Path,
-        choices: &Choices,
-        told: &mut Vec<Finding>,
+        choices: &DependencyOptions,
+        told: &mut Vec<CheckFinding>,
         at: &mut dyn FnMut(Step),
     ) -> Result<Packed, PythonError> {
-        let Gathered { python, stage, contents, .. } = gather(&self.wheels, directory, choices, told, at)?;
+        let PackInputs { python, stage, contents, .. } = gather(&self.wheels, directory, choices, told, at)?;
         let below = |name: &str| stage.path().join(name);
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source: io::Error| PythonError::Io { path, source }
         };
-        let digest = kept::digest_of(stage.path()).map_err(failed(stage.path()))?;
-        let component = match self.kept.of(digest) {
+        let digest = component_cache::digest_of(stage.path()).map_err(failed(stage.path()))?;
+        let component = match self.components.of(digest) {
             Some(component) => component,
             None => {
                 let component = below("charm.wasm");
                 self.build(&python, stage.path(), &component, at)?;
                 // Without the cached component, the next run would build a different one.
-                self.kept.keep(digest, &component).map_err(failed(&component))?;
+                self.components.add(digest, &component).map_err(failed(&component))?;
                 component
             }
         };
@@ -120,8 +124,8 @@ impl Packer {
     pub fn check(
         &self,
         directory: &Path,
-        choices: &Choices,
-        told: &mut Vec<Finding>,
+        choices: &DependencyOptions,
+        told: &mut Vec<CheckFinding>,
         at: &mut dyn FnMut(Step),
     ) -> Result<Vec<String>, PythonError> {
         Ok(gather(&self.wheels, directory, choices, told, at)?.packages)
@@ -147,7 +151,7 @@ impl Packer {
 }
 
 /// The inputs of a component, and the archive's other contents.
-struct Gathered {
+struct PackInputs {
     python: Python,
     /// The directory with the charm, the package `periapt_ops` and the contract.
     stage: tempfile::TempDir,
@@ -159,10 +163,10 @@ struct Gathered {
 fn gather(
     wheels: &[PathBuf],
     directory: &Path,
-    choices: &Choices,
-    told: &mut Vec<Finding>,
+    choices: &DependencyOptions,
+    told: &mut Vec<CheckFinding>,
     at: &mut dyn FnMut(Step),
-) -> Result<Gathered, PythonError> {
+) -> Result<PackInputs, PythonError> {
     let directory = &fs::canonicalize(directory)
         .map_err(|source| PythonError::Io { path: directory.to_owned(), source })?;
     let repository = repository_of(directory);
@@ -215,11 +219,11 @@ fn gather(
     }
     told.extend(warnings);
 
-    Ok(Gathered { python, stage, contents, packages: vendored.packages })
+    Ok(PackInputs { python, stage, contents, packages: vendored.packages })
 }
 
 /// Splits findings into errors and warnings.
-fn split(findings: Vec<Finding>) -> (Vec<Finding>, Vec<Finding>) {
+fn split(findings: Vec<CheckFinding>) -> (Vec<CheckFinding>, Vec<CheckFinding>) {
     findings.into_iter().partition(|finding| finding.severity == Severity::Error)
 }
 

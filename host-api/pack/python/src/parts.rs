@@ -11,7 +11,7 @@ use periapt_archive::Contents;
 use periapt_host_api::yaml;
 use serde_json::{Map, Value};
 
-use crate::{Finding, PythonError, Severity};
+use crate::{CheckFinding, PythonError, Severity};
 
 mod plugins;
 
@@ -35,9 +35,9 @@ pub(crate) struct Parts {
     /// Files and directories of the charm for the archive, each with its path there.
     files: Vec<(String, String)>,
     /// The finding for each of these files if it is missing.
-    missing: Vec<Finding>,
+    missing: Vec<CheckFinding>,
     /// Findings about unsupported or invalid keys.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<CheckFinding>,
 }
 
 impl Parts {
@@ -66,7 +66,7 @@ impl Parts {
     }
 
     /// Returns findings about missing files: errors, or warnings if an unsupported build step would make the file.
-    pub(crate) fn missing(&self, directory: &Path) -> Vec<Finding> {
+    pub(crate) fn missing(&self, directory: &Path) -> Vec<CheckFinding> {
         let files = self.files.iter().zip(&self.missing);
         let missing = files.filter(|((from, _), _)| fs::symlink_metadata(directory.join(from)).is_err());
         missing.map(|(_, finding)| finding.clone()).collect()
@@ -198,14 +198,14 @@ impl Reader<'_> {
         self.parts.findings.push(finding);
     }
 
-    fn finding(&self, key: &str, severity: Severity, message: &str) -> Finding {
+    fn finding(&self, key: &str, severity: Severity, message: &str) -> CheckFinding {
         let message = format!("part {}, {key}: {message}", self.name);
-        Finding { file: FILE.to_owned(), line: line_of(self.text, self.name, key), severity, message }
+        CheckFinding { file: FILE.to_owned(), line: line_of(self.text, self.name, key), severity, message }
     }
 }
 
 /// Returns an error if the charm uses extensions: charmcraft must expand them first.
-fn unexpanded(text: &str, extensions: Option<&Value>) -> Option<Finding> {
+fn unexpanded(text: &str, extensions: Option<&Value>) -> Option<CheckFinding> {
     let named: Vec<_> = extensions?.as_array()?.iter().filter_map(Value::as_str).collect();
     let line =
         (1..).zip(text.lines()).find(|(_, line)| line.starts_with("extensions")).map_or(1, |(line, _)| line);
@@ -213,7 +213,12 @@ fn unexpanded(text: &str, extensions: Option<&Value>) -> Option<Finding> {
         "extensions ({}) are charmcraft's to expand: put what `charmcraft expand-extensions` prints in the place of this file",
         named.join(", ")
     );
-    (!named.is_empty()).then(|| Finding { file: FILE.to_owned(), line, severity: Severity::Error, message })
+    (!named.is_empty()).then(|| CheckFinding {
+        file: FILE.to_owned(),
+        line,
+        severity: Severity::Error,
+        message,
+    })
 }
 
 /// Returns true if a path stays within the charm's directory.

@@ -10,7 +10,10 @@ use std::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Choices, Finding, PythonError, choices::Repositories, parts::Required, python::Python};
+use crate::{
+    CheckFinding, DependencyOptions, PythonError, dependency_options::Repositories, parts::Required,
+    python::Python,
+};
 
 /// The exit code of `periapt_packing` when it exceeds its limit of memory.
 const OUT_OF_MEMORY: i32 = 3;
@@ -31,7 +34,7 @@ pub(crate) struct Vendored {
     pub(crate) packages: Vec<String>,
     /// Findings about the charm's requirements and about packages that were not installed.
     #[serde(default)]
-    findings: Vec<Finding>,
+    findings: Vec<CheckFinding>,
 }
 
 /// The package `periapt_packing` on disk.
@@ -52,9 +55,9 @@ impl Packing<'_> {
         charm: &Path,
         repository: &Path,
         required: &Required,
-        choices: &Choices,
+        choices: &DependencyOptions,
         target: &Path,
-        told: &mut Vec<Finding>,
+        told: &mut Vec<CheckFinding>,
     ) -> Result<Vendored, PythonError> {
         let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
         arguments.extend(required.arguments());
@@ -80,7 +83,7 @@ impl Packing<'_> {
         charm: &Path,
         native: &Path,
         original: &Path,
-    ) -> Result<Vec<Finding>, PythonError> {
+    ) -> Result<Vec<CheckFinding>, PythonError> {
         self.run("checking the sources", "check", &[charm.into(), native.into(), original.into()])
     }
 

@@ -46,7 +46,7 @@ fn a_value_that_does_not_parse_names_bag_key_and_value() {
 
 /// Does the one thing that its `what` option names, at every event.
 #[derive(Default)]
-struct Agile;
+struct OneStepCharm;
 
 struct What(String);
 
@@ -56,7 +56,7 @@ impl FromConfig for What {
     }
 }
 
-impl Charm for Agile {
+impl Charm for OneStepCharm {
     fn otherwise(&mut self, unit: &Unit, _: &Event) -> Result {
         let What(what) = unit.config()?;
         let relation = || unit.relation("db").context("no relation");
@@ -87,11 +87,11 @@ impl Charm for Agile {
     }
 }
 
-fn agile() -> Harness<Agile> {
+fn agile() -> Harness<OneStepCharm> {
     Harness::new("app/0")
 }
 
-fn told(unit: &mut Harness<Agile>, what: &str) -> Result<Outcome, String> {
+fn run_step(unit: &mut Harness<OneStepCharm>, what: &str) -> Result<Outcome, String> {
     unit.config("what", what).run(Event::UpdateStatus).map_err(|failure| failure.message)
 }
 
@@ -99,14 +99,14 @@ fn told(unit: &mut Harness<Agile>, what: &str) -> Result<Outcome, String> {
 fn a_status_returned_as_an_error_ends_the_hook_well_and_keeps_its_effects() {
     let mut unit = agile();
     let db = unit.relate("db", "server");
-    assert_eq!(told(&mut unit, "block"), Ok(Outcome::Handled));
+    assert_eq!(run_step(&mut unit, "block"), Ok(Outcome::Handled));
     assert_eq!(unit.status(), Some(Status::blocked("needs a hand")));
     assert_eq!(unit.unit_bag(&db)["kept"], "yes");
 }
 
 #[test]
 fn any_error_fails_the_hook_with_what_was_being_tried() {
-    let message = told(&mut agile(), "foreign error").unwrap_err();
+    let message = run_step(&mut agile(), "foreign error").unwrap_err();
     assert_eq!(message, "reading the port: invalid digit found in string");
 }
 
@@ -122,11 +122,14 @@ fn options_that_do_not_fit_say_what_was_expected() {
 fn only_a_leader_writes_the_application_bag_and_a_charm_can_go_on_without() {
     let mut unit = agile();
     let db = unit.relate("db", "server");
-    assert_eq!(told(&mut unit, "lead").unwrap_err(), "bag of app in db:0: cannot write relation settings");
-    assert_eq!(told(&mut unit, "lead if you can"), Ok(Outcome::Handled));
+    assert_eq!(
+        run_step(&mut unit, "lead").unwrap_err(),
+        "bag of app in db:0: cannot write relation settings"
+    );
+    assert_eq!(run_step(&mut unit, "lead if you can"), Ok(Outcome::Handled));
     assert_eq!(unit.log(), [(Level::Info, "not today".to_owned())]);
     unit.leader(true);
-    assert_eq!(told(&mut unit, "lead"), Ok(Outcome::Handled));
+    assert_eq!(run_step(&mut unit, "lead"), Ok(Outcome::Handled));
     assert_eq!(unit.app_bag(&db)["key"], "value");
 }
 
@@ -135,19 +138,19 @@ fn bags_of_others_are_closed_as_in_the_sandbox() {
     let mut unit = agile();
     unit.relate("db", "server");
     for what in ["read own app", "read a colleague", "read a stranger"] {
-        assert!(told(&mut unit, what).unwrap_err().ends_with("permission denied"), "{what}");
+        assert!(run_step(&mut unit, what).unwrap_err().ends_with("permission denied"), "{what}");
     }
-    assert_eq!(told(unit.leader(true), "read own app"), Ok(Outcome::Handled));
+    assert_eq!(run_step(unit.leader(true), "read own app"), Ok(Outcome::Handled));
 }
 
 #[test]
 fn ports_converge_on_what_is_wanted() {
     let mut unit = agile();
-    told(&mut unit, "ports").unwrap();
-    let shown = |unit: &Harness<Agile>| -> Vec<String> {
+    run_step(&mut unit, "ports").unwrap();
+    let shown = |unit: &Harness<OneStepCharm>| -> Vec<String> {
         unit.opened_ports().iter().map(|open| open.ports.to_string()).collect()
     };
     assert_eq!(shown(&unit), ["80/tcp", "8000-8999/tcp", "53/udp", "icmp"]);
-    told(&mut unit, "fewer ports").unwrap();
+    run_step(&mut unit, "fewer ports").unwrap();
     assert_eq!(shown(&unit), ["80/tcp"]);
 }

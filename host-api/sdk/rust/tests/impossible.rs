@@ -41,7 +41,7 @@ struct Idle;
 impl Charm for Idle {}
 
 /// Returns the message of a step's panic.
-fn told(step: impl FnOnce()) -> Option<String> {
+fn panic_message(step: impl FnOnce()) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(step)).err()?;
     let text = panic.downcast_ref::<String>().cloned();
     Some(text.unwrap_or_else(|| "a panic that is no text".to_owned()))
@@ -95,7 +95,7 @@ fn a_test_of_what_cannot_be_fails_and_is_told_what_would_be_right() {
         let (mut unit, mut relations) = (Harness::<Idle>::new("app/0"), Vec::new());
         let (last, before) = steps.split_last().unwrap();
         before.iter().for_each(|step| does(&mut unit, &mut relations, charm, step));
-        let is = told(|| does(&mut unit, &mut relations, charm, last));
+        let is = panic_message(|| does(&mut unit, &mut relations, charm, last));
         let not = says.as_ref().map(|says| format!("inconsistent: {says}"));
         if is != not {
             wrong.push(format!("{case}\n  is  {is:?}\n  not {not:?}"));
@@ -110,8 +110,8 @@ fn an_event_that_a_test_makes_itself_is_about_a_remote_unit() {
     let mut unit = Harness::<Idle>::new("app/0");
     let relation = unit.relate("ring", "app");
     let itself = RelationChanged { relation, app: "app".into(), unit: Some("app/0".into()) };
-    let is = told(|| drop(unit.run(Event::RelationChanged(itself))));
+    let is = panic_message(|| drop(unit.run(Event::RelationChanged(itself))));
     assert!(is.unwrap().contains("app/0 cannot be a remote unit of relation 0: it is the unit itself"));
-    let is = told(|| drop(Harness::<Idle>::new("app")));
+    let is = panic_message(|| drop(Harness::<Idle>::new("app")));
     assert_eq!(is.unwrap(), "inconsistent: \"app\" is no unit's name; one is written app/0");
 }

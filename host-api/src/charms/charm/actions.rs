@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    action::{MAX_PARAMETER_BYTES, Parameters, Turns},
+    action::{ActionConcurrency, MAX_PARAMETER_BYTES, Parameters},
     rule::BrokenRule,
-    schema::{self, Effort, Mismatch},
+    schema::{self, Mismatch, ValidationBudget},
 };
 
 /// The most actions that a charm may declare.
@@ -46,7 +46,7 @@ impl ActionMeta {
     /// Returns the group of actions that run one after the other on a machine. `None` means that the action runs
     /// beside all others. All actions that are not parallel and name no group share one. Each rule of the request
     /// overrides the charm's.
-    pub fn group(&self, asked: &Turns) -> Option<String> {
+    pub fn group(&self, asked: &ActionConcurrency) -> Option<String> {
         let group = asked.execution_group.as_ref().or(self.execution_group.as_ref());
         match (group, asked.parallel.unwrap_or(self.parallel)) {
             (Some(group), _) => Some(group.clone()),
@@ -55,22 +55,26 @@ impl ActionMeta {
         }
     }
 
-    /// Inserts defaults of absent parameters, and checks the result (M-12). `effort` bounds the cost of the request.
+    /// Inserts defaults of absent parameters, and checks the result (M-12). `budget` bounds the cost of the request.
     ///
     /// # Errors
     /// [`ParametersError`]
-    pub fn complete(&self, given: &Parameters, effort: &mut Effort) -> Result<Parameters, ParametersError> {
-        effort.spend(1)?;
+    pub fn complete(
+        &self,
+        given: &Parameters,
+        budget: &mut ValidationBudget,
+    ) -> Result<Parameters, ParametersError> {
+        budget.spend(1)?;
         let mut parameters = given.clone();
         schema::insert_defaults(&self.params, &mut parameters);
         let whole = Value::Object(parameters);
         let bytes = whole.to_string().len();
         // Defaults may be large, even if the parameters are then refused.
-        effort.spend_bytes(bytes.saturating_mul(4))?;
+        budget.spend_bytes(bytes.saturating_mul(4))?;
         if bytes > MAX_PARAMETER_BYTES {
             return Err(ParametersError::TooLarge(bytes));
         }
-        schema::validate(&self.params, &whole, effort)?;
+        schema::validate(&self.params, &whole, budget)?;
         match whole {
             Value::Object(parameters) => Ok(parameters),
             _ => Ok(Parameters::new()),
@@ -173,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_of_ours_goes_to_the_schema() {
-        let (backup, said) = (backup(), Turns::default());
+        let (backup, said) = (backup(), ActionConcurrency::default());
         assert_eq!((backup.description.as_str(), backup.group(&said)), ("Save all", Some("disk".to_owned())));
         assert_eq!(backup.params.get("required"), Some(&json!(["to"])));
         assert_eq!(backup.params.get("title"), Some(&json!("backup")));
@@ -186,22 +190,22 @@ mod tests {
     fn n04_defaults_are_inserted_and_the_whole_is_checked() {
         let backup = backup();
         assert_eq!(
-            backup.complete(&given(json!({"to": "x", "more": true})), &mut Effort::default()),
+            backup.complete(&given(json!({"to": "x", "more": true})), &mut ValidationBudget::default()),
             Ok(given(json!({"to": "x", "level": 3, "more": true})))
         );
         assert_eq!(
             backup
-                .complete(&given(json!({"to": "x", "level": 10})), &mut Effort::default())
+                .complete(&given(json!({"to": "x", "level": 10})), &mut ValidationBudget::default())
                 .unwrap_err()
                 .to_string(),
             "validation failed: (root).level : must be 9 at most, given 10"
         );
         assert_eq!(
-            backup.complete(&Parameters::new(), &mut Effort::default()).unwrap_err().to_string(),
+            backup.complete(&Parameters::new(), &mut ValidationBudget::default()).unwrap_err().to_string(),
             "validation failed: (root) : \"to\" property is missing and required, given {\"level\":3}"
         );
         let large = given(json!({"to": "x".repeat(MAX_PARAMETER_BYTES)}));
-        let error = backup.complete(&large, &mut Effort::default()).unwrap_err();
+        let error = backup.complete(&large, &mut ValidationBudget::default()).unwrap_err();
         assert!(error.to_string().contains("at most 65536 are allowed"), "{error}");
     }
 

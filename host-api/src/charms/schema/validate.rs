@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Effort, MAX_DEPTH, Mismatch,
-    effort::weight,
+    MAX_DEPTH, Mismatch, ValidationBudget,
+    budget::weight,
     quote::{ValuePath, quote, quote_text},
 };
 
@@ -23,21 +23,21 @@ const ERROR_STEPS: u32 = 4;
 ///
 /// # Errors
 /// [`Mismatch`]: the first one.
-pub fn validate(schema: &Value, value: &Value, effort: &mut Effort) -> Result<(), Mismatch> {
-    Validation { effort }.value(ValuePath::Root, schema, value, 0)?;
+pub fn validate(schema: &Value, value: &Value, budget: &mut ValidationBudget) -> Result<(), Mismatch> {
+    Validation { budget }.value(ValuePath::Root, schema, value, 0)?;
     // A check that ran out of effort may have counted as a mismatch within `not` or `oneOf`.
-    effort.spend(1)
+    budget.spend(1)
 }
 
 struct Validation<'e> {
-    effort: &'e mut Effort,
+    budget: &'e mut ValidationBudget,
 }
 
 type Found = Result<(), Mismatch>;
 
 impl Validation<'_> {
     fn spend(&mut self, steps: u32) -> Found {
-        self.effort.spend(steps)
+        self.budget.spend(steps)
     }
 
     fn wrong(&mut self, at: ValuePath<'_>, reason: impl std::fmt::Display, given: &Value) -> Found {
@@ -74,7 +74,7 @@ impl Validation<'_> {
         let schemas = rule.as_array().map(Vec::as_slice).unwrap_or_default();
         match name {
             "type" => {
-                self.effort.spend_comparisons(&Value::Null, schemas.len())?;
+                self.budget.spend_comparisons(&Value::Null, schemas.len())?;
                 if is_of(rule, value) {
                     return Ok(());
                 }
@@ -83,14 +83,14 @@ impl Validation<'_> {
                 self.wrong(at, format!("must be of type {one_of}{}", types.trim_matches('"')), value)
             }
             "enum" => {
-                self.effort.spend_comparisons(value, schemas.len())?;
+                self.budget.spend_comparisons(value, schemas.len())?;
                 if schemas.contains(value) {
                     return Ok(());
                 }
                 self.wrong(at, format_args!("must be one of {}", quote(rule)), value)
             }
             "const" => {
-                self.effort.spend_comparisons(value, 1)?;
+                self.budget.spend_comparisons(value, 1)?;
                 if rule == value {
                     return Ok(());
                 }
@@ -124,7 +124,7 @@ impl Validation<'_> {
     fn text(&mut self, at: ValuePath<'_>, name: &str, rule: &Value, text: &str, value: &Value) -> Found {
         match (name, rule.as_u64(), rule.as_str()) {
             ("minLength" | "maxLength", Some(bound), _) => {
-                self.effort.spend_bytes(text.len())?;
+                self.budget.spend_bytes(text.len())?;
                 let length = text.chars().count() as u64;
                 match name {
                     "minLength" if length < bound => {
@@ -136,7 +136,7 @@ impl Validation<'_> {
                     _ => Ok(()),
                 }
             }
-            ("pattern", _, Some(pattern)) if !self.effort.matches(pattern, text)? => {
+            ("pattern", _, Some(pattern)) if !self.budget.matches(pattern, text)? => {
                 self.wrong(at, format_args!("must match {}", quote(rule)), value)
             }
             _ => Ok(()),
@@ -255,7 +255,7 @@ impl Validation<'_> {
             ("patternProperties", Value::Object(schemas)) => {
                 for (key, value) in object {
                     for (rule, schema) in schemas {
-                        if self.effort.matches(rule, key)? {
+                        if self.budget.matches(rule, key)? {
                             self.value(ValuePath::Key(&at, key), schema, value, depth + 1)?;
                         }
                     }
@@ -278,7 +278,7 @@ impl Validation<'_> {
             }
             ("propertyNames", schema) => {
                 for key in object.keys() {
-                    self.effort.spend_bytes(key.len())?;
+                    self.budget.spend_bytes(key.len())?;
                     self.value(at, schema, &Value::String(key.clone()), depth + 1)?;
                 }
                 Ok(())
@@ -315,7 +315,7 @@ impl Validation<'_> {
     }
 
     fn has(&mut self, object: &Map<String, Value>, key: &str) -> Result<bool, Mismatch> {
-        self.effort.spend_bytes(key.len())?;
+        self.budget.spend_bytes(key.len())?;
         Ok(object.contains_key(key))
     }
 
@@ -326,7 +326,7 @@ impl Validation<'_> {
             return Ok(true);
         }
         for rule in keywords.get("patternProperties").and_then(Value::as_object).into_iter().flatten() {
-            if self.effort.matches(rule.0, key)? {
+            if self.budget.matches(rule.0, key)? {
                 return Ok(true);
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     AgentName, ModelName, ModelUuid, UserName,
     access::ControllerAccess,
     agent::Admission,
-    cloud::Keep,
+    cloud::CloudChange,
     offer::{OfferAccess, OfferUrl},
     storage::StorageEnd,
     user::SessionId,
@@ -44,7 +44,7 @@ pub enum ControllerCommand {
         /// Bounds the wait for the units' agents.
         #[serde(default)]
         force: Option<Force>,
-        /// The fate of storage; required if the model has any.
+        /// The treatment of storage; required if the model has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
     },
@@ -59,7 +59,7 @@ pub enum ControllerCommand {
         force: bool,
     },
     /// Stores or removes records that have no effect, such as credentials.
-    Keep(Keep),
+    Keep(CloudChange),
     /// Removes a user with all sessions. Grants of the user lose their effect.
     RemoveUser {
         /// The user.

@@ -60,11 +60,11 @@ proptest! {
         let [one, two, three] = &maps;
         let mut told = BTreeMap::new();
         let mut behind = None;
-        for stretch in stretches(one.runs(&application), two.runs(&application), three.runs(&application)) {
-            prop_assert!(stretch.first <= stretch.last && behind.is_none_or(|behind| behind < stretch.first));
-            behind = Some(stretch.last);
-            for number in stretch.first..=stretch.last {
-                told.insert(number, (stretch.one, stretch.two, stretch.three));
+        for run in merged_runs(one.runs(&application), two.runs(&application), three.runs(&application)) {
+            prop_assert!(run.first <= run.last && behind.is_none_or(|behind| behind < run.first));
+            behind = Some(run.last);
+            for number in run.first..=run.last {
+                told.insert(number, (run.one, run.two, run.three));
             }
         }
         let all = maps.iter().flat_map(UnitMap::keys).filter(|unit| *unit.application() == application);

@@ -42,12 +42,12 @@ pub(crate) type WantedCharms = watch::Receiver<BTreeSet<Digest>>;
 pub(crate) struct Settled {
     pub(crate) id: CallId,
     pub(crate) outcome: CallOutcome,
-    pub(crate) about: About,
+    pub(crate) effect: AnswerEffect,
 }
 
 /// The change in the keeper's state that an answer makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum AnswerEffect {
     /// The runner attached.
     Attach,
     /// The controller has the early items up to this number.
@@ -60,7 +60,7 @@ pub(crate) enum About {
     Other,
 }
 
-impl About {
+impl AnswerEffect {
     fn of(command: &RunnerCommand) -> Self {
         match command {
             RunnerCommand::Attach => Self::Attach,
@@ -154,7 +154,7 @@ impl<C: Controller> Calls<C> {
                 self.running.push(
                     async move {
                         let outcome = secret(&controller, model, &unit, &key).await;
-                        Done::One(Settled { id, outcome, about: About::Other })
+                        Done::One(Settled { id, outcome, effect: AnswerEffect::Other })
                     }
                     .boxed(),
                 );
@@ -164,7 +164,7 @@ impl<C: Controller> Calls<C> {
                 self.running.push(
                     async move {
                         let outcome = resource(&resources, &unit, &key).await;
-                        Done::One(Settled { id, outcome, about: About::Other })
+                        Done::One(Settled { id, outcome, effect: AnswerEffect::Other })
                     }
                     .boxed(),
                 );
@@ -174,7 +174,7 @@ impl<C: Controller> Calls<C> {
                 self.running.push(
                     async move {
                         let outcome = charm(&charms, wanted, digest).await;
-                        Done::One(Settled { id, outcome, about: About::Other })
+                        Done::One(Settled { id, outcome, effect: AnswerEffect::Other })
                     }
                     .boxed(),
                 );
@@ -218,7 +218,7 @@ impl<C: Controller> Calls<C> {
         let (mut calls, mut commands, mut traces, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
         while let Some(next) = self.waiting.pop_front() {
             bytes += next.bytes;
-            calls.push((next.id, About::of(&next.command)));
+            calls.push((next.id, AnswerEffect::of(&next.command)));
             commands.push(next.command);
             traces.push(next.trace);
             let following = self.waiting.front().map_or(0, |waiting| waiting.bytes);
@@ -240,12 +240,12 @@ impl<C: Controller> Calls<C> {
 async fn bulk<C: Controller>(
     controller: &C,
     model: ModelUuid,
-    calls: Vec<(CallId, About)>,
+    calls: Vec<(CallId, AnswerEffect)>,
     commands: Commands<RunnerCommand>,
 ) -> Vec<Settled> {
     let sent_at = BootTime::now();
     let answered = controller.commands(model, commands).await;
-    let settled = |(id, about), outcome| Settled { id, outcome, about };
+    let settled = |(id, effect), outcome| Settled { id, outcome, effect };
     match answered {
         Ok(answered) if answered.results.len() == calls.len() => {
             let revision = answered.revision;

@@ -22,16 +22,16 @@ use crate::{options::CompileLimits, protocol::ReadyCharm};
 
 mod failures;
 mod files;
-mod held;
 mod native;
 mod parts;
 mod share;
 #[cfg(test)]
 mod tests;
+mod weak;
 
 use failures::Failures;
-use held::WeakCharm;
 use native::Native;
+use weak::WeakCharm;
 
 /// An error of preparing a charm.
 #[derive(Debug, Clone, thiserror::Error)]

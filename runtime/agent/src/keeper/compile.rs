@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     /// Returns the error of a helper that is a shell with this script.
-    async fn told(script: &str, limits: CompileLimits) -> Result<String, CompileError> {
+    async fn output_of(script: &str, limits: CompileLimits) -> Result<String, CompileError> {
         let directory = tempfile::tempdir().unwrap();
         let (component, output) = (directory.path().join("component"), directory.path().join("code"));
         fs::write(&component, "a component").unwrap();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     async fn fault(script: &str, limits: CompileLimits) -> String {
-        match told(script, limits).await.unwrap_err() {
+        match output_of(script, limits).await.unwrap_err() {
             CompileError::Component(text) => text,
             CompileError::Host(text) => panic!("the component is to blame, not the host: {text}"),
         }
@@ -114,7 +114,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_helper_makes_of_a_component_is_its_code() {
         assert_eq!(
-            told("cat; echo ' compiled'", CompileLimits::default()).await.unwrap(),
+            output_of("cat; echo ' compiled'", CompileLimits::default()).await.unwrap(),
             "a component compiled\n"
         );
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_helper_that_cannot_begin_is_the_hosts_fault() {
-        let error = told("echo 'a limit cannot be set' >&2; exit 2", CompileLimits::default()).await;
+        let error = output_of("echo 'a limit cannot be set' >&2; exit 2", CompileLimits::default()).await;
         assert!(matches!(error.unwrap_err(), CompileError::Host(text) if text == "a limit cannot be set"));
     }
 }

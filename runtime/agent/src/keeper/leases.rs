@@ -98,16 +98,16 @@ impl Leases {
             self.local_units(|local_units| claimed.retain(|unit| local_units.holds(unit)));
             let answered = self.round(&controller, model, claims).await;
             match (answered, all) {
-                (Answered::All, true) => renew_at = after(LEASE_RENEWED_EVERY),
-                (Answered::All, false) => {}
+                (Completeness::All, true) => renew_at = after(LEASE_RENEWED_EVERY),
+                (Completeness::All, false) => {}
                 // Units wait for the answers, so all claims are repeated as soon as the controller may be back.
-                (Answered::NotAll, true) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
+                (Completeness::NotAll, true) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
                 // New units, however many come, do not delay the other units' claims.
-                (Answered::NotAll, false) => {
+                (Completeness::NotAll, false) => {
                     renew_at = renew_at.min(after(backoff.failed().max(ROUND_AFTER)))
                 }
             }
-            if answered == Answered::All {
+            if answered == Completeness::All {
                 backoff.succeeded();
             }
             self.rest(renew_at, &claimed).await;
@@ -136,15 +136,15 @@ impl Leases {
         controller: &C,
         model: ModelUuid,
         claims: Vec<LeaseClaim>,
-    ) -> Answered {
-        let mut answered = Answered::All;
+    ) -> Completeness {
+        let mut answered = Completeness::All;
         for part in claims.chunks(MAX_COMMANDS) {
             let sent_at = BootTime::now();
             let commands: Vec<_> = part.iter().cloned().map(RunnerCommand::Claim).collect();
             match controller.commands(model, commands.into()).await {
                 Ok(results) => {
                     if results.results.len() < part.len() {
-                        answered = Answered::NotAll;
+                        answered = Completeness::NotAll;
                     }
                     for (claim, result) in part.iter().zip(results.results) {
                         match result {
@@ -152,7 +152,7 @@ impl Leases {
                             CommandResult::Error(refusal) => {
                                 tracing::debug!(unit = %claim.unit, %refusal, "leadership was refused");
                                 if refusal.code.is_temporary() {
-                                    answered = Answered::NotAll;
+                                    answered = Completeness::NotAll;
                                 }
                             }
                         }
@@ -160,7 +160,7 @@ impl Leases {
                 }
                 Err(error) => {
                     tracing::debug!(%model, %error, "leases were not renewed");
-                    return Answered::NotAll;
+                    return Completeness::NotAll;
                 }
             }
         }
@@ -170,7 +170,7 @@ impl Leases {
 
 /// The completeness of a round's answers; refusals count as answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answered {
+enum Completeness {
     All,
     NotAll,
 }

@@ -26,7 +26,7 @@ use super::{
     process::Launch,
     resources::Resources,
     suspects::Suspects,
-    tails::Tails,
+    unconfirmed::UnconfirmedEffects,
 };
 use crate::{
     clock,
@@ -79,7 +79,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
     ended: CancellationToken,
     leases: Leases,
     suspects: Suspects,
-    tails: Tails,
+    unconfirmed: UnconfirmedEffects,
     resources: Arc<Resources<C>>,
     incarnation: Option<Incarnation>,
     watch: Follow<Watch<C>>,
@@ -104,7 +104,7 @@ impl<C: Controller> ModelKeeper<C> {
             ended,
             leases: Leases::new(),
             suspects: Suspects::default(),
-            tails: Tails::default(),
+            unconfirmed: UnconfirmedEffects::default(),
             resources: Arc::new(resources),
             incarnation: None,
             watch,
@@ -215,7 +215,7 @@ impl<C: Controller> ModelKeeper<C> {
         let Some(incarnation) = self.incarnation else { return };
         let mut backoff = Backoff::network();
         // One call for each unit: together they may exceed the limit of a call, and few units have any.
-        while let Some((unit, items)) = self.tails.take() {
+        while let Some((unit, items)) = self.unconfirmed.take() {
             let command = vec![RunnerCommand::Early { unit, incarnation, items }];
             while !self.ended.is_cancelled() {
                 match self.shared.controller.commands(self.model, command.clone().into()).await {

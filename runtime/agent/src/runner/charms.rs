@@ -22,7 +22,7 @@ const IDLE_AFTER: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The most compiled parts to keep ready: each takes 50 KB, a descriptor, and three of the process's 65,530 mappings.
-const KEPT: usize = 256;
+const MAX_CACHED_PARTS: usize = 256;
 
 /// The longest wait before another request for a missing charm. Until its own next attempt, the keeper answers from
 /// memory.
@@ -94,19 +94,19 @@ pub(crate) struct Loaded {
 pub(crate) struct PreparedCharms {
     sandbox: Sandbox,
     link: Link,
-    kept: Mutex<BTreeMap<Digest, Kept>>,
+    cached: Mutex<BTreeMap<Digest, CachedCharm>>,
 }
 
 /// A ready charm.
 #[derive(Debug)]
-struct Kept {
+struct CachedCharm {
     loaded: Loaded,
     /// The number of its compiled parts.
     parts: usize,
     asked_at: Instant,
 }
 
-impl Kept {
+impl CachedCharm {
     /// Returns true if no hook has requested the charm for [`IDLE_AFTER`]. While hooks use it, the time does not run.
     fn is_idle(&mut self, now: Instant) -> bool {
         if Arc::strong_count(&self.loaded.users) > 1 {
@@ -119,7 +119,7 @@ impl Kept {
 impl PreparedCharms {
     /// Creates an empty set.
     pub(crate) fn new(sandbox: Sandbox, link: Link) -> Self {
-        Self { sandbox, link, kept: Mutex::default() }
+        Self { sandbox, link, cached: Mutex::default() }
     }
 
     /// Returns a ready charm, however long its preparation takes. The error is for an invalid charm.
@@ -136,9 +136,9 @@ impl PreparedCharms {
 
     /// Requests a charm once. The keeper answers when it is fetched and compiled.
     pub(crate) async fn ask(&self, digest: Digest) -> Result<Loaded, NotReady> {
-        if let Some(kept) = self.kept().get_mut(&digest) {
-            kept.asked_at = Instant::now();
-            return Ok(kept.loaded.clone());
+        if let Some(cached) = self.cached().get_mut(&digest) {
+            cached.asked_at = Instant::now();
+            return Ok(cached.loaded.clone());
         }
         match self.link.call(Call::Charm(digest)).await {
             CallOutcome::Charm(ready) => self.load(ready).await.map_err(NotReady::Unusable),
@@ -159,12 +159,13 @@ impl PreparedCharms {
         let prepared = prepared.map_err(|error| unusable(error.into()))?.map_err(unusable)?;
         let loaded = Loaded { component, prepared, users: Arc::default() };
         let too_many = {
-            let mut kept = self.kept();
-            let held: usize = kept.values().map(|kept| kept.parts).sum();
+            let mut cached = self.cached();
+            let held: usize = cached.values().map(|cached| cached.parts).sum();
             // Hooks that need one of these load it again.
-            let too_many = if held + parts > KEPT { std::mem::take(&mut *kept) } else { BTreeMap::new() };
+            let too_many =
+                if held + parts > MAX_CACHED_PARTS { std::mem::take(&mut *cached) } else { BTreeMap::new() };
             let asked_at = Instant::now();
-            kept.insert(digest, Kept { loaded: loaded.clone(), parts, asked_at });
+            cached.insert(digest, CachedCharm { loaded: loaded.clone(), parts, asked_at });
             too_many
         };
         self.release(too_many).await;
@@ -176,13 +177,13 @@ impl PreparedCharms {
         loop {
             sleep(LOOK).await;
             let now = Instant::now();
-            let idle = self.kept().extract_if(.., |_, kept| kept.is_idle(now)).collect();
+            let idle = self.cached().extract_if(.., |_, cached| cached.is_idle(now)).collect();
             self.release(idle).await;
         }
     }
 
     /// Unmaps charms, and tells the keeper to release their code, too.
-    async fn release(&self, charms: BTreeMap<Digest, Kept>) {
+    async fn release(&self, charms: BTreeMap<Digest, CachedCharm>) {
         let digests: Vec<_> = charms.keys().copied().collect();
         if digests.is_empty() {
             return;
@@ -190,12 +191,12 @@ impl PreparedCharms {
         // This also frees the memory slots of the component's last hooks. A panic could only come from a destructor.
         let _ = spawn_blocking(move || drop(charms)).await;
         for digest in digests {
-            self.link.tell(ToKeeper::Released(digest)).await;
+            self.link.send(ToKeeper::Released(digest)).await;
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<Digest, Kept>> {
-        self.kept.lock()
+    fn cached(&self) -> MutexGuard<'_, BTreeMap<Digest, CachedCharm>> {
+        self.cached.lock()
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    World,
+    RunnerContext,
     hook::{self, NotBegun, Services},
     units::EarlySender,
 };
@@ -40,20 +40,20 @@ enum ScriptError {
 
 /// Runs a script until it ends, exceeds its budget, or is interrupted.
 pub(super) async fn execute(
-    world: &Arc<World>,
+    runner: &Arc<RunnerContext>,
     view: View,
     run: &HookRun,
     early: &EarlySender,
     interrupt: &CancellationToken,
 ) -> RunReport {
     let started_at = Timestamp::now();
-    let (context, mut script) = match begin(world, &view, run) {
+    let (context, mut script) = match begin(runner, &view, run) {
         Ok(begun) => begun,
         Err(error) => return RunReport::failed(error.to_string(), started_at),
     };
-    let services = Services::new(world, run, early, interrupt);
+    let services = Services::new(runner, run, early, interrupt);
     let budgets = hook::budgets(&view, &run.unit, &run.event);
-    let files = ExecFiles::new(world, &view, run, &budgets, context.has_resources());
+    let files = ExecFiles::new(runner, &view, run, &budgets, context.has_resources());
     let mut host = Host { context, services: &services, files };
     let ended = tokio::select! {
         biased;
@@ -101,8 +101,8 @@ fn failed(message: String) -> Returned {
 }
 
 /// Returns the task's script, ready to start, and its context.
-fn begin(world: &World, view: &View, run: &HookRun) -> Result<(HookContext, Running), ScriptError> {
-    let mut context = hook::context(world, view, run, Seed(hook::random()?))?;
+fn begin(runner: &RunnerContext, view: &View, run: &HookRun) -> Result<(HookContext, Running), ScriptError> {
+    let mut context = hook::context(runner, view, run, Seed(hook::random()?))?;
     let request = context.begin_exec()?;
     let hostname = run.unit.to_string().replace('/', "-");
     let (text, environment) = (request.command.script(), context.environment());

@@ -3,7 +3,7 @@
 use std::{fs::File, sync::Arc, time::Duration};
 
 use periapt_hook::{
-    ActionGathered, CallError, CallTime, ContextError, Gathered, HookContext, HookInputs, HookLimits,
+    ActionResults, CallError, CallTime, ContextError, HookContext, HookInputs, HookLimits, HookResults,
     LeaseState,
 };
 use periapt_host_api::{
@@ -25,7 +25,7 @@ use periapt_uniter::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{World, charms::Unusable, storage::MountError, units::EarlySender};
+use super::{RunnerContext, charms::Unusable, storage::MountError, units::EarlySender};
 use crate::clock::BootTime;
 
 /// The wait before a hook that found a full pool tries again.
@@ -50,7 +50,7 @@ pub(super) enum NotBegun {
 
 /// The runner's services for a hook.
 pub(super) struct Services {
-    world: Arc<World>,
+    runner: Arc<RunnerContext>,
     unit: UnitName,
     early: EarlySender,
     interrupt: CancellationToken,
@@ -58,13 +58,13 @@ pub(super) struct Services {
 
 impl Services {
     pub(super) fn new(
-        world: &Arc<World>,
+        runner: &Arc<RunnerContext>,
         run: &HookRun,
         early: &EarlySender,
         interrupt: &CancellationToken,
     ) -> Self {
         Self {
-            world: Arc::clone(world),
+            runner: Arc::clone(runner),
             unit: run.unit.clone(),
             early: early.clone(),
             interrupt: interrupt.clone(),
@@ -78,15 +78,15 @@ impl HookServices for Services {
     }
 
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
-        Box::pin(self.world.leases.renew(&self.world.link, &self.unit))
+        Box::pin(self.runner.leases.renew(&self.runner.link, &self.unit))
     }
 
     fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
-        Box::pin(self.world.fetch.secret(&self.unit, key))
+        Box::pin(self.runner.fetch.secret(&self.unit, key))
     }
 
     fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
-        Box::pin(self.world.fetch.resource(&self.unit, key))
+        Box::pin(self.runner.fetch.resource(&self.unit, key))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
@@ -100,14 +100,14 @@ impl HookServices for Services {
 
 /// Runs a handler on one view, and reports the outcome.
 pub(crate) async fn run(
-    world: &Arc<World>,
+    runner: &Arc<RunnerContext>,
     view: View,
     run: &HookRun,
     early: &EarlySender,
     interrupt: &CancellationToken,
 ) -> RunReport {
     let mut report = RunReport::of(Returned::Handled, Timestamp::now());
-    let ran = attempt(world, view, run, early, interrupt, &mut report).await;
+    let ran = attempt(runner, view, run, early, interrupt, &mut report).await;
     let HookReport { outcome, mut gathered, costs, started_at } = match ran {
         Ok(ran) => ran,
         Err(error) => {
@@ -124,8 +124,8 @@ pub(crate) async fn run(
 }
 
 /// Adds the effects of a run to its report.
-pub(super) fn gathered_by(report: &mut RunReport, gathered: Gathered) {
-    let ActionGathered { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
+pub(super) fn gathered_by(report: &mut RunReport, gathered: HookResults) {
+    let ActionResults { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
     report.results = TaskResults { return_code: 0, stdout, stderr, values };
     report.said_failed = failed;
     report.status_set = gathered.status_set;
@@ -151,7 +151,7 @@ fn returned(outcome: HandlerOutcome, event: &Event) -> Returned {
 
 /// Runs a handler in the sandbox. The error is the reason why it could not start.
 async fn attempt(
-    world: &Arc<World>,
+    runner: &Arc<RunnerContext>,
     view: View,
     run: &HookRun,
     early: &EarlySender,
@@ -161,18 +161,18 @@ async fn attempt(
     let seed = random::<32>()?;
     report.seed = hex(&seed);
     let budgets = budgets(&view, &run.unit, &run.event);
-    let loaded = world.charms.get(run.charm.digest).await?;
+    let loaded = runner.charms.get(run.charm.digest).await?;
     report.component = Some(loaded.component);
-    let storage = world.storages.mounts(&view, &run.unit).await?;
+    let storage = runner.storages.mounts(&view, &run.unit).await?;
     loop {
         let inputs = RunInputs {
-            context: context(world, &view, run, Seed(seed))?,
+            context: context(runner, &view, run, Seed(seed))?,
             seed: Seed(seed),
             budgets: budgets.clone(),
             storage: storage.clone(),
-            services: Arc::new(Services::new(world, run, early, interrupt)),
+            services: Arc::new(Services::new(runner, run, early, interrupt)),
         };
-        match world.sandbox.run_hook(&loaded.prepared, inputs).await {
+        match runner.sandbox.run_hook(&loaded.prepared, inputs).await {
             Ok(report) => return Ok(report),
             // The pool is full, and nothing of this hook has run: wait for another hook to end.
             Err(_busy) => sleep(BUSY).await,
@@ -190,7 +190,7 @@ pub(crate) fn budgets(view: &View, unit: &UnitName, event: &Event) -> Budgets {
 }
 
 pub(super) fn context(
-    world: &World,
+    runner: &RunnerContext,
     view: &View,
     run: &HookRun,
     seed: Seed,
@@ -200,10 +200,10 @@ pub(super) fn context(
         unit: run.unit.clone(),
         event: run.event.clone(),
         attempt: run.attempt,
-        lease: world.leases.state(&run.unit),
+        lease: runner.leases.state(&run.unit),
         context_id: hex(&random::<16>()?),
         ids: seed.ids(),
-        api_addresses: world.start.api_addresses.clone(),
+        api_addresses: runner.start.api_addresses.clone(),
         limits: HookLimits::of_hook(view, &run.unit),
     };
     Ok(HookContext::new(inputs)?)

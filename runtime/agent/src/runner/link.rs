@@ -83,12 +83,12 @@ impl Link {
     }
 
     /// Sends a message. Without a keeper it does nothing, as the process is about to end.
-    pub(crate) async fn tell(&self, message: ToKeeper) {
+    pub(crate) async fn send(&self, message: ToKeeper) {
         let _ = self.queue.send(Message(message, None)).await;
     }
 
     /// Sends a message that may be lost, without waiting.
-    pub(crate) fn mention(&self, message: ToKeeper) {
+    pub(crate) fn try_send(&self, message: ToKeeper) {
         let _ = self.queue.try_send(Message(message, None));
     }
 

@@ -8,7 +8,7 @@ use periapt_host_api::{
     trace::{MAX_FRAME_TRACES, RevisionTrace},
     view::{Frame, FrameGap, View},
 };
-use periapt_uniter::executor::Touched;
+use periapt_uniter::executor::ChangedDependencies;
 use tokio::sync::watch;
 
 /// The view, and the store that its revision belongs to.
@@ -17,35 +17,35 @@ struct Mirrored {
     store: Option<StoreId>,
     view: View,
     /// The changes since the last call of [`Mirror::news`].
-    news: Option<News>,
+    news: Option<MirrorChanges>,
 }
 
 /// The changes of some frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct MirrorChanges {
     /// The changed inputs of units' decisions.
-    pub(crate) touched: Touched,
+    pub(crate) changed: ChangedDependencies,
     /// True if the view is from another store.
     pub(crate) another_store: bool,
     /// The traced commands that made these changes: the newest, in order, at most [`MAX_FRAME_TRACES`].
     pub(crate) traces: Vec<RevisionTrace>,
 }
 
-impl News {
+impl MirrorChanges {
     /// Merges these changes with earlier ones.
     fn after(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
-        let touched = match (earlier.touched, self.touched) {
-            (Touched::These(mut one), Touched::These(other)) => {
+        let changed = match (earlier.changed, self.changed) {
+            (ChangedDependencies::These(mut one), ChangedDependencies::These(other)) => {
                 one.extend(other);
-                Touched::These(one)
+                ChangedDependencies::These(one)
             }
-            _ => Touched::All,
+            _ => ChangedDependencies::All,
         };
         let mut traces = earlier.traces;
         traces.extend(self.traces);
         traces.drain(..traces.len().saturating_sub(MAX_FRAME_TRACES));
-        Self { touched, another_store: earlier.another_store || self.another_store, traces }
+        Self { changed, another_store: earlier.another_store || self.another_store, traces }
     }
 }
 
@@ -72,7 +72,7 @@ impl Mirror {
         self.0.send_if_modified(|mirrored| {
             let heartbeat = frame.from.is_some() && frame.puts.is_empty() && frame.deletes.is_empty();
             let store = frame.store;
-            let touched = Touched::by(&mirrored.view, &frame);
+            let changed = ChangedDependencies::by(&mirrored.view, &frame);
             let another_store = mirrored.store.is_some_and(|before| before != store);
             result = match (frame.from, mirrored.store) {
                 (Some(from), before) if before != Some(store) => {
@@ -83,7 +83,7 @@ impl Mirror {
             if result.is_ok() {
                 mirrored.store = Some(store);
                 if !heartbeat {
-                    let news = News { touched, another_store, traces };
+                    let news = MirrorChanges { changed, another_store, traces };
                     mirrored.news = Some(news.after(mirrored.news.take()));
                 }
             }
@@ -123,7 +123,7 @@ impl Mirror {
     }
 
     /// Takes the changes since the last call. There is only one caller.
-    pub(crate) fn news(&self) -> Option<News> {
+    pub(crate) fn news(&self) -> Option<MirrorChanges> {
         let mut news = None;
         self.0.send_if_modified(|mirrored| {
             news = mirrored.news.take();

@@ -10,10 +10,10 @@ impl Units {
     /// Tries each suspect. A suspect is cleared when it ends or is not due any more. It stays a suspect if its charm is
     /// not available.
     pub(super) async fn try_suspects(self: &Arc<Self>) {
-        for suspect in &self.world.start.suspects {
+        for suspect in &self.runner.start.suspects {
             let unit = self.suspected(&suspect.unit);
             match self.try_suspect(&unit, suspect.operation, suspect.deaths).await {
-                Some(TrialEnd::Cleared) => self.tell_ended(&suspect.unit, suspect.operation, None),
+                Some(TrialEnd::Cleared) => self.announce_end(&suspect.unit, suspect.operation, None),
                 Some(TrialEnd::Left) => {
                     let unit = &suspect.unit;
                     tracing::info!(%unit, "a hook that may have killed a runner waits for its charm");

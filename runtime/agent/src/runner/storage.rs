@@ -27,7 +27,7 @@ use periapt_host_api::{
 use periapt_sandbox::{Bounds, Filesystem, FilesystemError, StorageMount};
 use tokio::time::sleep;
 
-use super::{RunnerError, World};
+use super::{RunnerContext, RunnerError};
 use crate::protocol::{Call, CallOutcome};
 use periapt_client::Backoff;
 
@@ -129,17 +129,17 @@ impl Storages {
 }
 
 /// Creates and deletes storage as due, until the runner ends.
-pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
-    let mut changes = world.mirror.changes();
+pub(crate) async fn run(runner: Arc<RunnerContext>) -> Result<(), RunnerError> {
+    let mut changes = runner.mirror.changes();
     let mut backoff = Backoff::new(Duration::from_millis(200), TRIED_AGAIN);
     loop {
         let view = changes.view();
-        world.storages.let_go(&view);
+        runner.storages.let_go(&view);
         let due: Vec<Step> = view.storages.values().filter_map(Step::of).collect();
-        world.storages.busy.store(!due.is_empty(), Ordering::Relaxed);
+        runner.storages.busy.store(!due.is_empty(), Ordering::Relaxed);
         let mut failed = false;
         for step in &due {
-            failed |= !step.done(&world).await;
+            failed |= !step.done(&runner).await;
         }
         if failed {
             let wait = backoff.failed();
@@ -170,22 +170,22 @@ impl Step {
     }
 
     /// Makes the change and reports it. Returns false if it must be repeated.
-    async fn done(&self, world: &World) -> bool {
+    async fn done(&self, runner: &RunnerContext) -> bool {
         let (id, done) = match self {
-            Self::Make(id) => (id, make(world, id).await.map(|()| StorageReport::Provisioned)),
-            Self::Delete(id) => (id, delete(world, id).await.map(|()| StorageReport::Deleted)),
+            Self::Make(id) => (id, make(runner, id).await.map(|()| StorageReport::Provisioned)),
+            Self::Delete(id) => (id, delete(runner, id).await.map(|()| StorageReport::Deleted)),
         };
         let worked = done.is_ok();
         let report = done.unwrap_or_else(|error| {
             tracing::warn!(storage = %id, %error, "storage could not be made or deleted");
             StorageReport::Failed { message: error.to_string() }
         });
-        let (storage, incarnation) = (id.clone(), world.incarnation);
+        let (storage, incarnation) = (id.clone(), runner.incarnation);
         let command = RunnerCommand::Storage { storage, incarnation, report };
-        match world.link.call(Call::Command(Box::new(command))).await {
+        match runner.link.call(Call::Command(Box::new(command))).await {
             CallOutcome::Answered { revision, .. } => {
-                world.mirror.wait_for(|view| view.revision >= revision).await;
-                worked && self.is_had(world).await
+                runner.mirror.wait_for(|view| view.revision >= revision).await;
+                worked && self.is_had(runner).await
             }
             // The model has changed, and the next view will show how.
             CallOutcome::Refused(refusal) => {
@@ -201,20 +201,20 @@ impl Step {
 
     /// Returns true if the controller accepts the report. It rejects storage beyond the agent's limit. Such storage is
     /// deleted, and created again once there is room.
-    async fn is_had(&self, world: &World) -> bool {
+    async fn is_had(&self, runner: &RunnerContext) -> bool {
         let Self::Make(id) = self else { return true };
-        if world.mirror.view().storages.get(id).is_none_or(|storage| storage.provisioned) {
+        if runner.mirror.view().storages.get(id).is_none_or(|storage| storage.provisioned) {
             return true;
         }
-        if let Err(error) = delete(world, id).await {
+        if let Err(error) = delete(runner, id).await {
             tracing::warn!(storage = %id, %error, "storage without enough free space could not be deleted");
         }
         false
     }
 }
 
-async fn make(world: &World, id: &StorageId) -> Result<(), StepError> {
-    let (parent, place) = (world.storages.directory.clone(), world.storages.place(id));
+async fn make(runner: &RunnerContext, id: &StorageId) -> Result<(), StepError> {
+    let (parent, place) = (runner.storages.directory.clone(), runner.storages.place(id));
     let made = blocking(move || -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
         match fs::DirBuilder::new().mode(0o700).create(&place) {
@@ -228,8 +228,8 @@ async fn make(world: &World, id: &StorageId) -> Result<(), StepError> {
     made.await.map_err(StepError::Make)
 }
 
-async fn delete(world: &World, id: &StorageId) -> Result<(), StepError> {
-    let place = world.storages.place(id);
+async fn delete(runner: &RunnerContext, id: &StorageId) -> Result<(), StepError> {
+    let place = runner.storages.place(id);
     let deleted = blocking(move || Filesystem::delete(&place));
     deleted.await.map_err(StepError::Delete)
 }

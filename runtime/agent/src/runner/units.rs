@@ -17,13 +17,15 @@ use periapt_host_api::{
     trace::{RevisionTrace, TraceContext},
     view::View,
 };
-use periapt_uniter::executor::{Dependency, Dependents, Executor, ExecutorInput, Options, Touched};
+use periapt_uniter::executor::{
+    ChangedDependencies, Dependency, Dependents, Executor, ExecutorInput, Options,
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
 };
 
-use super::{RunnerError, World, mirror::News};
+use super::{RunnerContext, RunnerError, mirror::MirrorChanges};
 use crate::{clock, protocol::ToKeeper};
 
 mod announce;
@@ -34,7 +36,7 @@ mod timers;
 mod work;
 
 use announce::Announcements;
-use commands::Busy;
+use commands::UnitCommands;
 pub(crate) use early::EarlySender;
 use spans::UnitSpans;
 use timers::Timers;
@@ -55,7 +57,7 @@ pub(crate) struct Unit {
 /// One unit's executor, and its commands in progress.
 struct State {
     executor: Executor,
-    busy: Busy,
+    busy: UnitCommands,
     spans: UnitSpans,
     /// The time until which the unit rests; none while it is active.
     rest: Option<Option<Timestamp>>,
@@ -69,7 +71,7 @@ impl Unit {
 
 /// The runner's units. Code that locks several of these locks a unit first.
 pub(crate) struct Units {
-    pub(super) world: Arc<World>,
+    pub(super) runner: Arc<RunnerContext>,
     managed: Mutex<BTreeMap<UnitName, Arc<Unit>>>,
     /// Units that are not managed any more, while the view still shows them.
     stopped: Mutex<BTreeSet<UnitName>>,
@@ -89,9 +91,9 @@ pub(crate) struct Units {
 }
 
 /// A guard that ends the units' work on drop.
-struct Ends(Arc<Units>);
+struct WorkGuard(Arc<Units>);
 
-impl Drop for Ends {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         self.0.work.abandon();
         self.0.managed.lock().clear();
@@ -106,13 +108,13 @@ async fn yield_after(count: usize) {
 }
 
 /// Runs the units of the view, after trying the suspects among them.
-pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
+pub(crate) async fn run(runner: Arc<RunnerContext>) -> Result<(), RunnerError> {
     // The units start from a view that contains all earlier changes.
-    let news = world.mirror.news();
-    let mut traces = world.start.woken_by.clone();
+    let news = runner.mirror.news();
+    let mut traces = runner.start.woken_by.clone();
     traces.extend(news.into_iter().flat_map(|news| news.traces));
-    let (units, mut failures) = Units::new(world);
-    let _ends = Ends(Arc::clone(&units));
+    let (units, mut failures) = Units::new(runner);
+    let _ends = WorkGuard(Arc::clone(&units));
     let life = async {
         units.try_suspects().await;
         units.begin(&traces).await;
@@ -122,16 +124,16 @@ pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
         () = life => Ok(()),
         () = units.follow() => Ok(()),
         () = units.keep_time() => Ok(()),
-        () = units.announcements.forward(&units.world.link) => Ok(()),
+        () = units.announcements.forward(&units.runner.link) => Ok(()),
         Some(error) = failures.recv() => Err(error),
     }
 }
 
 impl Units {
-    pub(super) fn new(world: Arc<World>) -> (Arc<Self>, mpsc::Receiver<RunnerError>) {
+    pub(super) fn new(runner: Arc<RunnerContext>) -> (Arc<Self>, mpsc::Receiver<RunnerError>) {
         let (failed, failures) = mpsc::channel(1);
         let units = Arc::new(Self {
-            world,
+            runner,
             managed: Mutex::default(),
             stopped: Mutex::default(),
             dependents: Mutex::default(),
@@ -150,23 +152,23 @@ impl Units {
     /// Starts the units in the view, and from now on those that appear in it.
     pub(super) async fn begin(self: &Arc<Self>, traces: &[RevisionTrace]) {
         self.begun.store(true, Ordering::SeqCst);
-        let (_span, cause) = spans::runner(&self.world.start.model, traces);
+        let (_span, cause) = spans::runner(&self.runner.start.model, traces);
         for (count, unit) in self.all().iter().enumerate() {
             self.wake(unit, ExecutorInput::Begin, cause);
             yield_after(count).await;
         }
-        for (count, name) in self.world.mirror.view().units.keys().enumerate() {
-            self.look_after(name, &self.world.mirror.view(), cause);
+        for (count, name) in self.runner.mirror.view().units.keys().enumerate() {
+            self.look_after(name, &self.runner.mirror.view(), cause);
             yield_after(count).await;
         }
     }
 
     /// Passes on the changes of frames, for ever.
     async fn follow(self: &Arc<Self>) {
-        let mut changes = self.world.mirror.changes();
+        let mut changes = self.runner.mirror.changes();
         loop {
             // Earlier changes are in the mirror already.
-            if let Some(news) = self.world.mirror.news() {
+            if let Some(news) = self.runner.mirror.news() {
                 self.hear(news).await;
             }
             changes.next().await;
@@ -174,15 +176,18 @@ impl Units {
     }
 
     /// Wakes the units that changes concern.
-    pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store, traces }: News) {
-        let view = self.world.mirror.view();
-        let names: BTreeSet<UnitName> = match &touched {
-            Touched::All => {
+    pub(super) async fn hear(
+        self: &Arc<Self>,
+        MirrorChanges { changed, another_store, traces }: MirrorChanges,
+    ) {
+        let view = self.runner.mirror.view();
+        let names: BTreeSet<UnitName> = match &changed {
+            ChangedDependencies::All => {
                 self.stopped.lock().retain(|unit| view.units.contains_key(unit));
                 let known: Vec<UnitName> = self.managed.lock().keys().cloned().collect();
                 known.into_iter().chain(view.units.keys().cloned()).collect()
             }
-            Touched::These(these) => {
+            ChangedDependencies::These(these) => {
                 for dependency in these {
                     if let Dependency::Unit(unit) = dependency
                         && !view.units.contains_key(unit)
@@ -196,7 +201,7 @@ impl Units {
         if names.is_empty() {
             return;
         }
-        let (_span, cause) = spans::runner(&self.world.start.model, &traces);
+        let (_span, cause) = spans::runner(&self.runner.start.model, &traces);
         for (count, name) in names.iter().enumerate() {
             let known = self.managed.lock().get(name).map(Arc::clone);
             match known {
@@ -204,7 +209,11 @@ impl Units {
                     self.woken.fetch_add(1, Ordering::Relaxed);
                     self.wake(
                         &unit,
-                        if another_store { ExecutorInput::StoreReplaced } else { ExecutorInput::Touched },
+                        if another_store {
+                            ExecutorInput::StoreReplaced
+                        } else {
+                            ExecutorInput::DependenciesChanged
+                        },
                         cause,
                     );
                 }
@@ -227,19 +236,23 @@ impl Units {
     /// Returns the unit of a suspect, without starting it.
     pub(super) fn suspected(&self, name: &UnitName) -> Arc<Unit> {
         let known = self.managed.lock().get(name).map(Arc::clone);
-        known.unwrap_or_else(|| self.add(name, &self.world.mirror.view()))
+        known.unwrap_or_else(|| self.add(name, &self.runner.mirror.view()))
     }
 
     /// Adds a unit at the step of its record.
     fn add(&self, name: &UnitName, view: &View) -> Arc<Unit> {
         let executor = Executor::new(Options {
             unit: name.clone(),
-            incarnation: self.world.incarnation,
-            engine: Arc::clone(&self.world.engine),
+            incarnation: self.runner.incarnation,
+            engine: Arc::clone(&self.runner.engine),
             last_number: view.units.get(name).map_or(0, |unit| unit.early_number),
         });
-        let state =
-            Mutex::new(State { executor, busy: Busy::default(), spans: UnitSpans::default(), rest: None });
+        let state = Mutex::new(State {
+            executor,
+            busy: UnitCommands::default(),
+            spans: UnitSpans::default(),
+            rest: None,
+        });
         let unit = Arc::new(Unit { name: name.clone(), state });
         self.managed.lock().insert(name.clone(), Arc::clone(&unit));
         self.changed();
@@ -274,8 +287,8 @@ impl Units {
 
     /// Offers the keeper to exit whenever nothing was due for a while.
     async fn offer_to_exit_when_idle(&self) {
-        let idle_after = Duration::from_millis(self.world.start.idle_after_ms);
-        let mut changes = self.world.mirror.changes();
+        let idle_after = Duration::from_millis(self.runner.start.idle_after_ms);
+        let mut changes = self.runner.mirror.changes();
         let mut seen_at = Instant::now();
         loop {
             let quiet_at = |seen_at: Instant| seen_at.max(*self.changed_at.lock()) + idle_after;
@@ -297,13 +310,13 @@ impl Units {
     /// Offers the keeper to exit if nothing is due.
     async fn offer_to_exit(&self) {
         let (Some(wake_at), Some(position), true) =
-            (self.at_rest(), self.world.mirror.position(), self.world.storages.at_rest())
+            (self.at_rest(), self.runner.mirror.position(), self.runner.storages.at_rest())
         else {
             return;
         };
-        let timeline = self.world.start.timeline;
+        let timeline = self.runner.start.timeline;
         if wake_at.is_none_or(|at| clock::until(timeline, at) >= SOON) {
-            self.world.link.tell(ToKeeper::Idle { position, wake_at }).await;
+            self.runner.link.send(ToKeeper::Idle { position, wake_at }).await;
         }
     }
 
@@ -332,7 +345,7 @@ impl Units {
     }
 
     /// Returns the units that depend on these changes.
-    pub(super) fn concerned(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
-        self.dependents.lock().of(touched)
+    pub(super) fn concerned(&self, changed: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
+        self.dependents.lock().of(changed)
     }
 }

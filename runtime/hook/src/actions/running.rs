@@ -8,7 +8,7 @@ use crate::{HookLimits, OutputStream};
 /// The outcome of an action, beside the effects that every hook has. It is committed in every case
 /// (C-8).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ActionGathered {
+pub struct ActionResults {
     /// The results that the charm set.
     pub values: Map<String, Value>,
     /// The failure message, if the charm failed the action. The last one counts.
@@ -78,8 +78,8 @@ impl RunningAction {
         }
     }
 
-    pub(crate) fn finish(self) -> ActionGathered {
-        ActionGathered {
+    pub(crate) fn finish(self) -> ActionResults {
+        ActionResults {
             values: self.values,
             failed: self.failed,
             stdout: self.stdout.text(),

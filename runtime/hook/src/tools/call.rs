@@ -6,7 +6,7 @@ use periapt_host_api::{RelationId, relation::Settings, yaml};
 
 use super::{
     Output,
-    flags::{Flag, Flags, Given, Initial, Kind},
+    flags::{Flag, Flags, GivenFlag, Initial, Kind},
     format::Format,
 };
 use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
@@ -79,8 +79,8 @@ impl<'a> Call<'a> {
     }
 
     /// Parses `NAME:ID` or `ID`, and ignores the name.
-    fn relation_of_flag(&self, given: &Given) -> Result<RelationId, CallError> {
-        let Given { name, value } = given;
+    fn relation_of_flag(&self, given: &GivenFlag) -> Result<RelationId, CallError> {
+        let GivenFlag { name, value } = given;
         let wrong =
             |what: &str| CallError::invalid(format!("invalid value {value:?} for option {name}: {what}"));
         let number = value.rsplit_once(':').map_or(value.as_str(), |(_, number)| number);

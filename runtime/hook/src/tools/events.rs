@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use super::{
     Output, Tool,
     call::{Call, OUTPUT, silent},
-    flags::{Flag, Given, Kind},
+    flags::{Flag, GivenFlag, Kind},
 };
-use crate::{BagSelector, CallError, Later, When, lease::Interruption};
+use crate::{BagSelector, CallError, DueCondition, LaterEvent, lease::Interruption};
 
 pub(super) const EMIT_LATER: Tool = Tool {
     name: "emit-later",
@@ -79,10 +79,10 @@ fn emit_later(call: Call<'_>) -> Result<Output, Interruption> {
         )
         .into());
     }
-    let config = text("--when-config").map(When::Config);
-    let leader = call.flags.is_on("--when-leader").then_some(When::Leader);
+    let config = text("--when-config").map(DueCondition::Config);
+    let leader = call.flags.is_on("--when-leader").then_some(DueCondition::Leader);
     let when = [config, relation, leader].into_iter().flatten().collect();
-    let later = Later { name, data: text("--data"), after_ms, when };
+    let later = LaterEvent { name, data: text("--data"), after_ms, when };
     let id = call.run.emit_later(call.now, &later)?;
     Ok(format!("{id}\n").into())
 }
@@ -129,17 +129,17 @@ fn condition(condition: &Condition) -> Value {
     }
 }
 
-fn after(given: &Given) -> Result<u64, CallError> {
+fn after(given: &GivenFlag) -> Result<u64, CallError> {
     let milliseconds = duration::parse(&given.value).ok().and_then(|it| u64::try_from(it.as_millis()).ok());
     milliseconds.ok_or_else(|| {
-        let Given { name, value } = given;
+        let GivenFlag { name, value } = given;
         CallError::invalid(format!("invalid value {value:?} for option {name}: write 90s, 10m or 1h30m"))
     })
 }
 
 /// Parses `[ENDPOINT:]ID:KEY`, and ignores the endpoint.
-fn when_relation(call: &Call<'_>, given: &Given) -> Result<When, CallError> {
-    let Given { name, value } = given;
+fn when_relation(call: &Call<'_>, given: &GivenFlag) -> Result<DueCondition, CallError> {
+    let GivenFlag { name, value } = given;
     let wrong = || {
         CallError::invalid(format!("invalid value {value:?} for option {name}: write ID:KEY or NAME:ID:KEY"))
     };
@@ -158,5 +158,5 @@ fn when_relation(call: &Call<'_>, given: &Given) -> Result<When, CallError> {
         Some(of) => BagSelector::Application(of.value.clone()),
         None => BagSelector::Application(known.remote_application.to_string()),
     };
-    Ok(When::Relation { relation, bag, key: key.to_owned() })
+    Ok(DueCondition::Relation { relation, bag, key: key.to_owned() })
 }

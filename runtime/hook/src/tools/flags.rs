@@ -40,7 +40,7 @@ pub(super) enum Initial {
 
 /// A flag with its last given value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct GivenFlag {
     /// The name as given, for error texts.
     pub(super) name: &'static str,
     pub(super) value: String,
@@ -48,11 +48,11 @@ pub(super) struct Given {
 
 /// The flags of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Flags(BTreeMap<&'static str, Given>);
+pub(super) struct Flags(BTreeMap<&'static str, GivenFlag>);
 
 impl Flags {
     /// Returns a flag's value, by its first name.
-    pub(super) fn value(&self, name: &str) -> Option<&Given> {
+    pub(super) fn value(&self, name: &str) -> Option<&GivenFlag> {
         self.0.get(name)
     }
 
@@ -174,7 +174,7 @@ impl Parser<'_> {
 
     fn give(&mut self, flag: &'static Flag, name: &'static str, value: String) {
         if let Some(first) = flag.names.first() {
-            self.flags.0.insert(first, Given { name, value });
+            self.flags.0.insert(first, GivenFlag { name, value });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{flags::Given, yaml};
+use super::{flags::GivenFlag, yaml};
 use crate::CallError;
 
 /// An output format.
@@ -15,7 +15,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    pub(super) fn of_flag(given: &Given) -> Result<Self, CallError> {
+    pub(super) fn of_flag(given: &GivenFlag) -> Result<Self, CallError> {
         match given.value.as_str() {
             "smart" => Ok(Self::Smart),
             "yaml" => Ok(Self::Yaml),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use periapt_hook::{CallAnswer, Gathered, HookContext, ToolOutput};
+use periapt_hook::{CallAnswer, HookContext, HookResults, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::{
@@ -137,7 +137,7 @@ impl Differences {
     }
 
     /// Compares the outcome of the hook, through either interface.
-    fn left(&mut self, case: &Case, gathered: Gathered) {
+    fn left(&mut self, case: &Case, gathered: HookResults) {
         let effects = without_empty(serde_json::to_value(&gathered.effects).unwrap());
         self.between("effects", &effects, &without_empty(case.effects.clone()));
         let early = gathered.early.iter().map(|(_, effect)| serde_json::to_value(effect).unwrap());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use periapt_hook::{BagSelector, CallError, Later, When};
+use periapt_hook::{BagSelector, CallError, DueCondition, LaterEvent};
 use periapt_host_api::{
     EventId,
     event::Event,
@@ -32,8 +32,8 @@ fn waiting() -> World {
     world
 }
 
-fn later(name: &str, when: Vec<When>) -> Later {
-    Later { name: name.into(), data: None, after_ms: Some(60_000), when }
+fn later(name: &str, when: Vec<DueCondition>) -> LaterEvent {
+    LaterEvent { name: name.into(), data: None, after_ms: Some(60_000), when }
 }
 
 #[test]
@@ -97,8 +97,11 @@ fn what_may_not_be_read_is_not_waited_for() {
         ("emit-later x --when-config nothing", 1, "unknown option \"nothing\""),
     ]);
     let mut hook = World::leader().start();
-    let own =
-        When::Relation { relation: DB, bag: BagSelector::Application("a".into()), key: "database".into() };
+    let own = DueCondition::Relation {
+        relation: DB,
+        bag: BagSelector::Application("a".into()),
+        key: "database".into(),
+    };
     let refused = ready(hook.context.emit_later(now(), &later("x", vec![own])));
     assert!(matches!(refused, Err(CallError::InvalidArgument(_))), "{refused:?}");
     assert!(hook.context.finish().effects.is_empty());
@@ -138,13 +141,13 @@ fn each_mistake_has_its_message() {
         ("emit-cancel x", 2, "invalid event number \"x\""),
     ]);
     for (data, message) in [("{", "not JSON"), (&format!("\"{long}\""), "at most 16384")] {
-        let later = Later { data: Some(data.to_owned()), ..later("x", Vec::new()) };
+        let later = LaterEvent { data: Some(data.to_owned()), ..later("x", Vec::new()) };
         let error = ready(hook.context.emit_later(now(), &later)).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
     }
-    let deep = Later { data: Some("[".repeat(5_000)), ..later("x", Vec::new()) };
+    let deep = LaterEvent { data: Some("[".repeat(5_000)), ..later("x", Vec::new()) };
     assert!(ready(hook.context.emit_later(now(), &deep)).is_err(), "and nothing overflows");
-    let many = later("x", vec![When::Leader; 9]);
+    let many = later("x", vec![DueCondition::Leader; 9]);
     let error = ready(hook.context.emit_later(now(), &many)).unwrap_err();
     assert!(error.to_string().contains("9 conditions"), "{error}");
 }
@@ -165,7 +168,7 @@ fn a_unit_waits_for_so_many_and_no_more() {
 #[test]
 fn asking_and_taking_back_without_end_is_bounded() {
     let mut hook = World::new().start();
-    let large = Later { data: Some(format!("\"{}\"", "x".repeat(16_000))), ..later("x", Vec::new()) };
+    let large = LaterEvent { data: Some(format!("\"{}\"", "x".repeat(16_000))), ..later("x", Vec::new()) };
     let mut asked = 0;
     while let Ok(id) = ready(hook.context.emit_later(now(), &large)) {
         hook.context.cancel_event(id).unwrap();

@@ -1,8 +1,8 @@
 //! The typed interface by names: functions and arguments as the journal writes them.
 
 use periapt_hook::{
-    BagSelector, CallAnswer, CallError, CharmStatus, GetMode, Later, NewOwner, OwnBag, Ports, SecretMetadata,
-    When,
+    BagSelector, CallAnswer, CallError, CharmStatus, DueCondition, GetMode, LaterEvent, NewOwner, OwnBag,
+    Ports, SecretMetadata,
 };
 use periapt_host_api::{RelationId, logs::LogLevel, secret::RotatePolicy};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,12 +14,12 @@ use crate::{cases::Stage, world::now};
 pub(crate) fn call(stage: &mut Stage, function: &str, arguments: Value) -> Value {
     let context = &mut stage.context;
     match function {
-        "config.get" => told(context.config_get(&one::<String>(arguments))),
-        "config.get-all" => told(context.config_get_all()),
-        "relations.ids" => told(context.relation_ids(&one::<String>(arguments))),
-        "relations.endpoint" => told(context.relation_endpoint(one(arguments))),
-        "relations.remote-application" => told(context.relation_remote_application(one(arguments))),
-        "relations.members" => told(context.relation_members(one(arguments))),
+        "config.get" => as_json(context.config_get(&one::<String>(arguments))),
+        "config.get-all" => as_json(context.config_get_all()),
+        "relations.ids" => as_json(context.relation_ids(&one::<String>(arguments))),
+        "relations.endpoint" => as_json(context.relation_endpoint(one(arguments))),
+        "relations.remote-application" => as_json(context.relation_remote_application(one(arguments))),
+        "relations.members" => as_json(context.relation_members(one(arguments))),
         "relations.get" => {
             let (relation, bag): (RelationId, BagName) = read(arguments);
             asked(stage, |context| context.relation_get(now(), relation, &bag.clone().into()))
@@ -34,65 +34,65 @@ pub(crate) fn call(stage: &mut Stage, function: &str, arguments: Value) -> Value
         }
         "ports.open" => {
             let (ports, endpoints): (PortsName, Vec<String>) = read(arguments);
-            told(context.open_ports(ports.into(), &endpoints))
+            as_json(context.open_ports(ports.into(), &endpoints))
         }
         "ports.close" => {
             let (ports, endpoints): (PortsName, Vec<String>) = read(arguments);
-            told(context.close_ports(ports.into(), &endpoints))
+            as_json(context.close_ports(ports.into(), &endpoints))
         }
-        "ports.opened" => told(context.opened_ports()),
+        "ports.opened" => as_json(context.opened_ports()),
         "status.set" => {
             let (status, message): (StatusName, String) = read(arguments);
-            told(context.status_set(now(), status.into(), &message))
+            as_json(context.status_set(now(), status.into(), &message))
         }
-        "status.get" => told(context.status_get()),
+        "status.get" => as_json(context.status_get()),
         "status.set-application" => {
             let (status, message): (StatusName, String) = read(arguments);
             asked(stage, |context| context.status_set_application(now(), status.into(), &message))
         }
         "status.get-application" => asked(stage, |context| context.status_get_application(now())),
         "status.set-application-version" => {
-            told(context.set_application_version(now(), &one::<String>(arguments)))
+            as_json(context.set_application_version(now(), &one::<String>(arguments)))
         }
         "leadership.is-leader" => asked(stage, |context| context.is_leader(now())),
-        "leadership.get-settings" => told(context.leader_get()),
+        "leadership.get-settings" => as_json(context.leader_get()),
         "leadership.set-settings" => {
             let changes: Vec<(String, String)> = one(arguments);
             asked(stage, |context| context.leader_set(now(), &changes))
         }
-        "state.get" => told(context.state_get(&one::<String>(arguments))),
-        "state.get-all" => told(context.state_get_all()),
-        "state.set" => told(context.state_set(&one::<Vec<_>>(arguments))),
-        "state.delete" => told(context.state_delete(&one::<String>(arguments))),
+        "state.get" => as_json(context.state_get(&one::<String>(arguments))),
+        "state.get-all" => as_json(context.state_get_all()),
+        "state.set" => as_json(context.state_set(&one::<Vec<_>>(arguments))),
+        "state.delete" => as_json(context.state_delete(&one::<String>(arguments))),
         "events.emit-later" => {
-            let later = Later::from(one::<LaterName>(arguments));
+            let later = LaterEvent::from(one::<LaterName>(arguments));
             asked(stage, |context| context.emit_later(now(), &later))
         }
-        "events.cancel" => told(context.cancel_event(one(arguments))),
-        "events.pending" => told(context.pending_events()),
+        "events.cancel" => as_json(context.cancel_event(one(arguments))),
+        "events.pending" => as_json(context.pending_events()),
         "network.get" => {
             let (binding, relation): (String, Option<RelationId>) = read(arguments);
-            told(context.network_get(&binding, relation))
+            as_json(context.network_get(&binding, relation))
         }
-        "goal-state.get" => told(context.goal_state()),
-        "actions.params" => told(context.action_params()),
-        "actions.param" => told(context.action_param(&one::<String>(arguments))),
-        "actions.set-results" => told(context.action_set(&one::<Vec<_>>(arguments))),
-        "actions.log" => told(context.action_log(now(), &one::<String>(arguments))),
-        "actions.fail" => told(context.action_fail(one::<Option<String>>(arguments).as_deref())),
-        "storage.list" => told(context.storage_list(one::<Option<String>>(arguments).as_deref())),
-        "storage.get" => told(context.storage_get(&one::<String>(arguments))),
+        "goal-state.get" => as_json(context.goal_state()),
+        "actions.params" => as_json(context.action_params()),
+        "actions.param" => as_json(context.action_param(&one::<String>(arguments))),
+        "actions.set-results" => as_json(context.action_set(&one::<Vec<_>>(arguments))),
+        "actions.log" => as_json(context.action_log(now(), &one::<String>(arguments))),
+        "actions.fail" => as_json(context.action_fail(one::<Option<String>>(arguments).as_deref())),
+        "storage.list" => as_json(context.storage_list(one::<Option<String>>(arguments).as_deref())),
+        "storage.get" => as_json(context.storage_get(&one::<String>(arguments))),
         "storage.add" => {
             let (name, count): (String, u32) = read(arguments);
-            told(context.storage_add(&name, count))
+            as_json(context.storage_add(&name, count))
         }
         "resources.get" => {
             let name: String = one(arguments);
             asked(stage, |context| context.resource_get(&name))
         }
-        "identity.private-address" => told(context.private_address()),
-        "identity.public-address" => told(context.public_address()),
-        "identity.model-uuid" => told(context.model_uuid()),
+        "identity.private-address" => as_json(context.private_address()),
+        "identity.public-address" => as_json(context.public_address()),
+        "identity.model-uuid" => as_json(context.model_uuid()),
         "log.write" => {
             let (level, message): (LogLevel, String) = read(arguments);
             context.log(now(), level, &message);
@@ -105,7 +105,7 @@ pub(crate) fn call(stage: &mut Stage, function: &str, arguments: Value) -> Value
 fn secret(stage: &mut Stage, function: &str, arguments: Value) -> Value {
     match function {
         "secrets.add" => {
-            let (owner, content, said): (OwnerName, Vec<(String, String)>, Said) = read(arguments);
+            let (owner, content, said): (OwnerName, Vec<(String, String)>, SecretOptions) = read(arguments);
             let owner = match owner {
                 OwnerName::Application => NewOwner::Application,
                 OwnerName::Unit => NewOwner::Unit,
@@ -117,7 +117,8 @@ fn secret(stage: &mut Stage, function: &str, arguments: Value) -> Value {
             })
         }
         "secrets.set" => {
-            let (uri, content, said): (String, Option<Vec<(String, String)>>, Said) = read(arguments);
+            let (uri, content, said): (String, Option<Vec<(String, String)>>, SecretOptions) =
+                read(arguments);
             let content = content.map(bytes);
             let (metadata, expire) = said.parts();
             asked(stage, |context| {
@@ -161,7 +162,7 @@ fn secret(stage: &mut Stage, function: &str, arguments: Value) -> Value {
     }
 }
 
-fn told<T: Serialize>(answer: T) -> Value {
+fn as_json<T: Serialize>(answer: T) -> Value {
     serde_json::to_value(answer).unwrap()
 }
 
@@ -169,7 +170,7 @@ fn asked<T: Serialize>(
     stage: &mut Stage,
     call: impl FnMut(&mut periapt_hook::HookContext) -> CallAnswer<T>,
 ) -> Value {
-    told(stage.ask(call))
+    as_json(stage.ask(call))
 }
 
 fn read<T: DeserializeOwned>(arguments: Value) -> T {
@@ -217,12 +218,14 @@ enum WhenName {
     Leader,
 }
 
-impl From<LaterName> for Later {
+impl From<LaterName> for LaterEvent {
     fn from(later: LaterName) -> Self {
         let when = later.when.into_iter().map(|when| match when {
-            WhenName::Config(option) => When::Config(option),
-            WhenName::Relation { relation, bag, key } => When::Relation { relation, bag: bag.into(), key },
-            WhenName::Leader => When::Leader,
+            WhenName::Config(option) => DueCondition::Config(option),
+            WhenName::Relation { relation, bag, key } => {
+                DueCondition::Relation { relation, bag: bag.into(), key }
+            }
+            WhenName::Leader => DueCondition::Leader,
         });
         Self { name: later.name, data: later.data, after_ms: later.after_ms, when: when.collect() }
     }
@@ -301,14 +304,14 @@ enum ModeName {
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[derive(Default)]
-struct Said {
+struct SecretOptions {
     label: Option<String>,
     description: Option<String>,
     rotate: Option<RotatePolicy>,
     expire: Option<String>,
 }
 
-impl Said {
+impl SecretOptions {
     fn parts(self) -> (SecretMetadata, Option<String>) {
         let Self { label, description, rotate, expire } = self;
         (SecretMetadata { label, description, rotate, expire: None }, expire)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_hook::{
-    CallAnswer, CallTime, Gathered, HeldLease, HookContext, HookInputs, HookLimits, LeaseState, ToolOutput,
+    CallAnswer, CallTime, HeldLease, HookContext, HookInputs, HookLimits, HookResults, LeaseState, ToolOutput,
 };
 use periapt_host_api::{
     ApplicationName, Digest, LeaderTerm, MachineId, RelationId, StorageId, Timestamp, UnitName,
@@ -351,7 +351,7 @@ impl Hook {
         self.context.drain_early().iter().filter_map(|(_, effect)| log_line(effect)).collect()
     }
 
-    pub(crate) fn finish(self) -> Gathered {
+    pub(crate) fn finish(self) -> HookResults {
         self.context.finish()
     }
 }

@@ -26,10 +26,10 @@ use periapt_uniter::{
 use super::Agent;
 use crate::{
     Defect, LabCharm, LabError,
-    chance::Chance,
     charm::Action,
     clock::Clock,
     controller::Controller,
+    random::RandomNumbers,
     trace::{Trace, TraceId},
 };
 
@@ -55,7 +55,7 @@ pub(crate) enum Step {
 /// The laboratory, as one unit's driver uses it.
 pub(crate) struct World<'a> {
     pub(crate) clock: &'a mut Clock,
-    pub(crate) chance: &'a mut Chance,
+    pub(crate) random: &'a mut RandomNumbers,
     pub(crate) controller: &'a mut Controller,
     pub(crate) agent: &'a mut Agent,
     pub(crate) charms: &'a BTreeMap<Digest, LabCharm>,
@@ -198,7 +198,7 @@ impl Driver {
     }
 
     /// Describes everything beside the view that decides the next step. `seq` is the unit's current one.
-    pub(crate) fn standing(&self, seq: Option<u64>, now: Now, view: &View) -> String {
+    pub(crate) fn reduced_state(&self, seq: Option<u64>, now: Now, view: &View) -> String {
         // The controller drops a commit that starts from another record, whatever its content.
         let fresh = |from: u64, what: String| if seq == Some(from) { what } else { "stale".to_owned() };
         let flight = match (&self.finished, self.tasks.front()) {
@@ -241,14 +241,14 @@ impl Driver {
 
     fn next(&mut self, world: &mut World<'_>) -> Result<bool, LabError> {
         if let Some(FinishedHook { report, .. }) = self.finished.take() {
-            let jitter = jitter(world.chance);
+            let jitter = jitter(world.random);
             let traced = self.traced;
             self.feed(ExecutorInput::Ended { report, jitter }, world)?;
             self.had_nothing_to_commit(traced, world);
             return Ok(true);
         }
-        if world.agent.touched.remove(self.name()) {
-            self.feed(ExecutorInput::Touched, world)?;
+        if world.agent.changed.remove(self.name()) {
+            self.feed(ExecutorInput::DependenciesChanged, world)?;
             if self.is_in_flight() {
                 return Ok(true);
             }
@@ -388,12 +388,12 @@ fn fetched(digest: Digest, world: &mut World<'_>) -> CharmAnswer {
     };
     match fault {
         None => CharmAnswer::Ready,
-        Some(fault) => CharmAnswer::Unusable { message: fault.to_owned(), jitter: jitter(world.chance) },
+        Some(fault) => CharmAnswer::Unusable { message: fault.to_owned(), jitter: jitter(world.random) },
     }
 }
 
-fn jitter(chance: &mut Chance) -> Jitter {
-    Jitter::from_random(chance.number())
+fn jitter(random: &mut RandomNumbers) -> Jitter {
+    Jitter::from_random(random.number())
 }
 
 impl Agent {

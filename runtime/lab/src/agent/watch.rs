@@ -1,7 +1,7 @@
 //! The units that a frame concerns.
 
 use periapt_host_api::{UnitName, view::View};
-use periapt_uniter::{Decision, executor::Touched, resolve};
+use periapt_uniter::{Decision, executor::ChangedDependencies, resolve};
 
 use super::{Agent, Driver};
 use crate::{LabError, clock::Clock};
@@ -10,14 +10,14 @@ impl Agent {
     /// Notes the units whose decisions depend on a frame's changes.
     pub(super) fn touch(
         &mut self,
-        touched: &Touched,
+        changed: &ChangedDependencies,
         before: &View,
         after: &View,
         clock: Clock,
     ) -> Result<(), LabError> {
-        match touched {
-            Touched::All => self.touched.extend(self.drivers.keys().cloned()),
-            Touched::These(these) => {
+        match changed {
+            ChangedDependencies::All => self.changed.extend(self.drivers.keys().cloned()),
+            ChangedDependencies::These(these) => {
                 let units = self.dependents.of(these);
                 if self.doubts {
                     let waiting = self.drivers.values().filter(|driver| driver.waits_for_frames());
@@ -25,7 +25,7 @@ impl Agent {
                         self.concerns_nobody_else(unit, before, after, clock)?;
                     }
                 }
-                self.touched.extend(units);
+                self.changed.extend(units);
             }
         }
         Ok(())
@@ -39,7 +39,7 @@ impl Agent {
         after: &View,
         clock: Clock,
     ) -> Result<(), LabError> {
-        let decided = |view: &View| standing(resolve(view, unit, self.time(clock).timer));
+        let decided = |view: &View| reduced_state(resolve(view, unit, self.time(clock).timer));
         let (before, after) = (decided(before), decided(after));
         match before == after {
             true => Ok(()),
@@ -49,7 +49,7 @@ impl Agent {
 }
 
 /// Describes a decision without the data that its run reads.
-fn standing(decision: Decision) -> String {
+fn reduced_state(decision: Decision) -> String {
     match decision {
         Decision::RunHook(run) => format!("run {:?} of {:?}", run.event, run.charm),
         Decision::RunAction(run) => format!("run {} in {:?} of {:?}", run.task, run.group, run.run.charm),

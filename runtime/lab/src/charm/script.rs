@@ -3,7 +3,7 @@
 use std::{fmt, rc::Rc, time::Duration};
 
 use periapt_hook::{
-    CallAnswer, CallError, CallTime, FileError, Gathered, HookContext, OutputStream, ToolOutput,
+    CallAnswer, CallError, CallTime, FileError, HookContext, HookResults, OutputStream, ToolOutput,
 };
 use periapt_host_api::{UnitName, event::Event};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptLimits, ScriptProgress};
@@ -146,7 +146,7 @@ impl<'a> Hook<'a> {
     }
 
     fn end(self, ending: Ending) -> LabHookReport {
-        let gathered: Gathered = self.context.finish();
+        let gathered: HookResults = self.context.finish();
         LabHookReport { ending, gathered, tools: self.tools }
     }
 }

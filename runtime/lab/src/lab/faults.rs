@@ -22,7 +22,7 @@ impl Lab {
     }
 
     /// Checks every unit that a frame does not concern from now on: its decision must stay the same.
-    pub fn doubt_frames(&mut self) {
+    pub fn check_unconcerned_units(&mut self) {
         self.agents.values_mut().for_each(|agent| agent.doubts = true);
     }
 
@@ -59,7 +59,7 @@ impl Lab {
     /// There is no such agent.
     pub fn reboot_host(&mut self, agent: &str) -> Result<(), LabError> {
         self.kill_agent(agent)?;
-        let number = self.chance.number();
+        let number = self.random.number();
         self.agent_mut(agent)?.host.boot_id = format!("boot-{number:x}");
         self.start_agent(agent)
     }
@@ -115,7 +115,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Sets the fate of leadership claims by an agent's keeper from now on.
+    /// Sets the treatment of leadership claims by an agent's keeper from now on.
     ///
     /// # Errors
     /// There is no such agent.

@@ -43,7 +43,7 @@ impl Lab {
     /// # Errors
     /// A defect that came to light.
     pub fn tend(&mut self) -> Result<(), LabError> {
-        while self.upkeep()? || self.flush(None)? {}
+        while self.do_due_work()? || self.flush(None)? {}
         Ok(())
     }
 

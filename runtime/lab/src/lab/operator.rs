@@ -14,7 +14,7 @@ use periapt_host_api::{
 use periapt_model::{Input, Output, UploadedResource};
 
 use super::Lab;
-use crate::{Action, LabCharm, LabError, travel::travelled};
+use crate::{Action, LabCharm, LabError, transport::transported};
 
 impl Lab {
     /// Submits any command of an operator.
@@ -22,7 +22,7 @@ impl Lab {
     /// # Errors
     /// The refusal.
     pub fn command(&mut self, command: &Command) -> Result<Answer, LabError> {
-        let input = Input::Model(self.model, travelled("a command", command)?);
+        let input = Input::Model(self.model, transported("a command", command)?);
         match self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)? {
             Output::Answer(answer) => Ok(answer),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
@@ -34,7 +34,7 @@ impl Lab {
     /// # Errors
     /// The refusal.
     pub fn control(&mut self, command: &ControllerCommand) -> Result<Answer, LabError> {
-        let input = Input::Controller(travelled("a command", command)?);
+        let input = Input::Controller(transported("a command", command)?);
         match self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)? {
             Output::Answer(answer) => Ok(answer),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),

@@ -9,7 +9,7 @@ use super::Lab;
 use crate::{
     LabError,
     agent::{Driver, Process, Step, World},
-    trace::Fate,
+    trace::HookRunState,
 };
 
 /// The most rounds of a run. More are an endless loop: a unit's whole life takes fewer than a hundred.
@@ -46,7 +46,7 @@ impl Lab {
 
     /// Runs one operation of each unit, and the due work of controller and keepers. Returns true if there was any.
     fn round(&mut self) -> Result<bool, LabError> {
-        let mut acted = self.upkeep()?;
+        let mut acted = self.do_due_work()?;
         for unit in self.looked_after() {
             if !self.held.contains(&unit) {
                 acted |= self.operation(&unit)?;
@@ -63,9 +63,9 @@ impl Lab {
     }
 
     /// Runs the due work of controller and keepers, and delivers all frames.
-    pub(super) fn upkeep(&mut self) -> Result<bool, LabError> {
+    pub(super) fn do_due_work(&mut self) -> Result<bool, LabError> {
         let late = self.fault_rates.late_claims;
-        let claims_are_late = late > 0 && self.chance.in_thousand(late);
+        let claims_are_late = late > 0 && self.random.in_thousand(late);
         let mut acted = !claims_are_late && self.claim_leadership()?;
         for agent in self.agents.values_mut() {
             acted |= agent.keep_storage(&mut self.controller, self.clock)?;
@@ -122,7 +122,7 @@ impl Lab {
     /// # Errors
     /// A defect that came to light, or no such unit.
     pub fn step(&mut self, unit: &str) -> Result<bool, LabError> {
-        self.upkeep()?;
+        self.do_due_work()?;
         self.operation(&unit.parse()?)
     }
 
@@ -132,7 +132,7 @@ impl Lab {
     /// # Errors
     /// A defect that came to light, or no such unit.
     pub fn micro_step(&mut self, unit: &str) -> Result<bool, LabError> {
-        self.upkeep()?;
+        self.do_due_work()?;
         Ok(self.micro(&unit.parse()?)? == Step::Acted)
     }
 
@@ -142,7 +142,7 @@ impl Lab {
     /// # Errors
     /// A defect that came to light, or no such unit.
     pub fn start_hook(&mut self, unit: &str) -> Result<bool, LabError> {
-        self.upkeep()?;
+        self.do_due_work()?;
         let unit = unit.parse()?;
         let hooks = self.trace().len();
         while self.trace().len() == hooks {
@@ -197,13 +197,13 @@ impl Lab {
         unit: &UnitName,
         act: impl FnOnce(&mut Driver, &mut World<'_>) -> Result<T, LabError>,
     ) -> Result<Option<T>, LabError> {
-        let Self { clock, chance, controller, agents, charms, scripts, trace, fault_rates, defect, .. } =
+        let Self { clock, random, controller, agents, charms, scripts, trace, fault_rates, defect, .. } =
             self;
         let Some(agent) = agents.get_mut(agent) else { return Ok(None) };
         let Some(mut driver) = agent.drivers.remove(unit) else { return Ok(None) };
         let mut world = World {
             clock,
-            chance,
+            random,
             controller,
             agent,
             charms,
@@ -268,19 +268,19 @@ impl Lab {
     ///
     /// # Errors
     /// A defect that came to light.
-    pub fn stumble(&mut self, steps: usize) -> Result<(), LabError> {
+    pub fn run_interleaved(&mut self, steps: usize) -> Result<(), LabError> {
         for _ in 0..steps {
             // At times frames, leases and workers wait.
-            if !self.chance.in_thousand(300) {
-                self.upkeep()?;
+            if !self.random.in_thousand(300) {
+                self.do_due_work()?;
             }
             let units: Vec<UnitName> =
                 self.looked_after().into_iter().filter(|unit| !self.held.contains(unit)).collect();
-            let drawn = self.chance.below(units.len());
+            let drawn = self.random.below(units.len());
             if let Some(unit) = units.get(drawn) {
                 self.micro(unit)?;
             }
-            if self.chance.in_thousand(200) {
+            if self.random.in_thousand(200) {
                 self.flush(None)?;
             }
         }
@@ -291,7 +291,7 @@ impl Lab {
     pub(super) fn note_lost(&mut self, agent: &AgentName) {
         let Some(agent) = self.agents.get(agent) else { return };
         for traced in agent.drivers.values().filter_map(|driver| driver.lost()) {
-            self.trace.decide(traced, Fate::Lost);
+            self.trace.decide(traced, HookRunState::Lost);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use periapt_host_api::{
     TaskId,
-    action::{EnqueueOperation, Parameters, TaskMessage, TaskResults, TaskStatus, Turns},
+    action::{ActionConcurrency, EnqueueOperation, Parameters, TaskMessage, TaskResults, TaskStatus},
     command::{Answer, Command, CommandResult, Deploy, Placement, ResolveMode},
     event::Event,
     record::{HookStep, Operation},
@@ -31,7 +31,7 @@ actions:
 
 /// Enqueues an action on one unit. Returns its task, or the reason of the refusal.
 fn ask(lab: &mut Lab, unit: &str, action: &str, parameters: Value) -> Result<TaskId, String> {
-    ask_in_turn(lab, unit, action, parameters, Turns::default())
+    ask_in_turn(lab, unit, action, parameters, ActionConcurrency::default())
 }
 
 /// Enqueues an action on one unit, with the actions that may run beside it.
@@ -40,7 +40,7 @@ fn ask_in_turn(
     unit: &str,
     action: &str,
     parameters: Value,
-    turns: Turns,
+    turns: ActionConcurrency,
 ) -> Result<TaskId, String> {
     let request = EnqueueOperation {
         action: action.to_owned(),
@@ -315,7 +315,7 @@ fn actions_of_one_group_on_one_machine_run_one_after_the_other() {
     let mut lab = on_one_machine();
     let first = ping(&mut lab);
     let second = ask(&mut lab, "c/0", "ping", json!({})).unwrap();
-    let beside = Turns { parallel: Some(true), ..Turns::default() };
+    let beside = ActionConcurrency { parallel: Some(true), ..ActionConcurrency::default() };
     assert!(lab.start_hook("a/0").unwrap());
     assert!(!lab.start_hook("c/0").unwrap(), "it waits for its turn");
     assert_eq!(task(&lab, second).status, TaskStatus::Pending);
@@ -355,7 +355,7 @@ fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
     lab.script("c/0", "ping", does("open-port 80")).unwrap();
     lab.script("a/0", "ping", vec![Action::tool("open-port 80"), Action::tool("action-set part=1")]).unwrap();
     // No group: in one, the second action would wait for the first.
-    let beside = || Turns { parallel: Some(true), ..Turns::default() };
+    let beside = || ActionConcurrency { parallel: Some(true), ..ActionConcurrency::default() };
     let id = ask_in_turn(&mut lab, "a/0", "ping", json!({}), beside()).unwrap();
     ask_in_turn(&mut lab, "c/0", "ping", json!({}), beside()).unwrap();
     for unit in ["a/0", "c/0"] {

@@ -4,7 +4,7 @@ use periapt_host_api::{
     command::{Command, ResolveMode},
     event::Event,
 };
-use periapt_lab::{Action, Fate, Lab, laws};
+use periapt_lab::{Action, HookRunState, Lab, invariants};
 use periapt_model::RecordBody;
 
 use crate::bench::{REMOTE, charm, does, fails, lab, printed};
@@ -36,9 +36,9 @@ fn batches(lab: &Lab) -> Vec<String> {
     hooks.into_iter().filter(|hook| hook.starts_with("log-relation-batch")).collect()
 }
 
-fn at_peace(lab: &Lab) {
-    assert_eq!(laws::order_broken(lab.trace()), []);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+fn check_invariants(lab: &Lab) {
+    assert_eq!(invariants::order_violations(lab.trace()), []);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }
 
 #[test]
@@ -50,12 +50,12 @@ fn two_hundred_units_join_an_aggregator_in_a_handful_of_hooks() {
     assert_eq!(joined, 200, "each is told of once");
     let hooks = batches(&lab).len();
     assert!((1..=5).contains(&hooks), "{hooks}");
-    at_peace(&lab);
+    check_invariants(&lab);
     lab.remove_relation(relation).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(lab.hooks_of("a/0").last().unwrap(), "log-relation-broken");
     assert!(batches(&lab).len() <= hooks + 1, "they depart at once");
-    at_peace(&lab);
+    check_invariants(&lab);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_failed_batch_grows_until_it_succeeds() {
     lab.resolve("a/0", ResolveMode::Retry).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(batches(&lab), ["log-relation-batch +b/0 +b/1 +b/2"]);
-    at_peace(&lab);
+    check_invariants(&lab);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_unit_that_came_and_went_while_a_batch_had_failed_is_named_with_the_next() {
     });
     let newest = journals.last().unwrap();
     assert_eq!(newest.coalesced, last.coalesced, "and it stands in the journal");
-    at_peace(&lab);
+    check_invariants(&lab);
 }
 
 #[test]
@@ -150,11 +150,11 @@ fn a_batch_that_is_passed_over_was_told() {
     lab.run_until_idle().unwrap();
     assert_eq!(batches(&lab), ["log-relation-batch +b/0 +b/1"]);
     let passed = lab.trace().iter().rfind(|traced| traced.event.batch().is_some()).unwrap();
-    assert_eq!(passed.fate, Fate::PassedOver);
+    assert_eq!(passed.state, HookRunState::PassedOver);
     lab.remove_unit("b/0").unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(batches(&lab).last().unwrap(), "log-relation-batch -b/0");
-    at_peace(&lab);
+    check_invariants(&lab);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_charm_may_come_to_ask_for_batches_and_leave_it_again() {
     lab.add_units("b", 1).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(lab.hooks_of("a/0").last().unwrap(), "log-relation-batch +b/3");
-    at_peace(&lab);
+    check_invariants(&lab);
 }
 
 #[test]
@@ -186,14 +186,14 @@ fn a_runner_that_dies_under_a_batch_tells_it_again() {
     }
     lab.crash_runner("host").unwrap();
     lab.run_until_idle().unwrap();
-    let fates: Vec<Fate> = lab
+    let states: Vec<HookRunState> = lab
         .trace()
         .iter()
         .filter(|traced| traced.event.batch().is_some())
-        .map(|traced| traced.fate)
+        .map(|traced| traced.state)
         .collect();
-    assert_eq!(fates, [Fate::Lost, Fate::Committed]);
-    at_peace(&lab);
+    assert_eq!(states, [HookRunState::Lost, HookRunState::Committed]);
+    check_invariants(&lab);
 }
 
 #[test]

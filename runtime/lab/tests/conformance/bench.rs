@@ -88,7 +88,7 @@ impl Related {
         lab.hold("a/0").unwrap();
         let relation = lab.integrate("a:db", "b:db").unwrap();
         for number in 0..remotes {
-            lab.by_hand(&format!("b/{number}")).unwrap().enter(relation).unwrap();
+            lab.manual_unit(&format!("b/{number}")).unwrap().enter(relation).unwrap();
         }
         let seen = lab.hooks_of("a/0").len();
         Self { lab, relation, seen }
@@ -128,7 +128,7 @@ pub(crate) fn workload(lab: &Lab, unit: &str) -> (WorkloadStatus, String) {
     (workload.status, workload.message)
 }
 
-/// Returns the hooks of a unit that ran, with any fate.
+/// Returns the hooks of a unit that ran, in any state.
 pub(crate) fn runs(lab: &Lab, unit: &str) -> Vec<String> {
     let of_unit = lab.trace().iter().filter(|traced| traced.unit.to_string() == unit);
     of_unit.filter(|traced| traced.ending.is_some()).map(ToString::to_string).collect()
@@ -140,7 +140,7 @@ pub(crate) fn tries(lines: &[&str]) -> Vec<Action> {
 }
 
 /// Returns the last result of a tool with these arguments: exit code, standard output, standard error.
-pub(crate) fn told(lab: &Lab, line: &str) -> (u8, String, String) {
+pub(crate) fn tool_result(lab: &Lab, line: &str) -> (u8, String, String) {
     let mut calls = lab.trace().iter().rev().flat_map(|traced| traced.tools.iter().rev());
     let call = calls.find(|call| call.argv.join(" ") == line);
     let output = call.map(|call| call.output.clone()).unwrap_or_else(|| panic!("nobody ran {line}"));
@@ -149,12 +149,12 @@ pub(crate) fn told(lab: &Lab, line: &str) -> (u8, String, String) {
 
 /// Checks that the tool succeeded and printed this.
 pub(crate) fn printed(lab: &Lab, line: &str, output: &str) {
-    assert_eq!(told(lab, line), (0, output.to_owned(), String::new()), "{line}");
+    assert_eq!(tool_result(lab, line), (0, output.to_owned(), String::new()), "{line}");
 }
 
 /// Checks that the tool failed with this exit code and printed nothing, and that its message contains this.
 pub(crate) fn refused(lab: &Lab, line: &str, exit_code: u8, message: &str) {
-    let (code, output, error) = told(lab, line);
+    let (code, output, error) = tool_result(lab, line);
     assert_eq!((code, output.as_str()), (exit_code, ""), "{line}: {error}");
     assert!(error.starts_with("ERROR ") && error.contains(message), "{line}: {error}");
 }

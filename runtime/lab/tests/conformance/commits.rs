@@ -18,7 +18,7 @@ use crate::bench::{
 
 /// The effects of a hook (3.1), in the model and in the view of the other side's agent.
 #[derive(Debug, PartialEq)]
-struct Left {
+struct CommittedEffects {
     unit_bag: Option<String>,
     application_bag: Option<String>,
     leader_settings: usize,
@@ -39,13 +39,13 @@ fn related() -> (Lab, RelationId) {
     (lab, relation)
 }
 
-fn left(lab: &Lab, relation: RelationId, heard_before: usize) -> Left {
+fn left(lab: &Lab, relation: RelationId, heard_before: usize) -> CommittedEffects {
     let own = |owner| BagKey { relation, owner };
     let unit = own(BagOwner::Unit("a/0".parse().unwrap()));
     let application = own(BagOwner::Application("a".parse().unwrap()));
     let stored = StateKey { unit: "a/0".parse().unwrap(), key: "kept".to_owned() };
     let state = lab.state().unwrap();
-    Left {
+    CommittedEffects {
         unit_bag: bag_of(lab, relation, "a/0").get("mine").cloned(),
         application_bag: state.bag(&application).and_then(|bag| bag.settings.get("ours").cloned()),
         leader_settings: state.application(&"a".parse().unwrap()).unwrap().leader_settings.len(),
@@ -107,7 +107,7 @@ fn i02_all_that_a_hook_asked_for_becomes_visible_by_one_request() {
     assert_eq!(lab.root().revision().0, revision.0 + 1, "one write brought it all");
     lab.release("b/0").unwrap();
     lab.run_until_idle().unwrap();
-    let expected = Left {
+    let expected = CommittedEffects {
         unit_bag: Some("1".to_owned()),
         application_bag: Some("1".to_owned()),
         leader_settings: 1,

@@ -374,14 +374,14 @@ fn x09_the_other_model_is_named() {
     two.lab.integrate("a:db", "b:db").unwrap();
     two.news();
     printed(&two.lab, tools[0], &format!("{{\"uuid\":\"{}\"}}\n", two.there));
-    let told = crate::bench::told(&two.lab, tools[1]).1;
+    let told = crate::bench::tool_result(&two.lab, tools[1]).1;
     let goal: serde_json::Value = serde_json::from_str(&told).unwrap();
     let shown: Vec<&str> = goal["relations"]["db"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(shown, ["admin/prod.b"], "{goal}");
     two.lab.release("b/0").unwrap();
     two.news();
     printed(&two.lab, tools[0], &format!("{{\"uuid\":\"{}\"}}\n", two.here));
-    let told = crate::bench::told(&two.lab, tools[1]).1;
+    let told = crate::bench::tool_result(&two.lab, tools[1]).1;
     let goal: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(goal["relations"], serde_json::json!({}), "an offerer is not shown its consumers");
 }

@@ -8,7 +8,7 @@ use periapt_host_api::{
     command::{Command, Force},
     status::{AgentStatus, Life},
 };
-use periapt_lab::{Chance, Lab};
+use periapt_lab::{Lab, RandomNumbers};
 
 use crate::bench::{LOCAL, charm, does, fails};
 
@@ -169,18 +169,18 @@ fn a_time_out_comes_when_it_should() {
 
 /// A fault of an agent.
 #[derive(Debug, Clone, Copy)]
-enum Trouble {
+enum AgentFault {
     Paused,
     CutOff,
     /// The agent is paused, and is still cut off for a while when it resumes.
     PausedThenCutOff,
 }
 
-fn begin(lab: &mut Lab, agent: &str, trouble: Trouble) {
-    match trouble {
-        Trouble::Paused => lab.pause_agent(agent).unwrap(),
-        Trouble::CutOff => lab.cut_off(agent).unwrap(),
-        Trouble::PausedThenCutOff => {
+fn begin(lab: &mut Lab, agent: &str, fault: AgentFault) {
+    match fault {
+        AgentFault::Paused => lab.pause_agent(agent).unwrap(),
+        AgentFault::CutOff => lab.cut_off(agent).unwrap(),
+        AgentFault::PausedThenCutOff => {
             lab.cut_off(agent).unwrap();
             lab.pause_agent(agent).unwrap();
         }
@@ -188,13 +188,13 @@ fn begin(lab: &mut Lab, agent: &str, trouble: Trouble) {
 }
 
 /// Ends a fault, and returns the fault that remains.
-fn end(lab: &mut Lab, agent: &str, trouble: Trouble) -> Option<Trouble> {
-    match trouble {
-        Trouble::Paused => lab.resume_agent(agent).unwrap(),
-        Trouble::CutOff => lab.reconnect(agent).unwrap(),
-        Trouble::PausedThenCutOff => {
+fn end(lab: &mut Lab, agent: &str, fault: AgentFault) -> Option<AgentFault> {
+    match fault {
+        AgentFault::Paused => lab.resume_agent(agent).unwrap(),
+        AgentFault::CutOff => lab.reconnect(agent).unwrap(),
+        AgentFault::PausedThenCutOff => {
             lab.resume_agent(agent).unwrap();
-            return Some(Trouble::CutOff);
+            return Some(AgentFault::CutOff);
         }
     }
     None
@@ -208,8 +208,8 @@ fn k03_whoever_stands_still_or_is_cut_off_two_units_never_lead_and_no_retry_is_l
 }
 
 fn stormy_day(seed: u64) {
-    let (mut lab, mut chance) = (three_agents(seed), Chance::new(seed));
-    let mut troubles: BTreeMap<&str, (Trouble, Duration)> = BTreeMap::new();
+    let (mut lab, mut random) = (three_agents(seed), RandomNumbers::new(seed));
+    let mut troubles: BTreeMap<&str, (AgentFault, Duration)> = BTreeMap::new();
     // The time since which each agent works normally.
     let mut well: BTreeMap<&str, Duration> = AGENTS.into_iter().map(|agent| (agent, lab.elapsed())).collect();
     let mut seen = lab.trace().len();
@@ -219,11 +219,11 @@ fn stormy_day(seed: u64) {
         let now = lab.elapsed();
         for agent in AGENTS {
             match troubles.get(agent).copied() {
-                Some((trouble, until)) if until <= now => {
+                Some((fault, until)) if until <= now => {
                     troubles.remove(agent);
-                    match end(&mut lab, agent, trouble) {
+                    match end(&mut lab, agent, fault) {
                         Some(rest) => {
-                            let until = now + Duration::from_secs(1 + chance.below(90) as u64);
+                            let until = now + Duration::from_secs(1 + random.below(90) as u64);
                             troubles.insert(agent, (rest, until));
                         }
                         None => drop(well.insert(agent, now)),
@@ -231,20 +231,20 @@ fn stormy_day(seed: u64) {
                     // The check comes at once, before any other event.
                     assert!(lab.believers("a").unwrap().len() <= 1, "seed {seed}: {agent} wakes");
                 }
-                None if chance.in_thousand(8) => {
-                    let kinds = [Trouble::Paused, Trouble::CutOff, Trouble::PausedThenCutOff];
+                None if random.in_thousand(8) => {
+                    let kinds = [AgentFault::Paused, AgentFault::CutOff, AgentFault::PausedThenCutOff];
                     // Durations around the lease's length, and far beyond.
-                    let lasts = [15, 29, 31, 40, 59, 61, 75, 300][chance.below(8)];
-                    let trouble = kinds[chance.below(3)];
-                    begin(&mut lab, agent, trouble);
+                    let lasts = [15, 29, 31, 40, 59, 61, 75, 300][random.below(8)];
+                    let fault = kinds[random.below(3)];
+                    begin(&mut lab, agent, fault);
                     well.remove(agent);
-                    troubles.insert(agent, (trouble, now + Duration::from_secs(lasts)));
+                    troubles.insert(agent, (fault, now + Duration::from_secs(lasts)));
                 }
                 _ => {}
             }
         }
-        if chance.in_thousand(20) {
-            lab.set_clock(SignedDuration::from_secs(chance.below(7_200) as i64 - 3_600));
+        if random.in_thousand(20) {
+            lab.set_clock(SignedDuration::from_secs(random.below(7_200) as i64 - 3_600));
         }
         lab.advance(Duration::from_secs(5)).unwrap();
 
@@ -276,8 +276,8 @@ fn stormy_day(seed: u64) {
         }
     }
     assert!(leaders.len() > 5, "seed {seed}: leadership moved, or nothing was tried: {leaders:?}");
-    for (agent, (trouble, _)) in troubles {
-        if let Some(rest) = end(&mut lab, agent, trouble) {
+    for (agent, (fault, _)) in troubles {
+        if let Some(rest) = end(&mut lab, agent, fault) {
             end(&mut lab, agent, rest);
         }
     }

@@ -1,24 +1,24 @@
-//! Deliberate defects of executors are found: by the laboratory while it runs, or by the laws of a model at rest.
+//! Deliberate defects of executors are found: by the laboratory while it runs, or by the invariants of a model at rest.
 
 use std::time::Duration;
 
-use periapt_lab::{Defect, LabError, laws};
+use periapt_lab::{Defect, LabError, invariants};
 
 use crate::bench::{PEERED, charm, lab};
 
 /// Runs the start-up of a unit with a defect, and returns the findings.
-fn life(defect: Option<Defect>) -> Result<Vec<laws::Breach>, LabError> {
+fn life(defect: Option<Defect>) -> Result<Vec<invariants::Violation>, LabError> {
     let mut lab = lab();
-    lab.doubt_frames();
+    lab.check_unconcerned_units();
     if let Some(defect) = defect {
         lab.plant(defect);
     }
     lab.deploy("a", &charm(PEERED), 2)?;
     lab.run_until_idle()?;
     lab.advance(Duration::from_secs(600))?;
-    let mut breaches = laws::order_broken(lab.trace());
-    breaches.extend(laws::unrest(lab.state()?));
-    Ok(breaches)
+    let mut violations = invariants::order_violations(lab.trace());
+    violations.extend(invariants::rest_violations(lab.state()?));
+    Ok(violations)
 }
 
 #[test]
@@ -40,6 +40,6 @@ fn an_executor_that_acts_on_a_view_without_its_last_commit_is_found() {
 
 #[test]
 fn an_executor_that_loses_a_commit_is_found() {
-    let breaches = life(Some(Defect::LosesACommit)).unwrap();
-    assert!(breaches.iter().any(|breach| breach.rule == "1.8"), "{breaches:?}");
+    let violations = life(Some(Defect::LosesACommit)).unwrap();
+    assert!(violations.iter().any(|violation| violation.rule == "1.8"), "{violations:?}");
 }

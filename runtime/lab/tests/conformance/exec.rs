@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use periapt_host_api::{
     TaskId, UnitName,
-    action::{ActionReceiver, EnqueueOperation, TaskResults, TaskStatus, Turns},
+    action::{ActionConcurrency, ActionReceiver, EnqueueOperation, TaskResults, TaskStatus},
     command::{Answer, Command, CommandResult},
     exec::{self, ExecCommand, ExecRequest},
     status::{AgentStatus, WorkloadStatus},
@@ -21,7 +21,7 @@ fn ask(lab: &mut Lab, unit: &str, request: ExecRequest) -> Result<TaskId, String
         action: exec::ACTION.to_owned(),
         receivers,
         parameters: request.into_parameters(),
-        turns: Turns::default(),
+        turns: ActionConcurrency::default(),
     };
     match lab.command(&Command::EnqueueOperation(request)).unwrap() {
         Answer::Operation(mut enqueued) => match enqueued.tasks.remove(0).task {
@@ -137,7 +137,7 @@ fn a_unit_in_error_runs_tools_and_stays_in_error() {
 fn a_tool_may_be_about_a_relation_and_one_unit_in_it() {
     let mut bench = Related::joined(2);
     let relation = bench.relation;
-    bench.lab.by_hand("b/1").unwrap().write(relation, &[("host", "10.0.0.5")]).unwrap();
+    bench.lab.manual_unit("b/1").unwrap().write(relation, &[("host", "10.0.0.5")]).unwrap();
     bench.run();
     let about = |line: &str, unit: Option<&str>| ExecRequest {
         relation: Some(relation),

@@ -8,7 +8,7 @@ use periapt_host_api::{
     command::{Command, ResolveMode},
     pending::MAX_PENDING,
 };
-use periapt_lab::{Action, Claims, Fate, Lab, laws};
+use periapt_lab::{Action, Claims, HookRunState, Lab, invariants};
 
 use crate::bench::{LOCAL, Related, charm, does, fails, lab, printed, refused};
 
@@ -23,7 +23,7 @@ fn asked(line: &str) -> Lab {
     lab
 }
 
-fn told(lab: &Lab) -> Vec<String> {
+fn again_hooks(lab: &Lab) -> Vec<String> {
     let hooks = lab.hooks_of("a/0");
     hooks.into_iter().filter(|hook| hook.starts_with("again")).collect()
 }
@@ -43,13 +43,13 @@ fn an_event_is_told_once_after_its_time() {
     printed(&lab, "emit-later again --after 10m --data [1,2]", "0\n");
     assert_eq!(pending(&lab), 1);
     lab.advance(minutes(9)).unwrap();
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
     lab.advance(minutes(1)).unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
     assert_eq!(pending(&lab), 0);
     lab.advance(minutes(60)).unwrap();
-    assert_eq!(told(&lab), ["again"]);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(again_hooks(&lab), ["again"]);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_charm_without_a_handler_lets_it_pass() {
     let mut lab = asked("emit-later again --after 1m");
     lab.script("a/0", "again", vec![Action::Unhandled]).unwrap();
     lab.advance(minutes(2)).unwrap();
-    assert_eq!((told(&lab), pending(&lab)), (vec!["again".to_owned()], 0));
+    assert_eq!((again_hooks(&lab), pending(&lab)), (vec!["again".to_owned()], 0));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_hook_that_fails_asked_for_nothing() {
     assert_eq!(pending(&lab), 0);
     lab.unscript_all();
     lab.advance(minutes(10)).unwrap();
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn a_time_that_passed_while_the_agent_was_down_is_told_at_once_and_once() {
     lab.advance(minutes(120)).unwrap();
     lab.start_agent("host").unwrap();
     lab.run_until_idle().unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
     lab.advance(minutes(120)).unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
 }
 
 #[test]
@@ -90,16 +90,16 @@ fn a_clock_that_is_set_back_loses_no_event_and_one_that_is_set_while_the_agent_r
     let mut lab = asked("emit-later again --after 10m");
     lab.set_clock(SignedDuration::from_hours(-24));
     lab.advance(minutes(9)).unwrap();
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
     lab.advance(minutes(1)).unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
 
     let mut lab = asked("emit-later again --after 10m");
     lab.kill_agent("host").unwrap();
     lab.set_clock(SignedDuration::from_hours(-24));
     lab.start_agent("host").unwrap();
     lab.run_until_idle().unwrap();
-    assert_eq!(told(&lab), ["again"], "nobody knows how long ago it was asked for");
+    assert_eq!(again_hooks(&lab), ["again"], "nobody knows how long ago it was asked for");
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn what_is_asked_for_after_the_clock_was_set_is_put_off_by_its_time() {
         lab.configure("a", &[("colour", "blue")]).unwrap();
         lab.run_until_idle().unwrap();
         lab.advance(minutes(9)).unwrap();
-        assert_eq!(told(&lab), Vec::<String>::new(), "{hours}");
+        assert_eq!(again_hooks(&lab), Vec::<String>::new(), "{hours}");
         lab.advance(minutes(2)).unwrap();
-        assert_eq!(told(&lab), ["again"], "{hours}");
+        assert_eq!(again_hooks(&lab), ["again"], "{hours}");
     }
 }
 
@@ -122,7 +122,7 @@ fn what_is_asked_for_after_the_clock_was_set_is_put_off_by_its_time() {
 fn an_option_that_changes_makes_it_due() {
     let mut lab = asked("emit-later again --when-config colour");
     lab.advance(minutes(60)).unwrap();
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
     lab.configure("a", &[("colour", "blue")]).unwrap();
     lab.run_until_idle().unwrap();
     let hooks = lab.hooks_of("a/0");
@@ -138,12 +138,12 @@ fn a_key_of_a_related_unit_makes_it_due() {
         .lab
         .script("a/0", "db-relation-changed", does("emit-later again --when-relation 0:host --of b/0"))
         .unwrap();
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("port", "1")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("port", "1")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0"]);
     bench.lab.unscript_all();
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("port", "2")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("port", "2")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0"]);
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("host", "h")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("host", "h")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0", "again"]);
 }
 
@@ -181,10 +181,10 @@ fn another_leader_makes_it_due() {
     let mut lab = led();
     lab.cut_off("host").unwrap();
     lab.advance(minutes(3)).unwrap();
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
     lab.reconnect("host").unwrap();
     lab.run_until_idle().unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
 }
 
 #[test]
@@ -196,10 +196,10 @@ fn an_application_that_nobody_leads_for_a_while_makes_nothing_due() {
     lab.advance(minutes(3)).unwrap();
     let leader = lab.state().unwrap().application(&"a".parse().unwrap()).unwrap().leader.clone();
     assert_eq!(leader, None);
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
     lab.set_claims("host", Claims::Answered).unwrap();
     lab.run_until_idle().unwrap();
-    assert_eq!((told(&lab), pending(&lab)), (Vec::new(), 1), "the same unit leads again");
+    assert_eq!((again_hooks(&lab), pending(&lab)), (Vec::new(), 1), "the same unit leads again");
 }
 
 #[test]
@@ -209,17 +209,17 @@ fn an_operator_takes_an_event_back_even_if_its_hook_has_failed() {
     assert!(lab.command(&cancel(1)).unwrap_err().to_string().contains("waits for no event 1"));
     lab.command(&cancel(0)).unwrap();
     lab.advance(minutes(20)).unwrap();
-    assert_eq!(told(&lab), Vec::<String>::new());
+    assert_eq!(again_hooks(&lab), Vec::<String>::new());
 
     let mut lab = asked("emit-later again --after 10m");
     lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
     lab.script("a/0", "again", fails()).unwrap();
     lab.advance(minutes(20)).unwrap();
-    assert_eq!(lab.trace().last().unwrap().fate, Fate::Failed);
+    assert_eq!(lab.trace().last().unwrap().state, HookRunState::Failed);
     lab.command(&cancel(0)).unwrap();
     lab.run_until_idle().unwrap();
-    assert_eq!(lab.trace().last().unwrap().fate, Fate::Moot);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(lab.trace().last().unwrap().state, HookRunState::Moot);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn resolved_without_a_retry_says_that_it_was_told() {
     lab.run_until_idle().unwrap();
     assert_eq!(pending(&lab), 0);
     lab.advance(minutes(20)).unwrap();
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }
 
 #[test]
@@ -245,15 +245,15 @@ fn a_runner_that_dies_under_it_tells_it_again_and_its_end_is_the_end() {
     assert!(lab.start_hook("a/0").unwrap());
     lab.crash_runner("host").unwrap();
     lab.run_until_idle().unwrap();
-    let fates: Vec<Fate> = lab
+    let states: Vec<HookRunState> = lab
         .trace()
         .iter()
         .filter(|traced| traced.event.custom().is_some())
-        .map(|traced| traced.fate)
+        .map(|traced| traced.state)
         .collect();
-    assert_eq!(fates, [Fate::Lost, Fate::Committed]);
+    assert_eq!(states, [HookRunState::Lost, HookRunState::Committed]);
     lab.advance(minutes(20)).unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
 }
 
 #[test]
@@ -263,12 +263,12 @@ fn it_dies_with_its_unit_and_goes_along_when_the_unit_moves() {
     lab.add_agent("far").unwrap();
     lab.move_machine_of("a/0", "far").unwrap();
     lab.advance(minutes(10)).unwrap();
-    assert_eq!(told(&lab), ["again"]);
+    assert_eq!(again_hooks(&lab), ["again"]);
 
     let mut lab = asked("emit-later again --after 10m");
     lab.remove_unit("a/0").unwrap();
     lab.advance(minutes(20)).unwrap();
-    assert_eq!((told(&lab), pending(&lab)), (Vec::new(), 0));
+    assert_eq!((again_hooks(&lab), pending(&lab)), (Vec::new(), 0));
     assert_eq!(lab.state().unwrap().units_with_events().count(), 0);
 }
 
@@ -282,7 +282,7 @@ fn a_unit_waits_for_a_bounded_number() {
     refused(&lab, "emit-later again --after 1h", 1, "waits for 64 events");
     assert_eq!(pending(&lab), MAX_PENDING);
     lab.advance(minutes(61)).unwrap();
-    assert_eq!(told(&lab).len(), MAX_PENDING);
+    assert_eq!(again_hooks(&lab).len(), MAX_PENDING);
 }
 
 #[test]

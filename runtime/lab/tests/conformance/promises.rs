@@ -7,7 +7,7 @@ use periapt_host_api::{
     command::{Command, Force, ResolveMode},
     record::{HookStep, Operation},
 };
-use periapt_lab::{Fate, FaultRates, Lab, LabError, Traced};
+use periapt_lab::{FaultRates, HookRunState, Lab, LabError, Traced};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::properties::{APPLICATIONS, ROUGH, act, beginning, config, connect, fault_rates, live, perform};
@@ -38,7 +38,7 @@ fn check_counts(trace: &[Traced]) -> Result<usize, TestCaseError> {
         let left = left.entry(&traced.unit).or_default();
         prop_assert_eq!(found, *left, "{} {} at {}", &traced.unit, traced, traced.operation.0);
         looked_at += 1;
-        if counts && traced.fate == Fate::Committed {
+        if counts && traced.state == HookRunState::Committed {
             *left += 1;
         }
     }
@@ -185,17 +185,17 @@ fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
     let fault_rates = FaultRates { lost_answers: 0, late_claims: 0 };
     let acts = [
         Advance(30),
-        Stumble(3),
+        Interleave(3),
         Configure(0, 0),
         RebootHost(1),
-        Stumble(8),
+        Interleave(8),
         CutOff(0),
         Advance(30),
         KillAgent(0),
     ];
     let lab = live(3404232041051955774, fault_rates, &acts).unwrap();
     check_counts(lab.trace()).unwrap();
-    let lost = lab.trace().iter().filter(|traced| traced.fate == Fate::Lost).count();
+    let lost = lab.trace().iter().filter(|traced| traced.state == HookRunState::Lost).count();
     assert_eq!(lost, 1);
 }
 
@@ -206,18 +206,18 @@ fn a_frame_concerns_no_unit_that_will_look_at_the_newest_view() {
     use crate::properties::Act::*;
     let fault_rates = FaultRates { lost_answers: 0, late_claims: 700 };
     let acts = [
-        Stumble(58),
+        Interleave(58),
         AddUnit(1),
         Fail(0, 4),
         AddUnit(1),
-        Stumble(15),
+        Interleave(15),
         CutOff(0),
         Integrate(3),
         RemoveApplication(0),
         Refresh(0, 0, false),
-        Stumble(90),
+        Interleave(90),
         CrashRunner(1),
-        Stumble(1),
+        Interleave(1),
         RemoveRelation(1, None),
     ];
     let lab = live(438370929928677159, fault_rates, &acts).unwrap();
@@ -226,14 +226,14 @@ fn a_frame_concerns_no_unit_that_will_look_at_the_newest_view() {
     let fault_rates = FaultRates { lost_answers: 300, late_claims: 1_000 };
     let acts = [
         RebootHost(0),
-        Stumble(59),
-        Stumble(38),
+        Interleave(59),
+        Interleave(38),
         RemoveApplication(1),
         CrashRunner(1),
         AddUnit(0),
         Integrate(2),
         AddUnit(0),
-        Stumble(14),
+        Interleave(14),
         RemoveUnit(15, None),
     ];
     let lab = live(13792016973553574542, fault_rates, &acts).unwrap();

@@ -1,6 +1,6 @@
 //! Properties of random runs: operators with arbitrary commands, failing hooks, processes that die between any two
-//! steps, answers and frames that are late or lost. The order of hooks keeps its laws (R-23, R-25, R-28, U-24, ...),
-//! mirrors equal their views, and once all faults end and every cause is fixed, every unit settles.
+//! steps, answers and frames that are late or lost. The order of hooks keeps its invariants (R-23, R-25, R-28, U-24,
+//! ...), mirrors equal their views, and once all faults end and every cause is fixed, every unit settles.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,7 +9,9 @@ use periapt_host_api::{
     command::{Command, Force, RelationSelector, ResolveMode},
     event::Event,
 };
-use periapt_lab::{Action, Claims, Ending, Fate, FaultRates, Hook, Lab, LabCharm, LabError, laws};
+use periapt_lab::{
+    Action, Claims, Ending, FaultRates, Hook, HookRunState, Lab, LabCharm, LabError, invariants,
+};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::{bench::charm, promises::failed};
@@ -84,7 +86,7 @@ pub(crate) enum Act {
     Fail(usize, usize),
     Fix(usize),
     Resolve(usize, bool),
-    Stumble(usize),
+    Interleave(usize),
     Advance(u16),
     CrashRunner(usize),
     KillAgent(usize),
@@ -114,7 +116,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         4 => (nth(), 0..HOOKS.len()).prop_map(|(unit, hook)| Act::Fail(unit, hook)),
         2 => nth().prop_map(Act::Fix),
         2 => (nth(), any::<bool>()).prop_map(|(unit, retry)| Act::Resolve(unit, retry)),
-        16 => (1..60_usize).prop_map(Act::Stumble),
+        16 => (1..60_usize).prop_map(Act::Interleave),
         3 => (0..400_u16).prop_map(Act::Advance),
         3 => (0..2_usize).prop_map(Act::CrashRunner),
         1 => (0..2_usize).prop_map(Act::KillAgent),
@@ -292,7 +294,7 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
                 None => Ok(()),
             }
         }
-        Act::Stumble(steps) => lab.stumble(*steps),
+        Act::Interleave(steps) => lab.run_interleaved(*steps),
         Act::Advance(seconds) => lab.advance(Duration::from_secs(u64::from(*seconds))),
         Act::CrashRunner(agent) => lab.crash_runner(AGENTS[*agent]),
         Act::KillAgent(agent) => lab.kill_agent(AGENTS[*agent]),
@@ -334,11 +336,11 @@ fn reconnect(lab: &mut Lab, agent: &str) -> Result<(), LabError> {
 }
 
 fn check_laws(lab: &Lab) -> Result<(), TestCaseError> {
-    let breaches = laws::order_broken(lab.trace());
+    let violations = invariants::order_violations(lab.trace());
     prop_assert!(
-        breaches.is_empty(),
+        violations.is_empty(),
         "{}",
-        breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     );
     Ok(())
 }
@@ -357,7 +359,7 @@ pub(crate) const ROUGH: FaultRates = FaultRates { lost_answers: 100, late_claims
 pub(crate) fn live(seed: u64, fault_rates: FaultRates, acts: &[Act]) -> Result<Lab, TestCaseError> {
     let fail = |error: LabError| TestCaseError::fail(error.to_string());
     let mut lab = beginning(seed).map_err(fail)?;
-    lab.doubt_frames();
+    lab.check_unconcerned_units();
     lab.set_fault_rates(fault_rates);
     for act in acts {
         perform(&mut lab, act).map_err(fail)?;
@@ -368,24 +370,24 @@ pub(crate) fn live(seed: u64, fault_rates: FaultRates, acts: &[Act]) -> Result<L
 }
 
 /// Shows that the random runs below are not vacuous: some dozens of them have every kind of hook, and hooks of every
-/// fate.
+/// state.
 #[test]
 fn wild_runs_meet_every_fate_and_every_kind_of_hook() {
     let mut runner = TestRunner::deterministic();
     let lives = prop::collection::vec(act(), 30..40);
-    let mut fates = BTreeSet::new();
+    let mut states = BTreeSet::new();
     let mut kinds = BTreeSet::new();
     for seed in 0..40 {
         let acts = lives.new_tree(&mut runner).unwrap().current();
         let lab = live(seed, ROUGH, &acts).unwrap();
         for traced in lab.trace() {
-            let refused = traced.fate == Fate::Failed && traced.ending == Some(Ending::Handled);
-            fates.insert(if refused { "Refused".to_owned() } else { format!("{:?}", traced.fate) });
+            let refused = traced.state == HookRunState::Failed && traced.ending == Some(Ending::Handled);
+            states.insert(if refused { "Refused".to_owned() } else { format!("{:?}", traced.state) });
             kinds.insert(traced.event.kind());
         }
     }
     let wanted = ["Committed", "Failed", "Lost", "Moot", "PassedOver", "Refused"].map(str::to_owned);
-    assert!(wanted.iter().all(|fate| fates.contains(fate)), "{fates:?}");
+    assert!(wanted.iter().all(|state| states.contains(state)), "{states:?}");
     assert_eq!(kinds.len(), 16, "{kinds:?}");
 }
 
@@ -407,8 +409,8 @@ proptest! {
     ) {
         let lab = live(seed, fault_rates, &acts)?;
         check_laws(&lab)?;
-        let unrest = laws::unrest(lab.state().map_err(|error| TestCaseError::fail(error.to_string()))?);
-        prop_assert!(unrest.is_empty(), "{}", unrest.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+        let rest_violations = invariants::rest_violations(lab.state().map_err(|error| TestCaseError::fail(error.to_string()))?);
+        prop_assert!(rest_violations.is_empty(), "{}", rest_violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     }
 
     #[test]

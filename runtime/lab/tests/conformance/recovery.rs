@@ -8,7 +8,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
     status::AgentStatus,
 };
-use periapt_lab::{Fate, FaultRates, Lab, laws};
+use periapt_lab::{FaultRates, HookRunState, Lab, invariants};
 use periapt_model::{RecordBody, StatusRecord};
 
 use crate::bench::{LOCAL, PEERED, Related, START_UP, charm, does, lab, runs, started};
@@ -151,7 +151,7 @@ fn b09_a_hook_that_the_agents_end_cut_short_runs_again_and_is_no_failure() {
     lab.run_until_idle().unwrap();
     assert_eq!(runs(&lab, "a/0"), [&["install"][..], &START_UP].concat());
     let [cut, again] = [&lab.trace()[0], &lab.trace()[1]];
-    assert_eq!((cut.fate, again.fate), (Fate::Lost, Fate::Committed));
+    assert_eq!((cut.state, again.state), (HookRunState::Lost, HookRunState::Committed));
     assert_eq!(cut.operation, again.operation);
     assert_eq!((cut.attempt, again.attempt), (1, 1));
     assert_eq!(lab.unit("a/0").unwrap().ports.len(), 1);
@@ -206,7 +206,7 @@ fn a_runner_that_dies_between_any_two_steps_changes_nothing() {
         lab.release("a/1").unwrap();
         lab.run_until_idle().unwrap();
         assert_eq!(summary(&lab), undisturbed, "killed after {steps} steps");
-        assert_eq!(laws::order_broken(lab.trace()), []);
+        assert_eq!(invariants::order_violations(lab.trace()), []);
         assert!(!was_in_error(&lab, "a/0"));
         if ended {
             break;

@@ -42,10 +42,10 @@ fn f02_changed_follows_joined_whatever_else_happens_in_the_relation() {
         assert!(bench.lab.step("a/0").unwrap());
     }
     // All at once: b/0 leaves, b/1 writes, the application's bag is written, and the relation is removed.
-    bench.lab.by_hand("b/1").unwrap().write(relation, &[("k", "v")]).unwrap();
-    bench.lab.by_hand("b/0").unwrap().write_application(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/1").unwrap().write(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write_application(relation, &[("k", "v")]).unwrap();
     bench.lab.remove_relation(relation).unwrap();
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap();
     let hooks = bench.news();
     let joined = hooks.iter().position(|hook| hook == "db-relation-joined b/0").unwrap();
     assert_eq!(
@@ -86,11 +86,11 @@ fn f05_a_unit_that_never_wrote_a_key_is_a_change_all_the_same() {
 fn f06_writing_the_value_that_is_there_is_no_change() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0"]);
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
     assert!(bench.news().is_empty());
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("absent", "")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("absent", "")]).unwrap();
     assert!(bench.news().is_empty());
 }
 
@@ -115,7 +115,7 @@ fn f07_writes_of_several_hooks_before_the_readers_turn_are_one_change_too() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
     for value in ["1", "2", "3"] {
-        bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", value)]).unwrap();
+        bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", value)]).unwrap();
     }
     bench.lab.script("a/0", "db-relation-changed", vec![Action::tool("relation-get k")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0"]);
@@ -129,7 +129,7 @@ fn f08_an_application_bag_that_was_never_written_is_no_change() {
     let mut bench = Related::new(1);
     assert!(!bench.news().contains(&"db-relation-changed".to_owned()));
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write_application(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write_application(relation, &[("k", "v")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed"], "else this test shows nothing");
 }
 
@@ -137,7 +137,7 @@ fn f08_an_application_bag_that_was_never_written_is_no_change() {
 fn f08_an_application_bag_that_was_written_before_comes_before_all_members() {
     let mut bench = Related::unheard(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write_application(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write_application(relation, &[("k", "v")]).unwrap();
     bench.lab.release("a/0").unwrap();
     let expected =
         ["db-relation-created", "db-relation-changed", "db-relation-joined b/0", "db-relation-changed b/0"];
@@ -148,8 +148,8 @@ fn f08_an_application_bag_that_was_written_before_comes_before_all_members() {
 fn f10_a_version_that_is_lower_than_the_recorded_one_is_a_change() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "1")]).unwrap();
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "2")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "1")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "2")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0"]);
     let key = BagKey { relation, owner: BagOwner::Unit("b/0".parse().unwrap()) };
     bench.lab.alter_bag(&key, |bag| bag.version -= 1).unwrap();
@@ -172,7 +172,7 @@ fn f11_a_dying_relation_departs_breaks_and_is_left() {
 fn f12_a_relation_without_members_only_breaks_and_is_removed() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap();
     assert_eq!(bench.news(), ["db-relation-departed b/0"]);
     bench.lab.remove_relation(relation).unwrap();
     assert_eq!(bench.news(), ["db-relation-broken"]);
@@ -202,10 +202,10 @@ fn f18_a_local_unit_that_dies_departs_itself() {
 fn r13_who_enters_again_has_a_new_bag() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
     bench.run();
     bench.news();
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap().enter(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap().enter(relation).unwrap();
     // It left and came back between two looks: the reader sees a member with another bag.
     bench.lab.script("a/0", "db-relation-changed", vec![Action::tool("relation-get - b/0")]).unwrap();
     assert_eq!(bench.news(), ["db-relation-changed b/0"]);
@@ -220,7 +220,7 @@ fn r24_a_member_that_left_before_its_change_is_joined_changed_and_departed() {
     while !bench.lab.hooks_of("a/0").contains(&"db-relation-joined b/0".to_owned()) {
         assert!(bench.lab.step("a/0").unwrap());
     }
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap();
     let expected = [
         "db-relation-created",
         "db-relation-joined b/0",
@@ -234,12 +234,12 @@ fn r24_a_member_that_left_before_its_change_is_joined_changed_and_departed() {
 fn r15_the_bag_of_who_left_is_readable_until_the_end() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
     bench.news();
     let read = vec![Action::tool("relation-get k b/0"), Action::tool("relation-list")];
     bench.lab.script("a/0", "db-relation-departed", read.clone()).unwrap();
     bench.lab.script("a/0", "db-relation-broken", vec![Action::tool("relation-list")]).unwrap();
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap();
     bench.lab.remove_relation(relation).unwrap();
     assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken"]);
     let [departed, broken] = bench.lab.trace().last_chunk::<2>().unwrap();
@@ -268,6 +268,6 @@ fn two_real_sides_tell_each_other_all() {
         let bag = lab.state().unwrap().bag(&BagKey { relation, owner }).unwrap();
         assert_eq!(bag.settings["from"], unit);
     }
-    assert_eq!(periapt_lab::laws::unrest(lab.state().unwrap()), []);
-    assert_eq!(periapt_lab::laws::order_broken(lab.trace()), []);
+    assert_eq!(periapt_lab::invariants::rest_violations(lab.state().unwrap()), []);
+    assert_eq!(periapt_lab::invariants::order_violations(lab.trace()), []);
 }

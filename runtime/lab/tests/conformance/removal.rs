@@ -6,7 +6,7 @@ use periapt_host_api::{
     command::{Command, Force, RelationSelector},
     status::Life,
 };
-use periapt_lab::{Lab, laws};
+use periapt_lab::{Lab, invariants};
 
 use crate::bench::{LOCAL, PEERED, Related, START_UP, charm, does, fails, lab, runs, started};
 
@@ -40,7 +40,7 @@ fn g06_a_principal_that_enters_a_container_scope_gets_its_subordinate() {
     ];
     assert_eq!(runs(&lab, "s/0"), expected);
     assert_eq!(lab.state().unwrap().units_of(&"s".parse().unwrap()).count(), 1);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn f21_relations_with_others_are_wound_up_before_that_with_peers() {
         let expected = ["db-relation-departed b/0", "db-relation-broken", &peer, "stop", "remove"];
         assert_eq!(runs(&lab, unit)[before..], expected, "{unit}");
     }
-    assert_eq!(laws::order_broken(lab.trace()), []);
+    assert_eq!(invariants::order_violations(lab.trace()), []);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn q07_an_application_goes_with_its_last_unit() {
     assert!(state.application(&"a".parse().unwrap()).is_none());
     assert_eq!((state.unit_count(), state.machines().count(), state.relations().count()), (0, 0, 0));
     assert_eq!(state.relations_with_bags().count(), 0);
-    assert_eq!(laws::order_broken(lab.trace()), []);
+    assert_eq!(invariants::order_violations(lab.trace()), []);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn q04_a_unit_that_nobody_looked_after_goes_at_once() {
 fn g19_a_forced_removal_takes_a_stuck_unit_out_and_its_charm_still_says_good_bye() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "v")]).unwrap();
     bench.news();
     bench.lab.hold("a/0").unwrap();
     let force = Some(Force { max_wait: 60 });
@@ -182,7 +182,7 @@ fn g19_a_forced_removal_takes_a_stuck_unit_out_and_its_charm_still_says_good_bye
     assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken"]);
     let departed = &bench.lab.trace()[bench.lab.trace().len() - 2];
     assert_eq!(departed.output_of("relation-get").unwrap().stdout.trim(), "v");
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap();
     bench.run();
     assert!(bench.lab.state().unwrap().relation(&relation).is_none());
 }

@@ -21,9 +21,9 @@ fn g03_who_enters_again_has_only_the_initial_values() {
     let mut bench = Related::joined(1);
     let relation = bench.relation;
     let initial = bag_of(&bench.lab, relation, "b/0");
-    bench.lab.by_hand("b/0").unwrap().write(relation, &[("k", "v"), ("ingress-address", "")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, &[("k", "v"), ("ingress-address", "")]).unwrap();
     assert_ne!(bag_of(&bench.lab, relation, "b/0"), initial);
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap().enter(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap().enter(relation).unwrap();
     assert_eq!(bag_of(&bench.lab, relation, "b/0"), initial);
     assert!(initial.contains_key("ingress-address"), "{initial:?}");
 }
@@ -36,7 +36,7 @@ fn g04_nobody_enters_a_dying_relation() {
     bench.lab.hold("b/1").unwrap();
     bench.run();
     bench.lab.remove_relation(relation).unwrap();
-    let error = bench.lab.by_hand("b/1").unwrap().enter(relation).unwrap_err();
+    let error = bench.lab.manual_unit("b/1").unwrap().enter(relation).unwrap_err();
     let refusal = error.refusal().unwrap();
     assert_eq!(refusal.code, ErrorCode::NotAlive);
     assert!(refusal.message.ends_with("relation is not alive"), "{}", refusal.message);
@@ -55,7 +55,7 @@ fn g05_a_dying_relation_is_removed_with_the_second_of_two_that_leave() {
     bench.run();
     assert_eq!(bench.lab.state().unwrap().member_count(&relation), 1);
     assert!(bench.lab.state().unwrap().relation(&relation).is_some());
-    bench.lab.by_hand("b/0").unwrap().leave(relation).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().leave(relation).unwrap();
     bench.run();
     assert!(bench.lab.state().unwrap().relation(&relation).is_none());
 }
@@ -111,7 +111,7 @@ fn g16_what_a_non_leader_writes_to_its_applications_bag_is_refused_and_not_store
 #[test]
 fn r15_the_bag_of_a_unit_that_was_forced_out_is_readable_until_the_relation_is_removed() {
     let mut bench = Related::joined(1);
-    bench.lab.by_hand("b/0").unwrap().write(bench.relation, &[("k", "v")]).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(bench.relation, &[("k", "v")]).unwrap();
     let line = format!("relation-get -r {} k b/0", bench.relation);
     bench.lab.script("a/0", "db-relation-departed", tries(&[&line])).unwrap();
     bench.lab.script("a/0", "config-changed", tries(&[&line])).unwrap();
@@ -146,7 +146,7 @@ requires:
     lab.run_until_idle().unwrap();
     for (subordinate, principal, other) in [("s/0", "a/0", "a/1"), ("s/1", "a/1", "a/0")] {
         assert_eq!(lab.unit(subordinate).unwrap().principal, Some(principal.parse().unwrap()));
-        lab.by_hand(subordinate).unwrap().write(relation, &[("k", subordinate)]).unwrap();
+        lab.manual_unit(subordinate).unwrap().write(relation, &[("k", subordinate)]).unwrap();
         let line = format!("relation-get -r {relation} k {subordinate}");
         lab.script(principal, "logs-relation-departed", tries(&[&line])).unwrap();
         force_out(&mut lab, subordinate);

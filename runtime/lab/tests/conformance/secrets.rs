@@ -86,7 +86,7 @@ impl Scene {
         self.lab.unscript(unit, "update-status").unwrap();
     }
 
-    fn said(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.notes.borrow_mut())
     }
 
@@ -105,7 +105,7 @@ fn m01_a_newer_revision_is_told_once_and_the_tracked_one_is_read() {
     scene.lab.advance(Duration::from_secs(1_000)).unwrap();
     assert_eq!(scene.hooks("reader/0", "secret-changed"), 2, "once for each new revision");
     scene.run("reader/0", &["secret-get URI password", "secret-get URI password --peek"]);
-    assert_eq!(scene.said(), ["one", "", "", "one", "three"]);
+    assert_eq!(scene.take_notes(), ["one", "", "", "one", "three"]);
     assert_eq!(scene.hooks("reader/0", "secret-changed"), 2, "a hook that ignores it is not told again");
 }
 
@@ -116,9 +116,9 @@ fn m02_a_refresh_moves_what_is_tracked() {
     scene.run("reader/0", &["secret-get URI password"]);
     scene.run("owner/0", &["secret-set URI password=two"]);
     scene.run("reader/0", &["secret-get URI password --refresh", "secret-get URI password"]);
-    assert_eq!(scene.said(), ["one", "", "two", "two"]);
+    assert_eq!(scene.take_notes(), ["one", "", "two", "two"]);
     scene.run("reader/0", &["secret-get URI password"]);
-    assert_eq!(scene.said(), ["two"]);
+    assert_eq!(scene.take_notes(), ["two"]);
 }
 
 /// S-3.
@@ -196,12 +196,12 @@ fn m10_what_a_failing_hook_made_was_readable_in_it_and_is_gone() {
 fn g18_grants_go_with_their_relation() {
     let mut scene = Scene::new();
     scene.run("reader/0", &["secret-get URI password"]);
-    assert_eq!(scene.said(), ["one"]);
+    assert_eq!(scene.take_notes(), ["one"]);
     let relation = scene.lab.state().unwrap().relations().find(|it| !it.is_peer()).unwrap().id;
     scene.lab.remove_relation(relation).unwrap();
     scene.lab.run_until_idle().unwrap();
     scene.run("reader/0", &["secret-get URI password"]);
-    let said = scene.said();
+    let said = scene.take_notes();
     assert!(said.iter().all(|said| said.ends_with("ERROR permission denied")), "{said:?}");
 }
 
@@ -232,7 +232,7 @@ fn a_secret_without_a_grant_is_denied_on_every_host_and_one_that_is_not_there_is
     let expected = [&denied, &denied, &denied, &missing, &missing, &unmanaged];
     for unit in ["near/0", "away/0"] {
         scene.run(unit, &lines);
-        let said = scene.said();
+        let said = scene.take_notes();
         for (line, (said, expected)) in lines.iter().zip(said.iter().zip(expected)) {
             assert!(said.ends_with(&format!("ERROR {expected}")), "{unit}: {line}: {said}");
         }
@@ -260,14 +260,14 @@ fn a_users_secret_is_read_once_it_is_granted() {
     scene.lab.configure("reader", &[("token", &uri)]).unwrap();
     *scene.uri.borrow_mut() = uri.clone();
     scene.run("reader/0", &["config-get token", "secret-get URI password"]);
-    let said = scene.said();
+    let said = scene.take_notes();
     assert_eq!(said.first(), Some(&uri));
     assert!(said.get(1).is_some_and(|said| said.ends_with("ERROR permission denied")), "{said:?}");
     let secret = SecretSelector::from("t");
     let applications = vec!["reader".parse().unwrap()];
     scene.lab.command(&Command::GrantSecret { secret, applications }).unwrap();
     scene.run("reader/0", &["secret-get URI password"]);
-    assert_eq!(scene.said(), ["hunter2"]);
+    assert_eq!(scene.take_notes(), ["hunter2"]);
 }
 
 /// Content in the open is in no view and in no stored entity (`docs/design/secrets.md`).
@@ -276,7 +276,7 @@ fn no_view_and_no_store_holds_content() {
     let mut scene = Scene::new();
     scene.run("owner/0", &["secret-set URI password=hunter2hunter2"]);
     scene.run("reader/0", &["secret-get URI password --refresh"]);
-    assert!(scene.said().contains(&"hunter2hunter2".to_owned()));
+    assert!(scene.take_notes().contains(&"hunter2hunter2".to_owned()));
     let view = serde_json::to_string(
         &scene.lab.mirror("host").unwrap().full_frame(periapt_host_api::StoreId(uuid::Uuid::nil())),
     )

@@ -7,7 +7,7 @@ use periapt_host_api::{
     command::{Command, ControllerCommand, Deploy, Force, Placement, ResolveMode},
     storage::{StorageEnd, UnitStorage},
 };
-use periapt_lab::{Action, Fate, Lab, LabCharm, LabError, laws};
+use periapt_lab::{Action, HookRunState, Lab, LabCharm, LabError, invariants};
 
 use crate::bench::{charm, does, fails, lab, runs};
 
@@ -62,7 +62,7 @@ fn l02_the_attached_hook_comes_before_install() {
     let lab = stored();
     assert_eq!(runs(&lab, "a/0"), FIRST);
     assert_eq!(shown(&lab), ["data/0 attached"]);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_charm_adds_storage_and_the_controller_counts_it_at_commit() {
     lab.reboot_host("host").unwrap();
     lab.run_until_idle().unwrap();
     let last = lab.trace().last().unwrap();
-    assert_eq!((last.event.hook_name().as_str(), last.fate), ("start", Fate::Failed));
+    assert_eq!((last.event.hook_name().as_str(), last.state), ("start", HookRunState::Failed));
     let operation = format!("{:?}", lab.unit("a/0").unwrap().record.operation);
     assert!(operation.contains("at most 2 instances supported, 4 specified"), "{operation}");
 }
@@ -494,5 +494,5 @@ fn an_agent_promises_no_more_storage_than_it_may() {
     lab.limit_storage("host", 1).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(shown(&lab), ["data/0 attached", "logs/2 attached", "logs/3 attached"]);
-    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+    assert_eq!(invariants::rest_violations(lab.state().unwrap()), []);
 }

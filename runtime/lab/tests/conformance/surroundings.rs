@@ -5,7 +5,7 @@ use periapt_host_api::{
     command::{Command, Deploy, Placement},
     status::WorkloadStatus,
 };
-use periapt_lab::{Fate, Lab};
+use periapt_lab::{HookRunState, Lab};
 
 use crate::bench::{charm, lab, ports_of, printed, refused, started, tries, workload};
 
@@ -35,7 +35,7 @@ fn ask(lab: &mut Lab, unit: &str, lines: &[&str]) {
     lab.run_until_idle().unwrap();
     lab.unscript(unit, "config-changed").unwrap();
     let ran = lab.trace().iter().rev().find(|traced| !traced.tools.is_empty()).unwrap();
-    assert_eq!((ran.fate, ran.unit.to_string().as_str()), (Fate::Committed, unit));
+    assert_eq!((ran.state, ran.unit.to_string().as_str()), (HookRunState::Committed, unit));
 }
 
 /// Adds one more unit on the machine of `a/0`.

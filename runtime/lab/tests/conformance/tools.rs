@@ -1,7 +1,7 @@
 //! H: the relation tools in hooks of a running unit (`docs/hook-model.md` 2.7 to 2.9, 5.1). The table of hook tools has
 //! their outputs; these tests need a model around them.
 
-use crate::bench::{Related, bag_of, printed, told, tries};
+use crate::bench::{Related, bag_of, printed, tool_result, tries};
 
 /// Returns a model in which `b/0` has written two keys, and `a/0`'s hook on that ran these tools.
 fn changed(lines: &[&str]) -> Related {
@@ -15,13 +15,13 @@ fn changed(lines: &[&str]) -> Related {
 /// Writes to the bag of `b/0`.
 fn write(bench: &mut Related, settings: &[(&str, &str)]) {
     let relation = bench.relation;
-    bench.lab.by_hand("b/0").unwrap().write(relation, settings).unwrap();
+    bench.lab.manual_unit("b/0").unwrap().write(relation, settings).unwrap();
 }
 
 #[test]
 fn h01_in_a_relation_hook_relation_get_gives_all_of_the_remote_units_keys() {
     let bench = changed(&["relation-get --format=json", "relation-get host"]);
-    let (code, output, _) = told(&bench.lab, "relation-get --format=json");
+    let (code, output, _) = tool_result(&bench.lab, "relation-get --format=json");
     let theirs = bag_of(&bench.lab, bench.relation, "b/0");
     assert!(theirs.contains_key("host") && theirs.contains_key("ingress-address"), "{theirs:?}");
     assert_eq!((code, serde_json::from_str(&output).unwrap()), (0, theirs));
@@ -34,7 +34,7 @@ fn h05_a_key_that_was_set_and_emptied_is_absent_at_once_and_afterwards() {
         ["relation-set a=1 b=2", "relation-get a a/0", "relation-set a=", "relation-get --format=json - a/0"];
     let bench = changed(&lines);
     printed(&bench.lab, "relation-get a a/0", "1\n");
-    let (_, seen, _) = told(&bench.lab, "relation-get --format=json - a/0");
+    let (_, seen, _) = tool_result(&bench.lab, "relation-get --format=json - a/0");
     let own = bag_of(&bench.lab, bench.relation, "a/0");
     assert_eq!((own.get("a"), own["b"].as_str()), (None, "2"));
     assert_eq!(serde_json::from_str::<periapt_host_api::relation::Settings>(&seen).unwrap(), own);

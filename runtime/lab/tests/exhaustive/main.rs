@@ -22,17 +22,17 @@ use std::{
 use periapt_host_api::command::Force;
 use periapt_lab::Lab;
 
-mod alike;
 mod charms;
 mod moves;
-mod plants;
+mod planted_defects;
 mod scenes;
 mod states;
+mod symmetry;
 
-use alike::StateDigests;
 use moves::Move;
-use plants::Plant;
+use planted_defects::PlantedDefect;
 use scenes::{Concurrency, Scene};
+use symmetry::StateDigests;
 
 /// The result of a search.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ const PROGRESS: usize = 20_000;
 /// # Errors
 /// The fault of a state, and the path to it.
 fn search(scene: &Scene, bound: usize) -> Result<Found, String> {
-    let mut places = StateDigests::new(scene.twins());
+    let mut places = StateDigests::new(scene.equal_units());
     search_by(scene, bound, |lab| places.of(lab))
 }
 
@@ -265,7 +265,7 @@ fn units_that_are_alike_are_told_apart_by_nothing() {
     let reduced = assert_always_ends(&scene);
     assert_met(&reduced, &["claim", "kill", "revive"]);
     let mut images = HashSet::new();
-    let (mut alike, mut apart) = (StateDigests::new(scene.twins()), StateDigests::new(None));
+    let (mut alike, mut apart) = (StateDigests::new(scene.equal_units()), StateDigests::new(None));
     let whole = search_by(&scene, MOST_STATES, |lab| {
         images.insert(alike.of(lab));
         apart.of(lab)
@@ -280,7 +280,7 @@ fn a_principal_and_its_subordinate_always_go() {
     assert_always_ends(&removed(Scene::accompanied("accompanied", 1).at_rest(), ["a", "s"]));
 }
 
-fn assert_finds(plant: Plant, what: &str, way: &str) {
+fn assert_finds(plant: PlantedDefect, what: &str, way: &str) {
     let scene = Scene::alone("with a defect").at_rest().with("remove it", scenes::application("a", None));
     let scene = scene.without(DEAR).planted(plant);
     let told = search(&scene, MOST_STATES).unwrap_err();
@@ -289,16 +289,20 @@ fn assert_finds(plant: Plant, what: &str, way: &str) {
 
 #[test]
 fn a_death_that_nobody_hears_of_is_found() {
-    assert_finds(Plant::UnheardEnd("a/0"), "states have no way on", "after remove it");
+    assert_finds(PlantedDefect::UnheardEnd("a/0"), "states have no way on", "after remove it");
 }
 
 #[test]
 fn a_unit_that_keeps_its_reason_to_itself_is_found() {
     let silent = "dying, and silent about what they wait for: unit a/0";
-    assert_finds(Plant::SilentUnit("a", "a/0"), silent, "after remove it");
+    assert_finds(PlantedDefect::SilentUnit("a", "a/0"), silent, "after remove it");
 }
 
 #[test]
 fn a_force_that_waits_for_ever_is_found() {
-    assert_finds(Plant::StoppedClock, "left after forced removal: application a, unit a/0", "\nafter ");
+    assert_finds(
+        PlantedDefect::StoppedClock,
+        "left after forced removal: application a, unit a/0",
+        "\nafter ",
+    );
 }

@@ -13,10 +13,10 @@ use periapt_lab::{Lab, LabCharm, LabError};
 use periapt_model::entity::Unit;
 
 use super::{
-    alike::Twins,
     charms::{PEERED, PROVIDER, REQUIRER, SUBORDINATE, charm},
     moves::Move,
-    plants::Plant,
+    planted_defects::PlantedDefect,
+    symmetry::EqualUnits,
 };
 
 /// The agent of all units.
@@ -40,8 +40,8 @@ pub(super) struct Scene {
     commands: Vec<(&'static str, Command)>,
     concurrency: Concurrency,
     without: &'static [&'static str],
-    twins: Option<Twins>,
-    plant: Plant,
+    equal_units: Option<EqualUnits>,
+    plant: PlantedDefect,
 }
 
 impl Scene {
@@ -88,8 +88,8 @@ impl Scene {
             commands: Vec::new(),
             concurrency: Concurrency::Any,
             without: &[],
-            twins: None,
-            plant: Plant::Sound,
+            equal_units: None,
+            plant: PlantedDefect::Sound,
         }
     }
 
@@ -129,21 +129,21 @@ impl Scene {
     /// Declares the first two units of `a`, on the first two machines, to be equal. Each command must exist for
     /// both.
     pub(super) fn with_twins(mut self) -> Self {
-        self.twins = Some(Twins { units: ["a/0", "a/1"], machines: [0, 1] });
+        self.equal_units = Some(EqualUnits { units: ["a/0", "a/1"], machines: [0, 1] });
         self
     }
 
-    pub(super) fn twins(&self) -> Option<Twins> {
-        self.twins
+    pub(super) fn equal_units(&self) -> Option<EqualUnits> {
+        self.equal_units
     }
 
     /// Adds a defect.
-    pub(super) fn planted(mut self, plant: Plant) -> Self {
+    pub(super) fn planted(mut self, plant: PlantedDefect) -> Self {
         self.plant = plant;
         self
     }
 
-    pub(super) fn plant(&self) -> Plant {
+    pub(super) fn plant(&self) -> PlantedDefect {
         self.plant
     }
 
@@ -184,7 +184,7 @@ impl Scene {
             }
             moves.push(Move::Resolve(unit, ResolveMode::NoRetry));
         }
-        if self.twins.is_some() {
+        if self.equal_units.is_some() {
             moves.extend(candidates(lab).into_iter().map(Move::Claim));
         }
         moves.extend(self.commands.iter().map(|(name, command)| Move::Ask(name, Box::new(command.clone()))));

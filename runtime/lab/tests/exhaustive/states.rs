@@ -9,7 +9,7 @@ use periapt_host_api::{
 };
 use periapt_lab::Lab;
 
-use super::plants::Plant;
+use super::planted_defects::PlantedDefect;
 
 /// The wait of forced removals, for agents, in seconds.
 const MAX_WAIT: u32 = 60;
@@ -25,12 +25,12 @@ pub(super) fn nothing_is_dying(lab: &Lab) -> bool {
 }
 
 /// Checks a state, and returns its fault.
-pub(super) fn check(lab: &Lab, plant: Plant) -> Result<(), String> {
+pub(super) fn check(lab: &Lab, plant: PlantedDefect) -> Result<(), String> {
     the_dying_say_what_they_wait_for(lab, plant)?;
     force_ends_it(lab.clone(), plant)
 }
 
-fn the_dying_say_what_they_wait_for(lab: &Lab, plant: Plant) -> Result<(), String> {
+fn the_dying_say_what_they_wait_for(lab: &Lab, plant: PlantedDefect) -> Result<(), String> {
     let mut status = lab.status().map_err(|error| error.to_string())?;
     plant.distort(&mut status);
     let mut silent = Vec::new();
@@ -66,7 +66,7 @@ fn the_dying_say_what_they_wait_for(lab: &Lab, plant: Plant) -> Result<(), Strin
 }
 
 /// Checks that forced removal ends while no agent does or reports anything.
-fn force_ends_it(mut lab: Lab, plant: Plant) -> Result<(), String> {
+fn force_ends_it(mut lab: Lab, plant: PlantedDefect) -> Result<(), String> {
     let fail = |error: periapt_lab::LabError| error.to_string();
     let applications: Vec<_> = lab.state().unwrap().applications().map(|it| it.name.clone()).collect();
     for application in applications {
@@ -76,7 +76,7 @@ fn force_ends_it(mut lab: Lab, plant: Plant) -> Result<(), String> {
         let _ = lab.command(&remove);
     }
     lab.work().map_err(fail)?;
-    if plant != Plant::StoppedClock {
+    if plant != PlantedDefect::StoppedClock {
         lab.pass(Duration::from_secs(u64::from(MAX_WAIT) + 1));
     }
     lab.work().map_err(fail)?;

@@ -25,12 +25,12 @@ mod bindings {
 pub(crate) const ADDRESS: &str = "10.152.183.41";
 
 /// The engine with the component.
-pub(crate) struct Bare {
+pub(crate) struct BareEngine {
     engine: Engine,
     charm: CharmPre<()>,
 }
 
-impl Bare {
+impl BareEngine {
     pub(crate) fn new(component: &[u8]) -> Result<Self, Box<dyn Error>> {
         let mut config = Config::new();
         // The pool has the engine's defaults, which are fast.

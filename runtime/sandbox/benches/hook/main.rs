@@ -24,7 +24,7 @@ use periapt_host_api::{event::Event, view::View};
 use periapt_sandbox::{Budgets, HandlerOutcome, Options, Prepared, RunInputs, Sandbox, Seed};
 use tokio::runtime::Runtime;
 
-use bare::Bare;
+use bare::BareEngine;
 use figures::{Figure, Sample};
 use wall::seconds;
 use world::World;
@@ -41,7 +41,7 @@ const CALLS: f64 = 1_000.0;
 fn main() -> Result<(), Box<dyn Error>> {
     let component = world::component("bench");
     let ours = Ours::new(&component)?;
-    let bare = Bare::new(&component)?;
+    let bare = BareEngine::new(&component)?;
 
     let hook = Figure { name: "a hook that does nothing", unit: "µs", rounds: 40 };
     hook.measure(

@@ -1,6 +1,6 @@
 //! The interface `events`.
 
-use periapt_hook::When;
+use periapt_hook::DueCondition;
 use periapt_host_api::{EventId, RelationId, pending, relation::BagOwner};
 use wasmtime::component::LinkerInstance;
 
@@ -27,14 +27,14 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
     })
 }
 
-impl From<Later> for periapt_hook::Later {
+impl From<Later> for periapt_hook::LaterEvent {
     fn from(later: Later) -> Self {
-        let when = later.conditions.into_iter().map(When::from).collect();
+        let when = later.conditions.into_iter().map(DueCondition::from).collect();
         Self { name: later.name, data: later.json, after_ms: later.after, when }
     }
 }
 
-impl From<Condition> for When {
+impl From<Condition> for DueCondition {
     fn from(condition: Condition) -> Self {
         match condition {
             Condition::Config(option) => Self::Config(option),

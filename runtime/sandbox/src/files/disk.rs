@@ -87,11 +87,11 @@ struct Count {
     used: Used,
     free_space: FreeSpace,
     /// The open files, by inode. A file without a name counts until its last handle closes.
-    open: BTreeMap<u64, Held>,
+    open: BTreeMap<u64, OpenInode>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct OpenInode {
     handles: usize,
     nameless: bool,
 }

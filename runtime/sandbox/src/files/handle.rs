@@ -31,11 +31,11 @@ pub(super) enum Mount {
 
 /// The presence of `/resources` in a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shows {
+pub(crate) enum ResourcesMount {
     /// The charm declares no resources.
-    Nothing,
+    Absent,
     /// The charm declares resources. The directory fills as the hook requests them.
-    Resources,
+    Present,
 }
 
 /// An open file or directory.
@@ -52,7 +52,7 @@ pub(crate) struct Files {
     charm: CharmFiles,
     tmp: Tree,
     pub(super) resources: Tree,
-    shows: Shows,
+    shows: ResourcesMount,
     storage: Vec<StorageMount>,
     quota: Arc<Quota>,
     handles: BTreeMap<u32, Handle>,
@@ -71,7 +71,7 @@ impl Files {
             charm,
             tmp: Tree::new(clock.time_of_day()),
             resources: Tree::new(Duration::ZERO),
-            shows: Shows::Nothing,
+            shows: ResourcesMount::Absent,
             storage: Vec::new(),
             quota: Quota::new(bytes, files),
             handles: BTreeMap::new(),
@@ -96,13 +96,13 @@ impl Files {
     }
 
     /// Sets the presence of `/resources`.
-    pub(crate) fn with_resources(self, shows: Shows) -> Self {
+    pub(crate) fn with_resources(self, shows: ResourcesMount) -> Self {
         Self { shows, ..self }
     }
 
     /// Returns true if the hook has `/resources`.
     pub(super) fn has_resources(&self) -> bool {
-        self.shows == Shows::Resources
+        self.shows == ResourcesMount::Present
     }
 
     /// Opens the preopened directories. Returns their numbers and paths.

@@ -44,12 +44,13 @@ mod tests {
     use super::*;
     use crate::{
         clock::HookClock,
-        files::{CharmFiles, Shows},
+        files::{CharmFiles, ResourcesMount},
     };
 
     fn files() -> (Files, u32) {
         let clock = Arc::new(HookClock::new(Timestamp::UNIX_EPOCH, 0));
-        let mut files = Files::new(CharmFiles::none(), 100, 10, clock).with_resources(Shows::Resources);
+        let mut files =
+            Files::new(CharmFiles::none(), 100, 10, clock).with_resources(ResourcesMount::Present);
         let preopened = files.preopened().unwrap();
         let places: Vec<_> = preopened.iter().map(|(_, place)| place.as_str()).collect();
         assert_eq!(places, ["/charm", "/tmp", "/resources"]);

@@ -8,7 +8,7 @@ use periapt_host_api::{Timestamp, resource::RESOURCES};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, DescriptorType, ErrorCode, OpenFlags};
 
 use super::{
-    Files, Shows, StorageMount,
+    Files, ResourcesMount, StorageMount,
     handle::{Handle, Mount},
     listing::Gathering,
     whole::{self, CHARM, TMP},
@@ -44,7 +44,7 @@ impl UnitFiles {
         now: Timestamp,
     ) -> Self {
         let clock = Arc::new(HookClock::new(now, 0));
-        let shows = if has_resources { Shows::Resources } else { Shows::Nothing };
+        let shows = if has_resources { ResourcesMount::Present } else { ResourcesMount::Absent };
         let files = Files::new(prepared.files.clone(), budgets.tmp_bytes, budgets.tmp_files, clock);
         let files = files.with_storage(storage).with_resources(shows);
         Self { files, meter: Arc::new(Meter::new(u64::MAX)) }

@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::world::{Hook, SANDBOX, component};
 
-struct Kept {
+struct StoredArtifact {
     directory: TempDir,
     id: ArtifactId,
     key: ArtifactKey,
 }
 
-impl Kept {
+impl StoredArtifact {
     fn new() -> Self {
         let bytes = component("probe");
         let directory = tempfile::tempdir().unwrap();
@@ -46,8 +46,8 @@ impl Kept {
 
 #[tokio::test]
 async fn what_was_written_is_loaded_and_runs() {
-    let kept = Kept::new();
-    let loaded = SANDBOX.load(&kept.open().unwrap(), &[]).unwrap();
+    let stored = StoredArtifact::new();
+    let loaded = SANDBOX.load(&stored.open().unwrap(), &[]).unwrap();
     let prepared = SANDBOX.prepare(&loaded, None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
     assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
@@ -55,18 +55,18 @@ async fn what_was_written_is_loaded_and_runs() {
 
 #[tokio::test]
 async fn what_was_checked_is_what_is_mapped_whatever_becomes_of_the_file() {
-    let kept = Kept::new();
-    let sealed = kept.open().unwrap();
-    kept.change(|bytes| bytes.fill(0));
+    let stored = StoredArtifact::new();
+    let sealed = stored.open().unwrap();
+    stored.change(|bytes| bytes.fill(0));
     let prepared = SANDBOX.prepare(&SANDBOX.load(&sealed, &[]).unwrap(), None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
     assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
-    assert!(matches!(kept.open(), Err(ArtifactError::Forged)));
+    assert!(matches!(stored.open(), Err(ArtifactError::Forged)));
 }
 
 #[test]
 fn checked_code_cannot_be_changed_by_whoever_holds_it() {
-    let sealed = Kept::new().open().unwrap();
+    let sealed = StoredArtifact::new().open().unwrap();
     let descriptor = || sealed.as_fd().try_clone_to_owned().unwrap();
     let mut file = fs::File::from(descriptor());
     assert_eq!(file.write(b"x").unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
@@ -93,17 +93,17 @@ fn received(descriptor: OwnedFd) -> Result<SealedArtifact, ArtifactError> {
 
 #[test]
 fn nothing_but_the_file_itself_is_left_in_the_directory() {
-    let kept = Kept::new();
+    let stored = StoredArtifact::new();
     let names: Vec<_> =
-        fs::read_dir(kept.directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, [kept.id.file_name().as_str()]);
+        fs::read_dir(stored.directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, [stored.id.file_name().as_str()]);
 }
 
 #[test]
 fn what_was_never_compiled_is_missing() {
-    let mut kept = Kept::new();
-    kept.id.component = Digest::of(b"other");
-    assert!(matches!(kept.load(), Err(ArtifactError::Missing)));
+    let mut stored = StoredArtifact::new();
+    stored.id.component = Digest::of(b"other");
+    assert!(matches!(stored.load(), Err(ArtifactError::Missing)));
 }
 
 #[test]
@@ -125,25 +125,25 @@ fn a_change_of_any_part_is_forgery() {
         ("nothing left", Vec::clear),
     ];
     for (name, change) in changes {
-        let kept = Kept::new();
-        kept.change(change);
-        assert!(matches!(kept.load(), Err(ArtifactError::Forged)), "{name}");
+        let stored = StoredArtifact::new();
+        stored.change(change);
+        assert!(matches!(stored.load(), Err(ArtifactError::Forged)), "{name}");
     }
 }
 
 #[test]
 fn another_key_is_forgery() {
-    let mut kept = Kept::new();
-    kept.key = ArtifactKey::new(&[8; 32]);
-    assert!(matches!(kept.load(), Err(ArtifactError::Forged)));
+    let mut stored = StoredArtifact::new();
+    stored.key = ArtifactKey::new(&[8; 32]);
+    assert!(matches!(stored.load(), Err(ArtifactError::Forged)));
 }
 
 #[test]
 fn the_code_of_another_component_is_forgery() {
-    let kept = Kept::new();
-    let other = ArtifactId { component: Digest::of(b"other"), ..kept.id };
-    let from = kept.directory.path().join(kept.id.file_name());
-    fs::copy(from, kept.directory.path().join(other.file_name())).unwrap();
-    let opened = artifact::open(kept.directory.path(), &other, &kept.key);
+    let stored = StoredArtifact::new();
+    let other = ArtifactId { component: Digest::of(b"other"), ..stored.id };
+    let from = stored.directory.path().join(stored.id.file_name());
+    fs::copy(from, stored.directory.path().join(other.file_name())).unwrap();
+    let opened = artifact::open(stored.directory.path(), &other, &stored.key);
     assert!(matches!(opened, Err(ArtifactError::Forged)));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Budgets, Busy, HandlerOutcome, Held, HookErrorKind, Options, Sandbox};
+use periapt_sandbox::{Budgets, Busy, HandlerOutcome, HookErrorKind, Options, PoolStatistics, Sandbox};
 
 use crate::world::{Hook, World, component, prepared};
 
@@ -34,20 +34,20 @@ async fn units_that_have_nothing_to_do_hold_nothing() {
     let sandbox = Sandbox::new(options).unwrap();
     let loaded = sandbox.compile_in_process(&component("hostile")).unwrap();
     let prepared = sandbox.prepare(&loaded, None).unwrap();
-    assert_eq!(sandbox.held(), Held::default());
+    assert_eq!(sandbox.pool_statistics(), PoolStatistics::default());
     let mut held = Vec::new();
     for _ in 0..20 {
         let ran = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
         assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
-        held.push(sandbox.held());
+        held.push(sandbox.pool_statistics());
     }
-    let Held { instances, slots, bytes } = held[0];
+    let PoolStatistics { instances, slots, bytes } = held[0];
     assert_eq!(instances, 0, "an instance ends with its hook");
     assert!(slots > 0 && bytes <= u64::from(slots) * resident_bytes, "{bytes} in {slots}");
     // Each hook reused the slot of the previous one, of any unit.
     assert!(held.iter().all(|held| (held.instances, held.slots) == (0, slots)), "{held:?}");
     drop((prepared, loaded));
-    assert_eq!(sandbox.held().bytes, 0, "without its component nothing is kept");
+    assert_eq!(sandbox.pool_statistics().bytes, 0, "without its component nothing is kept");
 }
 
 /// Polls a future until it waits for time or for an external event.

@@ -10,9 +10,9 @@ use periapt_host_api::{
 };
 use periapt_sandbox::{HandlerOutcome, HookErrorKind};
 
-use crate::world::{Hook, Ran, World, lease, peer, prepared, unit};
+use crate::world::{Hook, RunResult, World, lease, peer, prepared, unit};
 
-async fn probe(hook: Hook) -> Ran {
+async fn probe(hook: Hook) -> RunResult {
     hook.run(&prepared("probe", "probe"), "probe").await
 }
 

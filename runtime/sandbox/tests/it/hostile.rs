@@ -8,7 +8,7 @@ use std::{
 use periapt_host_api::event::Event;
 use periapt_sandbox::{Bounds, Budgets, Filesystem, HandlerOutcome, HookErrorKind, Prepared, StorageMount};
 
-use crate::world::{Hook, Ran, World, prepared};
+use crate::world::{Hook, RunResult, World, prepared};
 
 static HOSTILE: LazyLock<Prepared> = LazyLock::new(|| prepared("hostile", "hostile"));
 
@@ -26,7 +26,7 @@ fn guest(mode: &str) -> Hook {
     Hook::new(Event::Start).option("mode", mode)
 }
 
-async fn run(hook: Hook) -> Ran {
+async fn run(hook: Hook) -> RunResult {
     let budgets = hook.budgets.clone();
     let ran = hook.run(&HOSTILE, "hostile").await;
     let costs = &ran.report.costs;
@@ -50,7 +50,7 @@ async fn ends(hook: Hook, kind: HookErrorKind, message: &str) {
     }
 }
 
-async fn is_contained(hook: Hook) -> Ran {
+async fn is_contained(hook: Hook) -> RunResult {
     let ran = run(hook).await;
     assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
     ran

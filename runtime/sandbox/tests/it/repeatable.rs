@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use periapt_host_api::event::Event;
 use periapt_sandbox::{HandlerOutcome, Seed};
 
-use crate::world::{Hook, Ran, db, lease, prepared, unit};
+use crate::world::{Hook, RunResult, db, lease, prepared, unit};
 
 /// Runs mysql, which creates a password for each related application from random numbers.
-async fn mysql(seed: u8) -> Ran {
+async fn mysql(seed: u8) -> RunResult {
     let mut hook = Hook::new(Event::RelationJoined { relation: db(), remote_unit: unit("w/0") });
     hook.lease = lease(60);
     hook.seed = Seed([seed; 32]);
@@ -28,7 +28,7 @@ async fn a_hook_costs_the_same_and_does_the_same_each_time() {
 
 #[tokio::test]
 async fn another_seed_gives_another_run_of_a_charm_that_draws() {
-    let drawn = |ran: &Ran| format!("{:?}", ran.report.gathered);
+    let drawn = |ran: &RunResult| format!("{:?}", ran.report.gathered);
     let (one, other) = (mysql(1).await, mysql(2).await);
     assert_eq!(other.report.outcome, HandlerOutcome::Handled);
     assert_ne!(drawn(&one), drawn(&other));

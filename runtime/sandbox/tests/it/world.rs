@@ -173,7 +173,7 @@ impl Hook {
     }
 
     /// Runs the hook in a prepared charm with the metadata of `charms/DIRECTORY`.
-    pub(crate) async fn run(self, prepared: &Prepared, directory: &str) -> Ran {
+    pub(crate) async fn run(self, prepared: &Prepared, directory: &str) -> RunResult {
         let path = format!("{}/../../charms/{directory}/charmcraft.yaml", env!("CARGO_MANIFEST_DIR"));
         self.run_in(&SANDBOX, prepared, &std::fs::read_to_string(path).unwrap()).await.unwrap()
     }
@@ -184,7 +184,7 @@ impl Hook {
         sandbox: &Sandbox,
         prepared: &Prepared,
         yaml: &str,
-    ) -> Result<Ran, Busy> {
+    ) -> Result<RunResult, Busy> {
         let mut view = view(yaml, self.config);
         let application = view.applications.get_mut(&"u".parse::<ApplicationName>().unwrap()).unwrap();
         if let Some(content) = self.data {
@@ -214,20 +214,20 @@ impl Hook {
         let report = sandbox.run_hook(prepared, inputs).await?;
         let mut early = std::mem::take(&mut *self.world.early.lock());
         early.extend(report.gathered.early.iter().cloned());
-        Ok(Ran { report, early, renewals: self.world.renewals.load(Ordering::Relaxed) })
+        Ok(RunResult { report, early, renewals: self.world.renewals.load(Ordering::Relaxed) })
     }
 }
 
 /// The result of a run.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) report: HookReport,
     /// All early effects, in order.
     pub(crate) early: Vec<(Timestamp, EarlyEffect)>,
     pub(crate) renewals: u64,
 }
 
-impl Ran {
+impl RunResult {
     /// Returns the log lines as `LEVEL MODULE MESSAGE`.
     pub(crate) fn log(&self) -> Vec<String> {
         self.early

@@ -24,7 +24,7 @@ pub(crate) struct World {
 
 /// The result of a script.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ScriptResult {
     pub(crate) code: Result<u8, Stopped>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -51,7 +51,7 @@ impl World {
         Self { files, ..Self::default() }
     }
 
-    pub(crate) fn run_within(&mut self, text: &str, limits: ScriptLimits) -> Said {
+    pub(crate) fn run_within(&mut self, text: &str, limits: ScriptLimits) -> ScriptResult {
         let environment = [("JUJU_UNIT_NAME", "probe/0"), ("JUJU_MODEL_NAME", "default")];
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = environment.chain(self.environment.clone()).collect();
@@ -61,7 +61,7 @@ impl World {
             let reply = match running.advance() {
                 ScriptProgress::Ended(ScriptEnd { code, stdout, stderr }) => {
                     let text = |bytes| String::from_utf8(bytes).unwrap();
-                    return Said { code, stdout: text(stdout), stderr: text(stderr) };
+                    return ScriptResult { code, stdout: text(stdout), stderr: text(stderr) };
                 }
                 ScriptProgress::Needs(Request::Sleep(duration)) => {
                     self.slept += duration;
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    pub(crate) fn run(&mut self, text: &str) -> Said {
+    pub(crate) fn run(&mut self, text: &str) -> ScriptResult {
         self.run_within(text, ScriptLimits::default())
     }
 

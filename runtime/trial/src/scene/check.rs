@@ -9,7 +9,7 @@ use periapt_host_api::{
     charm::{CharmMeta, EndpointMeta},
     ports::PortRange,
     relation::{Role, Scope},
-    schema::{self, Effort},
+    schema::{self, ValidationBudget},
     secret::SecretRevision,
 };
 use serde_json::Value;
@@ -207,7 +207,7 @@ fn parameters(scene: &Scene, meta: &CharmMeta) -> Checked {
         keywords.remove("required");
     }
     let given = Value::Object(scene.parameters.clone());
-    schema::validate(&schema, &given, &mut Effort::default())
+    schema::validate(&schema, &given, &mut ValidationBudget::default())
         .map_err(|wrong| SceneError::Contradiction(format!("parameters of {}: {wrong}", told.hook)))
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use periapt_host_api::status::{AgentStatus, StatusInfo};
 
 use super::{
-    CharmAnswer, Executor, ExecutorCommand, Phase, Step, TrialEnd, commit::About, report::Kept, turn::Due,
+    CharmAnswer, Executor, ExecutorCommand, Phase, Step, TrialEnd, commit::CommitSubject,
+    report::CommittedParts, turn::WaitingOperation,
 };
 use crate::{Backoff, Decision, DeployRun, Jitter};
 
@@ -20,9 +21,9 @@ const ASKED_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_s
 #[derive(Debug, Clone)]
 pub(super) struct CharmWait {
     /// The operation that needs the charm.
-    due: Due,
+    due: WaitingOperation,
     began: Duration,
-    told: Option<Told>,
+    reported: Option<ReportedStatus>,
     backoff: Backoff,
     /// The time of the next request; none while one is in flight.
     again_at: Option<Duration>,
@@ -30,7 +31,7 @@ pub(super) struct CharmWait {
 
 /// The status of a unit whose charm is not available.
 #[derive(Debug, Clone)]
-struct Told {
+struct ReportedStatus {
     reason: String,
     /// The status of the unit's agent before.
     before: Option<StatusInfo<AgentStatus>>,
@@ -44,13 +45,13 @@ impl CharmWait {
 
 impl Executor {
     /// Starts to wait for a charm, until it is ready or not needed any more.
-    pub(super) fn await_charm(&mut self, due: Due, step: &mut Step<'_>) {
+    pub(super) fn await_charm(&mut self, due: WaitingOperation, step: &mut Step<'_>) {
         let digest = due.charm().digest;
         let [first, last] = ASKED_AGAIN;
         self.phase = Phase::Charm(CharmWait {
             due,
             began: step.now.steady,
-            told: None,
+            reported: None,
             backoff: Backoff::new(first, last),
             again_at: None,
         });
@@ -72,11 +73,11 @@ impl Executor {
         if wait.due.is(&decision) {
             return;
         }
-        let (told, asked) = (wait.told.take(), wait.again_at.is_none());
+        let (reported, asked) = (wait.reported.take(), wait.again_at.is_none());
         if asked {
             step.command(ExecutorCommand::ForgetCharm);
         }
-        self.take_back(told, step);
+        self.take_back(reported, step);
         self.conclude(step);
     }
 
@@ -91,21 +92,21 @@ impl Executor {
                 let over = step.now.steady.saturating_sub(wait.began) >= TOLD_AFTER;
                 wait.again_at = Some(step.now.steady.saturating_add(wait.backoff.failed()));
                 if over {
-                    self.tell(reason, step);
+                    self.report_unavailable(reason, step);
                 }
                 return;
             }
             CharmAnswer::Ready => Ok(()),
             CharmAnswer::Unusable { message, jitter } => Err((message, jitter)),
         };
-        let (due, told) = (wait.due.clone(), wait.told.take());
-        self.take_back(told, step);
+        let (due, reported) = (wait.due.clone(), wait.reported.take());
+        self.take_back(reported, step);
         match due {
             // The hook's failure will show the charm's error.
-            Due::Hook { .. } | Due::Action { .. } => self.await_turn(due, step),
-            Due::Deploy { .. } => match self.resolve(step) {
+            WaitingOperation::Hook { .. } | WaitingOperation::Action { .. } => self.await_turn(due, step),
+            WaitingOperation::Deploy { .. } => match self.resolve(step) {
                 Decision::Deploy(run) if due.charm() == run.charm => self.deploy(&run, usable, step),
-                _ => self.look(step),
+                _ => self.decide(step),
             },
         }
     }
@@ -116,28 +117,28 @@ impl Executor {
             Err((message, jitter)) => crate::deploy_failed(run, &message, step.now.timer, jitter),
         };
         self.leave(progress.early.clone(), step);
-        self.commit(run.record.seq, &progress, Kept::default(), About::Bookkeeping, step);
+        self.commit(run.record.seq, &progress, CommittedParts::default(), CommitSubject::Bookkeeping, step);
     }
 
     /// Reports the reason why a charm is not available, unless the status shows it.
-    fn tell(&mut self, reason: String, step: &mut Step<'_>) {
+    fn report_unavailable(&mut self, reason: String, step: &mut Step<'_>) {
         let Phase::Charm(wait) = &mut self.phase else { return };
-        if wait.told.as_ref().is_some_and(|told| told.reason == reason) {
+        if wait.reported.as_ref().is_some_and(|reported| reported.reason == reason) {
             return;
         }
-        let before = match wait.told.take() {
-            Some(told) => told.before,
+        let before = match wait.reported.take() {
+            Some(reported) => reported.before,
             None => step.view.units.get(&self.unit).map(|unit| unit.agent_status.clone()),
         };
         let digest = wait.due.charm().digest;
         let effects = crate::charm_away(&self.unit, digest, &reason);
-        wait.told = Some(Told { reason, before });
+        wait.reported = Some(ReportedStatus { reason, before });
         self.leave(effects, step);
     }
 
     /// Restores the status once the charm has arrived or is not wanted any more.
-    fn take_back(&mut self, told: Option<Told>, step: &mut Step<'_>) {
-        let Some(Told { before, .. }) = told else { return };
+    fn take_back(&mut self, reported: Option<ReportedStatus>, step: &mut Step<'_>) {
+        let Some(ReportedStatus { before, .. }) = reported else { return };
         let record = step.view.units.get(&self.unit).map(|unit| &unit.record);
         let effect = before.zip(record).and_then(|(before, record)| crate::charm_arrived(record, &before));
         // This has just reported the failure. Any report of the idle status came before.

@@ -8,7 +8,7 @@ use periapt_host_api::{
     view::View,
 };
 
-use super::Dependence;
+use super::DependencyChange;
 use crate::HookRun;
 
 /// One command. The driver starts the commands of one input in order, without waiting for each other.
@@ -40,8 +40,9 @@ pub enum ExecutorCommand {
     Note(Vec<EarlyItem>),
     /// Feed [`ExecutorInput::Woken`](super::ExecutorInput::Woken) at these times, which replace earlier ones.
     WakeAt(Wake),
-    /// Feed [`ExecutorInput::Touched`](super::ExecutorInput::Touched) when one of these dependencies changes.
-    Depend(Dependence),
+    /// Feed [`ExecutorInput::DependenciesChanged`](super::ExecutorInput::DependenciesChanged) when one of these
+    /// dependencies changes.
+    Depend(DependencyChange),
     /// Take the result of the trial that [`ExecutorInput::Try`](super::ExecutorInput::Try) started.
     Tried(TrialEnd),
     /// Stop managing the unit.

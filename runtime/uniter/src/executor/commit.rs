@@ -10,7 +10,7 @@ use periapt_host_api::{ErrorCode, Refusal, TaskId, commit::UnitCommit, usage::Us
 
 use super::{
     Executor, ExecutorCommand, Phase, SendOutcome, Step,
-    report::Kept,
+    report::CommittedParts,
     settle::{Awaited, Then},
 };
 use crate::{ActionEnd, Backoff, HookEnd, HookRun, Jitter, Progress};
@@ -22,7 +22,7 @@ pub(super) fn refusals() -> Backoff {
 
 /// The subject of a commit.
 #[derive(Debug, Clone)]
-pub(super) enum About {
+pub(super) enum CommitSubject {
     /// The end of a hook.
     Hook { run: Box<HookRun>, end: HookEnd, jitter: Jitter },
     /// The end of an action.
@@ -41,7 +41,7 @@ pub(super) enum About {
 #[derive(Debug, Clone)]
 pub(super) struct Committing {
     commit: UnitCommit,
-    about: About,
+    subject: CommitSubject,
     sending: Sending,
     backoff: Backoff,
     /// True if an earlier attempt had an unknown outcome.
@@ -62,7 +62,10 @@ enum Sending {
 impl Committing {
     /// Returns whether the commit reports the end of a run.
     pub(super) fn is_of_a_run(&self) -> bool {
-        matches!(self.about, About::Hook { .. } | About::Action { .. } | About::RefusedAction)
+        matches!(
+            self.subject,
+            CommitSubject::Hook { .. } | CommitSubject::Action { .. } | CommitSubject::RefusedAction
+        )
     }
 
     pub(super) fn sends_again_at(&self) -> Option<Duration> {
@@ -79,11 +82,11 @@ impl Executor {
         &mut self,
         seq: u64,
         progress: &Progress,
-        kept: Kept,
-        about: About,
+        parts: CommittedParts,
+        subject: CommitSubject,
         step: &mut Step<'_>,
     ) {
-        let Kept { mut effects, leader_term, journal } = kept;
+        let CommittedParts { mut effects, leader_term, journal } = parts;
         // Delays count from here, on the clock on which the unit waits for them.
         effects.events.asked_at(step.now.timer);
         let commit = UnitCommit {
@@ -100,7 +103,7 @@ impl Executor {
         };
         self.phase = Phase::Committing(Box::new(Committing {
             commit,
-            about,
+            subject,
             sending: Sending::AfterEarly,
             backoff: Backoff::network(),
             sent_again: false,
@@ -146,20 +149,20 @@ impl Executor {
         else {
             return;
         };
-        let Committing { commit, about, sent_again, .. } = *committing;
+        let Committing { commit, subject, sent_again, .. } = *committing;
         match refusal {
-            None => self.accepted(&commit, about, step),
-            Some(refusal) => self.not_accepted(commit, about, refusal, sent_again, step),
+            None => self.accepted(&commit, subject, step),
+            Some(refusal) => self.not_accepted(commit, subject, refusal, sent_again, step),
         }
     }
 
-    fn accepted(&mut self, commit: &UnitCommit, about: About, step: &mut Step<'_>) {
+    fn accepted(&mut self, commit: &UnitCommit, subject: CommitSubject, step: &mut Step<'_>) {
         self.refusals.succeeded();
         self.uncommitted = Usage::default();
-        let then = match about {
-            About::BeginHook { view, run } => Then::RunHook { view, run },
-            About::BeginAction(run) => Then::RunAction(run),
-            _ => Then::Look,
+        let then = match subject {
+            CommitSubject::BeginHook { view, run } => Then::RunHook { view, run },
+            CommitSubject::BeginAction(run) => Then::RunAction(run),
+            _ => Then::Decide,
         };
         // The unit's next decision must see its own last commit (`docs/design/commit.md`).
         self.await_view(Awaited::Reached { seq: commit.record.seq }, then, step);
@@ -168,7 +171,7 @@ impl Executor {
     fn not_accepted(
         &mut self,
         commit: UnitCommit,
-        about: About,
+        subject: CommitSubject,
         refusal: Refusal,
         sent_again: bool,
         step: &mut Step<'_>,
@@ -177,19 +180,19 @@ impl Executor {
         match refusal.code {
             ErrorCode::Stale => {
                 self.outbox.put_back(early, step);
-                self.await_view(Awaited::moved(seq, step.now), Then::Look, step);
+                self.await_view(Awaited::moved(seq, step.now), Then::Decide, step);
             }
             ErrorCode::CharmReplaced => {
                 self.outbox.put_back(early, step);
-                self.await_view(Awaited::Replaced { charm: record.charm }, Then::Look, step);
+                self.await_view(Awaited::Replaced { charm: record.charm }, Then::Decide, step);
             }
             ErrorCode::PermissionDenied if sent_again && transitions.terminate => {
-                self.await_view(Awaited::gone(early, step.now), Then::Look, step);
+                self.await_view(Awaited::gone(early, step.now), Then::Decide, step);
             }
             _ => {
                 self.outbox.put_back(early, step);
-                let kept = Kept { effects, leader_term, journal };
-                if !self.end_was_refused(about, kept, &refusal.message, step) {
+                let parts = CommittedParts { effects, leader_term, journal };
+                if !self.end_was_refused(subject, parts, &refusal.message, step) {
                     self.hold_up(step);
                 }
             }

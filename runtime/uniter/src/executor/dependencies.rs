@@ -20,11 +20,11 @@ use periapt_host_api::{
 
 /// A change of the dependencies of a unit's decision, beside the unit itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependence {
+pub struct DependencyChange {
     /// The dependencies that the decision loses.
-    pub no_more: Vec<Dependency>,
+    pub lost: Vec<Dependency>,
     /// The dependencies that the decision gains.
-    pub from_now_on: Vec<Dependency>,
+    pub gained: Vec<Dependency>,
 }
 
 /// An input of units' decisions.
@@ -108,112 +108,112 @@ fn owner_application(owner: &BagOwner) -> ApplicationName {
 
 /// The changes of a frame, as inputs of decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
+pub enum ChangedDependencies {
     /// The whole view was replaced.
     All,
     /// These inputs changed.
     These(BTreeSet<Dependency>),
 }
 
-impl Touched {
+impl ChangedDependencies {
     /// Returns the changes that a frame makes in a view.
     pub fn by(before: &View, frame: &Frame) -> Self {
         if frame.from.is_none() {
             return Self::All;
         }
-        let mut touched = BTreeSet::new();
+        let mut changed = BTreeSet::new();
         for entity in &frame.puts {
-            put(before, entity, &mut touched);
+            put(before, entity, &mut changed);
         }
         for key in &frame.deletes {
-            deleted(before, key, &mut touched);
+            deleted(before, key, &mut changed);
         }
-        Self::These(touched)
+        Self::These(changed)
     }
 }
 
-fn put(before: &View, entity: &ViewEntity, touched: &mut BTreeSet<Dependency>) {
+fn put(before: &View, entity: &ViewEntity, changed: &mut BTreeSet<Dependency>) {
     match entity {
         ViewEntity::Model(_) => {
-            touched.insert(Dependency::Model);
+            changed.insert(Dependency::Model);
         }
         ViewEntity::Application(after) => {
             if before.applications.get(&after.name).is_none_or(|before| application_differs(before, after)) {
-                touched.insert(Dependency::Application(after.name.clone()));
+                changed.insert(Dependency::Application(after.name.clone()));
             }
         }
         ViewEntity::Charm(after) => {
-            touched.insert(Dependency::Charm(after.digest));
+            changed.insert(Dependency::Charm(after.digest));
         }
         ViewEntity::Unit(after) => {
             if before.units.get(&after.name).is_none_or(|before| unit_differs(before, after)) {
-                touched.insert(Dependency::Unit(after.name.clone()));
+                changed.insert(Dependency::Unit(after.name.clone()));
             }
         }
         ViewEntity::Outline(after) => {
             if before.outlines.get(&after.name).is_none_or(|before| before.life != after.life) {
-                touched.insert(Dependency::Unit(after.name.clone()));
+                changed.insert(Dependency::Unit(after.name.clone()));
             }
         }
-        ViewEntity::Relation(after) => relation(before.relations.get(&after.id), Some(after), touched),
+        ViewEntity::Relation(after) => relation(before.relations.get(&after.id), Some(after), changed),
         ViewEntity::Bag(after) => {
-            touched.insert(Dependency::Members(after.key.relation, owner_application(&after.key.owner)));
+            changed.insert(Dependency::Members(after.key.relation, owner_application(&after.key.owner)));
         }
         ViewEntity::State(_) => {}
         ViewEntity::Events(after) => {
-            touched.insert(Dependency::Unit(after.unit.clone()));
+            changed.insert(Dependency::Unit(after.unit.clone()));
         }
         ViewEntity::Secret(after) => {
-            secret(after, touched);
-            before.secrets.get(&after.id).into_iter().for_each(|before| secret(before, touched));
+            secret(after, changed);
+            before.secrets.get(&after.id).into_iter().for_each(|before| secret(before, changed));
         }
         ViewEntity::Machine(after) => {
             if before.machines.get(&after.id).is_none_or(|before| machine_differs(before, after)) {
-                touched.insert(Dependency::Machine(after.id));
+                changed.insert(Dependency::Machine(after.id));
             }
         }
         ViewEntity::Task(after) => {
-            touched.insert(Dependency::Unit(after.unit.clone()));
+            changed.insert(Dependency::Unit(after.unit.clone()));
         }
         ViewEntity::Storage(after) => {
             let before = before.storages.get(&after.id).and_then(|before| before.attachment.as_ref());
             let attachments = before.into_iter().chain(&after.attachment);
-            touched.extend(attachments.map(|attachment| Dependency::Unit(attachment.unit.clone())));
+            changed.extend(attachments.map(|attachment| Dependency::Unit(attachment.unit.clone())));
         }
     }
 }
 
-fn deleted(before: &View, key: &ViewKey, touched: &mut BTreeSet<Dependency>) {
+fn deleted(before: &View, key: &ViewKey, changed: &mut BTreeSet<Dependency>) {
     match key {
         ViewKey::Model => {
-            touched.insert(Dependency::Model);
+            changed.insert(Dependency::Model);
         }
         ViewKey::Application(name) => {
-            touched.insert(Dependency::Application(name.clone()));
+            changed.insert(Dependency::Application(name.clone()));
         }
         ViewKey::Charm(digest) => {
-            touched.insert(Dependency::Charm(*digest));
+            changed.insert(Dependency::Charm(*digest));
         }
         ViewKey::Unit(name) | ViewKey::Outline(name) | ViewKey::Events(name) => {
-            touched.insert(Dependency::Unit(name.clone()));
+            changed.insert(Dependency::Unit(name.clone()));
         }
-        ViewKey::Relation(id) => relation(before.relations.get(id), None, touched),
+        ViewKey::Relation(id) => relation(before.relations.get(id), None, changed),
         ViewKey::Bag(key) => {
-            touched.insert(Dependency::Members(key.relation, owner_application(&key.owner)));
+            changed.insert(Dependency::Members(key.relation, owner_application(&key.owner)));
         }
         ViewKey::State(_) => {}
         ViewKey::Secret(id) => {
-            before.secrets.get(id).into_iter().for_each(|before| secret(before, touched));
+            before.secrets.get(id).into_iter().for_each(|before| secret(before, changed));
         }
         ViewKey::Machine(id) => {
-            touched.insert(Dependency::Machine(*id));
+            changed.insert(Dependency::Machine(*id));
         }
         ViewKey::Task(id) => {
-            touched.extend(before.tasks.get(id).map(|task| Dependency::Unit(task.unit.clone())));
+            changed.extend(before.tasks.get(id).map(|task| Dependency::Unit(task.unit.clone())));
         }
         ViewKey::Storage(id) => {
             let before = before.storages.get(id).and_then(|before| before.attachment.as_ref());
-            touched.extend(before.map(|attachment| Dependency::Unit(attachment.unit.clone())));
+            changed.extend(before.map(|attachment| Dependency::Unit(attachment.unit.clone())));
         }
     }
 }
@@ -236,11 +236,11 @@ fn machine_differs(before: &MachineView, after: &MachineView) -> bool {
     (&before.boot_id, &before.addresses_hash) != (&after.boot_id, &after.addresses_hash)
 }
 
-fn relation(before: Option<&RelationView>, after: Option<&RelationView>, touched: &mut BTreeSet<Dependency>) {
+fn relation(before: Option<&RelationView>, after: Option<&RelationView>, changed: &mut BTreeSet<Dependency>) {
     let standing = |view: &RelationView| (view.endpoints.clone(), view.scope, view.life, view.suspended);
     if before.map(standing) != after.map(standing) {
         let ends = [before, after].into_iter().flatten().flat_map(|view| &view.endpoints);
-        touched.extend(ends.map(|end| Dependency::RelationsOf(end.application.clone())));
+        changed.extend(ends.map(|end| Dependency::RelationsOf(end.application.clone())));
     }
     let Some(id) = before.or(after).map(|view| view.id) else { return };
     let members = |application| [before, after].map(|view| view.map(|view| view.members.runs(application)));
@@ -248,23 +248,23 @@ fn relation(before: Option<&RelationView>, after: Option<&RelationView>, touched
     for application in applications {
         let [before, after] = members(application);
         if before.unwrap_or_default() != after.unwrap_or_default() {
-            touched.insert(Dependency::Members(id, application.clone()));
+            changed.insert(Dependency::Members(id, application.clone()));
         }
     }
 }
 
-fn secret(view: &SecretView, touched: &mut BTreeSet<Dependency>) {
-    touched.insert(Dependency::Secret(view.id));
+fn secret(view: &SecretView, changed: &mut BTreeSet<Dependency>) {
+    changed.insert(Dependency::Secret(view.id));
     match &view.owner {
         SecretOwner::Unit(unit) => {
-            touched.insert(Dependency::Unit(unit.clone()));
+            changed.insert(Dependency::Unit(unit.clone()));
         }
         SecretOwner::Application(application) => {
-            touched.insert(Dependency::SecretsOf(application.clone()));
+            changed.insert(Dependency::SecretsOf(application.clone()));
         }
         SecretOwner::Model => {}
     }
-    touched.extend(view.consumers.keys().map(|unit| Dependency::Unit(unit.clone())));
+    changed.extend(view.consumers.keys().map(|unit| Dependency::Unit(unit.clone())));
 }
 
 /// The units that depend on each input.
@@ -273,20 +273,20 @@ pub struct Dependents(BTreeSet<(Dependency, Option<UnitName>)>);
 
 impl Dependents {
     /// Applies a change of a unit's dependencies.
-    pub fn change(&mut self, unit: &UnitName, change: Dependence) {
-        for dependency in change.no_more {
+    pub fn change(&mut self, unit: &UnitName, change: DependencyChange) {
+        for dependency in change.lost {
             self.0.remove(&(dependency, Some(unit.clone())));
         }
-        self.0.extend(change.from_now_on.into_iter().map(|dependency| (dependency, Some(unit.clone()))));
+        self.0.extend(change.gained.into_iter().map(|dependency| (dependency, Some(unit.clone()))));
     }
 
     /// Returns the units that depend on changed inputs. The driver need not manage all of them.
-    pub fn of(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
+    pub fn of(&self, changed: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
         let mut units = BTreeSet::new();
-        if touched.is_empty() {
+        if changed.is_empty() {
             return units;
         }
-        for dependency in touched.iter().chain([&Dependency::Everything]) {
+        for dependency in changed.iter().chain([&Dependency::Everything]) {
             // A unit's decision always depends on the unit.
             if let Dependency::Unit(unit) = dependency {
                 units.insert(unit.clone());

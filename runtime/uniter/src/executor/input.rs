@@ -31,7 +31,7 @@ pub enum ExecutorInput {
         deaths: u32,
     },
     /// A frame changed a [dependency](super::Dependency) of the unit's decision.
-    Touched,
+    DependenciesChanged,
     /// The view comes from another store.
     StoreReplaced,
     /// A time of [`ExecutorCommand::WakeAt`](super::ExecutorCommand::WakeAt) has come. An early wake-up is harmless.

@@ -204,12 +204,12 @@ mod tests {
     use crate::executor::{ExecutorInput, Now, Options};
 
     /// An executor that has not started, and the time.
-    struct Post {
+    struct StartedExecutor {
         executor: Executor,
         now: Duration,
     }
 
-    impl Post {
+    impl StartedExecutor {
         fn new() -> Self {
             let options = Options {
                 unit: "app/0".parse().unwrap(),
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_no_commit_takes_along_is_sent_after_fifty_milliseconds() {
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         assert_eq!(numbers(&noted(&post.say(["one".to_owned()]))[0]), [11], "the keeper hears of it at once");
         assert!(sent(&post.pass(30)).is_empty());
         post.say(["two".to_owned()]);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_commit_takes_along_what_waits_and_a_refused_one_gives_it_back() {
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         post.say(["one".to_owned(), "two".to_owned()]);
         let taken = post.take().unwrap();
         assert_eq!(numbers(&taken), [11, 12]);
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn nothing_passes_what_was_sent_before_it() {
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         post.say(["one".to_owned()]);
         let first = sent(&post.pass(50));
         post.say(["two".to_owned()]);
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_the_controller_refuses_is_dropped() {
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         post.say(["one".to_owned()]);
         post.pass(50);
         let refusal = Refusal::new(ErrorCode::PermissionDenied, "not yours");
@@ -324,7 +324,7 @@ mod tests {
     }
 
     /// Returns all batches of the waiting items. The last one goes with a commit.
-    fn pieces(post: &mut Post) -> Vec<Vec<EarlyItem>> {
+    fn pieces(post: &mut StartedExecutor) -> Vec<Vec<EarlyItem>> {
         let mut pieces = Vec::new();
         loop {
             let (view, now) = (View::default(), post.at());
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_flood_leaves_in_pieces_and_in_order() {
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         let commands = post.say((0..100).map(|_| "x".repeat(16 << 10)));
         let pieces = pieces(&mut post);
         let all: Vec<u64> = pieces.iter().flat_map(|items| numbers(items)).collect();
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_flood_that_no_commit_takes_along_leaves_at_once_piece_by_piece() {
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         post.say((0..100).map(|_| "x".repeat(16 << 10)));
         let mut pieces = sent(&post.pass(50));
         loop {
@@ -372,7 +372,7 @@ mod tests {
     fn text_that_grows_when_it_is_written_still_fits_into_messages() {
         /// A quarter of the keeper's limit for one message.
         const FITS: usize = 1 << 20;
-        let mut post = Post::new();
+        let mut post = StartedExecutor::new();
         // The largest log of one hook, written at once.
         let commands = post.say((0..64).map(|_| "\u{1}".repeat(16 << 10)));
         let pieces = pieces(&mut post);

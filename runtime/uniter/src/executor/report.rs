@@ -86,13 +86,13 @@ impl RunReport {
 
 /// The parts of a run that its commit contains.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept {
+pub(super) struct CommittedParts {
     pub(super) effects: HookEffects,
     pub(super) leader_term: Option<LeaderTerm>,
     pub(super) journal: Option<JournalRecord>,
 }
 
-impl Kept {
+impl CommittedParts {
     /// Returns the parts for a run that failed after all: its journal record alone.
     pub(super) fn failed(self, message: &str) -> Self {
         let outcome = HookOutcome::Failed { message: message.to_owned() };
@@ -103,7 +103,7 @@ impl Kept {
 
 impl RunReport {
     /// Returns the end of a hook, and the parts for its commit. A failed hook keeps its journal record alone.
-    pub(super) fn of_hook(self, run: &HookRun, engine: &str) -> (HookEnd, Kept) {
+    pub(super) fn of_hook(self, run: &HookRun, engine: &str) -> (HookEnd, CommittedParts) {
         let status_set = self.status_set;
         let (end, outcome) = match &self.returned {
             Returned::Handled | Returned::Exited { .. } => {
@@ -113,12 +113,12 @@ impl RunReport {
             Returned::Failed { message, .. } => failed(message.clone(), status_set),
             Returned::Stopped => failed("it was stopped".to_owned(), status_set),
         };
-        let kept = self.kept(run, engine, outcome);
-        (end, kept)
+        let parts = self.committed_parts(run, engine, outcome);
+        (end, parts)
     }
 
     /// Returns the end of an action, and the parts for its commit. An action without a handler has failed.
-    pub(super) fn of_action(mut self, run: &HookRun, engine: &str) -> (ActionEnd, Kept) {
+    pub(super) fn of_action(mut self, run: &HookRun, engine: &str) -> (ActionEnd, CommittedParts) {
         let succeeded = matches!(self.returned, Returned::Handled | Returned::Exited { .. });
         let (results, said) = (std::mem::take(&mut self.results), self.said_failed.take());
         let end = ActionEnd::of(&run.unit, self.returned.clone(), said, results, self.status_set);
@@ -126,11 +126,11 @@ impl RunReport {
             true => HookOutcome::Handled,
             false => HookOutcome::Failed { message: end.message.clone() },
         };
-        let kept = self.kept(run, engine, outcome);
-        (end, kept)
+        let parts = self.committed_parts(run, engine, outcome);
+        (end, parts)
     }
 
-    fn kept(self, run: &HookRun, engine: &str, outcome: HookOutcome) -> Kept {
+    fn committed_parts(self, run: &HookRun, engine: &str, outcome: HookOutcome) -> CommittedParts {
         let keeps = !matches!(outcome, HookOutcome::Failed { .. });
         let journal = JournalRecord {
             seq: run.operation().0,
@@ -149,8 +149,12 @@ impl RunReport {
             sealed: None,
         };
         match keeps {
-            true => Kept { effects: self.effects, leader_term: self.leader_term, journal: Some(journal) },
-            false => Kept { journal: Some(journal), ..Kept::default() },
+            true => CommittedParts {
+                effects: self.effects,
+                leader_term: self.leader_term,
+                journal: Some(journal),
+            },
+            false => CommittedParts { journal: Some(journal), ..CommittedParts::default() },
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use periapt_host_api::{TaskId, action::TaskStatus, exec, view::View};
 
-use super::{Executor, ExecutorCommand, Phase, Run, RunKind, RunReport, Step, commit::About, report::Kept};
+use super::{
+    Executor, ExecutorCommand, Phase, Run, RunKind, RunReport, Step, commit::CommitSubject,
+    report::CommittedParts,
+};
 use crate::{ActionEnd, ActionRun, HookEnd, HookRun, Jitter};
 
 /// The current run.
@@ -20,15 +23,15 @@ impl Executor {
             return self.run(run, step.view.clone(), step);
         }
         let (progress, begun) = crate::begin(&run);
-        let about = About::BeginHook { view: Box::new(step.view.clone()), run: Box::new(begun) };
-        self.commit(run.record.seq, &progress, Kept::default(), about, step);
+        let subject = CommitSubject::BeginHook { view: Box::new(step.view.clone()), run: Box::new(begun) };
+        self.commit(run.record.seq, &progress, CommittedParts::default(), subject, step);
     }
 
     /// Commits the start of an action, so that it never runs twice (1.6).
     pub(super) fn begin_action(&mut self, run: ActionRun, step: &mut Step<'_>) {
         let ActionRun { begin, run, .. } = run;
         let seq = run.record.seq.saturating_sub(1);
-        self.commit(seq, &begin, Kept::default(), About::BeginAction(Box::new(run)), step);
+        self.commit(seq, &begin, CommittedParts::default(), CommitSubject::BeginAction(Box::new(run)), step);
     }
 
     /// Runs an action whose start is committed, with the view that shows it.
@@ -77,13 +80,13 @@ impl Executor {
         let run = running.run;
         match run.event.task() {
             Some(task) => {
-                let (end, kept) = report.of_action(&run, &self.engine);
-                self.commit_action(run, task, end, kept, step);
+                let (end, parts) = report.of_action(&run, &self.engine);
+                self.commit_action(run, task, end, parts, step);
             }
             None => {
                 self.suspicion = self.suspicion.take().filter(|suspicion| suspicion.on_trial);
-                let (end, kept) = report.of_hook(&run, &self.engine);
-                self.commit_hook(run, end, kept, jitter, step);
+                let (end, parts) = report.of_hook(&run, &self.engine);
+                self.commit_hook(run, end, parts, jitter, step);
             }
         }
     }
@@ -93,30 +96,37 @@ impl Executor {
         &mut self,
         run: HookRun,
         end: HookEnd,
-        kept: Kept,
+        parts: CommittedParts,
         jitter: Jitter,
         step: &mut Step<'_>,
     ) {
         let progress = crate::hook_ended(&run, end.clone(), step.now.timer, jitter);
-        if progress.only_rearms(&run) && kept.effects.is_empty() {
+        if progress.only_rearms(&run) && parts.effects.is_empty() {
             let due = progress.record.update_status_due;
-            self.rearmed = Some(super::Rearmed { seq: run.record.seq, due });
-            if let Some(journal) = &kept.journal {
+            self.rearmed = Some(super::NextUpdateStatus { seq: run.record.seq, due });
+            if let Some(journal) = &parts.journal {
                 self.uncommitted.count(&journal.outcome, &journal.costs);
             }
             return self.conclude(step);
         }
         self.leave(progress.early.clone(), step);
         let seq = run.record.seq;
-        self.commit(seq, &progress, kept, About::Hook { run: Box::new(run), end, jitter }, step);
+        self.commit(seq, &progress, parts, CommitSubject::Hook { run: Box::new(run), end, jitter }, step);
     }
 
     /// Commits the end of an action.
-    fn commit_action(&mut self, run: HookRun, task: TaskId, end: ActionEnd, kept: Kept, step: &mut Step<'_>) {
+    fn commit_action(
+        &mut self,
+        run: HookRun,
+        task: TaskId,
+        end: ActionEnd,
+        parts: CommittedParts,
+        step: &mut Step<'_>,
+    ) {
         let progress = crate::action_ended(&run, task, end.clone());
         self.leave(progress.early.clone(), step);
         let seq = run.record.seq;
-        self.commit(seq, &progress, kept, About::Action { run: Box::new(run), task, end }, step);
+        self.commit(seq, &progress, parts, CommitSubject::Action { run: Box::new(run), task, end }, step);
     }
 
     /// Handles the refusal of a run's end. The hook has failed (C-3), or the action has failed without putting its unit
@@ -124,27 +134,27 @@ impl Executor {
     /// action the resolver then finds a run without an agent.
     pub(super) fn end_was_refused(
         &mut self,
-        about: About,
-        kept: Kept,
+        subject: CommitSubject,
+        parts: CommittedParts,
         reason: &str,
         step: &mut Step<'_>,
     ) -> bool {
-        match about {
-            About::Hook {
+        match subject {
+            CommitSubject::Hook {
                 run,
                 end: HookEnd::Handled { status_set } | HookEnd::Unhandled { status_set },
                 jitter,
             } => {
                 let message = format!("the hook's effects were refused: {reason}");
-                let kept = kept.failed(&message);
-                self.commit_hook(*run, HookEnd::Failed { message, status_set }, kept, jitter, step);
+                let parts = parts.failed(&message);
+                self.commit_hook(*run, HookEnd::Failed { message, status_set }, parts, jitter, step);
                 true
             }
-            About::Action { run, task, end } => {
+            CommitSubject::Action { run, task, end } => {
                 let end = end.refused(reason);
-                let kept = kept.failed(&end.message);
+                let parts = parts.failed(&end.message);
                 let progress = crate::action_ended(&run, task, end);
-                self.commit(run.record.seq, &progress, kept, About::RefusedAction, step);
+                self.commit(run.record.seq, &progress, parts, CommitSubject::RefusedAction, step);
                 true
             }
             _ => false,

@@ -53,7 +53,7 @@ impl Awaited {
 #[derive(Debug, Clone)]
 pub(super) enum Then {
     /// The end of the operation.
-    Look,
+    Decide,
     /// The run of the hook that the commit announced, on the view of its decision.
     RunHook { view: Box<View>, run: Box<HookRun> },
     /// The run of the action whose start was committed.
@@ -70,7 +70,7 @@ pub(super) struct Settling {
 impl Settling {
     /// Returns true if a run follows.
     pub(super) fn goes_on(&self) -> bool {
-        !matches!(self.then, Then::Look)
+        !matches!(self.then, Then::Decide)
     }
 
     pub(super) fn gives_up_at(&self) -> Option<Duration> {
@@ -118,7 +118,7 @@ impl Executor {
             return;
         };
         match settling.then {
-            Then::Look => self.conclude(step),
+            Then::Decide => self.conclude(step),
             Then::RunHook { view, run } => self.run(*run, *view, step),
             Then::RunAction(run) => self.run_action(*run, step),
         }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::OperationId;
 
-use super::{Executor, ExecutorCommand, Phase, RunReport, Step, TrialEnd, turn::Due};
+use super::{Executor, ExecutorCommand, Phase, RunReport, Step, TrialEnd, turn::WaitingOperation};
 use crate::{Decision, Jitter};
 
 /// The number of dead runners after which the hook is in error (`docs/design/sandbox.md`).
@@ -32,10 +32,10 @@ impl Executor {
                 true => {
                     self.announced = Some(operation);
                     let report = RunReport::failed(CRASHED.to_owned(), step.now.wall);
-                    let (end, kept) = report.of_hook(&run, &self.engine);
-                    self.commit_hook(*run, end, kept, Jitter::NONE, step);
+                    let (end, parts) = report.of_hook(&run, &self.engine);
+                    self.commit_hook(*run, end, parts, Jitter::NONE, step);
                 }
-                false => self.await_charm(Due::Hook { charm: run.charm }, step),
+                false => self.await_charm(WaitingOperation::Hook { charm: run.charm }, step),
             },
             // The unit's next step is another one now.
             _ => self.trial_ended(TrialEnd::Cleared, step),

@@ -7,7 +7,7 @@ use crate::Decision;
 
 /// The operation that waits for a charm, and then for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum WaitingOperation {
     /// A hook of this charm.
     Hook { charm: CharmRef },
     /// An action.
@@ -16,7 +16,7 @@ pub(super) enum Due {
     Deploy { charm: CharmRef },
 }
 
-impl Due {
+impl WaitingOperation {
     pub(super) fn charm(&self) -> CharmRef {
         match self {
             Self::Hook { charm } | Self::Action { charm, .. } | Self::Deploy { charm } => *charm,
@@ -39,28 +39,28 @@ impl Due {
 /// The wait for a turn.
 #[derive(Debug, Clone)]
 pub(super) struct TurnWait {
-    due: Due,
+    due: WaitingOperation,
     /// The memory budget at the time of the request.
     memory: u64,
 }
 
 impl Executor {
     /// Queues for a turn.
-    pub(super) fn await_turn(&mut self, due: Due, step: &mut Step<'_>) {
+    pub(super) fn await_turn(&mut self, due: WaitingOperation, step: &mut Step<'_>) {
         let (group, memory) = match (&due, self.resolve(step)) {
-            (_, decision) if !due.is(&decision) => return self.look(step),
-            (Due::Hook { .. }, Decision::RunHook(run)) => {
+            (_, decision) if !due.is(&decision) => return self.decide(step),
+            (WaitingOperation::Hook { .. }, Decision::RunHook(run)) => {
                 if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.on_trial) {
                     // No other hook runs during the trial.
                     return self.start_hook(*run, step);
                 }
                 (None, self.memory(step.view, Some(run.operation())))
             }
-            (Due::Action { group, .. }, _) => {
+            (WaitingOperation::Action { group, .. }, _) => {
                 let machine = step.view.units.get(&self.unit).map(|unit| unit.machine);
                 (machine.zip(group.clone()), self.memory(step.view, None))
             }
-            _ => return self.look(step),
+            _ => return self.decide(step),
         };
         self.phase = Phase::Turn(TurnWait { due, memory });
         self.has_turn = true;
@@ -72,22 +72,24 @@ impl Executor {
     /// serves any hook that is due by then.
     pub(super) fn while_turn_is_awaited(&mut self, step: &mut Step<'_>) {
         let decision = self.resolve(step);
-        let Phase::Turn(TurnWait { due: due @ Due::Action { .. }, .. }) = &self.phase else { return };
+        let Phase::Turn(TurnWait { due: due @ WaitingOperation::Action { .. }, .. }) = &self.phase else {
+            return;
+        };
         if !due.is(&decision) {
             self.conclude(step);
         }
     }
 
     /// Runs the work that is due now, if the turn fits it.
-    pub(super) fn turn_came(&mut self, step: &mut Step<'_>) {
+    pub(super) fn begin_turn(&mut self, step: &mut Step<'_>) {
         let Phase::Turn(TurnWait { due, memory }) = self.phase.clone() else { return };
         match (due, self.resolve(step)) {
-            (Due::Hook { .. }, Decision::RunHook(run))
+            (WaitingOperation::Hook { .. }, Decision::RunHook(run))
                 if memory >= self.memory(step.view, Some(run.operation())) =>
             {
                 self.start_hook(*run, step);
             }
-            (Due::Action { group, .. }, Decision::RunAction(run))
+            (WaitingOperation::Action { group, .. }, Decision::RunAction(run))
                 if group == run.group && memory >= self.memory(step.view, None) =>
             {
                 self.begin_action(*run, step);

@@ -7,10 +7,10 @@ use periapt_host_api::{
     secret::SecretKey,
 };
 
-use crate::{Progress, Seen, Skipped};
+use crate::{Progress, SeenVersions, Skipped};
 
 /// Applies a committed hook: marks its view as seen, and queues the hook that must follow.
-pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
+pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &SeenVersions) {
     let record = &mut progress.record;
     record.operation = Operation::Continue;
     record.begun = None;
@@ -95,7 +95,7 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
 }
 
 /// Returns the number of former members, including those that depart in this hook.
-fn gone_after(event: &Event, seen: &Seen) -> u64 {
+fn gone_after(event: &Event, seen: &SeenVersions) -> u64 {
     let departed = match event {
         Event::RelationDeparted { .. } => 1,
         Event::RelationBatch { batch, .. } => u64::try_from(batch.departed.len()).unwrap_or(u64::MAX),
@@ -105,7 +105,7 @@ fn gone_after(event: &Event, seen: &Seen) -> u64 {
 }
 
 /// Commits a hook without a run after `resolved --no-retry`, with all its consequences (U-28).
-pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progress {
+pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &SeenVersions) -> Progress {
     let mut progress = Progress::after(record);
     commit(&mut progress, event, seen);
     progress.transitions.clear_resolved = true;
@@ -114,7 +114,7 @@ pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progre
 }
 
 /// Drops a hook that lost its meaning before its run, without consequences (1.4 step 1, U-16).
-pub(crate) fn moot(record: &UnitRecord, event: &Event) -> Progress {
+pub(crate) fn drop_moot(record: &UnitRecord, event: &Event) -> Progress {
     let mut progress = Progress::after(record);
     progress.record.operation = Operation::Continue;
     progress.record.begun = None;
@@ -171,7 +171,7 @@ fn departed(relation: &mut RelationRecord, unit: &UnitName) {
 }
 
 /// Applies a batch. Members that joined in it need no later `changed`.
-fn batch_done(relation: &mut RelationRecord, batch: &RelationBatch, seen: &Seen) {
+fn batch_done(relation: &mut RelationRecord, batch: &RelationBatch, seen: &SeenVersions) {
     let version = |unit: &UnitName| seen.member_versions.get(unit).copied().unwrap_or(0);
     for unit in &batch.joined {
         relation.members.insert(unit.clone(), version(unit));

@@ -5,7 +5,7 @@ use periapt_host_api::{
     event::{Event, MAX_BATCH_MEMBERS, RelationBatch},
 };
 
-use super::input::{Others, RelationInput};
+use super::input::{RelationInput, RemoteUnitRun};
 
 /// Returns the next batch; none if the unit was told everything. The rest goes into the next batch. Departed
 /// members come first, because no hook may follow broken.
@@ -17,10 +17,10 @@ pub(super) fn hook(relation: &RelationInput<'_>) -> Option<Event> {
     let mut batch =
         RelationBatch { application_changed: relation.application_differs(), ..RelationBatch::default() };
 
-    batch.departed = units(relation, Others::departed, room);
+    batch.departed = units(relation, RemoteUnitRun::departed, room);
     room = room.saturating_sub(batch.departed.len());
 
-    batch.joined = units(relation, Others::joined, room);
+    batch.joined = units(relation, RemoteUnitRun::joined, room);
     room = room.saturating_sub(batch.joined.len());
 
     batch.changed = changed(relation, room);
@@ -34,10 +34,10 @@ pub(super) fn hook(relation: &RelationInput<'_>) -> Option<Event> {
 /// The first units at the other end of which something holds.
 fn units<U: FromIterator<UnitName>>(
     relation: &RelationInput<'_>,
-    holds: impl Fn(&Others) -> bool,
+    holds: impl Fn(&RemoteUnitRun) -> bool,
     most: usize,
 ) -> U {
-    let numbers = relation.others().filter(holds).flat_map(Others::numbers);
+    let numbers = relation.others().filter(holds).flat_map(RemoteUnitRun::numbers);
     numbers.take(most).map(|number| relation.other(number)).collect()
 }
 

@@ -8,7 +8,7 @@ use periapt_host_api::{
     record::RelationRecord,
     relation::{BagOwner, Scope},
     status::Life,
-    unit_map::stretches,
+    unit_map::merged_runs,
     view::{Membership, RelationView},
 };
 
@@ -88,17 +88,17 @@ impl<'a> RelationInput<'a> {
 
     /// Returns the units at the other end, by number, from the record and the view. Container scope has few; otherwise
     /// the cost is proportional to the runs of the record and the view.
-    pub(super) fn others(&self) -> Box<dyn Iterator<Item = Others> + '_> {
+    pub(super) fn others(&self) -> Box<dyn Iterator<Item = RemoteUnitRun> + '_> {
         match &self.company {
             Some(company) => Box::new(self.others_in(company)),
             None => Box::new(self.others_in_runs()),
         }
     }
 
-    fn others_in(&self, company: &BTreeSet<&UnitName>) -> impl Iterator<Item = Others> {
+    fn others_in(&self, company: &BTreeSet<&UnitName>) -> impl Iterator<Item = RemoteUnitRun> {
         let told = self.told.members.keys();
         let units: BTreeSet<UnitName> = told.chain(company.iter().map(|unit| (*unit).clone())).collect();
-        units.into_iter().map(|unit| Others {
+        units.into_iter().map(|unit| RemoteUnitRun {
             first: unit.number(),
             last: unit.number(),
             told: self.told.members.get(&unit).copied(),
@@ -107,17 +107,17 @@ impl<'a> RelationInput<'a> {
         })
     }
 
-    fn others_in_runs(&self) -> impl Iterator<Item = Others> {
+    fn others_in_runs(&self) -> impl Iterator<Item = RemoteUnitRun> {
         let remote = &self.told.remote_application;
         let view = self.view.filter(|_| !self.ending());
         let members = view.map_or(&[][..], |view| view.members.runs(remote));
         let bags = self.input.view.bags.versions(self.id).map_or(&[][..], |bags| bags.runs(remote));
-        let all = stretches(self.told.members.runs(remote), members, bags).map(|stretch| Others {
-            first: stretch.first,
-            last: stretch.last,
-            told: stretch.one.copied(),
-            seen: stretch.two == Some(&Membership::Joined),
-            bag: stretch.three.copied(),
+        let all = merged_runs(self.told.members.runs(remote), members, bags).map(|run| RemoteUnitRun {
+            first: run.first,
+            last: run.last,
+            told: run.one.copied(),
+            seen: run.two == Some(&Membership::Joined),
+            bag: run.three.copied(),
         });
         // Among peers the unit itself is a member, too.
         let own = self.is_peer().then(|| self.input.unit.name.number());
@@ -158,7 +158,7 @@ impl<'a> RelationInput<'a> {
         self.former().map(|former| former.count()).sum()
     }
 
-    fn former(&self) -> impl Iterator<Item = Others> {
+    fn former(&self) -> impl Iterator<Item = RemoteUnitRun> {
         let counts = self.company.is_none() && !self.gone();
         let others = counts.then(|| self.others()).into_iter().flatten();
         others.filter(|others| others.bag.is_some() && others.told.is_none() && !others.seen)
@@ -190,7 +190,7 @@ impl<'a> RelationInput<'a> {
 
 /// Consecutive units at the other end of a relation with equal states.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Others {
+pub(super) struct RemoteUnitRun {
     first: u32,
     last: u32,
     /// The version of their bags that the unit was told; none if it was not told that they joined.
@@ -201,7 +201,7 @@ pub(super) struct Others {
     bag: Option<u64>,
 }
 
-impl Others {
+impl RemoteUnitRun {
     /// Returns their numbers.
     pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
         self.first..=self.last

@@ -4,7 +4,7 @@ use periapt_host_api::{UnitName, event::Event};
 
 use super::{
     batch,
-    input::{Others, RelationInput},
+    input::{RelationInput, RemoteUnitRun},
 };
 
 /// Returns the next hook of a relation; none if the unit was told everything. Versions are compared for
@@ -29,7 +29,7 @@ fn pending_change(relation: &RelationInput<'_>) -> Option<Event> {
 }
 
 fn departed(relation: &RelationInput<'_>) -> Option<Event> {
-    let gone = first(relation, Others::departed)?;
+    let gone = first(relation, RemoteUnitRun::departed)?;
     Some(Event::RelationDeparted {
         relation: relation.context(),
         departing_unit: relation.departing(&gone),
@@ -46,17 +46,17 @@ fn application_changed(relation: &RelationInput<'_>) -> Option<Event> {
 }
 
 fn joined(relation: &RelationInput<'_>) -> Option<Event> {
-    let new = first(relation, Others::joined)?;
+    let new = first(relation, RemoteUnitRun::joined)?;
     Some(Event::RelationJoined { relation: relation.context(), remote_unit: new })
 }
 
 fn unit_changed(relation: &RelationInput<'_>) -> Option<Event> {
-    let unit = first(relation, Others::changed)?;
+    let unit = first(relation, RemoteUnitRun::changed)?;
     Some(changed(relation, Some(&unit)))
 }
 
 /// The first unit at the other end of which something holds.
-fn first(relation: &RelationInput<'_>, holds: impl Fn(&Others) -> bool) -> Option<UnitName> {
+fn first(relation: &RelationInput<'_>, holds: impl Fn(&RemoteUnitRun) -> bool) -> Option<UnitName> {
     let number = relation.others().find(holds)?.numbers().next()?;
     Some(relation.other(number))
 }

@@ -11,11 +11,11 @@ use periapt_host_api::{
 };
 
 use super::ResolveInput;
-use crate::{Decision, DeployRun, HookRun, Seen, coalesced, relation as relations};
+use crate::{Decision, DeployRun, HookRun, SeenVersions, coalesced, relation as relations};
 
 impl ResolveInput<'_> {
     /// Returns the versions in this view that an event concerns.
-    pub(crate) fn seen(&self, event: &Event) -> Seen {
+    pub(crate) fn seen(&self, event: &Event) -> SeenVersions {
         let relation = event.relation();
         let bag = relation.map(|context| {
             let owner = match event.remote_unit() {
@@ -25,7 +25,7 @@ impl ResolveInput<'_> {
             self.bag_version(context.relation, owner)
         });
         let secret = event.secret().and_then(|context| self.view.secrets.get(&context.id));
-        Seen {
+        SeenVersions {
             secret_latest: secret.map_or(SecretRevision::default(), |secret| secret.latest),
             secrets: event.secret().map(|_| self.remembered_secrets()).unwrap_or_default(),
             hashes: self.hashes(),

@@ -18,8 +18,8 @@ pub(super) fn failed_hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<De
     };
     // The operator cancelled the event or removed its relation by force. The hook is skipped at once, without waiting
     // for its next attempt (U-16).
-    if later::moot(input, event) || relation::moot(input, event) {
-        return Some(Decision::Commit(Box::new(progress::moot(record, event))));
+    if later::is_moot(input, event) || relation::is_moot(input, event) {
+        return Some(Decision::Commit(Box::new(progress::drop_moot(record, event))));
     }
     // A forced upgrade puts the hook aside. It runs again under the new code (U-35).
     if input.application.force_charm && record.charm != Some(input.application.charm) {

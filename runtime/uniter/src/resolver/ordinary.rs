@@ -28,14 +28,14 @@ pub(super) fn config_change(input: &ResolveInput<'_>, now: Timestamp) -> Option<
 /// leader-elected ran (K05), or the relation is gone from the model (U-16). A batch gets its present content (U-30).
 pub(super) fn run_unless_moot(input: &ResolveInput<'_>, event: &Event, now: Timestamp) -> Decision {
     let deposed = *event == Event::LeaderElected && !input.record().leader;
-    let moot = relation::moot(input, event)
-        || storage::moot(input, event)
-        || secrets::moot(input, event)
-        || later::moot(input, event);
+    let moot = relation::is_moot(input, event)
+        || storage::is_moot(input, event)
+        || secrets::is_moot(input, event)
+        || later::is_moot(input, event);
     if deposed || moot {
-        return Decision::Commit(Box::new(progress::moot(input.record(), event)));
+        return Decision::Commit(Box::new(progress::drop_moot(input.record(), event)));
     }
-    match relation::by_now(input, event) {
+    match relation::present_form(input, event) {
         Some(event) => input.run(event, now),
         None => Decision::Commit(Box::new(progress::restated(input.record(), event))),
     }

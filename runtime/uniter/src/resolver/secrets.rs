@@ -22,7 +22,7 @@ pub(super) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision>
 
 /// Returns true if a hook that was due or failed is moot: the secret is gone, or the unit may not manage or read it
 /// any more (1.4 step 1, M05).
-pub(super) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
+pub(super) fn is_moot(input: &ResolveInput<'_>, event: &Event) -> bool {
     let Some(context) = event.secret() else { return false };
     let Some(secret) = input.view.secrets.get(&context.id) else { return true };
     let owned = managed(input, secret);

@@ -17,7 +17,7 @@ pub(super) fn next(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision>
     if !applies(record) {
         return None;
     }
-    drop_untold(input).or_else(|| hook(input, now)).or_else(|| {
+    drop_unreported(input).or_else(|| hook(input, now)).or_else(|| {
         let waits =
             !record.installed && input.alive() && input.storages().any(|(storage, _)| !storage.provisioned);
         waits.then_some(Decision::Wait { wake_at: None })
@@ -35,7 +35,7 @@ fn applies(record: &UnitRecord) -> bool {
 
 /// Detaches without a hook: storage that leaves before the charm was told of it (U-42), and all storage of a
 /// unit that never installed (U-40). It also forgets storage that was removed by force.
-fn drop_untold(input: &ResolveInput<'_>) -> Option<Decision> {
+fn drop_unreported(input: &ResolveInput<'_>) -> Option<Decision> {
     let record = input.record();
     let mut progress = Progress::after(record);
     for (storage, attachment) in input.storages() {
@@ -76,6 +76,6 @@ fn context(storage: &StorageView, attachment: &StorageAttachment) -> StorageCont
 }
 
 /// Returns true if a storage hook is moot, because the unit does not have the storage any more.
-pub(super) fn moot(input: &ResolveInput<'_>, event: &Event) -> bool {
+pub(super) fn is_moot(input: &ResolveInput<'_>, event: &Event) -> bool {
     event.storage().is_some_and(|context| input.attachment(&context.storage).is_none())
 }

@@ -168,13 +168,13 @@ fn the_next_hook_begins_when_the_view_shows_the_commit_of_the_last_one() {
     let commands = bench.ended(Returned::Handled);
     let commit = commit(&commands).clone();
     assert_eq!(commit.journal.as_ref().unwrap().outcome, HookOutcome::Handled);
-    assert!(is_quiet(&bench.feed(ExecutorInput::Touched)), "no answer yet");
+    assert!(is_quiet(&bench.feed(ExecutorInput::DependenciesChanged)), "no answer yet");
     assert!(
         is_quiet(&bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted))),
         "the view has it not yet"
     );
     bench.show(&commit);
-    let commands = bench.feed(ExecutorInput::Touched);
+    let commands = bench.feed(ExecutorInput::DependenciesChanged);
     assert!(matches!(commands[..2], [ExecutorCommand::LeaveTurn, ExecutorCommand::Ended(_)]), "{commands:?}");
     assert!(bench.executor.rests_until().is_some());
 }
@@ -213,7 +213,7 @@ fn a_refused_unit_looks_again_as_soon_as_anything_changes() {
     bench.ended(Returned::Handled);
     bench.refuse(ErrorCode::QuotaExceeded);
     bench.refuse(ErrorCode::QuotaExceeded);
-    assert_eq!(fetches(&bench.feed(ExecutorInput::Touched)).len(), 1);
+    assert_eq!(fetches(&bench.feed(ExecutorInput::DependenciesChanged)).len(), 1);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_stale_commit_is_dropped_when_the_view_shows_another_record() {
     assert!(is_quiet(&bench.pass(14_999)));
     other.record.seq += 4;
     bench.show(&other);
-    bench.feed(ExecutorInput::Touched);
+    bench.feed(ExecutorInput::DependenciesChanged);
     assert!(bench.executor.rests_until().is_some());
 }
 
@@ -283,7 +283,7 @@ fn what_hooks_used_that_had_nothing_to_commit_goes_with_the_next_commit() {
     }
     world.configure("config-2");
     bench.view = world.view.clone();
-    let commands = bench.feed(ExecutorInput::Touched);
+    let commands = bench.feed(ExecutorInput::DependenciesChanged);
     bench.go_on(commands);
     let commands = bench.ended(Returned::Handled);
     let used = commit(&commands).uncommitted_usage;
@@ -326,7 +326,7 @@ fn a_charm_that_is_not_wanted_any_more_is_forgotten() {
     let second = fetches(&bench.feed(ExecutorInput::Begin));
     world.want_charm(1, false);
     bench.view = world.view.clone();
-    let commands = bench.feed(ExecutorInput::Touched);
+    let commands = bench.feed(ExecutorInput::DependenciesChanged);
     assert!(matches!(commands[0], ExecutorCommand::ForgetCharm), "{commands:?}");
     assert_ne!(fetches(&commands), second);
 }
@@ -347,8 +347,8 @@ fn an_action_that_is_cancelled_is_interrupted_once() {
     let run = bench.run();
     assert_eq!(run.run.event.task(), Some(task.id));
     bench.view.tasks.insert(task.id, TaskView { status: TaskStatus::Aborting, ..task });
-    assert!(matches!(bench.feed(ExecutorInput::Touched)[..], [ExecutorCommand::Interrupt]));
-    assert!(bench.feed(ExecutorInput::Touched).is_empty());
+    assert!(matches!(bench.feed(ExecutorInput::DependenciesChanged)[..], [ExecutorCommand::Interrupt]));
+    assert!(bench.feed(ExecutorInput::DependenciesChanged).is_empty());
     let commands = bench.ended(Returned::Stopped);
     let end = commit(&commands).transitions.end_task.clone().unwrap();
     assert_eq!(end.message, "action cancelled");
@@ -366,7 +366,7 @@ fn a_suspect_runs_without_a_turn_and_its_unit_begins_afterwards() {
     bench.show(&commit(&commands).clone());
     let commands = bench.feed(ExecutorInput::CommitAnswered(SendOutcome::Accepted));
     assert!(commands.iter().any(|command| matches!(command, ExecutorCommand::Tried(TrialEnd::Cleared))));
-    assert!(is_quiet(&bench.feed(ExecutorInput::Touched)), "it has not begun");
+    assert!(is_quiet(&bench.feed(ExecutorInput::DependenciesChanged)), "it has not begun");
     bench.feed(ExecutorInput::Begin);
     assert!(bench.executor.rests_until().is_some());
 }
@@ -416,7 +416,7 @@ fn a_unit_that_is_gone_is_stopped_once_what_it_said_was_sent() {
     let gone = bench.executor.unit().clone();
     bench.view.units.remove(&gone);
     bench.refuse(ErrorCode::PermissionDenied);
-    let commands = bench.feed(ExecutorInput::Touched);
+    let commands = bench.feed(ExecutorInput::DependenciesChanged);
     let place = |wanted: fn(&ExecutorCommand) -> bool| commands.iter().position(wanted).unwrap();
     let sent = place(|command| matches!(command, ExecutorCommand::SendEarly(_)));
     assert!(sent < place(|command| matches!(command, ExecutorCommand::Stop)), "{commands:?}");

@@ -32,9 +32,9 @@ use crate::{
     },
 };
 
-/// The operator's consent, for all applications of a bundle.
+/// The operator's permissions, for all applications of a bundle.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Consent {
+pub(crate) struct BundlePermissions {
     /// True to trust the applications for which the bundle has `trust: true`.
     pub(crate) trust: bool,
     /// True to accept charms whose `assumes` this controller does not meet.
@@ -77,7 +77,7 @@ pub(crate) async fn deploy(
     model: &Model,
     path: &Path,
     args: &BundleArgs,
-    asked: Consent,
+    asked: BundlePermissions,
 ) -> Result<()> {
     let bundle = read(path, &args.overlay)?;
     let untrusted = bundle.applications.iter().find(|(_, application)| application.trust && !asked.trust);

@@ -9,7 +9,7 @@ use periapt_host_api::{
     storage::mebibytes,
 };
 
-use crate::output::{Table, Text, Tone};
+use crate::output::{Table, Text, TextStyle};
 
 /// Draws one line for each difference.
 pub(super) fn table(plan: &RefreshPlan) -> Text {
@@ -19,12 +19,12 @@ pub(super) fn table(plan: &RefreshPlan) -> Text {
     }
     let mut table = Table::new(["Change", "Kind", "Name", "Before", "After"]);
     for Row { change, kind, name, before, after } in rows {
-        let tone = match change {
-            "added" => Tone::Good,
-            "changed" => Tone::Busy,
-            _ => Tone::Bad,
+        let style = match change {
+            "added" => TextStyle::Good,
+            "changed" => TextStyle::Busy,
+            _ => TextStyle::Bad,
         };
-        table.row([(change, tone).into(), kind.into(), name.into(), before.into(), after.into()]);
+        table.row([(change, style).into(), kind.into(), name.into(), before.into(), after.into()]);
     }
     table.render()
 }

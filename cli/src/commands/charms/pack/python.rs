@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_archive::{COMPONENT, Packed};
-use periapt_python::{Choices, Finding, Packer, PythonError, is_python_charm};
+use periapt_python::{CheckFinding, DependencyOptions, Packer, PythonError, is_python_charm};
 
 use crate::{
     context::Context,
@@ -25,7 +25,11 @@ pub(super) fn is_wanted(directory: &Path, wasm: Option<&Path>) -> bool {
 
 /// Packs a charm, prints the findings about code that will not work, and returns both. On a failure it prints findings
 /// that may explain it.
-pub(super) fn pack(directory: &Path, choices: &Choices, context: &Context) -> Result<(Packed, Vec<Finding>)> {
+pub(super) fn pack(
+    directory: &Path,
+    choices: &DependencyOptions,
+    context: &Context,
+) -> Result<(Packed, Vec<CheckFinding>)> {
     let packer = packer()?;
     let progress = Progress::of_steps();
     let mut warnings = Vec::new();
@@ -41,9 +45,9 @@ pub(super) fn pack(directory: &Path, choices: &Choices, context: &Context) -> Re
 /// Checks that a charm can be packed, and builds nothing. Returns its packages and the findings.
 pub(super) fn check(
     directory: &Path,
-    choices: &Choices,
+    choices: &DependencyOptions,
     context: &Context,
-) -> Result<(Vec<String>, Vec<Finding>)> {
+) -> Result<(Vec<String>, Vec<CheckFinding>)> {
     let progress = Progress::of_steps();
     let mut warnings = Vec::new();
     let checked = packer()?

@@ -9,7 +9,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::output::{Table, Text, Tone};
+use crate::output::{Table, Text, TextStyle};
 
 /// One hook of one unit.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ pub(super) fn table(rows: &[Row]) -> Text {
             row.unit.to_string().into(),
             (&row.hook).into(),
             row.count.into(),
-            (failed.as_str(), if row.failed == 0 { Tone::Faint } else { Tone::Bad }).into(),
+            (failed.as_str(), if row.failed == 0 { TextStyle::Faint } else { TextStyle::Bad }).into(),
             row.median_us.to_string().into(),
             row.total_us.to_string().into(),
         ]);

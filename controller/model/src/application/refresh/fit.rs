@@ -18,7 +18,7 @@ use crate::{
 
 /// The reason why a charm does not fit an application.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unfit {
+pub(super) enum CharmMisfit {
     /// An endpoint would no longer fit its relation.
     #[error("would break relation {relation:?}: {reason}")]
     Relation { relation: String, reason: EndpointMisfit },
@@ -45,7 +45,7 @@ pub(super) enum Unfit {
     StorageRange { storage: StorageName, count: u32, range: CountRange },
 }
 
-impl Unfit {
+impl CharmMisfit {
     /// The code of the refusal.
     pub(super) fn code(&self) -> ErrorCode {
         match self {
@@ -75,19 +75,19 @@ pub(super) fn check(
     old: &CharmMeta,
     new: &CharmMeta,
     force: bool,
-) -> Result<(), Unfit> {
+) -> Result<(), CharmMisfit> {
     check_relations(tx, &application.name, new, force)?;
     check_offers(tx, application, new)?;
     check_storage(tx, &application.name, old, new)
 }
 
 /// Refuses a charm without an endpoint that is offered. Consumers depend on it.
-fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta) -> Result<(), Unfit> {
+fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta) -> Result<(), CharmMisfit> {
     let there = relation::endpoints::all(application, new);
     for offer in tx.state.offers_of(&application.name) {
         let lost = offer.endpoints.iter().find(|name| !there.iter().any(|(end, _)| end.name == **name));
         if let Some(lost) = lost {
-            return Err(Unfit::Offer { endpoint: lost.clone(), offer: offer.name.clone() });
+            return Err(CharmMisfit::Offer { endpoint: lost.clone(), offer: offer.name.clone() });
         }
     }
     Ok(())
@@ -99,7 +99,7 @@ fn check_storage(
     name: &ApplicationName,
     old: &CharmMeta,
     new: &CharmMeta,
-) -> Result<(), Unfit> {
+) -> Result<(), CharmMisfit> {
     let mut most: BTreeMap<&StorageName, u32> = BTreeMap::new();
     for unit in tx.state.units_of(name) {
         for storage in tx.state.storages_of(&unit.name) {
@@ -110,19 +110,19 @@ fn check_storage(
     }
     for (name, count) in most {
         let storage = name.clone();
-        let Some(after) = new.storage.get(name) else { return Err(Unfit::StorageRemoved(storage)) };
+        let Some(after) = new.storage.get(name) else { return Err(CharmMisfit::StorageRemoved(storage)) };
         let Some(before) = old.storage.get(name) else { continue };
         if before.read_only != after.read_only {
             let (before, after) = (before.read_only, after.read_only);
-            return Err(Unfit::StorageReadOnly { storage, before, after });
+            return Err(CharmMisfit::StorageReadOnly { storage, before, after });
         }
         let location = |meta: &StorageMeta| meta.location_of(&StorageId::new(name.clone(), 0));
         if location(before) != location(after) {
             let (before, after) = (location(before), location(after));
-            return Err(Unfit::StorageLocation { storage, before, after });
+            return Err(CharmMisfit::StorageLocation { storage, before, after });
         }
         if after.count.max.is_some_and(|max| count > max) {
-            return Err(Unfit::StorageRange { storage, count, range: after.count });
+            return Err(CharmMisfit::StorageRange { storage, count, range: after.count });
         }
     }
     Ok(())
@@ -134,19 +134,19 @@ fn check_relations(
     name: &ApplicationName,
     meta: &CharmMeta,
     force: bool,
-) -> Result<(), Unfit> {
+) -> Result<(), CharmMisfit> {
     let mut used: BTreeMap<&EndpointName, u32> = BTreeMap::new();
     for relation in tx.state.relations_of(name).filter(|relation| relation.life != Life::Dead) {
         let Some(end) = relation.end_of(name).filter(|end| end.name.as_str() != JUJU_INFO) else { continue };
         check_endpoint(relation, end, meta.endpoints.get(&end.name))
-            .map_err(|reason| Unfit::Relation { relation: relation.describe(), reason })?;
+            .map_err(|reason| CharmMisfit::Relation { relation: relation.describe(), reason })?;
         *used.entry(&end.name).or_default() += 1;
     }
     for (endpoint, count) in used {
         let limit = relation::endpoints::limit(meta, endpoint);
         if let Some(limit) = limit.filter(|limit| count > *limit && !force) {
             let (application, endpoint) = (name.clone(), endpoint.clone());
-            return Err(Unfit::RelationLimit { limit, application, endpoint, count });
+            return Err(CharmMisfit::RelationLimit { limit, application, endpoint, count });
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use periapt_host_api::{
 
 use super::hosted::Hosted;
 use crate::{
-    entity::{CrossId, WorkId},
+    entity::{CrossModelId, WorkId},
     root::index::Index,
 };
 
@@ -32,7 +32,7 @@ pub(super) struct Derived {
     pub(super) subordinates_of: Index<UnitName, UnitName>,
     pub(super) relations_of: Index<ApplicationName, RelationId>,
     /// The cross-model relations, by their common id.
-    pub(super) crossings: Index<CrossId, RelationId>,
+    pub(super) crossings: Index<CrossModelId, RelationId>,
     /// The counts of what each agent hosts, by the machines of the units.
     pub(super) hosted: Hosted,
     pub(super) scopes_of: Index<UnitName, RelationId>,
@@ -63,7 +63,7 @@ pub(super) fn size(bytes: usize) -> u64 {
 }
 
 /// Derived data that is made of parts, each from one entity.
-pub(super) trait Parted {
+pub(super) trait Aggregate {
     /// The part that one entity adds.
     type Part: PartialEq;
 
@@ -74,7 +74,7 @@ pub(super) trait Parted {
     fn take(&mut self, part: &Self::Part);
 }
 
-impl<K: Clone + Ord, V: Clone + Ord> Parted for Index<K, V> {
+impl<K: Clone + Ord, V: Clone + Ord> Aggregate for Index<K, V> {
     type Part = (K, V);
     fn add(&mut self, (key, value): (K, V)) {
         self.insert(key, value);
@@ -84,7 +84,7 @@ impl<K: Clone + Ord, V: Clone + Ord> Parted for Index<K, V> {
     }
 }
 
-impl<V: Clone + Ord> Parted for OrdSet<V> {
+impl<V: Clone + Ord> Aggregate for OrdSet<V> {
     type Part = V;
     fn add(&mut self, value: V) {
         self.insert(value);
@@ -94,7 +94,7 @@ impl<V: Clone + Ord> Parted for OrdSet<V> {
     }
 }
 
-impl Parted for Sum {
+impl Aggregate for Sum {
     type Part = u64;
     fn add(&mut self, number: u64) {
         self.0 = self.0.saturating_add(number);
@@ -105,7 +105,7 @@ impl Parted for Sum {
 }
 
 /// Replaces the parts of an entity's old state by those of its new state. Writes nothing if the parts are equal.
-pub(super) fn derive<'a, D: Parted, V, Parts: IntoIterator<Item = D::Part>>(
+pub(super) fn derive<'a, D: Aggregate, V, Parts: IntoIterator<Item = D::Part>>(
     derived: &mut D,
     old: Option<&'a V>,
     new: Option<&'a V>,

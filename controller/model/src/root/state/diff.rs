@@ -12,7 +12,7 @@ pub(crate) type Pair<'a, T> = (&'a Arc<T>, &'a Arc<T>);
 
 /// The differences between two states.
 #[derive(Debug, Default)]
-pub(crate) struct Touched<'a> {
+pub(crate) struct StateDifferences<'a> {
     /// True if an application or relation was added or removed, or a charm changed. Views of other entities depend on
     /// those.
     pub(crate) structure: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Touched<'a> {
 impl ModelState {
     /// Returns the differences to `newer`, a later state of the same model. Shared parts of the maps are skipped, so
     /// the cost depends on the size of the difference.
-    pub(crate) fn touched<'a>(&'a self, newer: &'a Self) -> Touched<'a> {
+    pub(crate) fn differences<'a>(&'a self, newer: &'a Self) -> StateDifferences<'a> {
         let all = self.tables.changes(&newer.tables);
         // A relation that becomes dead is gone, except for the units that remember it.
         let stays = |change: &Change<'_, Relation>| {
@@ -54,7 +54,7 @@ impl ModelState {
         let contents = keys(&all.contents).map(|content| content.id);
         let expiries = keys(&all.expiries).map(|expiry| expiry.id);
         let consumers = keys(&all.consumers).map(|consumer| consumer.id);
-        Touched {
+        StateDifferences {
             structure: !all.charms.is_empty()
                 || !come_or_go.is_empty()
                 || all.applications.iter().any(|change| change.both().is_none()),

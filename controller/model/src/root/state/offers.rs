@@ -5,7 +5,7 @@ use std::sync::Arc;
 use periapt_host_api::{ApplicationName, OfferUuid, status::Life};
 
 use super::ModelState;
-use crate::entity::{CrossId, Offer, Relation, RemoteApplication};
+use crate::entity::{CrossModelId, Offer, Relation, RemoteApplication};
 
 impl ModelState {
     /// Returns an offer by its name.
@@ -48,7 +48,7 @@ impl ModelState {
 
     /// Returns this model's copy of a cross-model relation. A dead relation, kept only for units that have yet to run
     /// its last hooks, does not count.
-    pub(crate) fn crossing(&self, id: &CrossId) -> Option<&Arc<Relation>> {
+    pub(crate) fn crossing(&self, id: &CrossModelId) -> Option<&Arc<Relation>> {
         let relation = self.relation(self.derived.crossings.get(id).next()?)?;
         (relation.life != Life::Dead).then_some(relation)
     }

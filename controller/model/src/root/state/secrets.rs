@@ -15,7 +15,7 @@ use super::{
 use crate::entity::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 
 /// Returns the time at which the owner is told that a revision expired. A revision without content has none.
-fn tells_at(content: Option<&SecretContent>, expiry: Option<&SecretExpiry>) -> Option<Timestamp> {
+fn expiry_report_at(content: Option<&SecretContent>, expiry: Option<&SecretExpiry>) -> Option<Timestamp> {
     let content = content?;
     expiry.map_or(content.tell_at, |expiry| expiry.tell_at)
 }
@@ -29,7 +29,7 @@ pub(super) fn content_changed(
     let Some(SecretContent { id, revision, .. }) = new.or(old) else { return };
     let expiry = state.tables.expiries.find(&(*id, *revision)).cloned();
     let due = |content: &SecretContent| {
-        tells_at(Some(content), expiry.as_deref())
+        expiry_report_at(Some(content), expiry.as_deref())
             .map(|at| (at, content.id, SecretDue::Expire(content.revision)))
     };
     derive(&mut state.derived.secrets_due, old, new, due);
@@ -40,7 +40,7 @@ pub(super) fn expiry_changed(state: &mut ModelState, old: Option<&SecretExpiry>,
     let Some(SecretExpiry { id, revision, .. }) = new.or(old) else { return };
     let content = state.tables.contents.find(&(*id, *revision)).cloned();
     let due = |expiry: &Option<&SecretExpiry>| {
-        tells_at(content.as_deref(), *expiry).map(|at| (at, *id, SecretDue::Expire(*revision)))
+        expiry_report_at(content.as_deref(), *expiry).map(|at| (at, *id, SecretDue::Expire(*revision)))
     };
     derive(&mut state.derived.secrets_due, Some(&old), Some(&new), due);
 }

@@ -7,17 +7,17 @@ use periapt_host_api::{UnitName, view::EventsView};
 use crate::{
     entity::PendingEvents,
     root::ModelState,
-    view::{Own, Seen},
+    view::{HasView, RunnerEntities},
 };
 
-impl Seen for PendingEvents {
+impl HasView for PendingEvents {
     type View = EventsView;
 
     fn of_unit<'a>(state: &'a ModelState, unit: &UnitName) -> impl Iterator<Item = &'a Arc<Self>> {
         state.events_of(unit).into_iter()
     }
 
-    fn seen(&self, own: &Own<'_>) -> Option<EventsView> {
+    fn seen(&self, own: &RunnerEntities<'_>) -> Option<EventsView> {
         own.has_unit(&self.unit).then(|| EventsView {
             unit: self.unit.clone(),
             next: self.next,

@@ -13,12 +13,12 @@ use crate::{entity::Unit, view::RelationVisibility};
 
 /// The members and bags whose visibility may have changed.
 #[derive(Default)]
-struct Doubtful {
+struct VisibilityChanges {
     members: BTreeMap<RelationId, BTreeSet<UnitName>>,
     bags: BTreeSet<BagKey>,
 }
 
-impl Doubtful {
+impl VisibilityChanges {
     fn member(&mut self, relation: RelationId, unit: &UnitName) {
         self.members.entry(relation).or_default().insert(unit.clone());
     }
@@ -33,37 +33,37 @@ impl Follow<'_> {
     /// Updates the relations in the view. A relation that is not in the view has no unit of the runner.
     pub(super) fn relations(&mut self) {
         let state = self.own.state;
-        let bags = self.touched.bags.iter().cloned().collect();
-        let mut doubtful = Doubtful { bags, ..Doubtful::default() };
-        self.touched.members.iter().for_each(|(id, unit)| doubtful.member(*id, unit));
-        for (old, new) in &self.touched.applications {
+        let bags = self.differences.bags.iter().cloned().collect();
+        let mut visibility = VisibilityChanges { bags, ..VisibilityChanges::default() };
+        self.differences.members.iter().for_each(|(id, unit)| visibility.member(*id, unit));
+        for (old, new) in &self.differences.applications {
             // The leader sees the application's own bags.
             if old.leader != new.leader {
                 let owner = BagOwner::Application(new.name.clone());
                 let relations = state.relations_of(&new.name).map(|relation| relation.id);
-                doubtful.bags.extend(relations.map(|relation| BagKey { relation, owner: owner.clone() }));
+                visibility.bags.extend(relations.map(|relation| BagKey { relation, owner: owner.clone() }));
             }
         }
-        for (before, after) in &self.touched.units {
+        for (before, after) in &self.differences.units {
             if self.next.units.contains_key(&after.name) {
-                self.told_otherwise(before, after, &mut doubtful);
+                self.note_record_changes(before, after, &mut visibility);
             }
         }
-        for unit in &self.touched.gone_units {
-            self.gone(unit, &mut doubtful);
+        for unit in &self.differences.gone_units {
+            self.gone(unit, &mut visibility);
         }
-        let changed = self.touched.relations.iter().copied();
-        for id in changed.chain(doubtful.members.keys().copied()).collect::<BTreeSet<_>>() {
-            self.show_relation(id, doubtful.members.get(&id));
+        let changed = self.differences.relations.iter().copied();
+        for id in changed.chain(visibility.members.keys().copied()).collect::<BTreeSet<_>>() {
+            self.show_relation(id, visibility.members.get(&id));
         }
-        for key in &doubtful.bags {
+        for key in &visibility.bags {
             self.show_bag(key);
         }
     }
 
     /// Adds the members of a container scope whose visibility depends on a changed record of a unit. In other
     /// relations, the record does not matter.
-    fn told_otherwise(&self, before: &Unit, after: &Unit, doubtful: &mut Doubtful) {
+    fn note_record_changes(&self, before: &Unit, after: &Unit, visibility: &mut VisibilityChanges) {
         let (was, is) = (&before.record.relations, &after.record.relations);
         if was == is {
             return;
@@ -75,33 +75,33 @@ impl Follow<'_> {
         };
         for id in was.keys().chain(is.keys()).filter(in_container) {
             let (was, is) = (told(was.get(id)), told(is.get(id)));
-            was.symmetric_difference(&is).for_each(|unit| doubtful.unit(*id, unit));
+            was.symmetric_difference(&is).for_each(|unit| visibility.unit(*id, unit));
         }
     }
 
     /// Adds a removed unit and the members that it was told of: fewer units see them now.
-    fn gone(&self, unit: &Unit, doubtful: &mut Doubtful) {
+    fn gone(&self, unit: &Unit, visibility: &mut VisibilityChanges) {
         for relation in self.own.state.relations_of(unit.name.application()) {
             if !self.next.relations.contains_key(&relation.id) {
                 continue;
             }
-            doubtful.unit(relation.id, &unit.name);
+            visibility.unit(relation.id, &unit.name);
             if relation.scope != Scope::Container {
                 continue;
             }
             let told = unit.record.relations.get(&relation.id).into_iter();
             told.flat_map(|record| record.members.keys())
-                .for_each(|other| doubtful.unit(relation.id, &other));
+                .for_each(|other| visibility.unit(relation.id, &other));
         }
-        doubtful.bags.extend(self.own.state.bags_contained_by(&unit.name).cloned());
+        visibility.bags.extend(self.own.state.bags_contained_by(&unit.name).cloned());
     }
 
-    /// Updates a relation. Members outside of `doubtful` stay as they are.
-    fn show_relation(&mut self, id: RelationId, doubtful: Option<&BTreeSet<UnitName>>) {
+    /// Updates a relation. Members outside of `visibility` stay as they are.
+    fn show_relation(&mut self, id: RelationId, visibility: Option<&BTreeSet<UnitName>>) {
         let Some(relation) = self.own.state.relation(&id) else { return };
         let Some(seen) = self.next.relations.get(&id) else { return };
         let (mut members, sight) = (seen.members.clone(), RelationVisibility::of(&self.own, relation));
-        for unit in doubtful.into_iter().flatten() {
+        for unit in visibility.into_iter().flatten() {
             match self.own.state.membership(&id, unit).filter(|_| sight.sees_unit(unit)) {
                 Some(membership) => members.insert(unit.clone(), membership),
                 None => members.remove(unit),

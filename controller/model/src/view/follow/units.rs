@@ -12,17 +12,17 @@ use crate::entity::Unit;
 
 impl Follow<'_> {
     pub(super) fn units(&mut self) {
-        for unit in self.touched.gone_units.clone() {
+        for unit in self.differences.gone_units.clone() {
             self.next.outlines.remove(&unit.name);
             self.show_principal(unit);
         }
-        for unit in self.touched.new_units.clone() {
+        for unit in self.differences.new_units.clone() {
             if self.is_related(unit.name.application()) {
                 self.next.outlines.insert(unit.name.clone(), unit.outline());
             }
             self.show_principal(unit);
         }
-        for (_, after) in &self.touched.units {
+        for (_, after) in &self.differences.units {
             if self.next.outlines.contains_key(&after.name) {
                 self.next.outlines.insert(after.name.clone(), after.outline());
             }

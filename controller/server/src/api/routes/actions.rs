@@ -1,7 +1,7 @@
 //! The routes of actions: operations and their tasks.
 
 use periapt_host_api::{
-    action::{OperationDetails, TaskDetails, TaskNews},
+    action::{OperationDetails, TaskDetails, TaskUpdate},
     charm::ActionMeta,
 };
 use periapt_model::Right;
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
                 Right::ReadModel, "watchOperation",
                 "The messages of an operation's tasks as they come, and each task when it has ended. The stream \
                  ends with the last task.",
-                lines::<TaskNews>(),
+                lines::<TaskUpdate>(),
             ),
             actions::watch,
         ),

@@ -3,7 +3,7 @@
 use http::Method;
 use periapt_host_api::{
     api::ModelDefaults,
-    cloud::Kept,
+    cloud::StoredClouds,
     command::{AgentSummary, Answer, CommandResults, Commands, ControllerCommand, ControllerInfo},
     offer::OfferDetails,
 };
@@ -72,7 +72,7 @@ pub(super) fn routes() -> Vec<Route> {
                 Right::ReadDefaults,
                 "kept",
                 "Clouds and credentials. The controller keeps them for Juju's clients; they have no effect.",
-                json::<Kept>(),
+                json::<StoredClouds>(),
             ),
             controller::kept,
         ),

@@ -25,7 +25,7 @@ pub(crate) struct KnownCaller {
 
 /// The reason to close a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unwanted {
+pub(super) enum CloseReason {
     #[error("no request was granted")]
     Stranger,
     #[error("its user has as many connections as are allowed")]
@@ -58,15 +58,15 @@ impl KnownCaller {
     }
 
     /// Waits for a reason to close the connection.
-    pub(super) async fn unwanted(&self, within: Duration) -> Unwanted {
+    pub(super) async fn unwanted(&self, within: Duration) -> CloseReason {
         tokio::select! {
-            () = self.full.cancelled() => return Unwanted::TooMany,
+            () = self.full.cancelled() => return CloseReason::TooMany,
             () = tokio::time::sleep(within) => {}
         }
         if self.permit.get().is_none() {
-            return Unwanted::Stranger;
+            return CloseReason::Stranger;
         }
         self.full.cancelled().await;
-        Unwanted::TooMany
+        CloseReason::TooMany
     }
 }

@@ -1,7 +1,7 @@
 //! Databases of older schemas as their programs wrote them, and upgrades that are interrupted anywhere.
 
 use periapt_host_api::{Revision, StoreId, Timestamp};
-use periapt_store::{Order, RecordPosition, Store as _, Verdict};
+use periapt_store::{Order, RecordPosition, Retention, Store as _};
 use rocksdb::{ColumnFamilyDescriptor, Options};
 use tempfile::TempDir;
 
@@ -147,8 +147,10 @@ async fn a_record_that_is_written_while_its_sequence_is_emptied_stays_listed() {
     };
     let mut head = Revision(0);
     for _ in 0..200 {
-        let (written, pruned) =
-            futures_util::join!(store.commit(append(head)), store.prune(b"log", Box::new(|_| Verdict::Drop)));
+        let (written, pruned) = futures_util::join!(
+            store.commit(append(head)),
+            store.prune(b"log", Box::new(|_| Retention::Drop))
+        );
         (head, _) = (written.unwrap(), pruned.unwrap());
         let left = store.records(b"log", Order::OldestFirst { after: None }, 9).await.unwrap();
         let listed = store.sequences(None, 9).await.unwrap();

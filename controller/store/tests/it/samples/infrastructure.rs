@@ -5,7 +5,7 @@ use periapt_host_api::{
     Incarnation, MachineId,
     agent::Register,
     budget::{BudgetKey, BudgetSettings},
-    cloud::Kept,
+    cloud::StoredClouds,
     constraints::{AgentConstraints, KeptConstraint, KeptConstraints, Tags},
     settings::{FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
     status::Life,
@@ -26,7 +26,7 @@ pub(crate) fn controllers() -> Named<Controller> {
         uuid,
         name: awkward_text(),
         model_defaults: ModelSettings::default(),
-        kept: Kept::default(),
+        kept: StoredClouds::default(),
         created_at: time(0),
     };
     vec![
@@ -36,9 +36,9 @@ pub(crate) fn controllers() -> Named<Controller> {
     ]
 }
 
-fn kept() -> Kept {
+fn kept() -> StoredClouds {
     let definition = json!({"type": "openstack", "regions": {"one": {"endpoint": "https://one"}}, "own": 1});
-    Kept {
+    StoredClouds {
         clouds: [(parse("stack"), serde_json::from_value(definition).unwrap())].into(),
         credentials: [(parse("stack"), [(parse("mine"), "userpass".to_owned())].into())].into(),
     }

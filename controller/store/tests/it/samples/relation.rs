@@ -6,7 +6,9 @@ use periapt_host_api::{
     status::Life,
     view::Membership,
 };
-use periapt_model::entity::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
+use periapt_model::entity::{
+    Bag, CrossModelId, CrossModelPart, CrossModelSide, Member, Relation, RelationProgress,
+};
 
 use super::{MODEL, Named, awkward_text, every, offer::OTHER_MODEL, parse, time};
 
@@ -62,19 +64,19 @@ pub(crate) fn relations() -> Named<Relation> {
         ),
         ("removed-by-force", between(Scope::Global, Life::Dead, false, RelationProgress::Joined)),
     ];
-    let sides = every!(CrossSide {
-        "consumer-of-another-model": CrossSide::Consumer { .. } => CrossSide::Consumer {
+    let sides = every!(CrossModelSide {
+        "consumer-of-another-model": CrossModelSide::Consumer { .. } => CrossModelSide::Consumer {
             model: OTHER_MODEL,
             url: parse("admin/prod.mysql"),
             met: true,
         },
-        "offered-to-another-model": CrossSide::Offerer { .. } => CrossSide::Offerer {
+        "offered-to-another-model": CrossModelSide::Offerer { .. } => CrossModelSide::Offerer {
             ingress: [parse("10.0.0.7/32")].into(),
         },
     });
     relations.extend(sides.into_iter().map(|(name, side)| {
-        let cross = Cross {
-            id: CrossId { consumer: MODEL, relation: RelationId(2) },
+        let cross = CrossModelPart {
+            id: CrossModelId { consumer: MODEL, relation: RelationId(2) },
             offer: OfferUuid(OTHER_MODEL.0),
             remote: parse("mysql"),
             side,

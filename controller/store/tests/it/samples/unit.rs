@@ -15,7 +15,7 @@ use periapt_host_api::{
     state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
-use periapt_model::entity::{CommitMark, PendingEvents, Refreshed, StateEntry, Unit};
+use periapt_model::entity::{CommitMark, PendingEvents, StateEntry, StatusRefreshes, Unit};
 
 use super::{Named, awkward_text, digest, every, parse, record, time};
 
@@ -118,7 +118,7 @@ fn full(operation: Operation) -> Unit {
             data: record::status_data(),
             since: time(33),
         },
-        refreshed: Refreshed { workload: Some(time(35)), agent: Some(time(36)) },
+        refreshed: StatusRefreshes { workload: Some(time(35)), agent: Some(time(36)) },
         usage: Default::default(),
         ports: [("80/tcp", vec!["website", "admin"]), ("8000-8999/udp", vec![]), ("icmp", vec![])]
             .map(|(range, endpoints)| OpenedPorts {
@@ -175,7 +175,7 @@ fn new() -> Unit {
         early_number: 0,
         workload_status: StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", time(35)),
         agent_status: StatusInfo::new(AgentStatus::Allocating, "", time(36)),
-        refreshed: Refreshed { workload: None, agent: None },
+        refreshed: StatusRefreshes { workload: None, agent: None },
         usage: Default::default(),
         ports: vec![],
         created_at: time(37),

@@ -9,7 +9,7 @@ use wasmparser::{
 };
 use wit_parser::Resolve;
 
-use super::{WIT, WorldError, decoded::Decoded, signature::Signature, told};
+use super::{WIT, WorldError, decoded::Decoded, shortened, signature::Signature};
 
 /// The functions of each interface, with signatures that write out all types.
 pub(super) struct Contract {
@@ -67,7 +67,7 @@ impl Contract {
             let signature = signature();
             if wanted != signature {
                 return Err(WorldError::Mismatch {
-                    name: format!("{name} {}", told(&function)),
+                    name: format!("{name} {}", shortened(&function)),
                     expected: wanted.to_owned(),
                     found: signature,
                 });

@@ -11,7 +11,7 @@ use wasmparser::{
     types::Types,
 };
 
-use super::{WorldError, told};
+use super::{WorldError, shortened};
 
 /// The items of a component by name; instances with their type.
 pub(super) type Items = BTreeMap<String, Option<ComponentInstanceTypeId>>;
@@ -26,7 +26,7 @@ pub(super) struct Decoded {
 impl Decoded {
     /// Reads a component. The compiler validates the bodies of functions later.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, WorldError> {
-        let unreadable = |error: BinaryReaderError| WorldError::NotAComponent(told(&error.to_string()));
+        let unreadable = |error: BinaryReaderError| WorldError::NotAComponent(shortened(&error.to_string()));
         // The engine refuses compact imports, which name their module once for many imports. Here each import would
         // be written out.
         let features = WasmFeatures::all().difference(WasmFeatures::COMPACT_IMPORTS);

@@ -13,13 +13,13 @@ type Pairs = Vec<(String, Vec<u8>)>;
 /// All secrets that the unit may know.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
-    by_uri: BTreeMap<String, Kept>,
+    by_uri: BTreeMap<String, StoredSecret>,
     made: u32,
 }
 
 /// One secret.
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct StoredSecret {
     /// The owner. `None` means another application, which granted the secret.
     owner: Option<Owner>,
     /// The content, by revision.
@@ -28,7 +28,7 @@ pub(crate) struct Kept {
     pending: Option<Pairs>,
     /// True if this hook made the secret.
     fresh: bool,
-    said: Metadata,
+    metadata: Metadata,
     /// The relation of each reader's grant.
     pub(crate) access: BTreeMap<String, u32>,
     /// True if this unit may read another application's secret.
@@ -41,47 +41,47 @@ pub(crate) struct Kept {
 impl Secrets {
     /// Adds a secret of another application, and grants it to the unit.
     pub(crate) fn grant(&mut self, content: Pairs) -> String {
-        self.insert(Kept::new(None, content))
+        self.insert(StoredSecret::new(None, content))
     }
 
-    pub(crate) fn of(&self, uri: &str) -> Option<&Kept> {
+    pub(crate) fn of(&self, uri: &str) -> Option<&StoredSecret> {
         self.by_uri.get(&full(uri))
     }
 
     /// Adds a revision to another application's secret.
     pub(crate) fn revise(&mut self, uri: &str, content: Pairs) {
-        if let Some(kept) = self.by_uri.get_mut(&full(uri)) {
-            kept.revisions.insert(kept.latest() + 1, content);
+        if let Some(stored) = self.by_uri.get_mut(&full(uri)) {
+            stored.revisions.insert(stored.latest() + 1, content);
         }
     }
 
     pub(crate) fn revoke(&mut self, uri: &str) {
-        if let Some(kept) = self.by_uri.get_mut(&full(uri)) {
-            kept.granted = false;
+        if let Some(stored) = self.by_uri.get_mut(&full(uri)) {
+            stored.granted = false;
         }
     }
 
     /// Commits the hook's new content as revisions, if it differs from the latest.
     pub(crate) fn commit(&mut self) {
-        for kept in self.by_uri.values_mut() {
-            kept.fresh = false;
-            if let Some(content) = kept.pending.take()
-                && kept.revisions.get(&kept.latest()) != Some(&content)
+        for stored in self.by_uri.values_mut() {
+            stored.fresh = false;
+            if let Some(content) = stored.pending.take()
+                && stored.revisions.get(&stored.latest()) != Some(&content)
             {
-                kept.revisions.insert(kept.latest() + 1, content);
+                stored.revisions.insert(stored.latest() + 1, content);
             }
         }
     }
 
-    fn insert(&mut self, kept: Kept) -> String {
+    fn insert(&mut self, stored: StoredSecret) -> String {
         self.made += 1;
         let uri = format!("secret:{:020}", self.made);
-        self.by_uri.insert(uri.clone(), kept);
+        self.by_uri.insert(uri.clone(), stored);
         uri
     }
 }
 
-impl Kept {
+impl StoredSecret {
     fn new(owner: Option<Owner>, content: Pairs) -> Self {
         Self {
             granted: owner.is_none(),
@@ -89,7 +89,7 @@ impl Kept {
             revisions: BTreeMap::from([(1, content)]),
             pending: None,
             fresh: false,
-            said: Metadata { label: None, description: None, rotate: None, expire: None },
+            metadata: Metadata { label: None, description: None, rotate: None, expire: None },
             access: BTreeMap::new(),
             tracked: None,
             label: None,
@@ -100,12 +100,12 @@ impl Kept {
         self.revisions.keys().next_back().copied().unwrap_or_default()
     }
 
-    fn say(&mut self, said: &Metadata) {
-        let Metadata { label, description, rotate, expire } = said.clone();
-        self.said.label = label.or(self.said.label.take());
-        self.said.description = description.or(self.said.description.take());
-        self.said.rotate = rotate.or(self.said.rotate);
-        self.said.expire = expire.or(self.said.expire.take());
+    fn update_metadata(&mut self, metadata: &Metadata) {
+        let Metadata { label, description, rotate, expire } = metadata.clone();
+        self.metadata.label = label.or(self.metadata.label.take());
+        self.metadata.description = description.or(self.metadata.description.take());
+        self.metadata.rotate = rotate.or(self.metadata.rotate);
+        self.metadata.expire = expire.or(self.metadata.expire.take());
     }
 }
 
@@ -150,8 +150,8 @@ fn checked(content: &[(String, Vec<u8>)]) -> Result<Pairs, Error> {
 }
 
 /// Checks an expiry: a duration (`24h`, `1h30m`) or a time (`2026-03-04`, or with a time of day).
-fn check_expire(said: &Metadata) -> Result<(), Error> {
-    let Some(expire) = &said.expire else { return Ok(()) };
+fn check_expire(metadata: &Metadata) -> Result<(), Error> {
+    let Some(expire) = &metadata.expire else { return Ok(()) };
     let is_duration = |text: &str| {
         let units = text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|unit| !unit.is_empty());
         text.starts_with(|c: char| c.is_ascii_digit())
@@ -173,8 +173,10 @@ fn check_expire(said: &Metadata) -> Result<(), Error> {
 
 fn label_free(state: &State, uri: Option<&str>, owner: Owner, label: Option<&str>) -> Result<(), Error> {
     let Some(label) = label else { return Ok(()) };
-    let taken = state.durable.secrets.by_uri.iter().any(|(other, kept)| {
-        Some(other.as_str()) != uri && kept.owner == Some(owner) && kept.said.label.as_deref() == Some(label)
+    let taken = state.durable.secrets.by_uri.iter().any(|(other, stored)| {
+        Some(other.as_str()) != uri
+            && stored.owner == Some(owner)
+            && stored.metadata.label.as_deref() == Some(label)
     });
     match taken {
         true => Err(Error::AlreadyExists(format!("secret with label {label:?} already exists"))),
@@ -190,45 +192,49 @@ fn lead(state: &State, owner: Option<Owner>) -> Result<(), Error> {
 }
 
 /// Returns a secret that the unit or its application owns.
-fn own<'a>(state: &'a mut State, uri: &str) -> Result<(String, &'a mut Kept), Error> {
+fn own<'a>(state: &'a mut State, uri: &str) -> Result<(String, &'a mut StoredSecret), Error> {
     let key = parsed(uri)?;
-    let owner = state.durable.secrets.by_uri.get(&key).and_then(|kept| kept.owner);
+    let owner = state.durable.secrets.by_uri.get(&key).and_then(|stored| stored.owner);
     let owner = owner.ok_or_else(|| not_found(&key))?;
     lead(state, Some(owner))?;
-    let kept = state.durable.secrets.by_uri.get_mut(&key).ok_or_else(|| not_found(uri))?;
-    Ok((key, kept))
+    let stored = state.durable.secrets.by_uri.get_mut(&key).ok_or_else(|| not_found(uri))?;
+    Ok((key, stored))
 }
 
-pub(crate) fn add(owner: Owner, content: &[(String, Vec<u8>)], said: &Metadata) -> Result<String, Error> {
+pub(crate) fn add(owner: Owner, content: &[(String, Vec<u8>)], metadata: &Metadata) -> Result<String, Error> {
     current(|state| {
-        check_expire(said)?;
+        check_expire(metadata)?;
         let content = checked(content)?;
         lead(state, Some(owner))?;
-        label_free(state, None, owner, said.label.as_deref())?;
-        let mut kept = Kept { fresh: true, ..Kept::new(Some(owner), content) };
-        kept.say(said);
-        Ok(state.durable.secrets.insert(kept))
+        label_free(state, None, owner, metadata.label.as_deref())?;
+        let mut stored = StoredSecret { fresh: true, ..StoredSecret::new(Some(owner), content) };
+        stored.update_metadata(metadata);
+        Ok(state.durable.secrets.insert(stored))
     })
 }
 
-pub(crate) fn set(uri: &str, content: Option<&[(String, Vec<u8>)]>, said: &Metadata) -> Result<(), Error> {
+pub(crate) fn set(
+    uri: &str,
+    content: Option<&[(String, Vec<u8>)]>,
+    metadata: &Metadata,
+) -> Result<(), Error> {
     current(|state| {
-        check_expire(said)?;
+        check_expire(metadata)?;
         let content = content.map(checked).transpose()?;
         // On a host the commit refuses another owner's secret. A harness has no commit, so the secret counts as not
         // found.
         let (key, owner) = {
-            let (key, kept) = own(state, uri)?;
-            (key, kept.owner)
+            let (key, stored) = own(state, uri)?;
+            (key, stored.owner)
         };
         if let Some(owner) = owner {
-            label_free(state, Some(&key), owner, said.label.as_deref())?;
+            label_free(state, Some(&key), owner, metadata.label.as_deref())?;
         }
-        let (_, kept) = own(state, uri)?;
-        kept.say(said);
+        let (_, stored) = own(state, uri)?;
+        stored.update_metadata(metadata);
         match content {
-            Some(content) if kept.fresh => drop(kept.revisions.insert(1, content)),
-            Some(content) => kept.pending = Some(content),
+            Some(content) if stored.fresh => drop(stored.revisions.insert(1, content)),
+            Some(content) => stored.pending = Some(content),
             None => {}
         }
         Ok(())
@@ -239,11 +245,11 @@ pub(crate) fn get(uri: Option<&str>, label: Option<&str>, mode: RevisionMode) ->
     current(|state| {
         let all = &mut state.durable.secrets.by_uri;
         let by_label = |label: &str| {
-            let named = |kept: &Kept| match kept.owner {
-                Some(_) => kept.said.label.as_deref() == Some(label),
-                None => kept.label.as_deref() == Some(label),
+            let named = |stored: &StoredSecret| match stored.owner {
+                Some(_) => stored.metadata.label.as_deref() == Some(label),
+                None => stored.label.as_deref() == Some(label),
             };
-            all.iter().find(|(_, kept)| named(kept)).map(|(uri, _)| uri.clone())
+            all.iter().find(|(_, stored)| named(stored)).map(|(uri, _)| uri.clone())
         };
         let key = match (uri, label) {
             (None, None) => {
@@ -258,20 +264,20 @@ pub(crate) fn get(uri: Option<&str>, label: Option<&str>, mode: RevisionMode) ->
         {
             return Err(Error::AlreadyExists(format!("secret with label {label:?} already exists")));
         }
-        let kept = all.get_mut(&key).ok_or_else(|| not_found(&key))?;
-        if kept.owner.is_none() && !kept.granted {
+        let stored = all.get_mut(&key).ok_or_else(|| not_found(&key))?;
+        if stored.owner.is_none() && !stored.granted {
             return Err(Error::PermissionDenied("permission denied".to_owned()));
         }
-        if uri.is_some() && kept.owner.is_none() {
-            kept.label = label.map(str::to_owned).or(kept.label.take());
+        if uri.is_some() && stored.owner.is_none() {
+            stored.label = label.map(str::to_owned).or(stored.label.take());
         }
-        let latest = kept.latest();
-        if mode == RevisionMode::Refresh || kept.tracked.is_none() {
-            kept.tracked = Some(latest);
+        let latest = stored.latest();
+        if mode == RevisionMode::Refresh || stored.tracked.is_none() {
+            stored.tracked = Some(latest);
         }
-        let pending = kept.pending.clone().filter(|_| mode != RevisionMode::Tracked);
-        let shown = if mode == RevisionMode::Tracked { kept.tracked.unwrap_or(latest) } else { latest };
-        Ok(pending.or_else(|| kept.revisions.get(&shown).cloned()).unwrap_or_default())
+        let pending = stored.pending.clone().filter(|_| mode != RevisionMode::Tracked);
+        let shown = if mode == RevisionMode::Tracked { stored.tracked.unwrap_or(latest) } else { latest };
+        Ok(pending.or_else(|| stored.revisions.get(&shown).cloned()).unwrap_or_default())
     })
 }
 
@@ -281,8 +287,8 @@ pub(crate) fn info(uri: Option<&str>, label: Option<&str>) -> Result<Details, Er
             (Some(uri), _) => parsed(uri)?,
             (None, Some(label)) => {
                 let all = state.durable.secrets.by_uri.iter();
-                let mut named = all.filter(|(_, kept)| kept.owner.is_some());
-                let found = named.find(|(_, kept)| kept.said.label.as_deref() == Some(label));
+                let mut named = all.filter(|(_, stored)| stored.owner.is_some());
+                let found = named.find(|(_, stored)| stored.metadata.label.as_deref() == Some(label));
                 found.map(|(uri, _)| uri.clone()).ok_or_else(|| not_found(label))?
             }
             (None, None) => {
@@ -290,20 +296,20 @@ pub(crate) fn info(uri: Option<&str>, label: Option<&str>) -> Result<Details, Er
             }
         };
         let leader = state.leader;
-        let kept = state.durable.secrets.by_uri.get(&key).ok_or_else(|| not_found(&key))?;
-        let owner = kept.owner.filter(|owner| *owner == Owner::Unit || leader);
-        let access = kept
+        let stored = state.durable.secrets.by_uri.get(&key).ok_or_else(|| not_found(&key))?;
+        let owner = stored.owner.filter(|owner| *owner == Owner::Unit || leader);
+        let access = stored
             .access
             .iter()
             .map(|(reader, relation)| Access { reader: reader.clone(), relation: *relation });
         Ok(Details {
             owner: owner.ok_or_else(|| not_found(&key))?,
-            revision: kept.latest() + u32::from(kept.pending.is_some()),
-            label: kept.said.label.clone(),
-            description: kept.said.description.clone().unwrap_or_default(),
-            rotation: kept.said.rotate.unwrap_or(RotatePolicy::Never),
+            revision: stored.latest() + u32::from(stored.pending.is_some()),
+            label: stored.metadata.label.clone(),
+            description: stored.metadata.description.clone().unwrap_or_default(),
+            rotation: stored.metadata.rotate.unwrap_or(RotatePolicy::Never),
             rotates: None,
-            expiry: kept.said.expire.clone(),
+            expiry: stored.metadata.expire.clone(),
             access: access.collect(),
             uri: key,
         })
@@ -312,13 +318,13 @@ pub(crate) fn info(uri: Option<&str>, label: Option<&str>) -> Result<Details, Er
 
 pub(crate) fn ids() -> Result<Vec<String>, Error> {
     current(|state| {
-        let own = |kept: &Kept| match kept.owner {
+        let own = |stored: &StoredSecret| match stored.owner {
             Some(Owner::Unit) => true,
             Some(Owner::Application) => state.leader,
             None => false,
         };
         let all = state.durable.secrets.by_uri.iter();
-        Ok(all.filter(|(_, kept)| own(kept)).map(|(uri, _)| uri.clone()).collect())
+        Ok(all.filter(|(_, stored)| own(stored)).map(|(uri, _)| uri.clone()).collect())
     })
 }
 
@@ -330,39 +336,39 @@ pub(crate) fn grant(uri: &str, relation: u32, unit: Option<&str>) -> Result<(), 
             let text = format!("unit {unit:?} is not in relation {relation}");
             return Err(Error::InvalidArgument(text));
         }
-        let (key, kept) = own(state, uri)?;
+        let (key, stored) = own(state, uri)?;
         let reader = unit.map_or(remote.clone(), str::to_owned);
-        if kept.access.contains_key(&remote) || kept.access.contains_key(&reader) {
+        if stored.access.contains_key(&remote) || stored.access.contains_key(&reader) {
             return Ok(());
         }
-        let of_unit = kept.access.keys().find(|other| other.starts_with(&format!("{remote}/")));
+        let of_unit = stored.access.keys().find(|other| other.starts_with(&format!("{remote}/")));
         if let Some(other) = of_unit.filter(|_| unit.is_none()) {
             return Err(Error::Conflict(format!(
                 "cannot grant secret {:?} to application {remote:?}: it is granted to unit {other:?} already",
                 bare(&key)
             )));
         }
-        kept.access.insert(reader, relation);
+        stored.access.insert(reader, relation);
         Ok(())
     })
 }
 
 pub(crate) fn revoke(uri: &str, reader: &str) -> Result<(), Error> {
     current(|state| {
-        let (_, kept) = own(state, uri)?;
-        kept.access.remove(reader);
+        let (_, stored) = own(state, uri)?;
+        stored.access.remove(reader);
         Ok(())
     })
 }
 
 pub(crate) fn remove(uri: &str, revision: Option<u32>) -> Result<(), Error> {
     current(|state| {
-        let (key, kept) = own(state, uri)?;
+        let (key, stored) = own(state, uri)?;
         match revision {
-            Some(revision) => drop(kept.revisions.remove(&revision)),
-            None => kept.revisions.clear(),
+            Some(revision) => drop(stored.revisions.remove(&revision)),
+            None => stored.revisions.clear(),
         }
-        if kept.revisions.is_empty() {
+        if stored.revisions.is_empty() {
             state.durable.secrets.by_uri.remove(&key);
         }
         Ok(())

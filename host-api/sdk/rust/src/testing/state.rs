@@ -133,14 +133,14 @@ impl State {
 /// Answers the calls that `hook` makes on this thread from `state`.
 pub(crate) fn with<T>(state: &mut Option<State>, hook: impl FnOnce() -> T) -> T {
     /// A guard that returns the state even if the hook panics.
-    struct Lent<'a>(&'a mut Option<State>);
-    impl Drop for Lent<'_> {
+    struct StateGuard<'a>(&'a mut Option<State>);
+    impl Drop for StateGuard<'_> {
         fn drop(&mut self) {
             *self.0 = CURRENT.take();
         }
     }
     CURRENT.set(state.take());
-    let _lent = Lent(state);
+    let _lent = StateGuard(state);
     hook()
 }
 

@@ -30,34 +30,36 @@ pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value
             all.iter().map(|(key, value)| json!([key, option(value)])).collect()
         }
         "relations.ids" => unit.relations(text(0)).iter().map(Relation::id).collect(),
-        "relations.remote-application" => told(relation().remote_app()),
-        "relations.members" => told(relation().members()),
-        "relations.get" => told(read(&relation(), &arguments[1], Bag::all)),
-        "relations.get-value" => told(read(&relation(), &arguments[1], |bag| bag.get::<String>(text(2)))),
-        "relations.set" => told(own_bag(&relation(), text(1)).set_all(pairs(&arguments[2]))),
-        "ports.open" => told(unit.open_for(ports(&arguments[0]), &endpoints(&arguments[1]))),
-        "ports.close" if arguments[1] == json!([]) => told(unit.close(ports(&arguments[0]))),
+        "relations.remote-application" => journal_form(relation().remote_app()),
+        "relations.members" => journal_form(relation().members()),
+        "relations.get" => journal_form(read(&relation(), &arguments[1], Bag::all)),
+        "relations.get-value" => {
+            journal_form(read(&relation(), &arguments[1], |bag| bag.get::<String>(text(2))))
+        }
+        "relations.set" => journal_form(own_bag(&relation(), text(1)).set_all(pairs(&arguments[2]))),
+        "ports.open" => journal_form(unit.open_for(ports(&arguments[0]), &endpoints(&arguments[1]))),
+        "ports.close" if arguments[1] == json!([]) => journal_form(unit.close(ports(&arguments[0]))),
         "ports.opened" => {
             unit.opened_ports().iter().map(|open| json!({"range": open.ports.to_string()})).collect()
         }
-        "status.set" => told(unit.set_status(&status(text(0), text(1)))),
+        "status.set" => journal_form(unit.set_status(&status(text(0), text(1)))),
         "status.get" => {
             let status = unit.status().unwrap().unwrap();
             let (word, message) = (format!("{:?}", status.workload).to_lowercase(), status.message);
             json!({"status": word.rsplit("::").next(), "message": message, "since": "1970-01-01T00:00:00Z"})
         }
-        "status.set-application" => told(unit.set_app_status(&status(text(0), text(1)))),
-        "status.set-application-version" => told(unit.set_version(text(0))),
-        "leadership.is-leader" => told(unit.is_leader()),
+        "status.set-application" => journal_form(unit.set_app_status(&status(text(0), text(1)))),
+        "status.set-application-version" => journal_form(unit.set_version(text(0))),
+        "leadership.is-leader" => journal_form(unit.is_leader()),
         "state.get" => json!(unit.state().get(text(0))),
         "state.get-all" => json!(unit.state().all()),
-        "state.set" => told(unit.state().set_all(pairs(&arguments[0]))),
-        "state.delete" => told(unit.state().delete(text(0))),
+        "state.set" => journal_form(unit.state().set_all(pairs(&arguments[0]))),
+        "state.delete" => journal_form(unit.state().delete(text(0))),
         "storage.add" => {
-            told(unit.add_storage(text(0), u32::try_from(arguments[1].as_u64().unwrap()).unwrap()))
+            journal_form(unit.add_storage(text(0), u32::try_from(arguments[1].as_u64().unwrap()).unwrap()))
         }
-        "identity.private-address" => told(unit.address()),
-        "identity.public-address" => told(unit.public_address()),
+        "identity.private-address" => journal_form(unit.address()),
+        "identity.public-address" => journal_form(unit.public_address()),
         "log.write" => {
             periapt_sdk::write_log(periapt_sdk::Level::Info, text(1));
             json!({"Ok": null})
@@ -76,14 +78,14 @@ fn action(event: &Event, function: &str, arguments: &Value) -> Value {
     };
     let parsed = |json: String| serde_json::from_str::<Value>(&json).unwrap();
     match function {
-        "actions.params" => told(event.params_json().map(parsed)),
-        "actions.param" => told(event.param::<Json>(text).map(|Json(json)| json.map(parsed))),
+        "actions.params" => journal_form(event.params_json().map(parsed)),
+        "actions.param" => journal_form(event.param::<Json>(text).map(|Json(json)| json.map(parsed))),
         "actions.set-results" => {
             let results: Vec<(String, String)> = serde_json::from_value(arguments[0].clone()).unwrap();
-            told(event.set_all(results))
+            journal_form(event.set_all(results))
         }
-        "actions.log" => told(event.log(text)),
-        "actions.fail" => told(event.fail(text)),
+        "actions.log" => journal_form(event.log(text)),
+        "actions.fail" => journal_form(event.fail(text)),
         other => panic!("no such function: {other}"),
     }
 }

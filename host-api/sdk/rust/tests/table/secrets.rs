@@ -3,7 +3,7 @@
 use periapt_sdk::{Event, Rotate, Secret, Unit};
 use serde_json::{Value, json};
 
-use crate::call::{relation, told};
+use crate::call::{journal_form, relation};
 
 pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value) -> Value {
     let text = |index: usize| arguments[index].as_str();
@@ -29,7 +29,7 @@ pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value
                     _ => new.expire(said),
                 };
             }
-            told(new.add().map(|secret| secret.uri().to_owned()))
+            journal_form(new.add().map(|secret| secret.uri().to_owned()))
         }
         "secrets.set" => {
             let mut change = named.change();
@@ -45,9 +45,9 @@ pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value
                     _ => change.expire(said),
                 };
             }
-            told(change.apply())
+            journal_form(change.apply())
         }
-        "secrets.get" => told(
+        "secrets.get" => journal_form(
             match (text(0), text(1), text(2)) {
                 (Some(_), Some(label), _) => named.get_labelled(label),
                 (Some(_), None, Some("peek")) => named.peek(),
@@ -57,7 +57,7 @@ pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value
             }
             .map(content),
         ),
-        "secrets.info" => told(named.details().map(|details| {
+        "secrets.info" => journal_form(named.details().map(|details| {
             let access: serde_json::Map<String, Value> =
                 details.access.into_iter().map(|access| (access.reader, access.relation.into())).collect();
             json!({
@@ -67,18 +67,18 @@ pub(crate) fn call(unit: &Unit, event: &Event, function: &str, arguments: &Value
                 "expiry": details.expiry, "access": access,
             })
         })),
-        "secrets.ids" => told(
+        "secrets.ids" => journal_form(
             unit.secrets().map(|all| all.iter().map(|secret| secret.uri().to_owned()).collect::<Vec<_>>()),
         ),
         "secrets.grant" => {
             let relation = relation(unit, event, u32::try_from(arguments[1].as_u64().unwrap()).unwrap());
-            told(match text(2) {
+            journal_form(match text(2) {
                 None => named.grant(&relation),
                 Some(unit) => named.grant_unit(&relation, unit),
             })
         }
-        "secrets.revoke" => told(named.revoke(text(1).unwrap())),
-        "secrets.remove" => told(match arguments[1].as_u64() {
+        "secrets.revoke" => journal_form(named.revoke(text(1).unwrap())),
+        "secrets.remove" => journal_form(match arguments[1].as_u64() {
             None => named.remove(),
             Some(revision) => named.remove_revision(u32::try_from(revision).unwrap()),
         }),

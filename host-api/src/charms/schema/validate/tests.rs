@@ -4,7 +4,7 @@ use super::*;
 
 fn checked(schema: &Value, value: &Value) -> Result<(), String> {
     super::super::check("params", schema).unwrap();
-    validate(schema, value, &mut Effort::default()).map_err(|mismatch| mismatch.to_string())
+    validate(schema, value, &mut ValidationBudget::default()).map_err(|mismatch| mismatch.to_string())
 }
 
 fn refused(schema: Value, value: Value) -> String {
@@ -175,10 +175,10 @@ fn what_could_not_be_checked_is_not_taken() {
 fn checks_of_one_request_share_what_they_may_cost() {
     let schema = json!({"items": {"maxLength": 9}});
     let value = json!(vec!["a"; 50_000]);
-    let mut effort = Effort::default();
-    assert_eq!(validate(&schema, &value, &mut effort), Ok(()));
-    assert_eq!(validate(&schema, &value, &mut effort), Err(Mismatch::TooLong));
-    assert_eq!(validate(&schema, &json!([]), &mut effort), Err(Mismatch::TooLong));
+    let mut budget = ValidationBudget::default();
+    assert_eq!(validate(&schema, &value, &mut budget), Ok(()));
+    assert_eq!(validate(&schema, &value, &mut budget), Err(Mismatch::TooLong));
+    assert_eq!(validate(&schema, &json!([]), &mut budget), Err(Mismatch::TooLong));
 }
 
 #[test]

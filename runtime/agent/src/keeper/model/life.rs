@@ -17,7 +17,7 @@ use tokio::{
 use super::{Ending, ModelKeeper};
 use crate::{
     keeper::{
-        calls::{About, Calls, Settled, incarnation},
+        calls::{AnswerEffect, Calls, Settled, incarnation},
         controller::Controller,
         process::Process,
     },
@@ -163,7 +163,7 @@ impl<C: Controller> ModelKeeper<C> {
                 }
                 Wake::Message(Ok(Some((message, _)))) => {
                     heard_at = Instant::now();
-                    self.told(message, life);
+                    self.handle_message(message, life);
                 }
                 Wake::Room(permit) => room = Some(permit),
                 Wake::Frame(line) => {
@@ -198,7 +198,7 @@ impl<C: Controller> ModelKeeper<C> {
     }
 
     /// Handles a runner's message about its hooks.
-    fn told(&mut self, message: ToKeeper, life: &mut Life) {
+    fn handle_message(&mut self, message: ToKeeper, life: &mut Life) {
         match message {
             ToKeeper::HookStarted { unit, operation } => {
                 if self.leases.local_units(|local_units| local_units.holds(&unit)) {
@@ -210,11 +210,11 @@ impl<C: Controller> ModelKeeper<C> {
                     metrics::ran(&figures);
                 }
                 self.suspects.ended(&unit, operation);
-                self.tails.ended(&unit);
+                self.unconfirmed.ended(&unit);
             }
             ToKeeper::Noted { unit, items } => {
                 if self.leases.local_units(|local_units| local_units.holds(&unit)) {
-                    self.tails.noted(unit, items);
+                    self.unconfirmed.noted(unit, items);
                 }
             }
             ToKeeper::Released(charm) => {
@@ -236,22 +236,22 @@ impl<C: Controller> ModelKeeper<C> {
         if let CallOutcome::Charm(ready) = &call.outcome {
             life.code.insert(ready.digest, ready.clone());
         }
-        match (&call.about, &call.outcome) {
-            (About::Attach, outcome) => {
+        match (&call.effect, &call.outcome) {
+            (AnswerEffect::Attach, outcome) => {
                 if let Some(incarnation) = incarnation(outcome) {
                     self.incarnation = Some(incarnation);
                     life.attached = true;
                 }
             }
-            (About::Early(unit, number), CallOutcome::Answered { .. } | CallOutcome::Refused(_)) => {
-                self.tails.settled(unit, *number);
+            (AnswerEffect::Early(unit, number), CallOutcome::Answered { .. } | CallOutcome::Refused(_)) => {
+                self.unconfirmed.settled(unit, *number);
             }
-            (About::Claim(unit), CallOutcome::Answered { answer, sent_at, .. }) => {
+            (AnswerEffect::Claim(unit), CallOutcome::Answered { answer, sent_at, .. }) => {
                 if matches!(answer, RunnerAnswer::Granted { .. } | RunnerAnswer::Held { .. }) {
                     self.leases.answered(unit, answer, *sent_at);
                 }
             }
-            (About::Commit, CallOutcome::Away { .. }) => metrics().retries.inc(&["commit"]),
+            (AnswerEffect::Commit, CallOutcome::Away { .. }) => metrics().retries.inc(&["commit"]),
             _ => {}
         }
         life.say(ToRunner::Answer { id: call.id, outcome: call.outcome });

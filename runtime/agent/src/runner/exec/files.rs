@@ -9,11 +9,11 @@ use periapt_sandbox::{Budgets, UnitFile, UnitFiles};
 use periapt_shell::{FileAnswer, FileCall, FileKind, FileStat};
 use periapt_uniter::HookRun;
 
-use super::super::{World, hook::NotBegun};
+use super::super::{RunnerContext, hook::NotBegun};
 
 /// The files, once prepared.
 pub(super) struct ExecFiles<'a> {
-    world: &'a World,
+    runner: &'a RunnerContext,
     view: &'a View,
     run: &'a HookRun,
     budgets: &'a Budgets,
@@ -23,21 +23,21 @@ pub(super) struct ExecFiles<'a> {
 
 impl<'a> ExecFiles<'a> {
     pub(super) fn new(
-        world: &'a World,
+        runner: &'a RunnerContext,
         view: &'a View,
         run: &'a HookRun,
         budgets: &'a Budgets,
         has_resources: bool,
     ) -> Self {
-        Self { world, view, run, budgets, has_resources, found: None }
+        Self { runner, view, run, budgets, has_resources, found: None }
     }
 
     async fn files(&mut self) -> Result<&mut UnitFiles, NotBegun> {
         let files = match self.found.take() {
             Some(files) => files,
             None => {
-                let loaded = self.world.charms.get(self.run.charm.digest).await?;
-                let storage = self.world.storages.mounts(self.view, &self.run.unit).await?;
+                let loaded = self.runner.charms.get(self.run.charm.digest).await?;
+                let storage = self.runner.storages.mounts(self.view, &self.run.unit).await?;
                 let Self { has_resources, budgets, .. } = *self;
                 UnitFiles::new(&loaded.prepared, storage, has_resources, budgets, Timestamp::now())
             }

@@ -9,7 +9,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
 };
 
-use super::stage::{Did, Stage, Verdict, add_unit_beside, charm, hooks, is_idle};
+use super::stage::{CommitDelivery, RunnerAction, Stage, add_unit_beside, charm, hooks, is_idle};
 use crate::{protocol::ToRunner, runner::RunnerError};
 
 const START_UP: [&str; 4] = ["install", "leader-settings-changed", "config-changed", "start"];
@@ -58,10 +58,10 @@ async fn a_short_hook_is_one_request_and_is_announced_before_it_runs() {
         .map(|commit| commit.seq)
         .collect();
     for seq in ran {
-        let position = |wanted: &dyn Fn(&Did) -> bool| stage.did.iter().position(wanted).unwrap();
-        let started = position(&|did| *did == Did::Started("app/0".parse().unwrap(), seq));
-        let committed = position(&|did| matches!(did, Did::Committed(commit) if commit.seq == seq));
-        let ended = position(&|did| *did == Did::Ended("app/0".parse().unwrap(), seq));
+        let position = |wanted: &dyn Fn(&RunnerAction) -> bool| stage.did.iter().position(wanted).unwrap();
+        let started = position(&|did| *did == RunnerAction::Started("app/0".parse().unwrap(), seq));
+        let committed = position(&|did| matches!(did, RunnerAction::Committed(commit) if commit.seq == seq));
+        let ended = position(&|did| *did == RunnerAction::Ended("app/0".parse().unwrap(), seq));
         assert!(started < committed && committed < ended, "{started} {committed} {ended}");
     }
 }
@@ -69,7 +69,14 @@ async fn a_short_hook_is_one_request_and_is_announced_before_it_runs() {
 #[tokio::test]
 async fn while_the_controller_is_away_the_same_is_sent_again_and_nothing_else_begins() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.verdicts = [Verdict::Take, Verdict::Away, Verdict::Away, Verdict::Away, Verdict::Take].into();
+    stage.deliveries = [
+        CommitDelivery::Take,
+        CommitDelivery::Away,
+        CommitDelivery::Away,
+        CommitDelivery::Away,
+        CommitDelivery::Take,
+    ]
+    .into();
     stage.until(|did| is_idle(did, "app/0")).await;
     let commits = stage.commits();
     for again in &commits[2..5] {
@@ -77,22 +84,25 @@ async fn while_the_controller_is_away_the_same_is_sent_again_and_nothing_else_be
     }
     assert_ne!(commits[5], commits[1]);
     assert_eq!(names(&stage).iter().filter(|name| *name == "install").count(), 4);
-    assert_eq!(stage.did.iter().filter(|did| matches!(did, Did::Started(..))).count(), START_UP.len());
+    assert_eq!(
+        stage.did.iter().filter(|did| matches!(did, RunnerAction::Started(..))).count(),
+        START_UP.len()
+    );
 }
 
 #[tokio::test]
 async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.until(|did| matches!(did.last(), Some(Did::Ended(..)))).await;
+    stage.until(|did| matches!(did.last(), Some(RunnerAction::Ended(..)))).await;
     let seq = stage.commits().last().unwrap().record.seq;
     // The unit has advanced, and the runner does not know it.
     for _ in 0..5 {
         stage.meddle("app/0", |_| {});
     }
-    stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq == seq)).await;
+    stage.until(|did| matches!(did.last(), Some(RunnerAction::Committed(commit)) if commit.seq == seq)).await;
     let dropped = stage.commits().last().unwrap().early.len();
     stage.publish().await;
-    stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq != seq)).await;
+    stage.until(|did| matches!(did.last(), Some(RunnerAction::Committed(commit)) if commit.seq != seq)).await;
     let anew = stage.commits().last().copied().unwrap().clone();
     assert_eq!(anew.seq, seq + 5);
     // Early effects have happened, whatever the commit's outcome: no number is missing.
@@ -103,10 +113,10 @@ async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_whose_commits_stay_stale_leaves() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, RunnerAction::Started(..)))).await;
     // Another runner attached in its place.
     stage.lab.call("host", RunnerCommand::Attach).unwrap();
-    stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
+    stage.until(|did| matches!(did.last(), Some(RunnerAction::Left(_)))).await;
     assert!(matches!(stage.runner.await.unwrap(), Err(RunnerError::Revoked)));
 }
 
@@ -123,7 +133,7 @@ async fn b05_a_charm_that_is_replaced_on_its_way_in_is_dropped_until_the_mirror_
     assert_eq!(stage.commits().len(), before + 1);
     let dropped = stage.commits().last().copied().unwrap().clone();
     assert_eq!(dropped.record.charm.unwrap().digest, charm(2).digest());
-    assert!(!stage.did.iter().any(|did| matches!(did, Did::Left(_))));
+    assert!(!stage.did.iter().any(|did| matches!(did, RunnerAction::Left(_))));
     stage.publish().await;
     stage.until(|did| is_idle(did, "app/0")).await;
     let anew = stage.commits()[before + 1].clone();
@@ -135,15 +145,16 @@ async fn b05_a_charm_that_is_replaced_on_its_way_in_is_dropped_until_the_mirror_
 #[tokio::test]
 async fn a_refused_commit_is_a_hook_failure_without_effects() {
     let mut stage = Stage::new(&["app/0"]).await;
-    let begun = |did: &[Did]| did.iter().filter(|did| matches!(did, Did::Started(..))).count();
+    let begun =
+        |did: &[RunnerAction]| did.iter().filter(|did| matches!(did, RunnerAction::Started(..))).count();
     stage.until(|did| begun(did) == 3).await;
     // While config-changed runs, another unit on the machine opens the port, and the runner does not know it.
     let second = add_unit_beside(&mut stage.lab, "app/0").unwrap().to_string();
     let taken = PortRequest { range: "7777/tcp".parse().unwrap(), endpoint: None };
     let open = |commit: &mut UnitCommit| commit.effects.ports.open = [taken].into();
-    stage.lab.by_hand(&second).unwrap().commit(open).unwrap();
+    stage.lab.manual_unit(&second).unwrap().commit(open).unwrap();
     stage
-        .until(|did| matches!(did.last(), Some(Did::Committed(it)) if matches!(it.record.operation, Operation::Hook { step: HookStep::Failed(_), .. })))
+        .until(|did| matches!(did.last(), Some(RunnerAction::Committed(it)) if matches!(it.record.operation, Operation::Hook { step: HookStep::Failed(_), .. })))
         .await;
     let commits = stage.commits();
     let [.., refused, failure] = commits.as_slice() else { panic!("one commit, and one of its failure") };
@@ -165,7 +176,9 @@ async fn units_come_and_go_with_the_view() {
     stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
     stage.change(|lab| lab.remove_unit("app/1")).await;
     stage
-        .until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.transitions.terminate))
+        .until(
+            |did| matches!(did.last(), Some(RunnerAction::Committed(commit)) if commit.transitions.terminate),
+        )
         .await;
     let last: Vec<_> = hooks(&stage.commits()).into_iter().map(|(name, _)| name).rev().take(2).collect();
     assert_eq!(last, ["remove", "stop"]);
@@ -177,11 +190,11 @@ async fn a_last_commit_whose_answer_was_lost_is_not_sent_on_and_on_until_the_fra
     stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
     let last = |stage: &Stage| stage.commits().iter().filter(|commit| commit.transitions.terminate).count();
     // The verdicts are for the stop and remove hooks.
-    stage.verdicts = [Verdict::Take, Verdict::Take, Verdict::Lose].into();
+    stage.deliveries = [CommitDelivery::Take, CommitDelivery::Take, CommitDelivery::Lose].into();
     stage.change(|lab| lab.remove_unit("app/1")).await;
     stage
         .until(|did| {
-            let last = |did: &&Did| matches!(did, Did::Committed(commit) if commit.transitions.terminate);
+            let last = |did: &&RunnerAction| matches!(did, RunnerAction::Committed(commit) if commit.transitions.terminate);
             did.iter().filter(last).count() == 2
         })
         .await;
@@ -197,30 +210,30 @@ async fn a_last_commit_whose_answer_was_lost_is_not_sent_on_and_on_until_the_fra
 #[tokio::test]
 async fn a_runner_that_is_told_to_ends() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
-    stage.tell(ToRunner::Exit).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, RunnerAction::Started(..)))).await;
+    stage.send(ToRunner::Exit).await;
     assert!(stage.runner.await.unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn a_runner_that_gets_a_signal_says_that_it_ends_on_purpose() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, RunnerAction::Started(..)))).await;
     stage.terminate.cancel();
-    stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
+    stage.until(|did| matches!(did.last(), Some(RunnerAction::Left(_)))).await;
     assert!(stage.runner.await.unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn a_runner_without_a_keeper_ends() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, RunnerAction::Started(..)))).await;
     assert!(stage.hang_up().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_runner_with_nothing_due_offers_to_exit_although_it_looks_at_the_clock_meanwhile() {
     let mut stage = Stage::new(&["app/0", "app/1"]).await;
-    stage.until(|did| matches!(did.last(), Some(Did::Offered))).await;
+    stage.until(|did| matches!(did.last(), Some(RunnerAction::Offered))).await;
     assert!(is_idle(&stage.did[..stage.did.len() - 1], "app/0"));
 }

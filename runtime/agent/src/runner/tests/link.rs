@@ -69,12 +69,12 @@ async fn a_call_that_is_too_large_is_refused_and_the_link_goes_on() {
     let effect = EarlyEffect::ApplicationVersion { version: "\u{1}".repeat(FROM_RUNNER_LIMIT / 6) };
     let items = vec![EarlyItem { number: 1, at: Timestamp::UNIX_EPOCH, effect }];
     let unit: periapt_host_api::UnitName = "app/0".parse().unwrap();
-    link.tell(ToKeeper::Noted { unit: unit.clone(), items: items.clone() }).await;
+    link.send(ToKeeper::Noted { unit: unit.clone(), items: items.clone() }).await;
     let command = RunnerCommand::Early { unit, incarnation: Incarnation(1), items };
     match link.call(Call::Command(Box::new(command))).await {
         CallOutcome::Refused(refusal) => assert_eq!(refusal.code, ErrorCode::QuotaExceeded),
         other => panic!("{other:?}"),
     }
-    link.tell(ToKeeper::Resync).await;
+    link.send(ToKeeper::Resync).await;
     assert_eq!(keeper.next().await.unwrap().unwrap().0, ToKeeper::Resync);
 }

@@ -19,8 +19,8 @@ use crate::{
     clock::BootTime,
     protocol::{FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner, split},
     runner::{
-        World, admission::Admission, charms::PreparedCharms, fetch::Fetch, groups::Groups, link::Link,
-        mirror::Mirror, storage::Storages, units::Units,
+        RunnerContext, admission::Admission, charms::PreparedCharms, fetch::Fetch, groups::Groups,
+        link::Link, mirror::Mirror, storage::Storages, units::Units,
     },
 };
 
@@ -82,7 +82,7 @@ impl Runner {
         // None of the units' timers is due.
         let timeline = Timeline::new(now, BootTime::now().0);
         let start = Start { timeline, ..start(Vec::new(), 60_000) };
-        let world = World {
+        let runner = RunnerContext {
             incarnation: Default::default(),
             engine: "none".into(),
             mirror: Mirror::default(),
@@ -96,7 +96,7 @@ impl Runner {
             link,
             sandbox,
         };
-        let (units, _) = Units::new(Arc::new(world));
+        let (units, _) = Units::new(Arc::new(runner));
         Self { units, view: View::default(), _keeper: keeper }
     }
 
@@ -110,7 +110,7 @@ impl Runner {
             Some(_) => self.view.frame_to(&newer, STORE),
         };
         self.view = newer;
-        let mirror = &self.units.world.mirror;
+        let mirror = &self.units.runner.mirror;
         mirror.apply(frame).unwrap();
         let before = self.units.woken();
         if let Some(news) = mirror.news() {

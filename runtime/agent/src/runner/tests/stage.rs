@@ -11,7 +11,7 @@ use std::{
 use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{
     ApplicationName, Digest, ModelUuid, StoreId, Timestamp, UnitName,
-    action::{ActionReceiver, EnqueueOperation, Turns},
+    action::{ActionConcurrency, ActionReceiver, EnqueueOperation},
     agent::RunnerCommand,
     api::FRAME_LINE_BYTES,
     command::{Answer, Command, Placement},
@@ -78,9 +78,9 @@ static CHARM_ON_DISK: LazyLock<OnDisk> = LazyLock::new(|| {
     OnDisk { directory, component: id.component, charmcraft, artefact }
 });
 
-/// The fate of a commit.
+/// The delivery of a commit to the controller.
 #[derive(Debug, Clone)]
-pub(crate) enum Verdict {
+pub(crate) enum CommitDelivery {
     /// The controller answers the commit.
     Take,
     /// The commit does not arrive.
@@ -93,7 +93,7 @@ pub(crate) enum Verdict {
 
 /// The actions of a runner, in order.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Did {
+pub(crate) enum RunnerAction {
     Started(UnitName, u64),
     Ended(UnitName, u64),
     Committed(Box<UnitCommit>),
@@ -104,7 +104,7 @@ pub(crate) enum Did {
 
 /// A runner's use of a charm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum CharmUse {
     Asked(Digest),
     Released(Digest),
 }
@@ -124,10 +124,10 @@ pub(crate) struct Stage {
     /// The charms that the keeper does not have, with the reasons. Under any other digest it has the one charm.
     pub(crate) away: BTreeMap<Digest, String>,
     /// The verdicts of the next commits. Later commits are answered.
-    pub(crate) verdicts: VecDeque<Verdict>,
-    pub(crate) did: Vec<Did>,
+    pub(crate) deliveries: VecDeque<CommitDelivery>,
+    pub(crate) did: Vec<RunnerAction>,
     /// The runner's uses of charms that the keeper has.
-    pub(crate) code: Vec<Code>,
+    pub(crate) code: Vec<CharmUse>,
     held: Vec<(CallId, RunnerCommand)>,
     /// The command that the next frame comes from, if it is traced.
     pub(crate) trace: Option<TraceContext>,
@@ -207,7 +207,7 @@ impl Stage {
             sent: View::default(),
             line_bytes: FRAME_LINE_BYTES,
             away: BTreeMap::new(),
-            verdicts: VecDeque::new(),
+            deliveries: VecDeque::new(),
             did: Vec::new(),
             code: Vec::new(),
             held: Vec::new(),
@@ -218,7 +218,7 @@ impl Stage {
     }
 
     /// Serves the runner until its actions satisfy `wanted`.
-    pub(crate) async fn until(&mut self, wanted: impl Fn(&[Did]) -> bool) {
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&[RunnerAction]) -> bool) {
         let since = Instant::now();
         while !wanted(&self.did) {
             // The runner sends a heartbeat every few seconds, so this check runs often enough.
@@ -288,7 +288,7 @@ impl Stage {
             action: exec::ACTION.to_owned(),
             receivers,
             parameters: ExecRequest { command, relation: None, remote_unit: None }.into_parameters(),
-            turns: Turns::default(),
+            turns: ActionConcurrency::default(),
         });
         self.change(|lab| lab.command(&script)).await;
     }
@@ -299,7 +299,7 @@ impl Stage {
         view.units.get(&name.parse::<UnitName>().unwrap()).unwrap().clone()
     }
 
-    pub(crate) async fn tell(&mut self, message: ToRunner) {
+    pub(crate) async fn send(&mut self, message: ToRunner) {
         self.outgoing.send(&message).await.unwrap();
     }
 
@@ -314,7 +314,7 @@ impl Stage {
         self.did
             .iter()
             .filter_map(|did| match did {
-                Did::Committed(commit) => Some(&**commit),
+                RunnerAction::Committed(commit) => Some(&**commit),
                 _ => None,
             })
             .collect()
@@ -322,7 +322,7 @@ impl Stage {
 
     /// Commits a step of a unit without the runner's knowledge, like another runner.
     pub(crate) fn meddle(&mut self, unit: &str, change: impl FnOnce(&mut UnitRecord)) {
-        self.lab.by_hand(unit).unwrap().commit(|commit| change(&mut commit.record)).unwrap();
+        self.lab.manual_unit(unit).unwrap().commit(|commit| change(&mut commit.record)).unwrap();
     }
 
     async fn serve(&mut self, message: ToKeeper) {
@@ -340,7 +340,7 @@ impl Stage {
                 if let Some(message) = self.away.get(&digest).cloned() {
                     return self.answer(id, CallOutcome::Away { message }).await;
                 }
-                self.code.push(Code::Asked(digest));
+                self.code.push(CharmUse::Asked(digest));
                 let charm = &*CHARM_ON_DISK;
                 let directory: PathBuf = charm.directory.path().join("charm");
                 let ready = ReadyCharm {
@@ -352,15 +352,19 @@ impl Stage {
                 };
                 self.answer(id, CallOutcome::Charm(ready)).await;
             }
-            ToKeeper::HookStarted { unit, operation } => self.did.push(Did::Started(unit, operation.0)),
-            ToKeeper::HookEnded { unit, operation, .. } => self.did.push(Did::Ended(unit, operation.0)),
+            ToKeeper::HookStarted { unit, operation } => {
+                self.did.push(RunnerAction::Started(unit, operation.0))
+            }
+            ToKeeper::HookEnded { unit, operation, .. } => {
+                self.did.push(RunnerAction::Ended(unit, operation.0))
+            }
             ToKeeper::Idle { position, .. } => {
                 assert_eq!((position.store, position.revision), (STORE, self.sent.revision));
-                self.did.push(Did::Offered);
+                self.did.push(RunnerAction::Offered);
             }
-            ToKeeper::Ending { reason } => self.did.push(Did::Left(reason)),
+            ToKeeper::Ending { reason } => self.did.push(RunnerAction::Left(reason)),
             ToKeeper::Resync => panic!("the frames fit"),
-            ToKeeper::Released(digest) => self.code.push(Code::Released(digest)),
+            ToKeeper::Released(digest) => self.code.push(CharmUse::Released(digest)),
             ToKeeper::Spans(records) => self.spans.extend(records),
             ToKeeper::Noted { .. } | ToKeeper::Alive(_) => {}
         }
@@ -370,23 +374,23 @@ impl Stage {
         let news = match &command {
             RunnerCommand::Attach => true,
             RunnerCommand::Early { unit, items, .. } => {
-                self.did.push(Did::Early(unit.clone(), items.clone()));
+                self.did.push(RunnerAction::Early(unit.clone(), items.clone()));
                 true
             }
             RunnerCommand::Commit(commit) => {
-                self.did.push(Did::Committed(commit.clone()));
-                match self.verdicts.pop_front().unwrap_or(Verdict::Take) {
-                    Verdict::Take => true,
-                    Verdict::Lose => {
+                self.did.push(RunnerAction::Committed(commit.clone()));
+                match self.deliveries.pop_front().unwrap_or(CommitDelivery::Take) {
+                    CommitDelivery::Take => true,
+                    CommitDelivery::Lose => {
                         self.evaluate(command);
                         let message = "the answer was lost".to_owned();
                         return self.answer(id, CallOutcome::Away { message }).await;
                     }
-                    Verdict::Away => {
+                    CommitDelivery::Away => {
                         let message = "nobody answers".to_owned();
                         return self.answer(id, CallOutcome::Away { message }).await;
                     }
-                    Verdict::Hold => return self.held.push((id, command)),
+                    CommitDelivery::Hold => return self.held.push((id, command)),
                 }
             }
             RunnerCommand::Claim(_) | RunnerCommand::Storage { .. } => false,
@@ -436,15 +440,15 @@ pub(crate) fn hooks(commits: &[&UnitCommit]) -> Vec<(String, HookOutcome)> {
 }
 
 /// Returns true if the unit's last status is idle.
-pub(crate) fn is_idle(did: &[Did], name: &str) -> bool {
+pub(crate) fn is_idle(did: &[RunnerAction], name: &str) -> bool {
     let name: UnitName = name.parse().unwrap();
     did.iter().rev().find_map(|did| match did {
-        Did::Early(unit, items) if *unit == name => {
+        RunnerAction::Early(unit, items) if *unit == name => {
             Some(items.iter().any(|item| {
                 matches!(item.effect, EarlyEffect::AgentStatus { status: AgentStatus::Idle, .. })
             }))
         }
-        Did::Committed(commit) if commit.unit == name => Some(false),
+        RunnerAction::Committed(commit) if commit.unit == name => Some(false),
         _ => None,
     }) == Some(true)
 }

@@ -29,7 +29,7 @@ impl Announcements {
     }
 
     /// Queues an announcement.
-    pub(super) fn mention(&self, message: ToKeeper) {
+    pub(super) fn try_send(&self, message: ToKeeper) {
         let _ = self.queue.send((message, None));
     }
 
@@ -37,7 +37,7 @@ impl Announcements {
     pub(super) async fn forward(&self, link: &Link) {
         let mut queued = self.queued.lock().await;
         while let Some((message, told)) = queued.recv().await {
-            link.tell(message).await;
+            link.send(message).await;
             if let Some(told) = told {
                 // The waiting task may have been aborted.
                 let _ = told.send(());

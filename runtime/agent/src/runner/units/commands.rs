@@ -19,16 +19,16 @@ use super::{State, Unit, Units, early::EarlySender, spans};
 use crate::{
     clock,
     protocol::{Call, CallOutcome, RunFigures, ToKeeper},
-    runner::{RunnerError, World, admission::HookPermit, charms::NotReady, exec, hook},
+    runner::{RunnerContext, RunnerError, admission::HookPermit, charms::NotReady, exec, hook},
 };
 
 type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// One unit's commands in progress.
 #[derive(Default)]
-pub(super) struct Busy {
-    charm: Option<Asked>,
-    turn: Option<Turned>,
+pub(super) struct UnitCommands {
+    charm: Option<OpenRequest>,
+    turn: Option<TurnState>,
     /// The notification that the next hook is announced.
     announced: Option<oneshot::Receiver<()>>,
     interrupt: CancellationToken,
@@ -41,20 +41,20 @@ pub(super) struct Busy {
 }
 
 /// A request without an answer, whose work is aborted on drop.
-struct Asked {
+struct OpenRequest {
     number: u64,
     work: AbortHandle,
 }
 
-impl Drop for Asked {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.work.abort();
     }
 }
 
 /// A turn, or the wait for one.
-enum Turned {
-    Waits(Asked),
+enum TurnState {
+    Waits(OpenRequest),
     Has { _turn: HeldTurn },
 }
 
@@ -83,14 +83,14 @@ impl Units {
     fn handle(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, input: ExecutorInput) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            let view = self.world.mirror.view();
+            let view = self.runner.mirror.view();
             for command in state.executor.handle(input, &view, self.now()) {
                 if matches!(command, ExecutorCommand::Depend(_))
-                    && self.world.mirror.revision() != view.revision
+                    && self.runner.mirror.revision() != view.revision
                 {
                     // A concurrent frame may have changed an input on which the unit was not yet known to
                     // depend.
-                    inputs.push_back(ExecutorInput::Touched);
+                    inputs.push_back(ExecutorInput::DependenciesChanged);
                 }
                 inputs.extend(self.carry_out(unit, state, command));
             }
@@ -109,7 +109,7 @@ impl Units {
     pub(super) fn now(&self) -> Now {
         Now {
             wall: Timestamp::now(),
-            timer: clock::timer_now(self.world.start.timeline),
+            timer: clock::timer_now(self.runner.start.timeline),
             steady: self.since.elapsed(),
         }
     }
@@ -140,7 +140,7 @@ impl Units {
             }
             ExecutorCommand::Ended(operation) => {
                 spans.end();
-                self.tell_ended(&unit.name, operation, busy.figures.take());
+                self.announce_end(&unit.name, operation, busy.figures.take());
             }
             ExecutorCommand::Run(run) => {
                 let span = spans.hook(&run.run);
@@ -153,12 +153,12 @@ impl Units {
                 self.call(unit, Box::new(command), spans.context(), ExecutorInput::CommitAnswered);
             }
             ExecutorCommand::SendEarly(items) => {
-                let (name, incarnation) = (unit.name.clone(), self.world.incarnation);
+                let (name, incarnation) = (unit.name.clone(), self.runner.incarnation);
                 let command = RunnerCommand::Early { unit: name, incarnation, items };
                 self.call(unit, Box::new(command), spans.context(), ExecutorInput::EarlyAnswered);
             }
             ExecutorCommand::Note(items) => {
-                self.world.link.mention(ToKeeper::Noted { unit: unit.name.clone(), items });
+                self.runner.link.try_send(ToKeeper::Noted { unit: unit.name.clone(), items });
             }
             ExecutorCommand::WakeAt(wake) => {
                 self.timers.set(&unit.name, busy.wake, wake);
@@ -177,13 +177,13 @@ impl Units {
         None
     }
 
-    pub(crate) fn tell_ended(
+    pub(crate) fn announce_end(
         &self,
         unit: &UnitName,
         operation: OperationId,
         figures: Option<Box<RunFigures>>,
     ) {
-        self.announcements.mention(ToKeeper::HookEnded { unit: unit.clone(), operation, figures });
+        self.announcements.try_send(ToKeeper::HookEnded { unit: unit.clone(), operation, figures });
     }
 
     /// Tries a suspect and returns the result.
@@ -205,12 +205,12 @@ impl Units {
     fn fetch_charm(
         self: &Arc<Self>,
         unit: &Arc<Unit>,
-        busy: &mut Busy,
+        busy: &mut UnitCommands,
         digest: Digest,
     ) -> Option<ExecutorInput> {
-        let world = Arc::clone(&self.world);
+        let runner = Arc::clone(&self.runner);
         let mut asks: Pending<CharmAnswer> = Box::pin(async move {
-            match world.charms.ask(digest).await {
+            match runner.charms.ask(digest).await {
                 Ok(_loaded) => CharmAnswer::Ready,
                 Err(NotReady::Unusable(error)) => {
                     CharmAnswer::Unusable { message: error.to_string(), jitter: jitter() }
@@ -232,22 +232,27 @@ impl Units {
                 units.handle(&asker, &mut state, ExecutorInput::Charm(answer));
             }
         });
-        busy.charm = Some(Asked { number, work });
+        busy.charm = Some(OpenRequest { number, work });
         None
     }
 
-    fn take_turn(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, turn: Turn) -> Option<ExecutorInput> {
+    fn take_turn(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        busy: &mut UnitCommands,
+        turn: Turn,
+    ) -> Option<ExecutorInput> {
         let Turn { group, memory } = turn;
-        let world = Arc::clone(&self.world);
+        let runner = Arc::clone(&self.runner);
         let mut waits: Pending<HeldTurn> = Box::pin(async move {
             let group = match &group {
-                Some((machine, group)) => Some(world.groups.enter(*machine, group).await),
+                Some((machine, group)) => Some(runner.groups.enter(*machine, group).await),
                 None => None,
             };
-            (group, world.hooks.admit(memory).await)
+            (group, runner.hooks.admit(memory).await)
         });
         if let Some(turn) = (&mut waits).now_or_never() {
-            busy.turn = Some(Turned::Has { _turn: turn });
+            busy.turn = Some(TurnState::Has { _turn: turn });
             return Some(ExecutorInput::Turn);
         }
         busy.asked += 1;
@@ -256,16 +261,16 @@ impl Units {
             let turn = waits.await;
             let mut state = waiter.state();
             // The unit may have left the queue.
-            if matches!(&state.busy.turn, Some(Turned::Waits(asked)) if asked.number == number) {
-                state.busy.turn = Some(Turned::Has { _turn: turn });
+            if matches!(&state.busy.turn, Some(TurnState::Waits(asked)) if asked.number == number) {
+                state.busy.turn = Some(TurnState::Has { _turn: turn });
                 units.handle(&waiter, &mut state, ExecutorInput::Turn);
             }
         });
-        busy.turn = Some(Turned::Waits(Asked { number, work }));
+        busy.turn = Some(TurnState::Waits(OpenRequest { number, work }));
         None
     }
 
-    fn run(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, run: Run, span: Span) {
+    fn run(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut UnitCommands, run: Run, span: Span) {
         busy.interrupt = CancellationToken::new();
         let told = busy.announced.take();
         let early = EarlySender { units: Arc::clone(self), unit: Arc::clone(unit) };
@@ -280,9 +285,9 @@ impl Units {
             tracing::debug!(unit = %run.unit, hook = %run.event, attempt = run.attempt, "running a hook");
             let report = match kind {
                 RunKind::Hook | RunKind::Action => {
-                    hook::run(&units.world, view, &run, &early, &interrupt).await
+                    hook::run(&units.runner, view, &run, &early, &interrupt).await
                 }
-                RunKind::Script => exec::execute(&units.world, view, &run, &early, &interrupt).await,
+                RunKind::Script => exec::execute(&units.runner, view, &run, &early, &interrupt).await,
             };
             let figures = RunFigures::of(&run, &report);
             spans::ended(&span, &figures);
@@ -306,19 +311,19 @@ impl Units {
     ) {
         let (units, caller) = (Arc::clone(self), Arc::clone(unit));
         self.spawn(async move {
-            let answer = send(&units.world, &caller.name, command, trace).await;
+            let answer = send(&units.runner, &caller.name, command, trace).await;
             units.feed(&caller, answered(answer));
         });
     }
 }
 
 async fn send(
-    world: &World,
+    runner: &RunnerContext,
     unit: &UnitName,
     command: Box<RunnerCommand>,
     trace: Option<TraceContext>,
 ) -> SendOutcome {
-    match world.link.traced_call(Call::Command(command), trace).await {
+    match runner.link.traced_call(Call::Command(command), trace).await {
         CallOutcome::Answered { .. } => SendOutcome::Accepted,
         CallOutcome::Refused(refusal) => {
             tracing::warn!(%unit, %refusal, "the controller refused a unit's message");

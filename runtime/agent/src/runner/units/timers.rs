@@ -82,7 +82,7 @@ impl Units {
     fn next_time(&self) -> Instant {
         let now = Instant::now();
         let waits = self.timers.waits.lock();
-        let timeline = self.world.start.timeline;
+        let timeline = self.runner.start.timeline;
         let at = waits.at.first().map(|(at, _)| clock::until(timeline, *at).min(CLOCK_CHECK));
         let check = now + at.unwrap_or(CLOCK_CHECK);
         waits.after.first().map_or(check, |(after, _)| check.min(self.since + *after))

@@ -1,4 +1,4 @@
-//! Sends a unit's commits, and records the fate of their hooks.
+//! Sends a unit's commits, and records the state of their hooks.
 
 use periapt_host_api::{
     ErrorCode, OperationId, Refusal,
@@ -11,7 +11,7 @@ use periapt_uniter::executor::{ExecutorInput, SendOutcome};
 use super::{Driver, Task, World};
 use crate::{
     Defect, LabError,
-    trace::{Fate, TraceId, Traced},
+    trace::{HookRunState, TraceId, Traced},
 };
 
 impl Driver {
@@ -46,7 +46,7 @@ impl Driver {
             operation: OperationId(journal.seq),
             snapshot: journal.snapshot,
             ending: None,
-            fate: Fate::InFlight,
+            state: HookRunState::InFlight,
             coalesced: Vec::new(),
             tools: Vec::new(),
         })
@@ -56,12 +56,12 @@ impl Driver {
     pub(super) fn had_nothing_to_commit(&mut self, ran: Option<TraceId>, world: &mut World<'_>) {
         let commits = self.executor.is_committing_a_run();
         if let Some(ran) = ran.filter(|_| !commits && world.defect.is_none()) {
-            world.trace.decide(ran, Fate::Committed);
+            world.trace.decide(ran, HookRunState::Committed);
             self.traced = self.traced.filter(|traced| *traced != ran);
         }
     }
 
-    /// Sends a commit. The executor sends it again until its fate is known.
+    /// Sends a commit. The executor sends it again until its outcome is known.
     pub(super) fn deliver(
         &mut self,
         commit: Box<UnitCommit>,
@@ -75,7 +75,7 @@ impl Driver {
         let answer = match world.agent.call(world.controller, *world.clock, command) {
             Ok(_) => {
                 self.note(&commit, accepted(&commit), world);
-                if !self.taken && world.chance.in_thousand(world.lost_answers) {
+                if !self.taken && world.random.in_thousand(world.lost_answers) {
                     self.taken = true;
                     self.feed(ExecutorInput::CommitAnswered(SendOutcome::Unreachable), world)?;
                     return Ok(true);
@@ -126,22 +126,22 @@ impl Driver {
     ) -> Result<(), LabError> {
         match refusal.code {
             ErrorCode::Stale => {
-                self.note(commit, Fate::Stale, world);
+                self.note(commit, HookRunState::Stale, world);
                 if world.controller.root().revision() == self.decided_on {
                     let (unit, reason) = (self.name().clone(), refusal.to_string());
                     return Err(LabError::StaleForNothing { unit, reason });
                 }
             }
-            ErrorCode::CharmReplaced => self.note(commit, Fate::Stale, world),
-            _ => self.note(commit, Fate::Refused, world),
+            ErrorCode::CharmReplaced => self.note(commit, HookRunState::Stale, world),
+            _ => self.note(commit, HookRunState::Refused, world),
         }
         Ok(())
     }
 
-    /// Records the fate of a commit's hook.
-    fn note(&self, commit: &UnitCommit, fate: Fate, world: &mut World<'_>) {
+    /// Records the state of a commit's hook.
+    fn note(&self, commit: &UnitCommit, state: HookRunState, world: &mut World<'_>) {
         if let Some(traced) = self.traced.filter(|_| commit.journal.is_some()) {
-            world.trace.decide(traced, fate);
+            world.trace.decide(traced, state);
         }
     }
 }
@@ -150,12 +150,12 @@ fn is_no_run(outcome: &HookOutcome) -> bool {
     matches!(outcome, HookOutcome::Skipped | HookOutcome::Moot)
 }
 
-/// Returns the fate of a hook whose commit was accepted.
-fn accepted(commit: &UnitCommit) -> Fate {
+/// Returns the state of a hook whose commit was accepted.
+fn accepted(commit: &UnitCommit) -> HookRunState {
     match commit.journal.as_ref().map(|journal| &journal.outcome) {
-        Some(HookOutcome::Failed { .. }) => Fate::Failed,
-        Some(HookOutcome::Skipped) => Fate::PassedOver,
-        Some(HookOutcome::Moot) => Fate::Moot,
-        Some(HookOutcome::Handled | HookOutcome::Unhandled) | None => Fate::Committed,
+        Some(HookOutcome::Failed { .. }) => HookRunState::Failed,
+        Some(HookOutcome::Skipped) => HookRunState::PassedOver,
+        Some(HookOutcome::Moot) => HookRunState::Moot,
+        Some(HookOutcome::Handled | HookOutcome::Unhandled) | None => HookRunState::Committed,
     }
 }

@@ -1,6 +1,6 @@
 //! Runs one hook, and reports its end.
 
-use periapt_hook::{ActionGathered, ContextError, HookContext, HookInputs, HookLimits, IdSeed, LeaseState};
+use periapt_hook::{ActionResults, ContextError, HookContext, HookInputs, HookLimits, IdSeed, LeaseState};
 use periapt_host_api::{Timestamp, action::TaskResults};
 use periapt_uniter::{
     HookRun,
@@ -10,10 +10,10 @@ use periapt_uniter::{
 use super::{Driver, FinishedHook, World};
 use crate::{
     Ending, LabError, LabHookReport,
-    chance::hex,
     charm::{HookHost, exec, play},
     host::Host,
-    trace::{Fate, Traced},
+    random::hex,
+    trace::{HookRunState, Traced},
 };
 
 /// The reason why a hook did not run.
@@ -41,8 +41,8 @@ impl Driver {
         let Run { run, view, kind } = &*what;
         self.keeps_its_turn(run)?;
         let started_at = world.clock.now();
-        let context_id = hex(&world.chance.bytes::<16>());
-        let seed = world.chance.bytes();
+        let context_id = hex(&world.random.bytes::<16>());
+        let seed = world.random.bytes();
         let lease: LeaseState = world.agent.lease(self.name());
         let limits = HookLimits::of_hook(view, self.name());
         let inputs = HookInputs {
@@ -117,7 +117,7 @@ impl Driver {
         let component = Some(run.charm.digest);
         let mut report = RunReport { seed, component, ..RunReport::of(returned, started_at) };
         if let Some(gathered) = gathered {
-            let ActionGathered { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
+            let ActionResults { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
             report.results = TaskResults { return_code: 0, stdout, stderr, values };
             report.said_failed = failed;
             report.status_set = gathered.status_set;
@@ -133,7 +133,7 @@ impl Driver {
             operation: run.operation(),
             snapshot: run.snapshot,
             ending: Some(ending),
-            fate: Fate::InFlight,
+            state: HookRunState::InFlight,
             coalesced: run.coalesced.clone(),
             tools,
         }));

@@ -34,7 +34,7 @@ impl World {
         self.note(&progress.early);
         let unit = self.unit.to_string();
         self.change(|lab| {
-            let mut unit = lab.by_hand(&unit)?;
+            let mut unit = lab.manual_unit(&unit)?;
             let early = unit.items(progress.early)?;
             unit.commit(|commit| {
                 commit.record = progress.record;
@@ -53,7 +53,7 @@ impl World {
         }
         self.note(&effects);
         let unit = self.unit.to_string();
-        self.change(|lab| lab.by_hand(&unit)?.say(effects).map(|_| ()));
+        self.change(|lab| lab.manual_unit(&unit)?.say(effects).map(|_| ()));
     }
 
     fn note(&mut self, effects: &[EarlyEffect]) {

@@ -216,7 +216,7 @@ impl World {
     pub(crate) fn ask_later(&mut self, id: EventId, event: PendingEvent) {
         let unit = self.unit.to_string();
         self.change(|lab| {
-            lab.by_hand(&unit)?
+            lab.manual_unit(&unit)?
                 .commit(|commit| {
                     commit.effects.events.emit.insert(id, event);
                 })

@@ -127,7 +127,7 @@ impl World {
             false => self.leader_of(owner).unwrap().to_string(),
         };
         self.within(application_of(owner), |lab| {
-            let mut hand = lab.by_hand(&unit)?;
+            let mut hand = lab.manual_unit(&unit)?;
             match owner.contains('/') {
                 true => hand.write(id, &[(key, value)]),
                 false => hand.write_application(id, &[(key, value)]),
@@ -155,7 +155,7 @@ impl World {
             self.run_to_rest(&unit);
         }
         self.change(|lab| {
-            lab.by_hand(&unit)?
+            lab.manual_unit(&unit)?
                 .commit(|commit| {
                     commit.effects.leader_settings.insert("n".to_owned(), value);
                     commit.leader_term = Some(leader.term);
