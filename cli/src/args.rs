@@ -59,7 +59,7 @@ First steps:
   periapt integrate wordpress mysql
   periapt status --watch 1s
 
-Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line makes no sense, 128+N signal N ended it.
+Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line is invalid, 128+N signal N ended it.
 Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such as periapt_agent=debug), NO_COLOR.
 Traces: with OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:PORT spans are sent there; TRACEPARENT names the caller's step.
 Grammar: of an option that is given twice the last counts, unless it is a list; a flag takes =true and =false.

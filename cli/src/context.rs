@@ -244,7 +244,8 @@ pub(crate) fn local_client(directory: &ControllerDir) -> Result<Client> {
 fn socket_url(directory: &ControllerDir) -> Result<String> {
     let socket = directory.socket();
     let path = socket.to_str().ok_or_else(|| {
-        Failure::new(format!("{} is no text", socket.display())).with_hint("choose another PERIAPT_DATA")
+        Failure::new(format!("{} is not UTF-8 text", socket.display()))
+            .with_hint("choose another PERIAPT_DATA")
     })?;
     Ok(format!("unix://{path}"))
 }
@@ -263,7 +264,7 @@ pub(crate) async fn models_by_name(client: &Client) -> Result<Vec<ModelSummary>>
 
 /// Returns the error for an unknown controller.
 pub(crate) fn unknown_controller(name: &ControllerName) -> Failure {
-    Failure::new(format!("controller {name} is not known")).with_hint("`periapt controllers` lists them")
+    Failure::new(format!("controller {name} not found")).with_hint("`periapt controllers` lists them")
 }
 
 #[cfg(test)]

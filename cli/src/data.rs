@@ -43,7 +43,7 @@ impl DataDir {
     pub(crate) fn from_environment() -> Result<Self> {
         let path = locate(env::var_os(DATA_VARIABLE), env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
             .ok_or_else(|| {
-                Failure::new("nobody says where the client's data lies")
+                Failure::new("the client's data directory is unknown")
                     .with_hint(format!("set {DATA_VARIABLE} or HOME"))
             })?;
         std::path::absolute(&path).explain(|| format!("{}", path.display())).map(Self)
@@ -53,7 +53,7 @@ impl DataDir {
     /// the user's cache directory.
     pub(crate) fn cache_from_environment() -> Result<PathBuf> {
         let path = periapt_pack::cache_directory(|name| env::var_os(name)).ok_or_else(|| {
-            Failure::new("nobody says where a cache may lie").with_hint("set PERIAPT_CACHE or HOME")
+            Failure::new("the cache directory is unknown").with_hint("set PERIAPT_CACHE or HOME")
         })?;
         std::path::absolute(&path).explain(|| format!("{}", path.display()))
     }

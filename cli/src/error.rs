@@ -49,7 +49,7 @@ impl Failure {
 
     /// Creates a failure for an answer that does not belong to the command.
     pub(crate) fn unexpected(answer: &Answer) -> Self {
-        Self::new(format!("the controller answered otherwise than this command expects: {answer:?}"))
+        Self::new(format!("unexpected answer from the controller: {answer:?}"))
             .with_hint("client and controller may be of different versions: `periapt controllers` shows them")
     }
 

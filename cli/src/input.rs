@@ -136,7 +136,7 @@ fn within(input: impl Read, most: u64, what: &dyn fmt::Display) -> Result<Vec<u8
 }
 
 fn in_utf8(bytes: Vec<u8>, what: &dyn fmt::Display) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Failure::new(format!("cannot read {what}: it is no text in UTF-8")))
+    String::from_utf8(bytes).map_err(|_| Failure::new(format!("cannot read {what}: it is not UTF-8 text")))
 }
 
 fn too_large(what: &dyn fmt::Display, most: u64) -> Failure {
@@ -144,7 +144,7 @@ fn too_large(what: &dyn fmt::Display, most: u64) -> Failure {
         (mebibytes @ 1.., 0) => format!("{mebibytes} MiB"),
         _ => format!("{most} bytes"),
     };
-    Failure::new(format!("{what} is larger than {most}, the most that is read of it"))
+    Failure::new(format!("{what} is larger than the limit of {most}"))
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     fn what_never_ends_is_read_up_to_a_bound() {
         let zeros = Path::new("/dev/zero");
         let error = text(zeros).unwrap_err().to_string();
-        assert_eq!(error, "/dev/zero is larger than 16 MiB, the most that is read of it");
+        assert_eq!(error, "/dev/zero is larger than the limit of 16 MiB");
         let error = bytes(zeros, 1_000).unwrap_err().to_string();
         assert!(error.starts_with("/dev/zero is larger than 1000 bytes"), "{error}");
         let error = regular_bytes(zeros, 1_000).unwrap_err().to_string();
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(tail(&path, 1, 2), b"ur");
         assert_eq!(tail(&path, 3, 2), b"r");
         fs::write(&path, b"\xff").unwrap();
-        assert!(text(&path).unwrap_err().to_string().ends_with("it is no text in UTF-8"));
+        assert!(text(&path).unwrap_err().to_string().ends_with("it is not UTF-8 text"));
     }
 
     #[test]

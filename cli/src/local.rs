@@ -92,7 +92,7 @@ pub(crate) async fn alive(client: &Client, name: &AgentName) -> Result<()> {
     while !client.agents().await?.iter().any(|agent| agent.name == *name && agent.alive) {
         if Instant::now() + pause > deadline {
             return Err(Failure::new(format!(
-                "agent {name} is registered, but has opened no stream to the controller"
+                "agent {name} is registered, but not connected to the controller"
             )));
         }
         sleep(pause).await;

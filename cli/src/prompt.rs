@@ -31,8 +31,7 @@ impl PromptArg {
         }
         match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Ok(()),
-            _ => Err(Failure::new("aborted: nothing was changed")
-                .with_hint("scripts say --no-prompt, to which nothing is asked")),
+            _ => Err(Failure::new("aborted: nothing was changed").with_hint("use --no-prompt in scripts")),
         }
     }
 }

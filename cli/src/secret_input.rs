@@ -46,8 +46,9 @@ impl PasswordArg {
     /// Returns the password of the environment or of standard input.
     fn given(&self) -> Result<Option<Password>> {
         if let Some(text) = std::env::var_os(PASSWORD_VARIABLE).filter(|text| !text.is_empty()) {
-            let text =
-                text.into_string().map_err(|_| Failure::new(format!("{PASSWORD_VARIABLE} is no text")))?;
+            let text = text
+                .into_string()
+                .map_err(|_| Failure::new(format!("{PASSWORD_VARIABLE} is not UTF-8 text")))?;
             return checked(text).map(Some);
         }
         match self.no_prompt {
@@ -58,7 +59,7 @@ impl PasswordArg {
             }
             false if !input::is_terminal() => {
                 Err(Failure::new("there is no terminal to ask for the password")
-                    .with_hint(format!("scripts say --no-prompt, or set {PASSWORD_VARIABLE}")))
+                    .with_hint(format!("use --no-prompt in scripts, or set {PASSWORD_VARIABLE}")))
             }
             false => Ok(None),
         }

@@ -34,7 +34,7 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<Failur
 
 fn verb(verb: &str) -> Option<Failure> {
     let found = VERBS.iter().find(|reason| reason.verbs.contains(&verb))?;
-    let text = format!("{verb} is not here, because {}", found.because);
+    let text = format!("{verb} is not supported, because {}", found.because);
     Some(Failure::new(text).with_hint(found.instead))
 }
 
@@ -43,6 +43,6 @@ fn option(verb: &str, option: &str) -> Option<Failure> {
     let name = option.split('=').next().unwrap_or(option);
     let of_verb = |verbs: &[&str]| verbs.is_empty() || verbs.contains(&verb);
     let found = OPTIONS.iter().find(|reason| of_verb(reason.verbs) && reason.options.contains(&name))?;
-    let text = format!("{verb} {name} is not here, because {}", found.because);
+    let text = format!("{verb} {name} is not supported, because {}", found.because);
     Some(Failure::new(text).with_hint(found.instead))
 }

@@ -172,12 +172,12 @@ def test_what_a_sandbox_cannot_run_is_said(juju: Juju):
             juju.exec(command, unit='probe/42')
     for call, text in [
         (lambda: juju.exec('secret-get x', unit='probe/0'), 'secret-get is not run from outside'),
-        (lambda: juju.exec('echo foo', machine=0), 'exec --machine is not here'),
-        (lambda: juju.ssh('probe/0', 'ls', '-l', user='root', ssh_options=['-v']), 'ssh is not here'),
-        (lambda: juju.ssh(0, 'ls', host_key_checks=False, container='charm'), 'ssh is not here'),
-        (lambda: juju.scp('probe/0:a', 'b', host_key_checks=False, scp_options=['-r']), 'scp is not here'),
-        (lambda: juju.cli('ssh', '--container', 'charm', 'probe/0', 'cat', stdin='foo'), 'ssh is not here'),
-        (lambda: juju.add_machine(constraints={'mem': '1G'}), 'add-machine is not here'),
+        (lambda: juju.exec('echo foo', machine=0), 'exec --machine is not supported'),
+        (lambda: juju.ssh('probe/0', 'ls', '-l', user='root', ssh_options=['-v']), 'ssh is not supported'),
+        (lambda: juju.ssh(0, 'ls', host_key_checks=False, container='charm'), 'ssh is not supported'),
+        (lambda: juju.scp('probe/0:a', 'b', host_key_checks=False, scp_options=['-r']), 'scp is not supported'),
+        (lambda: juju.cli('ssh', '--container', 'charm', 'probe/0', 'cat', stdin='foo'), 'ssh is not supported'),
+        (lambda: juju.add_machine(constraints={'mem': '1G'}), 'add-machine is not supported'),
     ]:
         with pytest.raises(jubilant.CLIError) as error:
             call()

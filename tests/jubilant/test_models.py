@@ -138,7 +138,7 @@ def test_a_second_controller_is_bootstrapped_beside_the_first(controller: str):
         juju.cli('kill-controller', 'second', '--no-prompt', include_model=False)
     for arguments, text in [
         ({'cloud': 'aws', 'controller': 'third'}, 'no place for a controller'),
-        ({'cloud': 'localhost', 'controller': 'third', 'to': 'zone=a'}, 'bootstrap --to is not here'),
+        ({'cloud': 'localhost', 'controller': 'third', 'to': 'zone=a'}, 'bootstrap --to is not supported'),
         ({'cloud': 'localhost', 'controller': 'third', 'model_defaults': {'no-such-key': 1}}, 'no-such-key'),
     ]:
         with pytest.raises(jubilant.CLIError) as error:

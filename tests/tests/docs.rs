@@ -75,7 +75,7 @@ fn every_link_of_every_document_leads_somewhere() {
             if path.is_empty() || path.contains("://") {
                 continue;
             }
-            assert!(directory.join(path).exists(), "{document} links to {link}, which is not there");
+            assert!(directory.join(path).exists(), "{document} links to {link}, which does not exist");
             checked += 1;
         }
     }
@@ -188,7 +188,7 @@ fn every_path_that_the_map_names_exists() {
             "packaging/",
         ];
         if rooms.iter().any(|room| quoted.starts_with(room)) && !quoted.contains('*') {
-            assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which is not there");
+            assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which does not exist");
             checked += 1;
         }
     }
@@ -282,7 +282,7 @@ fn every_section_and_rule_of_the_hook_model_that_a_comment_cites_is_there() {
                 _ if first.starts_with(|digit: char| digit.is_ascii_digit()) => headings.contains(first),
                 _ => continue,
             };
-            assert!(known, "{} cites {first} of the hook model, which is not there", file.display());
+            assert!(known, "{} cites {first} of the hook model, which does not exist", file.display());
             checked += 1;
         }
     }
@@ -318,7 +318,7 @@ fn every_invariant_names_tests_that_exist() {
         for name in names {
             assert!(
                 code.contains(&format!("fn {name}(")),
-                "ARCHITECTURE.md names the test {name}, which is not there"
+                "ARCHITECTURE.md names the test {name}, which does not exist"
             );
             checked += 1;
         }

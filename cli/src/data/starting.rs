@@ -139,7 +139,7 @@ fn clear(path: &Path) -> Result<bool> {
     match rustix::fs::flock(&mark, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => {
-            return Err(Failure::new("a bootstrap of this controller is under way")
+            return Err(Failure::new("another bootstrap of this controller is running")
                 .with_hint(format!("it makes {}", path.display())));
         }
         Err(error) => return Err(Failure::new(format!("{}: {error}", failed()))),
@@ -152,7 +152,7 @@ fn clear(path: &Path) -> Result<bool> {
 }
 
 fn of_another(path: &Path) -> Failure {
-    let text = format!("{} is there already, of a controller that this client does not know", path.display());
+    let text = format!("{} already exists, from a controller that this client does not know", path.display());
     Failure::new(text).with_hint("move it away, or bootstrap under another name")
 }
 
@@ -169,7 +169,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let first = Starting::claim(directory(&place)).unwrap();
         let refused = Starting::claim(directory(&place)).unwrap_err().to_string();
-        assert!(refused.starts_with("a bootstrap of this controller is under way"), "{refused}");
+        assert!(refused.starts_with("another bootstrap of this controller is running"), "{refused}");
         fs::write(directory(&place).path().join("controller.log"), "begun").unwrap();
         // A killed bootstrap undoes nothing, and the system releases its lock.
         drop(first);
@@ -201,7 +201,7 @@ mod tests {
         fs::create_dir_all(&store).unwrap();
         let refused = Starting::claim(directory(&place)).unwrap_err().to_string();
         assert!(
-            refused.contains("is there already, of a controller that this client does not know"),
+            refused.contains("already exists, from a controller that this client does not know"),
             "{refused}"
         );
         assert!(store.exists());

@@ -55,7 +55,7 @@ impl Destroyed<'_> {
                     waits.unwrap_or_default()
                 ))
                 .with_hint(format!(
-                    "it goes on winding up; `periapt resolved -m {} UNIT` runs a failed hook again; `{}` does not wait \
+                    "its removal continues; `periapt resolved -m {} UNIT` runs a failed hook again; `{}` does not wait \
                      for units for ever",
                     first.name, self.forcing
                 )));

@@ -9,7 +9,7 @@ use crate::context::Context;
 /// The most things that one message names; it has the number of the others.
 const NAMED: usize = 10;
 
-/// A unit that does not go by itself: its hook has failed, or its agent does not answer.
+/// A unit that is stuck: its hook has failed, or its agent does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StuckUnit {
     unit: String,
@@ -18,7 +18,7 @@ struct StuckUnit {
     failed: bool,
 }
 
-/// Iterates over the units that do not go by themselves.
+/// Iterates over the units that are stuck.
 fn stuck(status: &FullStatus) -> impl Iterator<Item = StuckUnit> {
     status.units().filter_map(|PlacedUnit { name, unit, .. }| {
         let failed = unit.workload_status.current == "error";
@@ -79,7 +79,7 @@ impl Waiting {
             format!("Waiting for unit {} in model {}: {}", stuck.unit, self.model, stuck.reason)
         }));
         if news.len() > NAMED {
-            lines.push(format!("Waiting for {} more units that do not go by themselves", news.len() - NAMED));
+            lines.push(format!("Waiting for {} more units that are stuck", news.len() - NAMED));
         }
         if let Some(first) = news.first().filter(|_| !self.hinted) {
             lines.extend(hint(first, &self.model, next_step).map(|hint| format!("hint: {hint}")));
@@ -152,10 +152,10 @@ pub(crate) fn tell_of_stuck<T: ToString>(
     let concerned: Vec<&str> = status.units().filter(|unit| concerns(unit)).map(|unit| unit.name).collect();
     let stuck: Vec<_> = stuck(status).filter(|stuck| concerned.contains(&stuck.unit.as_str())).collect();
     for StuckUnit { unit, reason, .. } in stuck.iter().take(NAMED) {
-        context.say(format_args!("unit {unit} does not go by itself: {reason}"));
+        context.say(format_args!("unit {unit} is stuck: {reason}"));
     }
     if stuck.len() > NAMED {
-        context.say(format_args!("{} more units do not go by themselves", stuck.len() - NAMED));
+        context.say(format_args!("{} more units are stuck", stuck.len() - NAMED));
     }
     let model = &status.model.name;
     let removed: Vec<_> = removed.iter().map(ToString::to_string).collect();
@@ -226,7 +226,7 @@ mod tests {
         application.units.extend((100..130).map(|number| (format!("wordpress/{number}"), unit.clone())));
         let news = Waiting::new("shop").news(&status, FORCE);
         assert_eq!(news.len(), 1 + NAMED + 2, "{news:?}");
-        assert_eq!(news[1 + NAMED], "Waiting for 21 more units that do not go by themselves");
+        assert_eq!(news[1 + NAMED], "Waiting for 21 more units that are stuck");
         let told = still_there(&status);
         assert_eq!(told.lines().count(), 1 + NAMED + 1, "{told}");
         assert!(told.starts_with("\n  unit wordpress/100: hook failed\n"), "{told}");

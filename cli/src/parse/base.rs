@@ -6,7 +6,7 @@ use crate::context::Context;
 pub(crate) fn say_of_base(context: &Context, base: Option<&str>) {
     if let Some(base) = base {
         context.say(format_args!(
-            "base \"{base}\" counts for nothing: all charms run on wasi@0.2, whatever the host is"
+            "base \"{base}\" has no effect: all charms run on wasi@0.2, whatever the host is"
         ));
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 pub(crate) fn read(texts: &[String]) -> Result<Constraints> {
     Constraints::parse(texts.iter().map(String::as_str)).map_err(|error| {
         Failure::new(error.to_string())
-            .with_hint("cores=COUNT, mem=SIZE, tags=TAG,^TAG and zones=ZONE,... can be asked for")
+            .with_hint("cores=COUNT, mem=SIZE, tags=TAG,^TAG and zones=ZONE,... are supported")
     })
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn tell_of_kept(context: &Context, constraints: &Constraints) {
     let told = constraints.without_effect();
     if !told.is_empty() {
         context.say(format_args!(
-            "constraints that no sandbox can meet are kept, and have no effect: {}",
+            "constraints that no sandbox can meet are stored without effect: {}",
             told.join(", ")
         ));
     }

@@ -45,7 +45,7 @@ impl OfferRef {
                 "offer {} is on controller {named}, and the model is on controller {}",
                 self.url, controller.name
             ))
-            .with_hint("relations across controllers are not there yet")),
+            .with_hint("relations across controllers are not supported")),
             _ => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ pub(crate) fn parse(text: &str) -> Result<Placement, ParseError> {
         return Ok(Placement::Agent(AgentName::new(agent)?));
     }
     let wrong =
-        |_| ParseError::Form(format!("{text:?} is no place: write a machine's number, or agent=NAME"));
+        |_| ParseError::Form(format!("invalid placement {text:?}: write a machine's number, or agent=NAME"));
     text.parse::<MachineId>().map(Placement::Machine).map_err(wrong)
 }
 

@@ -41,7 +41,7 @@ impl FileArgs {
 pub(crate) fn tell_of_kept<'a>(context: &Context, keys: impl IntoIterator<Item = &'a String>) {
     for key in keys {
         if let Ok(SettingKey::Kept(kept)) = key.parse() {
-            context.say(format_args!("setting {key} is kept, and has no effect: {}", because(kept)));
+            context.say(format_args!("setting {key} is stored without effect: {}", because(kept)));
         }
     }
 }
@@ -84,7 +84,7 @@ fn of_model(document: serde_json::Map<String, Value>) -> Result<BTreeMap<String,
                     described.remove("value")
                 }
                 None if described.contains_key("source") || described.contains_key("default") => None,
-                None => return Err(Failure::new(format!("{key} is no setting of a model"))),
+                None => return Err(Failure::new(format!("unknown model setting {key}"))),
             },
             value => Some(value),
         };
@@ -118,7 +118,7 @@ pub(crate) fn default_of_kept(key: &str) -> Result<Value> {
 
 /// Returns the error for an unknown key.
 pub(crate) fn no_setting(key: &str) -> Failure {
-    Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
+    Failure::new(format!("unknown model setting {key}")).with_hint("`periapt model-config` lists them")
 }
 
 /// Reads the values of `--config`: pairs, and files with settings of one application. Later ones win.

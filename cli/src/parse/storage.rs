@@ -10,7 +10,7 @@ use crate::error::{Failure, Result};
 
 /// Parses `NAME=DIRECTIVE`.
 pub(crate) fn directive(text: &str) -> Result<(StorageName, StorageDirective), ParseError> {
-    let wrong = || ParseError::Form(format!("{text:?} is no storage directive: write NAME=DIRECTIVE"));
+    let wrong = || ParseError::Form(format!("invalid storage directive {text:?}: write NAME=DIRECTIVE"));
     let (name, directive) = text.split_once('=').ok_or_else(wrong)?;
     Ok((StorageName::new(name)?, directive.parse()?))
 }

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(10);
 pub(super) async fn keep_small(log: PathBuf) {
     loop {
         if let Err(error) = put_aside(&log, LARGE) {
-            tracing::warn!(%error, log = %log.display(), "the log cannot be kept small");
+            tracing::warn!(%error, log = %log.display(), "the log cannot be truncated");
         }
         sleep(LOOK).await;
     }

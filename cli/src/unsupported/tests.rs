@@ -15,10 +15,10 @@ fn each_verb_and_option_of_the_tables_is_answered_with_its_reason_and_is_not_her
     let mut seen = BTreeSet::new();
     for reason in VERBS {
         for verb in reason.verbs {
-            assert!(seen.insert((*verb).to_owned()), "{verb} stands there twice");
+            assert!(seen.insert((*verb).to_owned()), "{verb} is given twice");
             for line in [vec![*verb], vec![*verb, "x", "--y"], vec!["--quiet", *verb]] {
                 let text = asked(&line).unwrap_or_else(|| panic!("{line:?} is answered by somebody else"));
-                let start = format!("{verb} is not here, because {}", reason.because);
+                let start = format!("{verb} is not supported, because {}", reason.because);
                 assert_eq!(text, format!("{start}\nhint: {}", reason.instead));
             }
         }
@@ -27,10 +27,10 @@ fn each_verb_and_option_of_the_tables_is_answered_with_its_reason_and_is_not_her
         let verbs = if reason.verbs.is_empty() { &["status", "models"][..] } else { reason.verbs };
         for (verb, option) in verbs.iter().flat_map(|verb| reason.options.iter().map(move |it| (*verb, *it)))
         {
-            assert!(seen.insert(format!("{verb} {option}")), "{verb} {option} stands there twice");
+            assert!(seen.insert(format!("{verb} {option}")), "{verb} {option} is given twice");
             for line in [vec![verb, option], vec![verb, &format!("{option}=1")]] {
                 let text = asked(&line).unwrap_or_else(|| panic!("{line:?} is answered by somebody else"));
-                assert!(text.starts_with(&format!("{verb} {option} is not here, because ")), "{text}");
+                assert!(text.starts_with(&format!("{verb} {option} is not supported, because ")), "{text}");
             }
         }
     }

@@ -117,9 +117,11 @@ fn nothing_at(path: &Path, error: &io::Error) -> Failure {
     let is_name = !name.contains(['/', '.']) && error.kind() == io::ErrorKind::NotFound;
     match is_name {
         true => Failure::new(format!(
-            "no charm or bundle lies at {text:?}: charms come from paths, and from no store that knows them by name"
+            "no charm or bundle at {text:?}: charms are deployed from paths, and not from a store"
         ))
-        .with_hint(format!("`periapt pack` makes a charm; name its file or its directory, such as ./{name}.charm")),
+        .with_hint(format!(
+            "`periapt pack` makes a charm; name its file or its directory, such as ./{name}.charm"
+        )),
         false => Failure::new(format!("{text}: {error}"))
             .with_hint("name a charm's directory or a .charm file on this machine, such as ./mysql"),
     }

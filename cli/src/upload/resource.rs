@@ -42,7 +42,7 @@ impl ResourceFile {
         let at = || format!("cannot read {}", path.display());
         let mut file = input::regular(path).map_err(|failure| {
             match path.to_str().is_some_and(|text| text.parse::<u64>().is_ok()) {
-                true => failure.with_hint("there is no store whose revisions could be named; name a file"),
+                true => failure.with_hint("revisions of a store are not supported; name a file"),
                 false => failure,
             }
         })?;
@@ -118,7 +118,7 @@ impl ResourceFile {
 
 /// Parses `NAME=FILE`.
 pub(crate) fn argument(text: &str) -> Result<(ResourceName, PathBuf), ParseError> {
-    let expected = || ParseError::Form(format!("{text:?} is no resource: write NAME=FILE"));
+    let expected = || ParseError::Form(format!("invalid resource {text:?}: write NAME=FILE"));
     let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(expected)?;
     Ok((ResourceName::new(name)?, path.into()))
 }

@@ -86,7 +86,7 @@ pub enum LoadError {
     #[error("the entity under {0:?} is another one")]
     Misplaced(Box<EntityKey>),
     /// An entity belongs to a model whose own entity is missing.
-    #[error("{0:?} belongs to a model that is not there")]
+    #[error("{0:?} belongs to a model that does not exist")]
     Orphan(Box<EntityKey>),
 }
 

@@ -200,8 +200,8 @@ fn batch_span(jobs: &[Job]) -> Span {
 /// Returns the refusal for the commands of a batch that the store did not take.
 fn unavailable(failure: &StoreError) -> Refusal {
     let message = match failure {
-        StoreError::Refused(_) => format!("{failure}; nothing of the request happened, try again"),
-        _ => format!("{failure}; it is being opened again, look whether the request happened"),
+        StoreError::Refused(_) => format!("{failure}; the request had no effect, try again"),
+        _ => format!("{failure}; it is being opened again, check whether the request had an effect"),
     };
     Refusal::new(ErrorCode::StorageUnavailable, message)
 }

@@ -336,5 +336,5 @@ fn damaged(error: rocksdb::Error) -> StoreError {
 }
 
 fn damaged_row(key: &[u8]) -> StoreError {
-    StoreError::Damaged(format!("a record of {} bytes of key makes no sense", key.len()))
+    StoreError::Damaged(format!("a record's key has an invalid length of {} bytes", key.len()))
 }

@@ -34,7 +34,7 @@ pub enum StoreError {
     #[error("the store failed and must be reopened: {0}")]
     Failed(String),
     /// Another program wrote the files.
-    #[error("this is no store of periapt: {0}; name a directory of its own")]
+    #[error("not a store of periapt: {0}; use a separate directory")]
     Foreign(String),
     /// Another writer has committed since the batch's expected head.
     #[error("the store's head is {have}, the batch was made for {expected}")]

@@ -30,7 +30,7 @@ pub enum ClientError {
         reason: HandshakeError,
     },
     /// The response does not conform to this API.
-    #[error("controller at {url} answered what this version does not understand: {reason}")]
+    #[error("controller at {url} sent an answer that this version cannot read: {reason}")]
     Protocol {
         /// The controller's URL.
         url: String,

@@ -75,7 +75,7 @@ pub enum ConstraintsError {
     #[error("bad {0:?} constraint: already set")]
     Twice(String),
     /// A key of Juju's that Periapt refuses.
-    #[error("constraint {key:?} is not here, because {because}")]
+    #[error("constraint {key:?} is not supported, because {because}")]
     NotHere {
         /// The key.
         key: String,
@@ -268,7 +268,7 @@ fn show_mem(bytes: u64) -> String {
 /// Parses a number of cores. An empty text means no constraint.
 fn cores(text: &str) -> Result<u32, ConstraintsError> {
     let wrong = || {
-        let reason = format!("{:?} is no number of cores", text.chars().take(64).collect::<String>());
+        let reason = format!("invalid number of cores {:?}", text.chars().take(64).collect::<String>());
         ConstraintsError::Value { key: "cores", reason }
     };
     if text.is_empty() { Ok(0) } else { text.parse().map_err(|_| wrong()) }

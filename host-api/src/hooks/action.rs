@@ -103,7 +103,7 @@ impl FromStr for TaskStatus {
 
 /// A text that is no status of a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no status of a task; there are {names}", names = TaskStatus::ALL.map(TaskStatus::as_str).join(", "))]
+#[error("invalid task status {0:?}; known are {names}", names = TaskStatus::ALL.map(TaskStatus::as_str).join(", "))]
 pub struct TaskStatusError(String);
 
 /// The unit that is to run an action.

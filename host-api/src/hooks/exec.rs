@@ -124,7 +124,7 @@ pub enum ExecError {
     #[error("no commands specified")]
     Empty,
     /// The task would keep the tool's arguments or output in the clear.
-    #[error("{0} is not run from outside: secret content would be kept with the task")]
+    #[error("{0} is not run from outside: secret content would be stored with the task")]
     Confidential(String),
     /// A remote unit is given, and no relation.
     #[error("remote unit: {0}, provided without a relation")]
@@ -246,15 +246,15 @@ mod tests {
             (vec![" \n"], "no commands specified"),
             (
                 vec!["secret-get", "x"],
-                "secret-get is not run from outside: secret content would be kept with the task",
+                "secret-get is not run from outside: secret content would be stored with the task",
             ),
             (
                 vec!["true && x=$(secret-add password=hunter2)"],
-                "secret-add is not run from outside: secret content would be kept with the task",
+                "secret-add is not run from outside: secret content would be stored with the task",
             ),
             (
                 vec!["sh -c 'secret-set x password=hunter2'"],
-                "secret-set is not run from outside: secret content would be kept with the task",
+                "secret-set is not run from outside: secret content would be stored with the task",
             ),
         ] {
             assert_eq!(check(&command).unwrap_err(), error, "{command:?}");

@@ -5,9 +5,9 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A text that is no access level of the expected subject.
+/// A text that is not a valid access level for the expected subject.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no access level of {subject}; known are {known}")]
+#[error("invalid access level {text:?} for {subject}; known are {known}")]
 pub struct AccessError {
     text: String,
     subject: &'static str,
@@ -92,6 +92,6 @@ mod tests {
         assert!(ModelAccess::Read < ModelAccess::Write && ModelAccess::Write < ModelAccess::Admin);
         assert!(ControllerAccess::Login < ControllerAccess::Superuser);
         let error = "consume".parse::<ModelAccess>().unwrap_err().to_string();
-        assert_eq!(error, "\"consume\" is no access level of a model; known are read, write and admin");
+        assert_eq!(error, "invalid access level \"consume\" for a model; known are read, write and admin");
     }
 }

@@ -68,7 +68,7 @@ pub enum AuditBreak {
     #[error("entry {0} was changed")]
     Changed(u64),
     /// The entry does not follow the one before.
-    #[error("entry {next} does not follow entry {previous}: entries were dropped or put in")]
+    #[error("entry {next} does not follow entry {previous}: entries were removed or inserted")]
     Gap {
         /// The number of the entry before.
         previous: u64,

@@ -45,7 +45,7 @@ pub struct RevisionTrace {
 /// The error for a text that is no trace context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no trace context; it must be 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hex digits, and no id of zeros"
+    "invalid trace context: it must be 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hex digits, and no id of zeros"
 )]
 pub struct TraceContextError;
 

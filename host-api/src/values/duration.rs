@@ -22,7 +22,7 @@ const FRACTION: usize = 13;
 
 /// A text that is no duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no duration: write 30s, 5m, 1h30m or 500ms")]
+#[error("invalid duration {0:?}: write 30s, 5m, 1h30m or 500ms")]
 pub struct DurationError(String);
 
 /// Parses `1h30m`, `1.5h`, `90s`, `500ms` (numbers with units, as Go writes durations), or a bare `0`. At most a
@@ -113,7 +113,7 @@ mod tests {
             assert!(parse(bad).is_err(), "{bad}");
         }
         let error = parse("soon").unwrap_err().to_string();
-        assert_eq!(error, "\"soon\" is no duration: write 30s, 5m, 1h30m or 500ms");
+        assert_eq!(error, "invalid duration \"soon\": write 30s, 5m, 1h30m or 500ms");
     }
 
     #[test]

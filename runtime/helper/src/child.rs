@@ -56,7 +56,7 @@ fn run<W: DeserializeOwned>(
     work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
 ) -> Result<(), Fault> {
     let job: HelperJob<W> = serde_json::from_str(job)
-        .map_err(|error| Fault::Host(format!("the last argument must be an job for a helper: {error}")))?;
+        .map_err(|error| Fault::Host(format!("the last argument must be a job for a helper: {error}")))?;
     end_with(job.starter)?;
     job.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
     // The starting process has logged at its own start which parts of the fence this host lacks.

@@ -54,7 +54,7 @@ impl HookHost for Host<'_, '_> {
 
     fn fetch_secret(&mut self, key: SecretKey) -> Result<SecretData, CallError> {
         if !self.world.agent.is_up() {
-            return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
+            return Err(CallError::TryAgain("the controller is not reachable, try again".to_owned()));
         }
         let World { controller, agent, .. } = &*self.world;
         controller.secret(&agent.caller(), self.unit.name(), &key).map_err(refused)
@@ -62,7 +62,7 @@ impl HookHost for Host<'_, '_> {
 
     fn fetch_resource(&mut self, key: &ResourceKey) -> Result<(), CallError> {
         if !self.world.agent.is_up() {
-            return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
+            return Err(CallError::TryAgain("the controller is not reachable, try again".to_owned()));
         }
         let World { controller, agent, .. } = &*self.world;
         controller.resource(&agent.caller(), self.unit.name(), key).map_err(refused)

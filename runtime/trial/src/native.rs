@@ -94,7 +94,7 @@ impl Trial {
                 outcome(output.status)
             }
             // The drop of the process has killed it.
-            None => failed(HookErrorKind::TimedOut, "it took longer than it may".to_owned(), 1),
+            None => failed(HookErrorKind::TimedOut, "it exceeded its time limit".to_owned(), 1),
         };
         let costs = HookCosts {
             wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),

@@ -69,7 +69,7 @@ fn lying(whole: &[u8]) -> anyhow::Result<Vec<(&'static str, Vec<u8>, &'static st
             "entry \"charm.wasm/x\": it lies below a file of the archive",
         ),
         ("long.charm", with_files(whole, [&long, &longer])?, "a part of its path is longer than 255 bytes"),
-        ("trailing.charm", trailing, "something follows behind its end"),
+        ("trailing.charm", trailing, "data follows its end"),
         ("leading.charm", [b"more".as_slice(), whole].concat(), "4 bytes before its first entry"),
     ])
 }

@@ -143,7 +143,7 @@ fn a_directory_of_something_else_is_refused() -> anyhow::Result<()> {
     check_refused(
         &periapt,
         &foreign,
-        &["this is no store of periapt: ", "foreign/store", "content but no schema"],
+        &["not a store of periapt: ", "foreign/store", "content but no schema"],
     )?;
     for name in ["store", "blobs"] {
         let data = periapt.path().join(format!("{name}-is-a-file"));

@@ -34,7 +34,7 @@ fn a_failing_sync_is_told_and_what_it_failed_on_is_not_seen() -> anyhow::Result<
     fs::write(&failing, "")?;
     // The outcome of the first write is unknown; the second one never reached the store.
     for (name, tells) in
-        [("one", "look whether the request happened"), ("two", "nothing of the request happened")]
+        [("one", "check whether the request had an effect"), ("two", "the request had no effect")]
     {
         let error = periapt.refused(["add-model", name])?;
         for part in ["Input/output error", "hint: ", "the store", tells] {

@@ -101,7 +101,7 @@ fn pack_warns_of_what_is_not_here_and_refuses_bad_grammar() -> anyhow::Result<()
     sources(&periapt, "[k8s-api, juju >= 3.6]")?;
     let packed = periapt.run(pack)?;
     assert_eq!(packed.code, Some(0), "{packed:?}");
-    let warning = "the charm assumes what is not here: k8s-api; deploy and refresh refuse it without --force";
+    let warning = "the charm assumes features that are not supported: k8s-api; deploy and refresh refuse it without --force";
     assert!(packed.stderr.contains(&format!("WARNING {warning}\n")), "{packed:?}");
     let told: serde_json::Value = serde_json::from_str(&packed.stdout)?;
     assert_eq!(told["warnings"], json!([warning]));

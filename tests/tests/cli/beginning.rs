@@ -90,7 +90,7 @@ fn a_new_charm_takes_no_place_that_is_taken_and_no_name_that_is_none() -> anyhow
     let periapt = Installation::empty()?;
     periapt.ok(["init", "--language", "c", "my-charm"])?;
     let said = periapt.refused(["init", "--language", "js", "my-charm"])?;
-    assert!(said.contains("my-charm is not empty\nhint: name a directory that is not there yet"), "{said}");
+    assert!(said.contains("my-charm is not empty\nhint: name a directory that does not exist yet"), "{said}");
     let said = periapt.refused(["init", "--language", "js", "My_Charm"])?;
     assert!(said.contains("hint: say the charm's name with --name"), "{said}");
     assert!(!periapt.path().join("My_Charm").exists());

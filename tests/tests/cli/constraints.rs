@@ -6,10 +6,10 @@ use periapt_tests::Installation;
 fn constraints_say_where_units_go_and_a_unit_that_found_no_place_says_why() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     for (constraint, expected) in [
-        ("cpu-power=much", "bad \"cpu-power\" constraint: \"much\" is no number"),
-        ("spaces=dmz", "constraint \"spaces\" is not here, because endpoints are bound to spaces"),
+        ("cpu-power=much", "bad \"cpu-power\" constraint: invalid number \"much\""),
+        ("spaces=dmz", "constraint \"spaces\" is not supported, because endpoints are bound to spaces"),
         ("colour=red", "unknown constraint \"colour\"; known are cores, mem, tags and zones"),
-        ("mem=much", "\"much\" is no size"),
+        ("mem=much", "invalid size \"much\""),
     ] {
         let error = periapt.refused(["set-model-constraints", constraint])?;
         assert!(error.contains(expected), "{error}");

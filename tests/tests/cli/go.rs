@@ -244,7 +244,7 @@ fn a_go_that_is_missing_or_too_old_is_named_with_the_way_to_another() -> anyhow:
     let directory = bench.written("missing", "package main\n\nfunc main() {}\n")?;
     let said = bench.pack(&directory)?.expect_err("there is no Go");
     let expected =
-        "/nothing/go is needed to pack charms in Go, and is not there\nhint: install Go 1.24 or newer";
+        "/nothing/go is needed to pack charms in Go, and is not installed\nhint: install Go 1.24 or newer";
     assert!(said.contains(expected), "{said}");
 
     let old = bench.periapt.path().join("old-go");

@@ -95,7 +95,7 @@ fn a_token_is_read_where_nobody_else_reads_it() -> anyhow::Result<()> {
     fs::write(&file, "no token")?;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
     let error = periapt.refused(run(&url, "one", &["--token-file", "open.token"]))?;
-    assert!(error.contains("no join token: pt_j_TEXT.DIGEST expected"), "{error}");
+    assert!(error.contains("invalid join token: pt_j_TEXT.DIGEST expected"), "{error}");
     let error = periapt.refused(run(&url, "one", &["--token-file", "none.token"]))?;
     assert!(error.contains("none.token: no such file"), "{error}");
     let error = periapt.refused(run(&url, "one", &[]))?;

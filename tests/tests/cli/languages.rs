@@ -272,11 +272,11 @@ fn a_tool_that_is_missing_is_named_with_the_way_to_it() -> anyhow::Result<()> {
     for (source, said) in [
         (
             "src/charm.js",
-            "node is needed to pack charms in JavaScript, and is not there\nhint: install Node.js 18",
+            "node is needed to pack charms in JavaScript, and is not installed\nhint: install Node.js 18",
         ),
         (
             "src/charm.c",
-            "a C compiler that builds for wasm32-wasi is needed to pack charms in C, and is not there\nhint: install clang",
+            "a C compiler that builds for wasm32-wasi is needed to pack charms in C, and is not installed\nhint: install clang",
         ),
     ] {
         let directory = written(&periapt, &source.replace(['/', '.'], "-"), &[(source, "")])?;

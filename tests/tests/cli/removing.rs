@@ -146,7 +146,7 @@ fn a_removed_application_tells_of_units_that_do_not_go_by_themselves() -> anyhow
     assert_eq!((removed.code, removed.stdout.as_str()), (Some(0), ""), "{removed:?}");
     let lines: Vec<_> = removed.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{removed:?}");
-    assert_eq!(lines[1], "unit probe/0 does not go by itself: hook failed: \"start\"", "{removed:?}");
+    assert_eq!(lines[1], "unit probe/0 is stuck: hook failed: \"start\"", "{removed:?}");
     assert!(lines[2].contains("`periapt remove-application -m test probe --force`"), "{removed:?}");
     let quiet = periapt.run(["--quiet", "remove-unit", "other/0", "--no-prompt"])?;
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""), "{quiet:?}");

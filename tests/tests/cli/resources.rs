@@ -36,7 +36,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
     periapt_tests::packed("probe", periapt.path())?;
     for (resource, expected) in [
         ("rows=first.txt", "unrecognized resource \"rows\""),
-        ("data=wrong.zip", "has not the extension of \"data.txt\""),
+        ("data=wrong.zip", "does not have the extension of \"data.txt\""),
         ("data=absent.txt", "absent.txt: "),
         ("image=first.txt", "is of type oci-image"),
     ] {
@@ -65,7 +65,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
         ("rows=first.txt", "unrecognized resource \"rows\"; charm \"probe\" declares data, image"),
         ("data=wrong.zip", "has not the extension"),
         ("image=first.txt", "sandbox runs no containers"),
-        ("data=7", "there is no store whose revisions could be named"),
+        ("data=7", "revisions of a store are not supported"),
     ] {
         let refused = periapt.refused(["attach-resource", "probe", resource])?;
         assert!(refused.contains(expected), "{resource}: {refused}");
@@ -129,7 +129,7 @@ fn a_bundle_brings_resources_and_only_what_differs() -> anyhow::Result<()> {
     assert_eq!(text(&copied, "/resources/0/fingerprint")?, Digest::of(b"two").to_string());
 
     for (resources, expected) in [
-        ("{data: 7}", "there is no store whose revisions could be named"),
+        ("{data: 7}", "revisions of a store are not supported"),
         ("{other: files/rows.txt}", "charm probe has no resource other"),
         ("{data: files/absent}", "files/absent"),
     ] {

@@ -96,7 +96,10 @@ fn an_agent_makes_no_more_storage_than_it_may_and_goes_on_when_there_is_room() -
     };
     let waiting = periapt.json_until(&["storage"], |storage| !of(storage, "message").is_empty())?;
     assert_eq!(of(&waiting, "current"), "pending", "{waiting}");
-    assert!(of(&waiting, "message").starts_with("no room for 10MiB: 10MiB of the 15MiB"), "{waiting}");
+    assert!(
+        of(&waiting, "message").starts_with("not enough space for 10MiB: 10MiB of the 15MiB"),
+        "{waiting}"
+    );
 
     periapt.ok(["remove-unit", "probe/0", "--no-prompt", "--destroy-storage"])?;
     periapt.wait_for(["unit", "probe/1"])?;

@@ -21,7 +21,7 @@ fn a_wait_that_is_in_vain_says_what_was_missing() -> anyhow::Result<()> {
     periapt.ok(["add-model", "test"])?;
     periapt.deploy("mysql", [])?;
     let error = periapt.refused(["wait-for", "model", "--timeout", "200ms"])?;
-    assert!(error.contains("waited for 0.2 s, and still: unit mysql/0 is "), "{error}");
+    assert!(error.contains("timed out after 0.2 s: unit mysql/0 is "), "{error}");
     Ok(())
 }
 

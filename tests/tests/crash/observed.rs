@@ -116,7 +116,7 @@ impl Observed {
         let gone = |life: &str| life.is_empty();
         for (name, application) in &self.status.applications {
             if !gone(&application.life) || application.units.values().any(|unit| !gone(&unit.life)) {
-                pending.push(format!("something of {name} is on its way out"));
+                pending.push(format!("something of {name} is dying"));
             }
         }
         for relation in self.status.relations.iter().filter(|relation| relation.status == "dying") {

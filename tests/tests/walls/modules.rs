@@ -82,7 +82,7 @@ impl Modules {
             }
         }
         if self.scopes.insert(place.clone(), scope).is_some() {
-            bail!("module {} is there twice", place.join("::"));
+            bail!("module {} is declared twice", place.join("::"));
         }
         self.files.insert(place, file.clone());
         Ok(())

@@ -84,7 +84,7 @@ impl List {
         let mut ids = BTreeSet::new();
         for row in list.rows() {
             ensure!(is_id(&row.id), "{:?} is no id: a capital letter and two digits", row.id);
-            ensure!(ids.insert(&row.id), "row {} stands there twice", row.id);
+            ensure!(ids.insert(&row.id), "row {} is given twice", row.id);
         }
         Ok(list)
     }
@@ -110,8 +110,7 @@ mod tests {
             List::parse(&format!("sections: [{{title: t, rows: [{rows}]}}]"))
         };
         assert!(list(["A01", "A02"]).is_ok());
-        for (ids, message) in
-            [(["A01", "A01"], "row A01 stands there twice"), (["A01", "A1"], "\"A1\" is no id")]
+        for (ids, message) in [(["A01", "A01"], "row A01 is given twice"), (["A01", "A1"], "\"A1\" is no id")]
         {
             let error = list(ids).map(|_| ()).unwrap_err();
             assert!(error.to_string().starts_with(message), "{error}");

@@ -79,7 +79,7 @@ impl Rules {
         let rules: Self = serde_saphyr::from_str(text)?;
         let mut ids = BTreeSet::new();
         for rule in rules.all() {
-            ensure!(ids.insert(&rule.id), "rule {} stands there twice", rule.id);
+            ensure!(ids.insert(&rule.id), "rule {} is given twice", rule.id);
         }
         Ok(rules)
     }
@@ -205,6 +205,6 @@ mod tests {
     #[test]
     fn a_rule_stands_there_once() {
         let twice = "sections: [{title: t, rules: [{id: U-1, says: x}, {id: U-1, says: y}]}]";
-        assert_eq!(Rules::parse(twice).unwrap_err().to_string(), "rule U-1 stands there twice");
+        assert_eq!(Rules::parse(twice).unwrap_err().to_string(), "rule U-1 is given twice");
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn read(file: Option<&Path>, arguments: &[String], reading: Reading) 
         })?;
         let keys: Vec<&str> = path.split('.').collect();
         if keys.len() > MAX_DEPTH || keys.iter().any(|key| key.is_empty()) {
-            return Err(Failure::new(format!("{path:?} is no key of a parameter")));
+            return Err(Failure::new(format!("invalid parameter key {path:?}")));
         }
         put(&mut parameters, &keys, value(text, reading));
     }

@@ -48,7 +48,7 @@ pub(super) async fn read(model: &Model) -> Result<BundleModel> {
 fn existing(details: ApplicationDetails, status: &FullStatus) -> Result<Existing> {
     let name = &details.name;
     if details.life != periapt_host_api::status::Life::Alive {
-        return Err(Failure::new(format!("application {name} is on its way out"))
+        return Err(Failure::new(format!("application {name} is dying"))
             .with_hint(format!("`periapt wait-for application {name} --gone` waits until it has gone")));
     }
     let shown = status.applications.get(name.as_str());

@@ -162,7 +162,7 @@ impl Deploy {
                 "a bundle takes no application name, --num-units, --config, --constraints, --bind, --storage, \
                  --attach-storage, --resource or --to",
             )
-            .with_hint("write what differs into a file, and give it with --overlay")),
+            .with_hint("write the differences into a file, and pass it with --overlay")),
             false => Ok(()),
         }
     }

@@ -125,10 +125,10 @@ fn relation(ends: &[String]) -> Result<RelationSelector> {
         |text: &String| text.parse::<EndpointSelector>().map_err(|error| Failure::new(error.to_string()));
     match ends {
         [id] => id.parse::<RelationId>().map(RelationSelector::Id).map_err(|_| {
-            Failure::new(format!("{id:?} is no relation's number; a relation is named by both its ends"))
+            Failure::new(format!("{id:?} is not a relation id; name a relation by both its endpoints"))
         }),
         [first, second] => Ok(RelationSelector::Endpoints(parse(first)?, parse(second)?)),
-        _ => Err(Failure::new("a relation has two ends")),
+        _ => Err(Failure::new("a relation has two endpoints")),
     }
 }
 

@@ -104,7 +104,7 @@ impl Verb for Pack {
         let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
         if let Err(unmet) = packed.inspected.meta.assumes.check() {
             let warning = format!(
-                "the charm assumes what is not here: {}; deploy and refresh refuse it without --force",
+                "the charm assumes features that are not supported: {}; deploy and refresh refuse it without --force",
                 unmet.features().join(", ")
             );
             note(format_args!("WARNING {warning}"));

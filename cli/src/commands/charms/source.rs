@@ -30,7 +30,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     if let Some(file) = wasm.or_else(|| component.exists().then_some(component.as_path())) {
         if !file.exists() {
             return Err(Failure::new(format!("{} does not exist", file.display()))
-                .with_hint("build the charm for WebAssembly, and name what was built with --wasm"));
+                .with_hint("build the charm for WebAssembly, and pass the module with --wasm"));
         }
         let wasm = match wasm {
             // The operator's own choice may be any file.
@@ -42,7 +42,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     let Some(language) = Language::of(directory).map_err(failed)? else {
         let marks: Vec<_> = Language::ALL.iter().flat_map(|language| language.marks()).copied().collect();
         return Err(Failure::new(format!("{} does not exist", component.display())).with_hint(format!(
-            "build the charm for WebAssembly, and name what was built with --wasm; sources that are built here are {} and src/charm.py",
+            "build the charm for WebAssembly, and pass the module with --wasm; sources that are built here are {} and src/charm.py",
             marks.join(", ")
         )));
     };
@@ -50,7 +50,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     let (shown, verbosity) = (progress.clone(), context.verbosity);
     let report = move |step: &str| shown.step(step, verbosity);
     let environment = BuildEnvironment::new(|name| env::var_os(name), report).ok_or_else(|| {
-        Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
+        Failure::new("the directory for tools is unknown").with_hint("set PERIAPT_CACHE or HOME")
     })?;
     let built = periapt_pack::build(directory, language, &environment);
     progress.finish();

@@ -157,7 +157,7 @@ impl Verb for AddCloud {
                     None => Ok(()),
                 }
             })?;
-            context.say(format_args!("Cloud \"{name}\" added to your local client: kept, and of no effect"));
+            context.say(format_args!("Cloud \"{name}\" added to your local client: stored without effect"));
         }
         if let Some(controller) = &place.controller {
             let command = CloudChange::AddCloud { name: name.clone(), definition };
@@ -167,7 +167,7 @@ impl Verb for AddCloud {
                 .controller_command(ControllerCommand::Keep(command))
                 .await?;
             context.say(format_args!(
-                "Cloud \"{name}\" added to controller \"{controller}\": kept, and of no effect"
+                "Cloud \"{name}\" added to controller \"{controller}\": stored without effect"
             ));
         }
         Ok(())
@@ -279,7 +279,7 @@ fn read(path: &Path, name: &CloudName) -> Result<CloudDefinition> {
     let mut file: File = yaml::parse(&text).explain(at)?;
     let definition = file.clouds.remove(name).ok_or_else(|| {
         Failure::new(format!("cloud \"{name}\" not found in file {}", path.display()))
-            .with_hint("a definition stands below `clouds`, under the cloud's name")
+            .with_hint("write a definition below `clouds`, under the cloud's name")
     })?;
     CloudDefinition::new(definition).map_err(with_source).explain(at)
 }

@@ -268,8 +268,8 @@ async fn keep(
             controller.client.controller_command(ControllerCommand::Keep(command)).await?;
         }
         context.say(format_args!(
-                "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", and nothing secret of it"
-            ));
+            "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", without its secrets"
+        ));
     }
     Ok(())
 }
@@ -322,7 +322,7 @@ fn read(path: &Path, cloud: &CloudName) -> Result<BTreeMap<CredentialName, Crede
     }
     match credentials.is_empty() {
         true => Err(Failure::new(format!("no credentials for cloud \"{cloud}\" in file {}", path.display()))
-            .with_hint("they stand below `credentials`, under the cloud's name and their own")),
+            .with_hint("write them below `credentials`, under the cloud's name and their own")),
         false => Ok(credentials),
     }
 }

@@ -78,7 +78,7 @@ impl Verb for AddSshKey {
         let keys: Vec<SshKey> = keys.collect::<Result<_>>()?;
         let model = context.model(&self.model)?;
         model.command(Command::AddSshKeys { keys }).await?;
-        context.say("Kept, and of no effect: a sandbox has no shell to log in to");
+        context.say("Stored without effect: a sandbox has no shell to log in to");
         Ok(())
     }
 }

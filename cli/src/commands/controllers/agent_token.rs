@@ -44,7 +44,7 @@ impl Verb for AgentToken {
         let controller = context.controller(self.controller.controller.as_ref())?;
         let authority = controller.entry.ca_cert.as_deref().ok_or_else(|| {
             Failure::new(format!("this client does not know the authority of controller {}", controller.name))
-                .with_hint("`periapt controller start` on its host writes it down")
+                .with_hint("`periapt controller start` on its host records it")
         })?;
         let joining = admit(&controller.client, &self.name, authority, self.expires, self.again).await?;
         let text = format!("{}\n", joining.reveal());

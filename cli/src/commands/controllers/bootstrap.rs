@@ -137,7 +137,7 @@ impl Verb for Bootstrap {
                 }
                 release(begun);
                 return Err(
-                    failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it"))
+                    failure.with_hint(format!("`periapt kill-controller {name}` removes what is left of it"))
                 );
             }
             // The started processes are ended here, and not by their guard alone: none is left when this process ends.
@@ -182,8 +182,8 @@ impl Bootstrap {
             [name] => name,
             [cloud, name, ..] if HERE.contains(&cloud.as_str()) => name,
             [cloud, ..] => {
-                return Err(Failure::new(format!("cloud \"{cloud}\" is no place for a controller"))
-                    .with_hint("it runs on this machine: `periapt bootstrap localhost NAME`"));
+                return Err(Failure::new(format!("cloud \"{cloud}\" cannot hold a controller"))
+                    .with_hint("controllers run on this machine: `periapt bootstrap localhost NAME`"));
             }
         };
         name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
@@ -315,7 +315,7 @@ mod tests {
             assert_eq!(named(&[cloud, "staging"]).unwrap().as_str(), "staging");
         }
         let error = named(&["aws", "staging"]).unwrap_err().to_string();
-        assert!(error.starts_with("cloud \"aws\" is no place for a controller"), "{error}");
+        assert!(error.starts_with("cloud \"aws\" cannot hold a controller"), "{error}");
         assert!(named(&["localhost", "a b"]).is_err());
     }
 

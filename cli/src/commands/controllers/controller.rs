@@ -187,7 +187,7 @@ impl Start {
             let started = started.map_err(|failure| {
                 failure.with_hint(format!(
                     "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \
-                     port, of which agents on other machines must be told",
+                     port, which agents on other machines must then use",
                     directory.controller_log().display()
                 ))
             })?;

@@ -55,8 +55,7 @@ impl Verb for AddModel {
         if !self.no_switch {
             let added = CurrentModel::new(controller.user.clone(), self.name.clone());
             let selected = controller.select(&context.data, Some(added));
-            selected
-                .explain(|| format!("model {} was added, and cannot be made the current one", self.name))?;
+            selected.explain(|| format!("model {} was added, but cannot be selected", self.name))?;
         }
         let uuid = match answer {
             Answer::Model { uuid } => format!(" ({uuid})"),
@@ -73,7 +72,7 @@ fn here(cloud: &str) -> Result<()> {
     let name = cloud.split('/').next().unwrap_or(cloud);
     match HERE.contains(&name) {
         true => Ok(()),
-        false => Err(Failure::new(format!("no model can be in cloud \"{cloud}\""))
-            .with_hint("units run on agents, whatever clouds are kept: leave it out")),
+        false => Err(Failure::new(format!("cannot add a model to cloud \"{cloud}\""))
+            .with_hint("units run on agents, and stored clouds have no effect: leave the cloud out")),
     }
 }

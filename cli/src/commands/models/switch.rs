@@ -86,7 +86,7 @@ fn target(known: &ClientData, text: &str) -> Result<(ControllerName, Option<Mode
     let parse = |name: &str| name.parse::<ControllerName>().map_err(|error| Failure::new(error.to_string()));
     let current = || {
         known.current_controller.clone().ok_or_else(|| {
-            Failure::new(format!("{text} is no controller, and none is selected"))
+            Failure::new(format!("controller {text} not found, and none is selected"))
                 .with_hint("`periapt controllers` lists them")
         })
     };

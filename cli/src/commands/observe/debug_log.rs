@@ -144,7 +144,8 @@ impl DebugLog {
 }
 
 fn level(text: &str) -> Result<LogLevel, ParseError> {
-    let wrong = |()| ParseError::Form(format!("{text:?} is no level: TRACE, DEBUG, INFO, WARNING or ERROR"));
+    let wrong =
+        |()| ParseError::Form(format!("invalid level {text:?}: TRACE, DEBUG, INFO, WARNING or ERROR"));
     text.parse().map_err(wrong)
 }
 

@@ -85,9 +85,10 @@ impl ShowStatusLog {
 /// Parses a day, and returns its beginning.
 fn midnight(text: &str) -> Result<Timestamp, ParseError> {
     let date: Result<Date, _> = text.parse();
-    let date = date.map_err(|_| ParseError::Form(format!("{text:?} is no day: write it as YYYY-MM-DD")))?;
+    let date =
+        date.map_err(|_| ParseError::Form(format!("invalid date {text:?}: write it as YYYY-MM-DD")))?;
     let midnight = format!("{date}T00:00:00Z").parse();
-    midnight.map_err(|_| ParseError::Form(format!("the day {text:?} is too far away")))
+    midnight.map_err(|_| ParseError::Form(format!("date {text:?} is out of range")))
 }
 
 /// Draws the table as Juju does.

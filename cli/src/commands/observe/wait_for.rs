@@ -218,11 +218,10 @@ impl Common {
         };
         match timeout(self.timeout, waiting).await {
             Ok(result) => result,
-            Err(_) => Err(Failure::new(format!(
-                "waited for {} s, and still: {missing}",
-                self.timeout.as_secs_f64()
-            ))
-            .with_hint("`periapt status` and `periapt debug-log` say more")),
+            Err(_) => {
+                Err(Failure::new(format!("timed out after {} s: {missing}", self.timeout.as_secs_f64()))
+                    .with_hint("`periapt status` and `periapt debug-log` say more"))
+            }
         }
     }
 

@@ -126,7 +126,7 @@ impl AccessArgs {
 
     fn no_offer_level(&self) -> Failure {
         Failure::new(format!(
-            "{:?} is no access level of an offer; known are read, consume and admin",
+            "invalid access level {:?} for an offer; known are read, consume and admin",
             self.level
         ))
     }

@@ -40,7 +40,7 @@ impl Verb for AuditLog {
             let page = controller.client.audit(after.as_deref()).await?;
             for entry in page.entries {
                 entry.verify(last.as_ref()).map_err(|broken| {
-                    Failure::new(format!("the audit log is not as it was written: {broken}"))
+                    Failure::new(format!("the audit log was modified: {broken}"))
                         .with_hint("a copy of the controller's directory from before shows what was changed")
                 })?;
                 shown.push(entry.clone());

@@ -36,7 +36,7 @@ impl Verb for Login {
         let user = match self.user {
             Some(user) => user,
             None => last()?.ok_or_else(|| {
-                Failure::new("no user is known to log in as").with_hint("name one: `periapt login -u USER`")
+                Failure::new("no user name given").with_hint("name one: `periapt login -u USER`")
             })?,
         };
         let password = self.password.existing(&format!("please enter password for {user} on {name}: "))?;

@@ -110,12 +110,12 @@ pub(crate) fn waits_for(state: &ModelState, application: &Application) -> Vec<St
     let shown: Vec<String> = units.by_ref().take(5).map(ToString::to_string).collect();
     match (shown.len(), units.count()) {
         (0, _) => {}
-        (1, _) => waits.push(format!("unit {} to be gone", shown.join(", "))),
-        (_, 0) => waits.push(format!("units {} to be gone", shown.join(", "))),
-        (_, more) => waits.push(format!("units {} and {more} more to be gone", shown.join(", "))),
+        (1, _) => waits.push(format!("unit {} to be removed", shown.join(", "))),
+        (_, 0) => waits.push(format!("units {} to be removed", shown.join(", "))),
+        (_, more) => waits.push(format!("units {} and {more} more to be removed", shown.join(", "))),
     }
     for relation in state.relations_of(&application.name).filter(|relation| relation.life != Life::Dead) {
-        waits.push(format!("relation {} ({}) to be gone", relation.id, relation.describe()));
+        waits.push(format!("relation {} ({}) to be removed", relation.id, relation.describe()));
     }
     waits
 }

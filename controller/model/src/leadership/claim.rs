@@ -45,7 +45,7 @@ pub(crate) fn claim(
     }
     if unit.life != Life::Alive {
         // U-41
-        let text = format!("unit {:?} is not alive and takes no leadership", unit.name);
+        let text = format!("unit {:?} is not alive and cannot lead", unit.name);
         return Err(Refusal::not_alive(text).about(format!("unit {}", unit.name)));
     }
     let term = LeaderTerm(application.last_term.0.saturating_add(1));

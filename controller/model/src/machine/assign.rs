@@ -27,9 +27,9 @@ enum MachineChoice {
 /// The reason why a unit cannot be placed, as its status gives it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Unplaceable {
-    #[error("cannot place unit: machine {0} is going")]
+    #[error("cannot place unit: machine {0} is dying")]
     MachineGoing(MachineId),
-    #[error("cannot place unit: machine {0} is gone")]
+    #[error("cannot place unit: machine {0} was removed")]
     MachineGone(MachineId),
     #[error("cannot place unit: agent {:?} is not registered", .0.as_str())]
     UnknownAgent(AgentName),

@@ -38,6 +38,6 @@ pub(crate) fn remove(
     tx.put(Machine { life: Life::Dying, ..Machine::clone(&machine) });
     life::destroy_units_on(tx, id, force, None);
     let waits_for: Vec<String> =
-        tx.state.units_on(&id).map(|unit| format!("unit {} to be gone", unit.name)).collect();
+        tx.state.units_on(&id).map(|unit| format!("unit {} to be removed", unit.name)).collect();
     Ok(Answer::Removal { gone: tx.state.machine(&id).is_none(), waits_for })
 }

@@ -158,6 +158,6 @@ pub(crate) fn waits_for(state: &ModelState) -> Vec<String> {
     counts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}{} to be gone", if count == 1 { "" } else { "s" }))
+        .map(|(count, what)| format!("{count} {what}{} to be removed", if count == 1 { "" } else { "s" }))
         .collect()
 }

@@ -79,6 +79,6 @@ pub(crate) fn waits_for(state: &ModelState, remote: &RemoteApplication) -> Vec<S
     }
     let relations = state.relations_of(&remote.name).filter(|relation| relation.life != Life::Dead);
     relations
-        .map(|relation| format!("relation {} ({}) to be gone", relation.id, relation.describe()))
+        .map(|relation| format!("relation {} ({}) to be removed", relation.id, relation.describe()))
         .collect()
 }

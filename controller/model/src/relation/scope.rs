@@ -90,7 +90,7 @@ fn ensure_subordinate(
     match present {
         Some(unit) if unit.life == Life::Alive => return Ok(()),
         Some(unit) => {
-            return Err((ErrorCode::TryAgain, format!("its subordinate {} is still going", unit.name)));
+            return Err((ErrorCode::TryAgain, format!("its subordinate {} is still dying", unit.name)));
         }
         None => {}
     }

@@ -121,7 +121,7 @@ fn content(
     let uploaded = uploaded.filter(|_| may_use_content(tx.root, caller, &upload.digest));
     let uploaded = uploaded.ok_or_else(|| {
         let text = format!(
-            "the content {} of resource {name:?} is not here: upload it first",
+            "the content {} of resource {name:?} is not uploaded: upload it first",
             upload.digest.short()
         );
         Refusal::not_found(text)

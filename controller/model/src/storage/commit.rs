@@ -59,7 +59,7 @@ fn no_room(tx: &Transaction<'_>, agent: &AgentName, wanted: &Storage) -> Option<
     (promised.saturating_add(wanted.size) > most).then(|| {
         let [size, promised, most] = [wanted.size, promised, most].map(mebibytes);
         format!(
-            "no room for {size}: {promised} of the {most} that storage on agent {agent} may take are promised; remove \
+            "not enough space for {size}: {promised} of the {most} that storage on agent {agent} may take are promised; remove \
              storage there, or run the agent with a larger --storage-limit"
         )
     })

@@ -311,7 +311,7 @@ pub(crate) fn provide_step(
 pub(crate) fn waits_for(storage: &Storage) -> Vec<String> {
     match (&storage.attachment, &storage.agent) {
         (Some(attachment), _) if attachment.life != Life::Alive || storage.end.is_some() => {
-            vec![format!("unit {} to let it go", attachment.unit)]
+            vec![format!("unit {} to detach it", attachment.unit)]
         }
         (None, Some(agent)) if storage.is_to_be_deleted() => {
             vec![format!("agent {agent} to delete its files")]

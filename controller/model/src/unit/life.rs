@@ -221,7 +221,7 @@ pub(crate) fn waits_for(state: &ModelState, unit: &Unit) -> Vec<String> {
     }
     let mut waits: Vec<String> = state
         .subordinates_of(&unit.name)
-        .map(|unit| format!("subordinate {} to be gone", unit.name))
+        .map(|unit| format!("subordinate {} to be removed", unit.name))
         .collect();
     waits.extend(
         state.storages_of(&unit.name).map(|storage| format!("storage {} to be detached", storage.id)),

@@ -135,6 +135,6 @@ fn outside(kind: Kind, size: u64) -> Response {
 
 /// Returns the refusal for a failure of the blob store.
 pub(crate) fn unavailable(error: &BlobError) -> Refusal {
-    tracing::error!(%error, "a blob could not be kept or read");
+    tracing::error!(%error, "a blob could not be stored or read");
     Refusal::new(ErrorCode::StorageUnavailable, error.to_string())
 }

@@ -92,7 +92,7 @@ fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
 
 fn no_sense(error: &serde_json::Error) -> Refusal {
     let told = excerpt::of_message(&error.to_string());
-    Refusal::bad_request(format!("the request cannot be understood: {told}"))
+    Refusal::bad_request(format!("invalid request: {told}"))
 }
 
 async fn json_bytes(submission: &Submission, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
@@ -194,7 +194,7 @@ fn late(within: Duration) -> Refusal {
 fn broken(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> Refusal {
     match error.is::<LengthLimitError>() {
         true => Refusal::bad_request(format!("the request is larger than {limit} bytes")),
-        false => Refusal::new(ErrorCode::TryAgain, format!("the request broke off: {error}")),
+        false => Refusal::new(ErrorCode::TryAgain, format!("the request was aborted: {error}")),
     }
 }
 

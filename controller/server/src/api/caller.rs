@@ -186,12 +186,12 @@ fn named(parts: &Parts, connection: &ConnectionIdentity) -> Result<Caller, Refus
     let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
         None => Ok(None),
         Some(Ok(text)) => Ok(Some(text)),
-        Some(Err(_)) => Err(Refusal::bad_request(format!("header {name} is no text"))),
+        Some(Err(_)) => Err(Refusal::bad_request(format!("header {name} is not text"))),
     };
     let wrong = |error: periapt_host_api::NameError| Refusal::bad_request(error.to_string());
     match (text(agent::header::AGENT)?, text(agent::header::USER)?) {
         (Some(_), None) if *connection == ConnectionIdentity::Socket => {
-            Err(Refusal::permission_denied("an agent shows its certificate, and not its name"))
+            Err(Refusal::permission_denied("an agent identifies itself by its certificate, not by its name"))
         }
         (Some(agent), None) => Ok(Caller::Agent(AgentName::new(agent).map_err(wrong)?)),
         (None, user) => Ok(Caller::User(UserName::new(user.unwrap_or(FIRST_USER)).map_err(wrong)?)),
@@ -204,7 +204,7 @@ fn named(parts: &Parts, connection: &ConnectionIdentity) -> Result<Caller, Refus
 /// certificate proves that the controller has that name.
 fn refuse_browsers(parts: &Parts) -> Result<(), Refusal> {
     if parts.headers.contains_key(header::ORIGIN) {
-        return Err(Refusal::permission_denied("requests of web pages are not answered"));
+        return Err(Refusal::permission_denied("requests from web pages are refused"));
     }
     let peer = parts.extensions.get::<Peer>();
     if peer.is_some_and(|peer| matches!(peer.identity, ConnectionIdentity::Tls(_))) {

@@ -63,7 +63,7 @@ pub(crate) async fn upload(
         kept
     });
     kept.await
-        .map_err(|error| Refusal::new(ErrorCode::Internal, format!("keeping the charm failed: {error}")))??;
+        .map_err(|error| Refusal::new(ErrorCode::Internal, format!("storing the charm failed: {error}")))??;
     Ok(Json(CharmUploaded { digest, meta }))
 }
 

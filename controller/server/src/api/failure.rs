@@ -74,6 +74,6 @@ pub(crate) async fn unify(response: Response) -> Response {
 async fn text_of(body: Body) -> String {
     match to_bytes(body, MAX_TEXT).await {
         Ok(bytes) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).into_owned(),
-        _ => "the request cannot be understood".to_owned(),
+        _ => "the request is invalid".to_owned(),
     }
 }

@@ -35,7 +35,7 @@ impl Query {
     pub(crate) fn one<T: FromStr<Err: Display>>(&mut self, key: &str) -> Result<Option<T>, Refusal> {
         let mut values = self.all(key)?.into_iter();
         match (values.next(), values.next()) {
-            (_, Some(_)) => Err(Refusal::bad_request(format!("query {key} stands there twice"))),
+            (_, Some(_)) => Err(Refusal::bad_request(format!("query parameter {key} is given twice"))),
             (value, None) => Ok(value),
         }
     }
@@ -53,13 +53,13 @@ impl Query {
     pub(crate) fn end(self) -> Result<(), Refusal> {
         match self.0.first() {
             None => Ok(()),
-            Some((key, _)) => Err(Refusal::bad_request(format!("unknown query {key:?}"))),
+            Some((key, _)) => Err(Refusal::bad_request(format!("unknown query parameter {key:?}"))),
         }
     }
 }
 
 fn unescaped(text: &str) -> Result<String, Refusal> {
-    let wrong = || Refusal::bad_request(format!("query {text:?} is not escaped as it should be"));
+    let wrong = || Refusal::bad_request(format!("query {text:?} is not percent-encoded correctly"));
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -101,10 +101,10 @@ mod tests {
         };
         for (text, message) in [
             ("tail=x", "query tail=x: invalid digit found in string"),
-            ("tail=1&tail=2", "query tail stands there twice"),
-            ("tial=1", "unknown query \"tial\""),
-            ("tail=%f", "query \"%f\" is not escaped as it should be"),
-            ("tail=%ff", "query \"%ff\" is not escaped as it should be"),
+            ("tail=1&tail=2", "query parameter tail is given twice"),
+            ("tial=1", "unknown query parameter \"tial\""),
+            ("tail=%f", "query \"%f\" is not percent-encoded correctly"),
+            ("tail=%ff", "query \"%ff\" is not percent-encoded correctly"),
         ] {
             assert_eq!(read(text).unwrap_err().message, message);
         }

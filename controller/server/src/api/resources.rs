@@ -63,7 +63,7 @@ pub(crate) async fn upload(
         kept
     });
     let size = kept.await.map_err(|error| {
-        Refusal::new(ErrorCode::Internal, format!("keeping the resource failed: {error}"))
+        Refusal::new(ErrorCode::Internal, format!("storing the resource failed: {error}"))
     })??;
     Ok(Json(ResourceUploaded { digest, size }))
 }

@@ -86,14 +86,14 @@ impl Uploads {
         let mut taken = self.lock();
         let own = taken.connections.get(&peer).copied().unwrap_or_default();
         if own >= of_connection {
-            return Err(full(format!("{own} uploads of this connection are under way")));
+            return Err(full(format!("{own} uploads of this connection are in progress")));
         }
         let own = taken.users.get(user).map_or(0, |own| own.uploads);
         if own >= all.div_ceil(SHARE) {
-            return Err(full(format!("{own} uploads of this user are under way")));
+            return Err(full(format!("{own} uploads of this user are in progress")));
         }
         if taken.all >= all {
-            return Err(full(format!("{all} uploads are under way")));
+            return Err(full(format!("{all} uploads are in progress")));
         }
         taken.all += 1;
         *taken.connections.entry(peer).or_default() += 1;
@@ -177,15 +177,15 @@ mod tests {
         let mut held: Vec<_> = (0..2).map(|_| uploads.begin(1, &user("bob")).unwrap()).collect();
         let refusal = uploads.begin(1, &user("bob")).unwrap_err();
         assert_eq!(refusal.code, ErrorCode::TooManyRequests);
-        assert!(refusal.message.starts_with("2 uploads of this connection are under way"), "{refusal}");
+        assert!(refusal.message.starts_with("2 uploads of this connection are in progress"), "{refusal}");
         held.push(uploads.begin(2, &user("bob")).unwrap());
         let refusal = uploads.begin(3, &user("bob")).unwrap_err();
-        assert!(refusal.message.starts_with("3 uploads of this user are under way"), "{refusal}");
+        assert!(refusal.message.starts_with("3 uploads of this user are in progress"), "{refusal}");
         for (peer, name) in ["eve", "joe", "sue"].iter().flat_map(|name| [name; 3]).enumerate() {
             held.push(uploads.begin(10 + peer as u64, &user(name)).unwrap());
         }
         let refusal = uploads.begin(4, &user("pat")).unwrap_err();
-        assert!(refusal.message.starts_with("12 uploads are under way"), "{refusal}");
+        assert!(refusal.message.starts_with("12 uploads are in progress"), "{refusal}");
         held.remove(0);
         held.push(uploads.begin(4, &user("pat")).unwrap());
         held.clear();

@@ -50,7 +50,7 @@ impl Writer {
 
     /// Refuses all commands for a while.
     async fn refuse_for(&self, pause: Duration, failure: &StoreError) {
-        let message = format!("{failure}; it is being opened again, and nothing of the request happened");
+        let message = format!("{failure}; it is being opened again, and the request had no effect");
         let refusal = Refusal::new(ErrorCode::StorageUnavailable, message);
         let refuse = async {
             loop {

@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [sequences::list];
 
 /// Runs the next batch of the upgrade; returns false if the schema is up to date.
 pub(super) fn advance(db: &DB, limit: usize) -> Result<bool, StoreError> {
-    let damaged = || StoreError::Damaged("its schema makes no sense".into());
+    let damaged = || StoreError::Damaged("its schema is invalid".into());
     let under_way = db.get(UPGRADE).map_err(|error| StoreError::Damaged(error.to_string()))?;
     let found = schema(db)?.ok_or_else(damaged)?;
     let target = match &under_way {

@@ -44,7 +44,7 @@ impl Client {
     ) -> Result<T> {
         let collected = tokio::time::timeout(PROGRESS_WITHIN, response.into_body().collect()).await;
         let body = collected
-            .map_err(|_| self.unreachable("the answer does not come", RequestOutcome::Unknown))?
+            .map_err(|_| self.unreachable("no answer arrived", RequestOutcome::Unknown))?
             .map_err(|error| self.unreachable(chain(&error), RequestOutcome::Unknown))?;
         serde_json::from_slice(&body.to_bytes()).map_err(|error| self.protocol(error.to_string()))
     }
@@ -62,7 +62,10 @@ impl Client {
         let mut length = 0;
         loop {
             let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame()).await.map_err(|_| {
-                self.unreachable(format!("the {what} does not come"), RequestOutcome::NothingHappened)
+                self.unreachable(
+                    format!("the download of the {what} stalled"),
+                    RequestOutcome::NothingHappened,
+                )
             })?;
             let Some(frame) = next else { break };
             let frame =

@@ -21,7 +21,7 @@ pub enum AdaptError {
     Command,
     /// The module has no handler for hooks.
     #[error(
-        "the module has no handler: it exports no function `handle` of `periapt:charm/handler`, which a language's SDK does for whoever uses it"
+        "the module has no handler: it exports no function `handle` of `periapt:charm/handler`, which the SDK of each language provides"
     )]
     NoHandler,
     /// The encoder refuses the module. Holds its message.

@@ -68,7 +68,7 @@ fn log_guarded_panics() {
         panic::set_hook(Box::new(move |panic| {
             if GUARDED.get() || WITH_WORKERS.load(Ordering::Relaxed) > 0 {
                 let location = panic.location().map(ToString::to_string).unwrap_or_default();
-                tracing::error!(location, "a reader of a stranger's bytes panicked");
+                tracing::error!(location, "the reader of an untrusted archive panicked");
             } else {
                 before(panic);
             }

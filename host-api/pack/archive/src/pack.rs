@@ -52,7 +52,7 @@ pub enum PackError {
     NotText(PathBuf),
     /// A link leads out of the charm's directory: packing it would publish a foreign file.
     #[error(
-        "{} is a link to {}, and leads out of {}; put what it stands for in its place",
+        "{} is a link to {}, and leads out of {}; replace it with its target",
         link.display(), target.display(), root.display()
     )]
     LeadsOut {
@@ -64,7 +64,7 @@ pub enum PackError {
         root: PathBuf,
     },
     /// A link has no target.
-    #[error("{} is a link to {}, which is not there", link.display(), target.display())]
+    #[error("{} is a link to {}, which does not exist", link.display(), target.display())]
     DeadLink {
         /// The link.
         link: PathBuf,
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             format!(
-                "{link} is a link to ../../../outside, and leads out of {}; put what it stands for in its place",
+                "{link} is a link to ../../../outside, and leads out of {}; replace it with its target",
                 charm.canonicalize().unwrap().display()
             )
         );
@@ -430,7 +430,7 @@ mod tests {
         symlink("../nowhere", charm.join("files/own/there")).unwrap();
         let refused = Contents::of(&charm).unwrap_err().to_string();
         assert!(
-            refused.ends_with("files/own/there is a link to ../nowhere, which is not there"),
+            refused.ends_with("files/own/there is a link to ../nowhere, which does not exist"),
             "{refused}"
         );
         fs::remove_file(charm.join("files/own/there")).unwrap();

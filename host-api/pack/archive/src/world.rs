@@ -24,7 +24,7 @@ pub enum WorldError {
     #[error("imports that cannot be linked: {}", listed(.0, "; "))]
     Imports(Vec<String>),
     /// A function's signature differs from the contract's.
-    #[error("{name} is not what the contract says: expected {expected}, found {found}")]
+    #[error("{name} does not match the contract: expected {expected}, found {found}")]
     Mismatch {
         /// The interface and the function: `INTERFACE FUNCTION`.
         name: String,
@@ -93,7 +93,7 @@ fn check_imports(found: &Decoded, contract: &Contract) -> Result<ComponentReport
         match (ImportKind::of(name), instance) {
             // A function cannot be linked in place of an interface, under any name.
             (ImportKind::Refused(reason), _) => refused.push(format!("{name}: {reason}")),
-            (_, None) => refused.push(format!("{name}: it is no interface")),
+            (_, None) => refused.push(format!("{name}: it is not an interface")),
             (ImportKind::Contract, Some(id)) => {
                 contract.check(&found.types, name, *id)?;
                 report.charm.insert(name.clone());

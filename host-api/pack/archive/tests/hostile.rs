@@ -169,7 +169,7 @@ fn what_an_archive_hides_is_refused() {
     let error = around(|around, bytes| around.before = bytes);
     assert!(error.contains("bytes before its first entry belong to no entry"), "{error}");
     let error = around(|around, _| around.behind = b"more".to_vec());
-    assert_eq!(error, "not a charm archive: something follows behind its end");
+    assert_eq!(error, "not a charm archive: data follows its end");
     let error = around(|around, _| around.between = b"PK\x05\x05\x02\0ab".to_vec());
     assert!(error.contains("something stands between its directory and its end"), "{error}");
     for more in [1, u16::MAX] {

@@ -191,8 +191,11 @@ fn a_component_that_no_wit_describes_is_refused_and_panics_nobody() {
         (r#"(import "a:b/c" (func))"#, "a:b/c: the sandbox offers no such interface"),
         (r#"(import "a:b/c@1.0.0" (func))"#, "a:b/c@1.0.0: the sandbox offers no such interface"),
         (r#"(import "unlocked-dep=<a:b>" (func))"#, "unlocked-dep=<a:b>: the sandbox offers no such"),
-        (r#"(import "wasi:cli/stdout@0.2.0" (func))"#, "wasi:cli/stdout@0.2.0: it is no interface"),
-        (r#"(import "periapt:charm/config@0.1.0" (func))"#, "periapt:charm/config@0.1.0: it is no interface"),
+        (r#"(import "wasi:cli/stdout@0.2.0" (func))"#, "wasi:cli/stdout@0.2.0: it is not an interface"),
+        (
+            r#"(import "periapt:charm/config@0.1.0" (func))"#,
+            "periapt:charm/config@0.1.0: it is not an interface",
+        ),
         (r#"(import "f" (func $f)) (export "a:b/c" (func $f))"#, "f: the sandbox offers no such interface"),
         (r#"(component $c) (export "a:b/c" (component $c))"#, "does not export periapt:charm/handler@0.1.0"),
         (

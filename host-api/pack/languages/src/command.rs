@@ -100,7 +100,7 @@ mod tests {
     fn a_tool_that_is_not_there_is_told_with_how_to_get_it() {
         let tool = Tool { program: "no-such-tool", purpose: "to test", hint: "look behind the sofa" };
         let error = tool.run(&mut tool.command(), "nothing").unwrap_err();
-        assert_eq!(error.to_string(), "no-such-tool is needed to test, and is not there");
+        assert_eq!(error.to_string(), "no-such-tool is needed to test, and is not installed");
         assert_eq!(error.hint(), Some("look behind the sofa"));
     }
 }

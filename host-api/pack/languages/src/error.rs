@@ -20,7 +20,7 @@ pub enum CharmBuildError {
         directory: PathBuf,
     },
     /// A program is missing.
-    #[error("{program} is needed {purpose}, and is not there")]
+    #[error("{program} is needed {purpose}, and is not installed")]
     MissingTool {
         /// The program.
         program: String,
@@ -64,9 +64,9 @@ impl CharmBuildError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::SeveralLanguages { .. } => {
-                Some("keep the sources of one, or build it yourself and name what was built with --wasm")
+                Some("keep the sources of one, or build it yourself and pass the module with --wasm")
             }
-            Self::NotEmpty { .. } => Some("name a directory that is not there yet"),
+            Self::NotEmpty { .. } => Some("name a directory that does not exist yet"),
             Self::MissingTool { hint, .. } => Some(hint),
             Self::OldTool { .. } => Some("install a newer version, or put it first in PATH"),
             Self::Failed { .. } | Self::Files { .. } => None,

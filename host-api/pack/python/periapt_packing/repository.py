@@ -36,7 +36,7 @@ class Repository:
         )
         if link is not None:
             raise RequirementError(
-                f"{place}: {subject} is a link to {os.readlink(link)}, and leads {where}: put what it stands for in its place"
+                f"{place}: {subject} is a link to {os.readlink(link)}, and leads {where}: replace it with its target"
             )
         raise RequirementError(f"{place}: {subject} leads {where}")
 

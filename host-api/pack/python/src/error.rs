@@ -31,10 +31,10 @@ pub enum PythonError {
     #[error("charmcraft.yaml: {0}")]
     Metadata(#[from] YamlError),
     /// pip cannot install the dependencies.
-    #[error("cannot bring in the charm's dependencies: {0}")]
+    #[error("cannot install the charm's dependencies: {0}")]
     Dependencies(String),
     /// The package index does not answer.
-    #[error("cannot bring in the charm's dependencies: {0}")]
+    #[error("cannot install the charm's dependencies: {0}")]
     Unreachable(String),
     /// A step exceeded its limit of memory or time. Holds the step.
     #[error("{0} was stopped: it took more memory or time than packing a charm may take")]

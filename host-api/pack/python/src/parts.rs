@@ -105,10 +105,9 @@ impl Reader<'_> {
             "dump" => return self.dump(),
             "nil" | "bundle" => {}
             "reactive" => self.find("plugin", Severity::Error, "reactive charms run programs of a machine's"),
-            other => self.warn(
-                "plugin",
-                &format!("plugin {other} is not run here, and nothing that it makes is there"),
-            ),
+            other => {
+                self.warn("plugin", &format!("plugin {other} is not supported, and its output is missing"))
+            }
         }
         self.others();
         for key in ["override-build", "override-prime", "override-pull", "override-stage"] {
@@ -156,7 +155,7 @@ impl Reader<'_> {
                     self.take("prime", below(source, &place), place);
                 }
                 false => {
-                    self.warn("prime", &format!("{path} is no plain path: patterns count for nothing here"))
+                    self.warn("prime", &format!("{path} is no plain path: patterns are not supported here"))
                 }
             }
         }
@@ -291,7 +290,7 @@ mod tests {
             found(&parts),
             [
                 "Error charmcraft.yaml:6: part old, python-constraints: ../c.txt is no file of the charm's",
-                "Warning charmcraft.yaml:5: part uv, uv-other: this option is not known here, and counts for nothing",
+                "Warning charmcraft.yaml:5: part uv, uv-other: this option is not supported, and has no effect",
             ]
         );
     }
@@ -324,7 +323,7 @@ mod tests {
         assert_eq!(asked("--only").1, [format!("Error {place} --only names nothing")]);
         assert_eq!(
             asked("--all-groups").1,
-            [format!("Warning {place} --all-groups is not known here, and counts for nothing")]
+            [format!("Warning {place} --all-groups is not supported, and has no effect")]
         );
     }
 
@@ -338,9 +337,9 @@ mod tests {
                 "Warning charmcraft.yaml:14: part away, source: only directories of the charm's own can be dumped: nothing is fetched",
                 "Error charmcraft.yaml:3: part charm, charm-entrypoint: main.py cannot be the charm's program, which is src/charm.py",
                 "Warning charmcraft.yaml:4: part charm, override-build: scripts of parts are not run here",
-                "Warning charmcraft.yaml:6: part charm, prime: *.txt is no plain path: patterns count for nothing here",
+                "Warning charmcraft.yaml:6: part charm, prime: *.txt is no plain path: patterns are not supported here",
                 "Error charmcraft.yaml:11: part old, plugin: reactive charms run programs of a machine's",
-                "Warning charmcraft.yaml:9: part tool, plugin: plugin go is not run here, and nothing that it makes is there",
+                "Warning charmcraft.yaml:9: part tool, plugin: plugin go is not supported, and its output is missing",
             ]
         );
     }

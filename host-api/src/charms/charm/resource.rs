@@ -73,7 +73,8 @@ impl ResourceMeta {
             None => Ok(()),
             Some(given) => {
                 let shown: String = given.chars().take(MAX_FILENAME).collect();
-                Err(format!("resource {name:?}: {shown:?} has not the extension of {filename:?}").into())
+                Err(format!("resource {name:?}: {shown:?} does not have the extension of {filename:?}")
+                    .into())
             }
         }
     }
@@ -206,7 +207,7 @@ mod tests {
         let error = file("data.zip").admits(&name, Some("rows.tar")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "resource \"data\": \"rows.tar\" has not the extension of \"data.zip\""
+            "resource \"data\": \"rows.tar\" does not have the extension of \"data.zip\""
         );
         let image = ResourceMeta { kind: ResourceKind::OciImage, description: String::new() };
         assert!(image.admits(&name, None).unwrap_err().to_string().contains("oci-image"));

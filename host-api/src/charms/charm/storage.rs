@@ -180,7 +180,7 @@ impl RawStorage {
         let minimum_size = match self.minimum_size.as_ref() {
             None => 0,
             given => {
-                let text = text_of(given).ok_or("minimum-size is no size")?;
+                let text = text_of(given).ok_or("minimum-size is not a size")?;
                 parse_size(&text).map_err(|error| format!("minimum-size: {error}"))?
             }
         };

@@ -128,7 +128,7 @@ fn types(at: &str, value: &Value) -> Result<(), SchemaError> {
     let unknown = names.iter().find(|name| !name.as_str().is_some_and(|name| TYPES.contains(&name)));
     match unknown {
         None => Ok(()),
-        Some(name) => Err(wrong(at, format!("{name} is no type; there are {}", TYPES.join(", ")))),
+        Some(name) => Err(wrong(at, format!("unknown type {name}; known are {}", TYPES.join(", ")))),
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
             ),
             (
                 json!({"type": "int"}),
-                "params.type: \"int\" is no type; there are array, boolean, integer, null, number, object, string",
+                "params.type: unknown type \"int\"; known are array, boolean, integer, null, number, object, string",
             ),
             (json!({"enum": []}), "params.enum: a list of values expected"),
             (json!({"required": [1]}), "params.required: a list of names expected"),

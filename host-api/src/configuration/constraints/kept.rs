@@ -137,7 +137,7 @@ impl KeptConstraint {
         match self.kind() {
             Kind::Number => match text.parse::<u64>() {
                 Ok(number) => Ok(number.to_string()),
-                Err(_) => Err(wrong(format!("{:?} is no number", short()))),
+                Err(_) => Err(wrong(format!("invalid number {:?}", short()))),
             },
             Kind::Size => match parse_size(text) {
                 Ok(size) => Ok(format!("{size}M")),

@@ -199,7 +199,7 @@ fn application<E: fmt::Display>(
             Value::String(place) if !place.is_empty() => place,
             Value::Number(_) => {
                 return Err(refused(format!(
-                    "resource {name}: there is no store whose revisions could be named; write the path of a file"
+                    "resource {name}: revisions of a store are not supported; write the path of a file"
                 )));
             }
             _ => return Err(refused(format!("resource {name}: write the path of a file"))),
@@ -274,7 +274,7 @@ fn directives(raw: BTreeMap<String, Value>) -> Result<StorageDirectives, BrokenR
         let text = match value {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text,
-            other => return Err(format!("storage {name}: {other} is no directive").into()),
+            other => return Err(format!("storage {name}: invalid directive {other}").into()),
         };
         let at = |error: &dyn fmt::Display| BrokenRule::of(error).at(format_args!("storage {name}"));
         let directive = text.parse().map_err(|error: DirectiveError| at(&error))?;
@@ -301,7 +301,7 @@ fn place(value: &Value, machines: &[String]) -> Result<BundlePlacement, BrokenRu
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
-        other => return Err(format!("{other} is no place").into()),
+        other => return Err(format!("invalid placement {other}").into()),
     };
     if text == "new" {
         return Ok(BundlePlacement::New);

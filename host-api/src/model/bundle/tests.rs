@@ -243,7 +243,7 @@ fn resources_are_brought_where_they_differ() {
     for (resource, filename, expected) in [
         ("row", "x.csv", "charm db has no resource row; it has: image, rows"),
         ("image", "x", "is of type oci-image"),
-        ("rows", "rows.zip", "has not the extension of \"rows.csv\""),
+        ("rows", "rows.zip", "does not have the extension of \"rows.csv\""),
     ] {
         let error = planned(&with(resource, "one", filename), &model).unwrap_err().to_string();
         assert!(error.contains(expected), "{resource}: {error}");
@@ -440,12 +440,12 @@ fn details_that_cannot_be_are_refused_by_name() {
         ("expose: true, exposed-endpoints: {'': }", "for everybody (expose) and for some"),
         ("exposed-endpoints: {site: {expose-to-cidrs: [x]}}", "exposed-endpoints \"site\": invalid CIDR"),
         ("exposed-endpoints: {site: {to: [x]}}", "line 1 column"),
-        ("storage: {files: [1]}", "storage files: [1] is no directive"),
+        ("storage: {files: [1]}", "storage files: invalid directive [1]"),
         ("storage: {files: '0'}", "storage files: cannot parse count"),
         ("bindings: {db: No_Space}", "binding \"db\": "),
         (
             "constraints: spaces=dmz",
-            "constraint \"spaces\" is not here, because endpoints are bound to spaces",
+            "constraint \"spaces\" is not supported, because endpoints are bound to spaces",
         ),
     ] {
         let error = refused(&web(body));

@@ -6,7 +6,7 @@ use super::MAX_SIZE;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// The text is no number with a unit.
-    #[error("{0:?} is no size: a number with M, G, T or P is expected, such as 512M or 1.5G")]
+    #[error("invalid size {0:?}: a number with M, G, T or P is expected, such as 512M or 1.5G")]
     Invalid(String),
     /// The size is zero or too large.
     #[error("{0:?} is out of range: at least 1M and at most 1P are possible")]

@@ -67,7 +67,7 @@ pub struct JoinText {
 
 /// A text by which no agent can join. The error does not repeat the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no join token: pt_j_TEXT.DIGEST expected, as `agent-token` prints it")]
+#[error("invalid join token: pt_j_TEXT.DIGEST expected, as `agent-token` prints it")]
 pub struct JoinTextError;
 
 impl JoinText {

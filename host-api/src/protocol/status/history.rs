@@ -64,7 +64,7 @@ impl fmt::Display for StatusHistoryType {
 
 /// The error for a word that names no kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no type of status: unit, juju-unit, workload, application or machine expected")]
+#[error("invalid status type {0:?}: unit, juju-unit, workload, application or machine expected")]
 pub struct UnknownStatusType(String);
 
 impl FromStr for StatusHistoryType {

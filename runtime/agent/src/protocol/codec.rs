@@ -37,7 +37,7 @@ pub enum LinkError {
     #[error("the socket to the other process failed")]
     Socket(#[from] std::io::Error),
     /// The other side sent an invalid message.
-    #[error("the other process sent a message that makes no sense")]
+    #[error("the other process sent an invalid message")]
     Malformed(#[source] serde_json::Error),
     /// A message cannot be encoded as JSON.
     #[error("a message could not be written")]

@@ -62,10 +62,10 @@ pub(crate) enum Unusable {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ComponentError {
     /// The component's descriptor is missing.
-    #[error("its compiled component did not come")]
+    #[error("its compiled component was not received")]
     NoComponent,
     /// A module's descriptor is missing.
-    #[error("a module of its component did not come")]
+    #[error("a module of its component was not received")]
     NoModule,
     /// The compiled artifact cannot be read.
     #[error(transparent)]

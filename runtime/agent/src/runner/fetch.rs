@@ -40,7 +40,7 @@ impl Fetch {
     /// Fetches one revision of a secret.
     pub(crate) async fn secret(&self, unit: &UnitName, key: SecretKey) -> Result<SecretData, CallError> {
         let away = |_: &str| {
-            format!("cannot read secret {:?}: the controller is away, try again", key.id.to_string())
+            format!("cannot read secret {:?}: the controller is not reachable, try again", key.id.to_string())
         };
         let call = Call::Secret { unit: unit.clone(), key };
         let fetched = self.answered(call, &away, |outcome| match outcome {
@@ -57,7 +57,7 @@ impl Fetch {
         let _place = self.resources.acquire().await;
         let away = |reason: &str| {
             let name = &key.name;
-            format!("could not download resource: {name:?} is not at hand, try again: {reason}")
+            format!("could not download resource: {name:?} is not available, try again: {reason}")
         };
         let call = Call::Resource { unit: unit.clone(), key: key.clone() };
         let held = self.answered(call, &away, |outcome| match outcome {

@@ -27,7 +27,7 @@ fn a_file_is_fetched_once_and_both_doors_tell_where_it_is() {
 #[test]
 fn a_file_that_could_not_be_fetched_is_asked_for_again_by_the_next_call() {
     let mut hook = World::new().start();
-    let away = CallError::TryAgain("the controller is away, try again".to_owned());
+    let away = CallError::TryAgain("the controller is not reachable, try again".to_owned());
     hook.context.resource_fetched(key(), Err(away.clone()));
     assert_eq!(hook.context.resource_get("data"), CallAnswer::Ready(Err(away)));
     assert_eq!(hook.context.resource_get("data"), CallAnswer::NeedsResource(key()));

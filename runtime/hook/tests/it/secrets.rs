@@ -23,7 +23,7 @@ fn content_is_fetched_and_tracked_by_revision() {
         CallAnswer::NeedsSecret(key(1)),
         "nothing is known of content before it is fetched"
     );
-    let away = CallError::TryAgain("the controller is away, try again".to_owned());
+    let away = CallError::TryAgain("the controller is not reachable, try again".to_owned());
     hook.context.secret_fetched(key(1), Err(away.clone()));
     assert_eq!(hook.context.secret_get(Some(&uri), None, GetMode::Tracked), CallAnswer::Ready(Err(away)));
     hook.context.secret_fetched(key(1), Ok(content("one")));
@@ -53,7 +53,7 @@ fn a_secret_that_the_view_lacks_is_denied_if_it_exists_and_not_found_if_it_does_
     for refusal in [denied, missing] {
         let mut hook = World::new().start();
         let (uri, unseen) = (secret(9).uri(), SecretKey { id: secret(9), revision: SecretRevision::NONE });
-        let away = CallError::TryAgain("the controller is away, try again".to_owned());
+        let away = CallError::TryAgain("the controller is not reachable, try again".to_owned());
         for mode in [GetMode::Tracked, GetMode::Peek, GetMode::Refresh] {
             let get = |hook: &mut crate::world::Hook| hook.context.secret_get(Some(&uri), None, mode);
             if mode == GetMode::Tracked {

@@ -166,7 +166,7 @@ fn a_tool_may_be_about_a_relation_and_one_unit_in_it() {
 #[test]
 fn what_is_no_tool_with_arguments_is_refused_when_it_is_asked_for() {
     let mut lab = started(LOCAL, 1);
-    let refused = "secret-get is not run from outside: secret content would be kept with the task";
+    let refused = "secret-get is not run from outside: secret content would be stored with the task";
     for (command, error) in [
         (ExecCommand::Words(vec!["secret-get".to_owned(), "x".to_owned()]), refused),
         (ExecCommand::Script("echo $(secret-get x)".to_owned()), refused),

@@ -470,7 +470,7 @@ fn an_agent_promises_no_more_storage_than_it_may() {
     assert_eq!(waiting.current, "pending");
     assert_eq!(
         waiting.message,
-        "no room for 500MiB: 2.0GiB of the 2.4GiB that storage on agent host may take are promised; remove storage \
+        "not enough space for 500MiB: 2.0GiB of the 2.4GiB that storage on agent host may take are promised; remove storage \
          there, or run the agent with a larger --storage-limit"
     );
     // Freed room is used, whether from other storage, from another model, or by a larger bound.

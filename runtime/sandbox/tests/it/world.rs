@@ -103,7 +103,7 @@ impl HookServices for World {
         Box::pin(async move {
             // A download takes time, so the hook waits on its fiber.
             tokio::task::yield_now().await;
-            let away = || CallError::TryAgain("the controller is away, try again".to_owned());
+            let away = || CallError::TryAgain("the controller is not reachable, try again".to_owned());
             let content = self.resources.get(&key.digest).ok_or_else(away)?;
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(content.as_bytes()).unwrap();

@@ -92,7 +92,7 @@ impl Call<'_> {
                     break;
                 } else {
                     let shown: String = argument.chars().take(64).collect();
-                    self.complain(&format!("option {shown} is not known here"))?;
+                    self.complain(&format!("option {shown} is not supported"))?;
                     return Ok(None);
                 }
             }

@@ -68,7 +68,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Result<u8, Unwind> {
                 (_, Some("pipefail")) => scope.pipe_fails = on,
                 (letter, name) => {
                     let shown = name.map_or_else(|| format!("-{letter}"), |name| format!("-o {name}"));
-                    return call.fail(2, &format!("option {shown} is not known here"));
+                    return call.fail(2, &format!("option {shown} is not supported"));
                 }
             }
         }

@@ -46,7 +46,7 @@ async fn script(call: &mut Call<'_>) -> Result<(), Unwind> {
                 // `-l` (login shell) and `-` change nothing.
                 'l' | '-' => {}
                 _ => {
-                    call.shell.status = call.fail(2, &format!("option -{letter} is not known here"))?;
+                    call.shell.status = call.fail(2, &format!("option -{letter} is not supported"))?;
                     return Ok(());
                 }
             }
@@ -92,7 +92,7 @@ pub(super) fn env(mut call: Call<'_>) -> Step<'_, u8> {
         let ended = match command.split_first() {
             None => show_environment(&mut call),
             Some((option, _)) if option.starts_with('-') => {
-                call.fail(125, &format!("option {option} is not known here"))
+                call.fail(125, &format!("option {option} is not supported"))
             }
             Some((name, arguments)) => {
                 let ended = call.shell.invoke(name, arguments, call.streams).await;

@@ -22,7 +22,7 @@ pub(super) enum ArithmeticError {
     #[error("a parenthesis is not closed")]
     NotClosed,
     /// A word in the expression, or a variable's value, is no number.
-    #[error("{0:?} is no number (one that begins with 0 is octal)")]
+    #[error("invalid number {0:?} (one that begins with 0 is octal)")]
     NoNumber(String),
     /// A division by zero.
     #[error("division by 0")]

@@ -202,7 +202,7 @@ fn reading_ends_with_a_line_that_nothing_ends() {
         ("echo ' a b ' | { IFS= read -r l; echo \"<$l>\"; }", "< a b >\n"),
     ]);
     fail(&[
-        ("read -q x", 2, "read: option -q is not known here\n"),
+        ("read -q x", 2, "read: option -q is not supported\n"),
         ("read 1x", 2, "read: 1x: not a valid identifier\n"),
     ]);
 }
@@ -309,7 +309,7 @@ fn what_is_not_there_is_not_found() {
         ("sudo true", 127, &format!("sudo: command not found: {help}")),
         ("/usr/bin/python3 -c 1", 127, &format!("/usr/bin/python3: command not found: {help}")),
         ("src/charm.py", 126, &format!("src/charm.py: cannot execute: {help}")),
-        ("ls -l", 2, "ls: option -l is not known here\n"),
+        ("ls -l", 2, "ls: option -l is not supported\n"),
     ]);
     say(&[("curl x; echo $?", "127\n")]);
 }

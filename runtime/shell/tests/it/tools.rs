@@ -23,7 +23,7 @@ fn hook_tools_are_commands_like_others() {
 #[test]
 fn tools_that_speak_of_secrets_content_are_refused_however_they_are_named() {
     let error = |tool: &str| {
-        format!("ERROR {tool} is not run from outside: secret content would be kept with the task\n")
+        format!("ERROR {tool} is not run from outside: secret content would be stored with the task\n")
     };
     for (text, tool) in [
         ("secret-get x", "secret-get"),

@@ -148,7 +148,7 @@ fn within_container(scene: &Scene, relation: &RelationScene, remote: &Applicatio
 fn storages(scene: &Scene) -> Checked {
     let mut seen = BTreeSet::new();
     match scene.storages.iter().find(|storage| !seen.insert(&storage.id)) {
-        Some(twice) => refuse(format!("storage {} is there twice; give each a number of its own", twice.id)),
+        Some(twice) => refuse(format!("storage {} is given twice; give each a number of its own", twice.id)),
         None => Ok(()),
     }
 }
@@ -158,7 +158,7 @@ fn secrets(scene: &Scene) -> Checked {
     for secret in &scene.secrets {
         let id = secret.id;
         if !seen.insert(id) {
-            return refuse(format!("secret {id} is there twice; give each an id of its own"));
+            return refuse(format!("secret {id} is given twice; give each an id of its own"));
         }
         if secret.revisions.is_empty() {
             return refuse(format!("secret {id} has no revision"));

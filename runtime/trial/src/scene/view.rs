@@ -213,7 +213,7 @@ fn put_relation(
         egress: Vec::new(),
     };
     if view.relations.insert(relation.id, put).is_some() {
-        let text = format!("relation {} stands in the scene twice", relation.id);
+        let text = format!("relation {} is given twice", relation.id);
         return Err(SceneError::Contradiction(text));
     }
     let remote_settings = match declared.role {

@@ -169,9 +169,9 @@ fn included(directory: &Path, value: &str) -> Result<Option<String>> {
     let read = |file: &str| input::regular_bytes(&directory.join(file), input::MAX_TEXT);
     if let Some(file) = value.strip_prefix("include-file://") {
         let text = String::from_utf8(read(file)?);
-        return text
-            .map(Some)
-            .map_err(|_| Failure::new(format!("{file} is no text; include-base64:// takes any file")));
+        return text.map(Some).map_err(|_| {
+            Failure::new(format!("{file} is not UTF-8 text; include-base64:// takes any file"))
+        });
     }
     match value.strip_prefix("include-base64://") {
         Some(file) => Ok(Some(base64::engine::general_purpose::STANDARD.encode(read(file)?))),

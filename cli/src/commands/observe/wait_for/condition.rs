@@ -82,8 +82,8 @@ pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &UnitGoal) -> Res
 
 fn still_there(what: &str, waits_for: &[String]) -> String {
     match waits_for {
-        [] => format!("{what} is still there"),
-        waits_for => format!("{what} is still there, and waits for {}", waits_for.join(", ")),
+        [] => format!("{what} still exists"),
+        waits_for => format!("{what} still exists, and waits for {}", waits_for.join(", ")),
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
             (Some(3), wanted("active", "*"), "application wordpress has 2 unit(s), not 3"),
             (None, wanted("blocked", "*"), "unit wordpress/10 is active: serving"),
             (None, wanted("active", "idling"), "unit wordpress/10 says \"serving\""),
-            (None, gone(), "application wordpress is still there"),
+            (None, gone(), "application wordpress still exists"),
         ] {
             assert_eq!(
                 application_is(&status, "wordpress", units, &wanted).unwrap_err().to_string(),
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(unit_is(&status, "proxy/1", &gone()), Ok(()));
         assert_eq!(
             unit_is(&status, "proxy/0", &gone()).unwrap_err().to_string(),
-            "unit proxy/0 is still there"
+            "unit proxy/0 still exists"
         );
     }
 }

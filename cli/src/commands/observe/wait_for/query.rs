@@ -50,7 +50,7 @@ impl QueryError {
         // The mark needs the query on one line.
         let line: String = query.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let before = " ".repeat(self.column.saturating_sub(1));
-        format!("the query makes no sense: {self}\n  {line}\n  {before}^")
+        format!("invalid query: {self}\n  {line}\n  {before}^")
     }
 }
 
@@ -186,40 +186,40 @@ mod tests {
         let compared = "1".to_owned() + &"<1".repeat(40);
         let loops = "forEach(units, a => ".repeat(4) + "true" + &")".repeat(4);
         for (query, column, reason) in [
-            ("", 1, "a value is wanted, not the end"),
-            ("status ==", 10, "a value is wanted, not the end"),
-            ("status = \"active\"", 8, "`=` is no operator: write `==`"),
-            ("exposed & exposed", 9, "`&` is no operator: write `&&`"),
-            ("exposed | exposed", 9, "`|` is no operator: write `||`"),
+            ("", 1, "a value expected, not the end"),
+            ("status ==", 10, "a value expected, not the end"),
+            ("status = \"active\"", 8, "unknown operator `=`: write `==`"),
+            ("exposed & exposed", 9, "unknown operator `&`: write `&&`"),
+            ("exposed | exposed", 9, "unknown operator `|`: write `||`"),
             ("status == \"active", 11, "a string is not closed"),
-            ("status == 'active'", 11, "\"'\" is not understood: texts stand in double quotes"),
-            ("status ~ 1", 8, "\"~\" is not understood"),
-            ("1.2.3 == 1", 1, "\"1.2.3\" is no number"),
-            ("(exposed", 9, "`)` is wanted, not the end"),
-            ("exposed exposed", 9, "an operator or the end is wanted, not \"exposed\""),
+            ("status == 'active'", 11, "unexpected character \"'\": texts stand in double quotes"),
+            ("status ~ 1", 8, "unexpected character '~'"),
+            ("1.2.3 == 1", 1, "invalid number \"1.2.3\""),
+            ("(exposed", 9, "`)` expected, not the end"),
+            ("exposed exposed", 9, "an operator or the end expected, not \"exposed\""),
             ("stauts == \"active\"", 1, "an application has no \"stauts\""),
             ("forEach(units, u => u.status == \"x\")", 21, "a unit has no \"status\""),
-            ("units.name == \"a\"", 1, "units are several: `forEach(units, one => one.name ...)`"),
+            ("units.name == \"a\"", 1, "units is a list: `forEach(units, one => one.name ...)`"),
             ("status.name == \"a\"", 1, "a string has no fields"),
-            ("length(units)", 1, "there is no function \"length\""),
-            ("len(units, units)", 10, "`)` is wanted, not `,`"),
+            ("length(units)", 1, "unknown function \"length\""),
+            ("len(units, units)", 10, "`)` expected, not `,`"),
             ("len(exposed)", 5, "a boolean has no length"),
-            ("startsWith(name, 1)", 18, "a string is wanted, not a number"),
-            ("forEach(units, 1)", 16, "a name and `=>` are wanted, not 1"),
-            ("forEach(units, u.name)", 17, "`=>` is wanted, not `.`"),
-            ("forEach(name, u => true)", 9, "several entities are wanted, not a string"),
-            ("name && exposed", 1, "a boolean is wanted, not a string"),
-            ("!name", 2, "a boolean is wanted, not a string"),
+            ("startsWith(name, 1)", 18, "a string expected, not a number"),
+            ("forEach(units, 1)", 16, "a name and `=>` expected, not 1"),
+            ("forEach(units, u.name)", 17, "`=>` expected, not `.`"),
+            ("forEach(name, u => true)", 9, "a list of entities expected, not a string"),
+            ("name && exposed", 1, "a boolean expected, not a string"),
+            ("!name", 2, "a boolean expected, not a string"),
             ("status == 1", 8, "a string and a number are never equal"),
             ("units == units", 1, "several entities cannot be compared"),
             ("exposed < true", 1, "a boolean is not less or more than another"),
-            ("units", 1, "a boolean is wanted, not several entities"),
+            ("units", 1, "a boolean expected, not several entities"),
             (&deep, 33, "it is nested deeper than 32 levels"),
             (&denied, 33, "it is nested deeper than 32 levels"),
             (&fields, 1, "it is nested deeper than 32 levels"),
             (&compared, 1, "it is nested deeper than 32 levels"),
-            ("forEach(units, u => units)", 21, "a boolean is wanted, not several entities"),
-            (&loops, 61, "more than 3 `forEach` stand in each other"),
+            ("forEach(units, u => units)", 21, "a boolean expected, not several entities"),
+            (&loops, 61, "more than 3 `forEach` are nested"),
         ] {
             let error = Query::new(query, EntityKind::Application).unwrap_err();
             assert_eq!((error.column, error.reason.split(';').next().unwrap()), (column, reason), "{query}");

@@ -83,7 +83,7 @@ pub enum NotAZip {
     #[error("{0} bytes before its first entry belong to no entry")]
     Before(u64),
     /// Bytes stand behind the end.
-    #[error("something follows behind its end")]
+    #[error("data follows its end")]
     After,
     /// The central directory has more or fewer entries than announced.
     #[error("its directory has more or fewer entries than it says")]

@@ -142,7 +142,7 @@ impl Reader<'_> {
                 "--only" => &mut exported.only,
                 "--extras" | "-E" => &mut exported.extras,
                 _ => {
-                    self.warn(KEY, &format!("{option} is not known here, and counts for nothing"));
+                    self.warn(KEY, &format!("{option} is not supported, and has no effect"));
                     continue;
                 }
             };
@@ -165,7 +165,7 @@ impl Reader<'_> {
         };
         let unknown: Vec<_> = self.part.keys().filter(of_plugins).cloned().collect();
         for key in unknown {
-            self.warn(&key, "this option is not known here, and counts for nothing");
+            self.warn(&key, "this option is not supported, and has no effect");
         }
     }
 

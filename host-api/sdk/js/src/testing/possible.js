@@ -44,7 +44,7 @@ export function checkPrincipal({ app }, unit) {
 /** Each storage has a number, and is there once. */
 export function checkStorage({ storage }, id) {
   if (!IS_STORAGE.test(id)) inconsistent(`"${id}" is no storage's id; one is written ${String(id).split("/")[0]}/0`);
-  if (storage.includes(id)) inconsistent(`storage ${id} is there twice; give each a number of its own`);
+  if (storage.includes(id)) inconsistent(`storage ${id} is given twice; give each a number of its own`);
 }
 
 /** Nothing happens in a relation that is over. */

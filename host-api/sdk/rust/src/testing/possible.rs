@@ -58,7 +58,7 @@ impl State {
             inconsistent(&format!("{id:?} is no storage's id; one is written {name}/0"));
         }
         if self.storage.contains_key(id) {
-            inconsistent(&format!("storage {id} is there twice; give each a number of its own"));
+            inconsistent(&format!("storage {id} is given twice; give each a number of its own"));
         }
     }
 

@@ -37,7 +37,7 @@ pub struct FeatureName(String);
 /// A text that is no name of a feature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no feature: a name of at most {MAX_NAME} lower-case letters, digits and inner dashes is expected"
+    "invalid feature {0:?}: a name of at most {MAX_NAME} lower-case letters, digits and inner dashes is expected"
 )]
 pub struct FeatureNameError(String);
 
@@ -98,7 +98,7 @@ pub struct FeatureVersion([u32; 3]);
 /// A text that is no version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no version: one to three numbers with dots between them are expected, such as 3.6 or 3.6.1"
+    "invalid version {0:?}: one to three numbers with dots between them are expected, such as 3.6 or 3.6.1"
 )]
 pub struct VersionError(String);
 

@@ -53,7 +53,7 @@ fn one(condition: &Value, depth: usize, left: &mut usize) -> Result<Assumption, 
                 "all-of" => Assumption::AllOf,
                 _ => {
                     return Err(
-                        format!("{:?} is no group: any-of or all-of is expected", shortened(name)).into()
+                        format!("invalid group {:?}: any-of or all-of is expected", shortened(name)).into()
                     );
                 }
             };
@@ -62,7 +62,7 @@ fn one(condition: &Value, depth: usize, left: &mut usize) -> Result<Assumption, 
                 _ => Err(format!("{name}: a list of at least one condition is expected").into()),
             }
         }
-        other => Err(format!("{:?} is no condition: {EXPECTED}", shortened(&other.to_string())).into()),
+        other => Err(format!("invalid condition {:?}: {EXPECTED}", shortened(&other.to_string())).into()),
     }
 }
 

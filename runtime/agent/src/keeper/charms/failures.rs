@@ -74,7 +74,7 @@ impl Failures {
                 (error, inner.away.failed())
             }
         };
-        tracing::warn!(charm = %digest.short(), %error, ?wait, "a charm cannot be put in place");
+        tracing::warn!(charm = %digest.short(), %error, ?wait, "a charm cannot be installed");
         inner.last = Some((error.clone(), Instant::now() + wait));
         error
     }

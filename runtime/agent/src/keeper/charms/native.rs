@@ -221,7 +221,7 @@ impl Native {
             Err(ArtifactError::Io(error)) => Err(error.into()),
             Err(error) => {
                 let file = id.file_name();
-                tracing::warn!(file, %error, "compiled code cannot be used, and is made anew");
+                tracing::warn!(file, %error, "compiled code cannot be used, and is compiled again");
                 temporary::remove(&directory.join(file))?;
                 Ok(None)
             }

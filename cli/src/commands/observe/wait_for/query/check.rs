@@ -19,7 +19,7 @@ struct Names<'a> {
 }
 
 fn wanted(what: &str, at: &Expression, found: ValueKind) -> QueryError {
-    QueryError::new(at.column, format!("{what} is wanted, not {found}"))
+    QueryError::new(at.column, format!("{what} expected, not {found}"))
 }
 
 impl<'a> Names<'a> {
@@ -37,7 +37,7 @@ impl<'a> Names<'a> {
                 ValueKind::Entity(kind) => field(kind, name, column),
                 ValueKind::Entities(kind) => {
                     let all = kind.plural();
-                    let reason = format!("{all} are several: `forEach({all}, one => one.{name} ...)`");
+                    let reason = format!("{all} is a list: `forEach({all}, one => one.{name} ...)`");
                     Err(QueryError::new(column, reason))
                 }
                 other => Err(QueryError::new(column, format!("{other} has no fields"))),
@@ -70,7 +70,7 @@ impl<'a> Names<'a> {
                 let kind = match self.kind(entities)? {
                     ValueKind::Entities(kind) => kind,
                     other => {
-                        let reason = format!("several entities are wanted, not {other}");
+                        let reason = format!("a list of entities expected, not {other}");
                         return Err(QueryError::new(entities.column, reason));
                     }
                 };

@@ -95,7 +95,7 @@ pub(super) fn parse(query: &str) -> Result<Expression, QueryError> {
     match parser.next() {
         (_, Token::End) => Ok(goal),
         (column, other) => {
-            let reason = format!("an operator or the end is wanted, not {}", other.shown());
+            let reason = format!("an operator or the end expected, not {}", other.shown());
             Err(QueryError::new(column, reason))
         }
     }
@@ -132,7 +132,7 @@ impl Parser {
         match self.next() {
             (_, Token::Sign(found)) if found == sign => Ok(()),
             (column, other) => {
-                Err(QueryError::new(column, format!("`{sign}` is wanted, not {}", other.shown())))
+                Err(QueryError::new(column, format!("`{sign}` expected, not {}", other.shown())))
             }
         }
     }
@@ -193,7 +193,7 @@ impl Parser {
             Token::Name(name) if self.take(&["("]).is_some() => self.call(column, &name)?,
             Token::Name(name) => return self.name(column, name),
             Token::Sign(_) | Token::End => {
-                let reason = format!("a value is wanted, not {}", token.shown());
+                let reason = format!("a value expected, not {}", token.shown());
                 return Err(QueryError::new(column, reason));
             }
         };
@@ -209,7 +209,7 @@ impl Parser {
                     found = Expression::new(column, Node::Field(found.into(), field))?;
                 }
                 (at, other) => {
-                    return Err(QueryError::new(at, format!("a field is wanted, not {}", other.shown())));
+                    return Err(QueryError::new(at, format!("a field expected, not {}", other.shown())));
                 }
             }
         }
@@ -224,9 +224,8 @@ impl Parser {
             "endsWith" => self.affix(Affix::End)?,
             "forEach" => self.each(column)?,
             _ => {
-                let reason = format!(
-                    "there is no function {function:?}; there are len, startsWith, endsWith and forEach"
-                );
+                let reason =
+                    format!("unknown function {function:?}; known are len, startsWith, endsWith and forEach");
                 return Err(QueryError::new(column, reason));
             }
         };
@@ -242,7 +241,7 @@ impl Parser {
 
     fn each(&mut self, column: usize) -> Result<Node, QueryError> {
         if self.loops == MAX_LOOPS {
-            let reason = format!("more than {MAX_LOOPS} `forEach` stand in each other");
+            let reason = format!("more than {MAX_LOOPS} `forEach` are nested");
             return Err(QueryError::new(column, reason));
         }
         let entities = self.expression()?;
@@ -250,7 +249,7 @@ impl Parser {
         let name = match self.next() {
             (_, Token::Name(name)) => name,
             (at, other) => {
-                let reason = format!("a name and `=>` are wanted, not {}", other.shown());
+                let reason = format!("a name and `=>` expected, not {}", other.shown());
                 return Err(QueryError::new(at, reason));
             }
         };

@@ -80,7 +80,7 @@ fn name(rest: &str) -> (Token, &str) {
 
 fn number(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     let (digits, after) = while_is(rest, |c| c.is_ascii_digit() || c == '.');
-    let number = digits.parse().map_err(|_| QueryError::new(column, format!("{digits:?} is no number")))?;
+    let number = digits.parse().map_err(|_| QueryError::new(column, format!("invalid number {digits:?}")))?;
     Ok((Token::Number(number), after))
 }
 
@@ -99,9 +99,9 @@ fn sign(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     }
     let first = rest.chars().next().map(String::from).unwrap_or_default();
     let reason = match first.as_str() {
-        "=" | "&" | "|" => format!("`{first}` is no operator: write `{first}{first}`"),
-        "'" => "\"'\" is not understood: texts stand in double quotes".to_owned(),
-        _ => format!("{first:?} is not understood"),
+        "=" | "&" | "|" => format!("unknown operator `{first}`: write `{first}{first}`"),
+        "'" => "unexpected character \"'\": texts stand in double quotes".to_owned(),
+        _ => format!("unexpected character {first:?}"),
     };
     Err(QueryError::new(column, reason))
 }
