@@ -181,7 +181,7 @@ def test_what_is_deployed_wrongly_is_refused(juju: Juju, charm, tmp_path):
 def test_the_log_tells_what_units_said(juju: Juju):
     everything = juju.debug_log().splitlines()
     assert any(line.startswith('unit-blog-0: ') for line in everything)
-    # Whoever led made the account, and said so.
+    # The leader made the account, and said so.
     assert any(line.startswith('unit-mysql-') for line in everything)
     newest = juju.debug_log(limit=5).splitlines()
     assert len(newest) == 5 and newest == everything[-5:]

@@ -115,7 +115,7 @@ struct Host {
     secret: std::path::PathBuf,
 }
 
-const SECRET: &str = "somebody else's";
+const SECRET: &str = "another owner's";
 
 impl Host {
     fn new(place: &Path) -> anyhow::Result<Self> {

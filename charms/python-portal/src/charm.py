@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A page for whoever has an account."""
+"""A page for users who have an account."""
 
 import logging
 import pathlib

@@ -17,7 +17,7 @@ fn each_verb_and_option_of_the_tables_is_answered_with_its_reason_and_is_not_her
         for verb in reason.verbs {
             assert!(seen.insert((*verb).to_owned()), "{verb} is given twice");
             for line in [vec![*verb], vec![*verb, "x", "--y"], vec!["--quiet", *verb]] {
-                let text = asked(&line).unwrap_or_else(|| panic!("{line:?} is answered by somebody else"));
+                let text = asked(&line).unwrap_or_else(|| panic!("{line:?} is answered by another rule"));
                 let start = format!("{verb} is not supported, because {}", reason.because);
                 assert_eq!(text, format!("{start}\nhint: {}", reason.instead));
             }
@@ -29,7 +29,7 @@ fn each_verb_and_option_of_the_tables_is_answered_with_its_reason_and_is_not_her
         {
             assert!(seen.insert(format!("{verb} {option}")), "{verb} {option} is given twice");
             for line in [vec![verb, option], vec![verb, &format!("{option}=1")]] {
-                let text = asked(&line).unwrap_or_else(|| panic!("{line:?} is answered by somebody else"));
+                let text = asked(&line).unwrap_or_else(|| panic!("{line:?} is answered by another rule"));
                 assert!(text.starts_with(&format!("{verb} {option} is not supported, because ")), "{text}");
             }
         }

@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(revisions(&changed, &one, Some(6)), [8]);
         assert_eq!(revisions(&changed, &two, None), [7, 9]);
         tokio::time::advance(CAUSES_OF_WHOLE_VIEW).await;
-        assert!(revisions(&changed, &two, None).is_empty(), "whoever comes back was not caused by them");
+        assert!(revisions(&changed, &two, None).is_empty(), "a returning watcher was not caused by them");
         for revision in 10..10 + 2 * CAUSES as u64 {
             changed.note_cause(one, Revision(revision), context(revision));
         }

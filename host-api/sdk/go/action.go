@@ -45,7 +45,7 @@ func (a Action) SetResults(results map[string]string) error {
 	return contract.About("results", a.host.SetResults(pairsOf(results)))
 }
 
-// Log tells whoever waits for the action; it is sent at once.
+// Log tells the operators who wait for the action; it is sent at once.
 func (a Action) Log(format string, arguments ...any) error {
 	return contract.About("action's log", a.host.ActionLog(fmt.Sprintf(format, arguments...)))
 }

@@ -8,7 +8,7 @@ type Secret struct {
 	host contract.Host
 }
 
-// LabelledSecret is one by the label that this unit knows it by: to read. Whoever manages a secret names it by its URI, which
+// LabelledSecret is one by the label that this unit knows it by: to read. The manager of a secret names it by its URI, which
 // Unit.Secrets tells.
 type LabelledSecret struct {
 	Label string

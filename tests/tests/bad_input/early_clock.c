@@ -1,4 +1,4 @@
-/* Loaded before the C library: it is some sixty years earlier, before 1970, for whoever asks what day it is. */
+/* Loaded before the C library: it is some sixty years earlier, before 1970, for a program that asks what day it is. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <sys/time.h>

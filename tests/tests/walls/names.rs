@@ -13,7 +13,7 @@ struct Shared {
     name: &'static str,
     rooms: &'static [&'static str],
     /// The reason why one name serves all of them. Callers write it with its crate.
-    #[expect(dead_code, reason = "for whoever adds an entry")]
+    #[expect(dead_code, reason = "for developers who add an entry")]
     reason: &'static str,
 }
 

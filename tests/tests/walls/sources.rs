@@ -1,4 +1,4 @@
-//! The repository's Rust sources, as text.
+//! The repository's sources, as text.
 
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,12 @@ impl Source {
 
 /// Returns every `.rs` file under a directory, sorted, without build directories.
 pub(crate) fn rust(directory: &Path) -> anyhow::Result<Vec<Source>> {
+    with_extensions(directory, &["rs"])
+}
+
+/// Returns every file with one of the extensions under a directory, sorted, without build directories and packages of
+/// other projects.
+pub(crate) fn with_extensions(directory: &Path, extensions: &[&str]) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
@@ -48,10 +54,13 @@ pub(crate) fn rust(directory: &Path) -> anyhow::Result<Vec<Source>> {
             let (path, name) = (entry.path(), entry.file_name());
             let kind = entry.file_type()?;
             if kind.is_dir() {
-                if name != "target" && !name.to_string_lossy().starts_with('.') {
+                let name = name.to_string_lossy();
+                if name != "target" && name != "node_modules" && !name.starts_with('.') {
                     open.push(path);
                 }
-            } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "rs") {
+            } else if kind.is_file()
+                && path.extension().is_some_and(|it| extensions.iter().any(|extension| it == *extension))
+            {
                 let text =
                     std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
                 sources.push(Source { path, text });

@@ -291,7 +291,7 @@ fn model_names_are_unique_per_owner() {
     let mut world = World::new();
     let again = ControllerCommand::add_model("m".parse().unwrap());
     assert_eq!(world.control(again.clone()).unwrap_err().code, ErrorCode::AlreadyExists);
-    let other = world.superuser("somebody");
+    let other = world.superuser("another");
     world.ask(&other, &periapt_model::Input::Controller(again)).unwrap();
 }
 

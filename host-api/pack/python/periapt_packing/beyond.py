@@ -1,4 +1,4 @@
-"""`--upgrade 'NAME>=VERSION'`: a package in a version that the charm's own lines do not allow, because whoever packs says so.
+"""`--upgrade 'NAME>=VERSION'`: a package in a version that the charm's own lines do not allow, because the operator who packs says so.
 
 What is locked moves as in `upgrading`. Where versions are pinned by lines alone, the lines of what the package needs leave
 theirs as well, as far as they must.

@@ -26,7 +26,7 @@ _SOURCES = pathlib.Path(__file__).with_name("native_sources.txt")
 
 
 class BuiltError(Exception):
-    """A wheel that is there and cannot be used; for whoever packs to read."""
+    """A wheel that is there and cannot be used; for the operator who packs to read."""
 
 
 class Built:

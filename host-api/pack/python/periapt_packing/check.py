@@ -36,7 +36,7 @@ CALLS = {
     "socket.create_connection": "there is no network",
     "socket.create_server": "there is no network",
     "socket.socket": "there is no network; of sockets on paths only Pebble's are known",
-    "threading.Thread": "a hook is one thread: it runs when somebody waits for it",
+    "threading.Thread": "a hook is one thread: it runs when the hook waits for it",
     "threading.Timer": "a hook is one thread, and its end waits for this one",
     "urllib.request.urlopen": "there is no network",
 }

@@ -167,5 +167,5 @@ def _environment() -> dict[str, str]:
 
 
 def _plain(url: str) -> str:
-    """An address without the name and the password of somebody."""
+    """An address without a user name and a password."""
     return re.sub(r"//[^/@]*@", "//", url)

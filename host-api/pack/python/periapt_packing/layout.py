@@ -39,7 +39,7 @@ def files(
 ) -> dict[str, pathlib.Path]:
     """The files of a project's modules: where each one is imported from, and where it lies.
 
-    `document` is its pyproject.toml; `place` is who asks for it; `known` are its modules, if somebody has noted them.
+    `document` is its pyproject.toml; `place` is who asks for it; `known` are its modules, if they are noted.
     """
     shown = f"{place}: {repository.shown(project)}"
     walk = _Walk(repository, shown)

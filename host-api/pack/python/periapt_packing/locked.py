@@ -32,7 +32,7 @@ class Chosen:
 def chosen(lock: Lock, required: Iterable[str], overridden: Collection[str] = ()) -> dict[str, Chosen]:
     """The packages that requirements lead to, by name. Of what is overridden any version will do.
 
-    A requirement that the lock does not meet is an error: somebody changed it since, and what was tested is not known.
+    A requirement that the lock does not meet is an error: an author changed it since, and what was tested is not known.
     """
     walk = _Walk(lock)
     for line in required:

@@ -1,7 +1,7 @@
 """What a charm requires, read before pip is.
 
 A line of requirements can say much more than what is required: where to fetch it, what to build, which other files to
-read. Building runs the package's own code on the packer's machine; and a source may be read by somebody who packs what
+read. Building runs the package's own code on the packer's machine; and a source may be read by an operator who packs what
 he has not written. So names with versions are passed on, and wheels by URL; the rest is refused, line by line.
 """
 

@@ -76,7 +76,7 @@ def fetch(wanted: Wanted, place: pathlib.Path, built: Built) -> list[Fetched]:
             except VendorError as error:
                 raise _stuck(left, wanted) or error from None
             there = {normalised(wheel.name) for wheel in chosen[2]}
-            # What the upgraded packages need no more somebody else may.
+            # What the upgraded packages need no more other packages may.
             kept = {**wanted.pins, **{name: pin for name, pin in wanted.released.items() if name not in there}}
             absent.clear()
             fetched = pinned.fetch(kept.values(), _made(place / f"locked-{number}"), absent)

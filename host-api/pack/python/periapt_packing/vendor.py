@@ -94,7 +94,7 @@ def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Bui
             asked = " and ".join(native.said(native.required_by(wheel, wheels, target))) or "another package"
             raise VendorError(
                 f"{tree.place}: {tree.name} is taken from its sources, and {asked} requires it by its name, by which an index may"
-                " have somebody else's: lock the dependencies, or take that one from its sources as well"
+                " have another operator's: lock the dependencies, or take that one from its sources as well"
             )
     for tree in wanted.trees.values():
         wheels.append(trees.take(tree, target))

@@ -1,4 +1,4 @@
-"""What parts of charmcraft.yaml and whoever packs ask for, and what of it all is to be brought in."""
+"""What parts of charmcraft.yaml and the operator who packs ask for, and what of it all is to be brought in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Parts:
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-    """What whoever packs has said."""
+    """What the operator who packs has said."""
 
     #: The directory that links and paths may not lead out of; none is the charm's own.
     repository: pathlib.Path | None = None

@@ -2,7 +2,7 @@
 
 Told to take wheels alone pip still builds what a requirement names by a directory, an archive or a repository, what such
 a package names in turn, and whatever a requirements file excepts. To build is to run a stranger's program on the machine
-of whoever packs. pip does it in processes of their own, so it is given none.
+of the operator who packs. pip does it in processes of their own, so it is given none.
 """
 
 import os

@@ -121,7 +121,7 @@ def test_calls_without_a_counterpart_are_named_however_they_are_imported(found):
     assert [line.removeprefix("src/charm.py:") for line in found(files)] == [
         "5 warning subprocess.run: 'systemctl' is no hook tool, and there are no other programs",
         "6 warning subprocess.check_output: 'apt-get' is no hook tool, and there are no other programs",
-        "9 warning threading.Thread: a hook is one thread: it runs when somebody waits for it",
+        "9 warning threading.Thread: a hook is one thread: it runs when the hook waits for it",
         "11 warning socket.create_connection: there is no network",
         "12 warning importlib.import_module: a module that only this names must be one of the charm's own or of its dependencies",
     ]
@@ -149,7 +149,7 @@ def test_the_standard_library_is_the_sandboxs_and_not_the_packers(found, monkeyp
             "import annotationlib\nfrom distutils.util import strtobool\nimport json\nimport _ctypes\n"
             "def f():\n    import telnetlib\n    import uu\n"
         ),
-        # As brought along by somebody who needs it.
+        # As brought along by a package that needs it.
         "venv/cgi.py": "",
         "lib/other.py": "def f():\n    import cgi\n",
     }

@@ -209,7 +209,7 @@ def test_what_uv_overrides_need_not_fit(several):
 def test_a_wheel_with_another_digest_is_not_packed(several, lock, project):
     several.project(project)
     lock(several)
-    # Somebody puts another file in its place.
+    # The index puts another file in its place.
     several.release("yaml", "5.0", files={"yaml.py": "evil = True\n"})
     said = several.refused()
     assert "lock:" in said and said.endswith("yaml 5.0 has none of the digests that are locked for it"), said
@@ -490,7 +490,7 @@ class TestUpgrade:
 
     @pytest.mark.parametrize("write", [uv_lock, poetry_lock])
     def test_of_extras_only_those_that_are_asked_for_are_in_the_lock(self, pydantic, write):
-        """Locks name extras of packages, and have what these need only if somebody asked for it."""
+        """Locks name extras of packages, and have what these need only if a requirement asked for it."""
         pydantic.release("mail", "1.0")
         pydantic.release("mail", "2.0")
         pydantic.project('[project]\nname = "c"\ndependencies = ["pydantic[mail]>=2"]\n')

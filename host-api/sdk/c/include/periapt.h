@@ -179,7 +179,7 @@ const char *periapt_param_json(const char *path);
 const char *periapt_param_text(const char *path);
 int64_t periapt_param_integer(const char *path, int64_t otherwise);
 void periapt_result(const char *key, const char *format, ...) PERIAPT_PRINTF(2, 3);
-// Tells whoever waits for the action; sent at once.
+// Tells the operators who wait for the action; sent at once.
 void periapt_action_log(const char *format, ...) PERIAPT_PRINTF(1, 2);
 // Says that the action failed. The handler goes on, and what it asks for happens.
 void periapt_action_fail(const char *format, ...) PERIAPT_PRINTF(1, 2);

@@ -67,7 +67,7 @@ static size_t app_length(const char *text) {
 }
 
 // Who may read what, as the host decides it: the own application's bag only the leader outside peer relations, and no bag of
-// somebody who is not in the relation.
+// a unit that is not in the relation.
 static bool check_read(uint32_t id, const struct relation *relation, const periapt_charm_relations_bag_t *bag,
                        periapt_charm_types_error_t *error) {
   const char *owner = host_text(&bag->val.unit);

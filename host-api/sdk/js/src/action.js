@@ -19,7 +19,7 @@ export class Action {
     ask(`action ${this.name}`, () => host.setResults(flattened(results)));
   }
 
-  /** Tells whoever waits for the action; sent at once. */
+  /** Tells the operators who wait for the action; sent at once. */
   log(message) {
     ask(`action ${this.name}`, () => host.log(String(message)));
   }

@@ -10,7 +10,7 @@ export class Status {
 
 /** The workload does what it is for. */
 export const active = (message) => new Status("active", message);
-/** Somebody has to do something. */
+/** An operator has to do something. */
 export const blocked = (message) => new Status("blocked", message);
 /** Something else has to happen first. */
 export const waiting = (message) => new Status("waiting", message);

@@ -264,7 +264,7 @@ export class Status {
 }
 /** The workload does what it is for. */
 export function active(message?: string): Status;
-/** Somebody has to do something. */
+/** An operator has to do something. */
 export function blocked(message: string): Status;
 /** Something else has to happen first. */
 export function waiting(message: string): Status;
@@ -316,7 +316,7 @@ export interface Action {
   readonly params: Record<string, unknown>;
   /** Sets results; objects in it become paths (`a.b.c`). */
   setResults(results: Record<string, unknown>): void;
-  /** Tells whoever waits for the action; sent at once. */
+  /** Tells the operators who wait for the action; sent at once. */
   log(message: string): void;
   /** Says that the action failed; what the handler asks for happens all the same if it returns. */
   fail(message?: string): void;

@@ -2,7 +2,7 @@
 
 A handle of the sandbox's (an open file or directory) belongs to the instance that opened it, and a hook runs in another
 one. So whatever modules left open while they were imported is closed before the snapshot is taken: a file object that is
-kept at the top of a module is one that was closed, and says so to whoever reads it in a hook.
+kept at the top of a module is one that was closed, and says so to code that reads it in a hook.
 """
 
 from __future__ import annotations

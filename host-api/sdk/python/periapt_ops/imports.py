@@ -89,7 +89,7 @@ def imported_by(module) -> set[str]:
     """The modules that a loaded module's code names in import statements."""
     name = getattr(module, "__name__", "")
     if name not in _NOTED:
-        # Loaded before anybody took notes.
+        # Loaded before notes were taken.
         try:
             _NOTED[name] = list(statements(module.__loader__.get_code(name)))
         except (AttributeError, ImportError):
@@ -99,7 +99,7 @@ def imported_by(module) -> set[str]:
     return set(named_in(_NOTED.pop(name), package))
 
 
-#: Import statements of modules that were loaded, until somebody asks for them.
+#: Import statements of modules that were loaded, until code asks for them.
 _NOTED: dict[str, list[Statement]] = {}
 
 

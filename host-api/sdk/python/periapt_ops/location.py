@@ -99,7 +99,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         self._building = building
 
     def get_code(self, fullname):
-        """Compile the source; what somebody compiled before names other places."""
+        """Compile the source; what was compiled before names other places."""
         return self.source_to_code(self.get_data(self.path), self.path)
 
     def source_to_code(self, data, path, *, _optimize=-1):

@@ -43,7 +43,7 @@ def _remembering(safe_load, known):
     @functools.wraps(safe_load)
     def load(stream, *arguments, **options):
         if isinstance(stream, str) and stream in known:
-            # A copy: whoever asked may change what it was given.
+            # A copy: the caller may change what it was given.
             return copy.deepcopy(known[stream])
         return safe_load(stream, *arguments, **options)
 

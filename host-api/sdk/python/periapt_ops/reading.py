@@ -1,7 +1,7 @@
 """Files of the charm's, for modules that read them while the component is built.
 
 The charm's files lie in a directory of the packer's then, and in `/charm` for a hook. So for that time each function of
-Python's that takes a path reads from the one what it is asked of the other: whoever asks for a directory's entries, a
+Python's that takes a path reads from the one what it is asked of the other: code that asks for a directory's entries, a
 link's target or the working directory is told places in `/charm`, which is what modules keep. As in a hook, the charm's
 files cannot be changed.
 """

@@ -48,7 +48,7 @@ pub enum ControllerCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
     },
-    /// Admits an agent: whoever has the token joins as it.
+    /// Admits an agent: the holder of the token joins as it.
     AdmitAgent(Admission),
     /// Removes an agent. Its key and its tokens are refused from then on.
     RemoveAgent {

@@ -34,7 +34,7 @@ fn paths(root: &Path) -> RunnerPaths {
         fs::create_dir_all(directory).unwrap();
     }
     fs::write(paths.charms.join("one/file"), "a charm's").unwrap();
-    fs::write(root.join("storage/other/file"), "somebody else's").unwrap();
+    fs::write(root.join("storage/other/file"), "another unit's").unwrap();
     fs::write(root.join("artefact.key"), "secret").unwrap();
     paths
 }

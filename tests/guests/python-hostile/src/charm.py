@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attacks whoever runs it, as its option `mode` says.
+"""Attacks the agent that runs it, as its option `mode` says.
 
 Each method named `do_MODE` is an attack. One that the sandbox only has to contain checks by itself that it got nothing,
 and raises `Escaped` if it got something; then the hook ends well. All others are to be stopped, or to fail.

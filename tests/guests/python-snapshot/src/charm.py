@@ -243,7 +243,7 @@ def use_threads() -> None:
     except RuntimeError as error:
         assert "a hook is one thread" in str(error), error
     else:
-        raise AssertionError("somebody set it")
+        raise AssertionError("another hook set it")
 
 
 if __name__ == "__main__":

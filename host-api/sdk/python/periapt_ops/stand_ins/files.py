@@ -1,7 +1,7 @@
 """Files: where WASI's answers are not those that programs expect.
 
 `os.open(path, os.O_CREAT | os.O_EXCL)` is how programs make a lock or an empty file with the right mode; `ops` does so,
-and so do libraries. WASI refuses to create a file that is opened for reading alone, POSIX allows it. So whoever creates a
+and so do libraries. WASI refuses to create a file that is opened for reading alone, POSIX allows it. So code that creates a
 file opens it for writing as well.
 
 A hook has `/charm`, `/tmp` and its storage, and nothing beside them: no root directory, no `/etc`. Whatever would make

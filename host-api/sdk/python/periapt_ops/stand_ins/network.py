@@ -22,7 +22,7 @@ from .sockets import Exchange
 #: The family of sockets on paths: a number that WASI gives to no family of its own.
 UNIX = 0x7FFF
 
-#: What `fileno` returns: numbers that no descriptor reaches, so that whoever waits for one gets an error.
+#: What `fileno` returns: numbers that no descriptor reaches, so that code that waits for one gets an error.
 _NUMBERS = itertools.count(1 << 20)
 
 #: What of the real module only native code reads, or makes sockets that are not of the class below.

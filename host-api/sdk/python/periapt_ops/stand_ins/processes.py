@@ -139,7 +139,7 @@ class HookToolProcess:
         return self.returncode
 
     def send_signal(self, sig):
-        """Do nothing: a tool is over before anybody can signal it."""
+        """Do nothing: a tool is over before the charm can signal it."""
 
     def terminate(self):
         """Do nothing, as `send_signal`."""

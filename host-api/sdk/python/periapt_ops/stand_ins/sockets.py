@@ -26,7 +26,7 @@ class Exchange:
 
     @classmethod
     def connect(cls, address) -> Exchange:
-        """Learn whether somebody listens at a path; the error says why not, as the kernel would."""
+        """Learn whether a process listens at a path; the error says why not, as the kernel would."""
         path = os.fsdecode(address)
         directory, name = posixpath.split(path)
         parent, container = posixpath.split(directory)

@@ -1,7 +1,7 @@
 """LZMA: WASI's CPython is built without it, and dashboards travel between charms in it.
 
 This is the `_lzma` that the standard library's own `lzma` stands on. It reads what others have compressed, as .xz or as
-.lzma, and writes .xz whose content is stored as it is: the format allows that, and whoever reads it sees no difference
+.lzma, and writes .xz whose content is stored as it is: the format allows that, and a reader sees no difference
 but its size. Reading takes Python some microseconds a byte; a hook that reads much comes to its end by its fuel.
 """
 

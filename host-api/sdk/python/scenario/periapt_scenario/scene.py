@@ -164,7 +164,7 @@ def _secret(secret: Secret, context: Context[Any], ids: Ids) -> dict[str, Any]:
     owner: Any = {
         "unit": {"unit": f"{context.app_name}/{context.unit_id}"},
         "app": {"application": context.app_name},
-        # Whoever owns it is somebody else, who granted it.
+        # Its owner is another application, which granted it.
         None: "model",
     }[secret.owner]
     grants = {

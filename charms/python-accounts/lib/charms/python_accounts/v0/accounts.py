@@ -1,6 +1,6 @@
 """The `accounts` interface, for both sides.
 
-A provider leaves in its application bag the account's name and the URI of a secret with its password; whoever required
+A provider leaves in its application bag the account's name and the URI of a secret with its password; the application that required
 it is told by an event of its own when both are there, and again when the password was replaced.
 
     self.account = AccountRequirer(self, "account")
