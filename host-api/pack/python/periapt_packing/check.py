@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 
+from periapt_ops.mains import is_main
 from periapt_ops.stand_ins.names import ASKS_FOR_FLOATS, HOOK_TOOLS, STAND_INS
 from .sources import Module, Native, Sources
 from .stdlib import MISSING, NAMES, REMOVED, SINCE, VERSION
@@ -58,6 +59,15 @@ INSTEAD = {
 }
 
 
+#: What is told where there is no `ops`, be it imported or not: the component itself needs it.
+_NO_OPS = (
+    "module ops is neither in src, nor in lib, nor among the dependencies, and a charm in Python runs on it: name ops in"
+    " requirements.txt, or in the dependencies of pyproject.toml"
+)
+
+#: What is told of a program that ends where it began.
+_NO_MAIN = 'no statement runs the charm: end it with ops.main(CLASS), or with `if __name__ == "__main__":`'
+
 #: What a charm's library is called.
 _LIBRARY = r"charms\.\w+\.v\d+\.\w+"
 
@@ -81,7 +91,8 @@ def check(charm: pathlib.Path, native: list[dict] | None = None, original: pathl
     `native`: files that were taken out of the dependencies, as `vendor` tells them. `original`: the author's own directory.
     """
     sources = Sources(charm, _modules(native or []), original)
-    findings = set(_of_imports(sources))
+    findings = set(_of_program(sources))
+    findings.update(_of_imports(sources))
     for module in sources.own():
         if isinstance(module.tree, SyntaxError):
             # An older Python than the sandbox's may not know what is right there.
@@ -120,6 +131,18 @@ def _modules(native: list[dict]) -> dict[str, Native]:
     }
 
 
+def _of_program(sources: Sources) -> Iterator[Finding]:
+    """What the charm's program lacks that every one needs."""
+    program = sources.program()
+    if isinstance(program.tree, SyntaxError):
+        return
+    if not any(map(is_main, program.tree.body)):
+        yield Finding(program.file, 1, "error", _NO_MAIN)
+    imported = any(name.partition(".")[0] == "ops" for _, name in program.certain_imports())
+    if not imported and not sources.knows("ops"):
+        yield Finding(program.file, 1, "error", _NO_OPS, "ops")
+
+
 def _of_imports(sources: Sources) -> Iterator[Finding]:
     """Follows the imports that are certainly done when src/charm.py is imported."""
     waiting, seen = ["charm"], set()
@@ -144,7 +167,7 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
             is_given = (module.name, imported) == (ASKS_FOR_FLOATS, "ctypes")
             reason = None if is_given else _missing(imported, sources)
             if reason:
-                yield Finding(module.file, line, "error", reason)
+                yield Finding(module.file, line, "error", reason, "ops" if reason == _NO_OPS else "")
             else:
                 parts = imported.split(".")
                 for end in range(len(parts)):
@@ -193,6 +216,8 @@ def _missing(name: str, sources: Sources) -> str | None:
         return _absent(top)
     if top in NAMES or top in STAND_INS:
         return None
+    if top == "ops":
+        return _NO_OPS
     return f"module {top} is neither in src, nor in lib, nor among the dependencies"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import os
 import pathlib
 from collections.abc import Iterator
 
@@ -45,25 +46,29 @@ class Sources:
                 if "tests" not in below and "__pycache__" not in below:
                     yield Module(self._root, path, ".".join(below).removesuffix(".py").removesuffix(".__init__"))
 
+    def program(self) -> Module:
+        """The charm's program."""
+        return Module(self._root, self._root / "src/charm.py", "charm")
+
     @functools.cache
     def find(self, name: str) -> Module | None:
         """A module by name; none if it is no file of these."""
         below = pathlib.PurePath(*name.split("."))
         for part in PARTS:
             for path in (self._root / part / below / "__init__.py", self._root / part / below.with_suffix(".py")):
-                if path.is_file():
+                if os.path.isfile(path):
                     return Module(self._root, path, name)
         return None
 
     @functools.cache
     def knows(self, top: str) -> bool:
         """Whether there is a module or a package of that name; a package may be a bare directory, a module native code."""
-        is_built = any((self._root / part / f"{top}{SUFFIX}").is_file() for part in PARTS)
+        is_built = any(os.path.isfile(self._root / part / f"{top}{SUFFIX}") for part in PARTS)
         return is_built or self.find(top) is not None or self.is_directory(top)
 
     def is_directory(self, name: str) -> bool:
         """Whether a directory may be a package of that name."""
-        return any(self._root.joinpath(part, *name.split(".")).is_dir() for part in PARTS)
+        return any(os.path.isdir(self._root.joinpath(part, *name.split("."))) for part in PARTS)
 
     def charm_libs(self) -> bool:
         """Whether charmcraft.yaml names libraries that charmcraft is to bring."""

@@ -25,6 +25,7 @@ const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
     "periapt_ops/host.py",
     "periapt_ops/imports.py",
     "periapt_ops/location.py",
+    "periapt_ops/mains.py",
     "periapt_ops/metadata.py",
     "periapt_ops/reading.py",
     "periapt_ops/stand_ins/__init__.py",

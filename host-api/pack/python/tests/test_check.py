@@ -10,9 +10,10 @@ from periapt_packing.check import check
 
 @pytest.fixture
 def found(tmp_path):
-    """Findings of a charm with some files, as `FILE:LINE SEVERITY MESSAGE`."""
+    """Findings of a charm with some files, as `FILE:LINE SEVERITY MESSAGE`; `ops` and the statement that runs it are there."""
 
-    def found(files, native=()):
+    def found(files, native=(), ops="venv/ops/__init__.py", main="\nmain()\n"):
+        files = {ops: "", **files, "src/charm.py": files["src/charm.py"] + main}
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,6 +47,29 @@ def test_an_import_that_certainly_fails_is_an_error_wherever_it_is_reached(found
         "src/helpers.py:2 error module ctypes is not in the sandbox's Python: there is no native code",
         "venv/ops/net.py:2 error module mmap is not in the sandbox's Python: WASI maps no files",
     ]
+
+
+def test_a_charm_without_ops_is_told_once_what_to_add_however_it_is_imported(found):
+    message = (
+        " error module ops is neither in src, nor in lib, nor among the dependencies, and a charm in Python runs on"
+        " it: name ops in requirements.txt, or in the dependencies of pyproject.toml"
+    )
+    library = {"lib/charms/db/v0/db.py": "from ops.framework import Object\n"}
+    certain = {"src/charm.py": "import json\nimport ops\nfrom charms.db.v0 import db\n", **library}
+    assert found(certain, ops="venv/other.py") == [f"lib/charms/db/v0/db.py:1{message}; so in 1 more place: src/charm.py:2"]
+    for text in ("import json\n", "try:\n    import ops\nexcept ImportError:\n    ops = None\n"):
+        assert found({"src/charm.py": text}, ops="venv/other.py") == [f"src/charm.py:1{message}"]
+    for ops in ("src/ops.py", "lib/ops/__init__.py"):
+        assert found({"src/charm.py": "import ops\n"}, ops=ops) == []
+
+
+def test_a_program_that_nothing_runs_is_an_error(found):
+    nothing = 'src/charm.py:1 error no statement runs the charm: end it with ops.main(CLASS), or with `if __name__ == "__main__":`'
+    for main in ("", "run()\n", "def f():\n    main()\n", "x = main()\n"):
+        assert found({"src/charm.py": "import ops\n"}, main=main) == [nothing]
+    for main in ("ops.main(X)\n", "ops.main.main(X)\n", "if '__main__' == __name__:\n    run()\n"):
+        # A package of the same name is not the program.
+        assert found({"src/charm.py": "import ops\n", "src/charm/__init__.py": ""}, main=main) == []
 
 
 def test_native_code_that_was_built_for_the_sandbox_is_a_module(found):

@@ -17,6 +17,7 @@ import traceback
 import types
 
 from . import tracing
+from .mains import is_main
 from .stand_ins import threads
 
 #: Where the program lies.
@@ -84,19 +85,6 @@ class Program:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         return ended
-
-
-def is_main(statement: ast.stmt) -> bool:
-    """Whether a statement is one that a program is run by."""
-    if isinstance(statement, ast.If):
-        names = {node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name)}
-        texts = {node.value for node in ast.walk(statement.test) if isinstance(node, ast.Constant)}
-        return "__name__" in names and "__main__" in texts
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        function = statement.value.func
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        return name == "main"
-    return False
 
 
 def _exit_of(exit: SystemExit) -> Exit:
