@@ -6,7 +6,7 @@ import pathlib
 import re
 import urllib.parse
 
-from .lines import Placed, RequirementError
+from .lines import Placed, RequirementError, address
 from .locks import Commit, Directory
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -30,13 +30,13 @@ def repository(line: str, place: str) -> Placed | None:
     found = _REPOSITORY.fullmatch(line.strip())
     if found is None or not line.isprintable():
         return None
-    address = urllib.parse.urlsplit(found["url"])
-    path, _, revision = address.path.partition("@")
-    said = urllib.parse.parse_qs(address.fragment)
+    parts = address(found["url"], place)
+    path, _, revision = parts.path.partition("@")
+    said = urllib.parse.parse_qs(parts.fragment)
     name = found["name"] or said.get("egg", [""])[0].partition("[")[0]
     if re.fullmatch(_NAME, name) is None:
         raise RequirementError(f"{place}: {line!r} names no package: write NAME @ git+URL@COMMIT")
-    url = urllib.parse.urlunsplit((address.scheme, address.netloc, path, "", ""))
+    url = urllib.parse.urlunsplit((parts.scheme, parts.netloc, path, "", ""))
     source = Commit(url, revision, said.get("subdirectory", [""])[0])
     return Placed.at(f"{name}{found['extras'] or ''}{_marked(found['marker'])}", place, source)
 

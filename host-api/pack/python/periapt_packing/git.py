@@ -76,9 +76,9 @@ class Checkouts:
         fetched = self.root_of(commit)
         if not fetched.exists():
             self._fetch(commit, fetched, shown)
-        project = (fetched / commit.subdirectory).resolve()
-        if not project.is_relative_to(fetched.resolve()) or not project.is_dir():
-            raise RequirementError(f"{shown}: it has no directory {commit.subdirectory!r}")
+        project = pathlib.Path(os.path.realpath(fetched / commit.subdirectory)) if commit.subdirectory.isprintable() else fetched.parent
+        if not project.is_relative_to(fetched.resolve()) or not os.path.isdir(project):
+            raise RequirementError(f"{shown}: it has no directory {commit.subdirectory[:80]!r}")
         return project
 
     def root_of(self, commit: Commit) -> pathlib.Path:

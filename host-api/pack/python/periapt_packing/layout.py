@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import configparser
 import fnmatch
+import os
 import pathlib
 from collections.abc import Iterator, Sequence
 
@@ -43,7 +44,7 @@ def files(
     """
     shown = f"{place}: {repository.shown(project)}"
     walk = _Walk(repository, shown)
-    found = known or list(_named(project, document, normalised(name), shown)) or list(_by_convention(project, normalised(name)))
+    found = known or list(_named(project, document, normalised(name), walk)) or list(_by_convention(project, normalised(name)))
     for source, target in found:
         walk.take(project / source if source else project, target)
     if not any(target.endswith(".py") for target in walk.files):
@@ -63,12 +64,12 @@ def native_by(project: pathlib.Path, document: dict) -> str:
     return "has native code (setup.py)" if has_code else ""
 
 
-def _named(project: pathlib.Path, document: dict, name: str, shown: str) -> Iterator[tuple[str, str]]:
+def _named(project: pathlib.Path, document: dict, name: str, walk: _Walk) -> Iterator[tuple[str, str]]:
     """Packages and modules that a project names: the path of each, and where it is imported from."""
     tool = _table(document, "tool")
-    yield from _of_setuptools(project, _table(tool, "setuptools"), shown)
+    yield from _of_setuptools(project, _table(tool, "setuptools"), walk)
     build = _table(_table(tool, "hatch"), "build")
-    yield from _of_hatch(project, {**build, **_table(_table(build, "targets"), "wheel")}, shown)
+    yield from _of_hatch({**build, **_table(_table(build, "targets"), "wheel")}, walk.shown)
     yield from _of_uv(_table(_table(tool, "uv"), "build-backend"), name)
     for package in _tables(_table(tool, "poetry").get("packages")):
         include = str(package.get("include", "")).rstrip("/")
@@ -77,29 +78,28 @@ def _named(project: pathlib.Path, document: dict, name: str, shown: str) -> Iter
     flit = _table(_table(tool, "flit"), "module").get("name")
     if isinstance(flit, str):
         module = flit.replace(".", "/")
-        base = next((base for base in ("src", "") if is_module(project / base / module)), "")
+        base = next((base for base in ("src", "") if is_module(walk.within(project / base / module))), "")
         yield _joined(base, module), module
     if (project / "setup.cfg").is_file() and "setuptools" not in tool:
-        yield from _of_setup_cfg(project, shown)
+        yield from _of_setup_cfg(project, walk)
 
 
-def _of_setuptools(project: pathlib.Path, said: dict, shown: str) -> Iterator[tuple[str, str]]:
+def _of_setuptools(project: pathlib.Path, said: dict, walk: _Walk) -> Iterator[tuple[str, str]]:
     bases = {str(key): str(value) for key, value in _table(said, "package-dir").items()}
     packages = said.get("packages")
     if isinstance(packages, list):
         yield from (_package(str(package), bases) for package in packages)
     elif isinstance(packages, dict) and isinstance(packages.get("find"), dict):
         find = packages["find"]
-        yield from _found(
-            project, _strings(find.get("where")) or ["."], _strings(find.get("include")) or ["*"], _strings(find.get("exclude"))
-        )
+        where, include = _strings(find.get("where")) or ["."], _strings(find.get("include")) or ["*"]
+        yield from _found(project, where, include, _strings(find.get("exclude")), walk)
     for module in _strings(said.get("py-modules")):
         path = module.replace(".", "/") + ".py"
         yield _joined(bases.get("", ""), path), path
 
 
-def _of_setup_cfg(project: pathlib.Path, shown: str) -> Iterator[tuple[str, str]]:
-    parser = setup_cfg(project, shown)
+def _of_setup_cfg(project: pathlib.Path, walk: _Walk) -> Iterator[tuple[str, str]]:
+    parser = setup_cfg(project, walk.shown)
     options = parser["options"] if parser.has_section("options") else {}
     lines = dict(
         tuple(part.strip() for part in line.split("=", 1)) for line in options.get("package_dir", "").splitlines() if "=" in line
@@ -108,7 +108,7 @@ def _of_setup_cfg(project: pathlib.Path, shown: str) -> Iterator[tuple[str, str]
     if packages.startswith(("find:", "find_namespace:")):
         find = parser["options.packages.find"] if parser.has_section("options.packages.find") else {}
         where = find.get("where", "").strip() or lines.get("", ".")
-        yield from _found(project, [where], find.get("include", "*").split() or ["*"], find.get("exclude", "").split())
+        yield from _found(project, [where], find.get("include", "*").split() or ["*"], find.get("exclude", "").split(), walk)
     else:
         yield from (_package(package, lines) for package in packages.replace(",", " ").split())
     for module in options.get("py_modules", "").replace(",", " ").split():
@@ -127,7 +127,7 @@ def setup_cfg(project: pathlib.Path, shown: str) -> configparser.ConfigParser:
     return parser
 
 
-def _of_hatch(project: pathlib.Path, said: dict, shown: str) -> Iterator[tuple[str, str]]:
+def _of_hatch(said: dict, shown: str) -> Iterator[tuple[str, str]]:
     if said.get("force-include"):
         raise RequirementError(
             f"{shown}: which modules it has depends on hatch's force-include, which is not read here: name packages in its place"
@@ -175,10 +175,12 @@ def _by_convention(project: pathlib.Path, name: str) -> Iterator[tuple[str, str]
         yield packages[0], packages[0]
 
 
-def _found(project: pathlib.Path, where: list[str], include: list[str], exclude: list[str]) -> Iterator[tuple[str, str]]:
+def _found(
+    project: pathlib.Path, where: list[str], include: list[str], exclude: list[str], walk: _Walk
+) -> Iterator[tuple[str, str]]:
     """Packages that lie in directories, as far as patterns take their names in."""
     for base in where:
-        directory = project / base
+        directory = walk.within(project / base)
         if not directory.is_dir():
             continue
         for entry in sorted(directory.iterdir()):
@@ -204,43 +206,47 @@ class _Walk:
     """Files that are taken out of a repository, links among them followed as long as they stay in it."""
 
     def __init__(self, repository: Repository, shown: str):
-        self._repository, self._shown = repository, shown
+        self._repository, self.shown = repository, shown
         self.files: dict[str, pathlib.Path] = {}
         self._bytes = 0
+
+    def within(self, path: pathlib.Path) -> pathlib.Path:
+        """Where a path leads, if that is in the repository."""
+        return self._repository.within(path, self.shown)
 
     def take(self, path: pathlib.Path, target: str) -> None:
         """Take a package's directory or a module."""
         if target.startswith("/") or ".." in target.split("/"):
-            raise RequirementError(f"{self._shown}: {target!r} is no name of a package or a module")
-        self._repository.within(path, self._shown)
-        if not path.exists() and path.with_name(f"{path.name}.py").exists():
+            raise RequirementError(f"{self.shown}: {target!r} is no name of a package or a module")
+        self.within(path)
+        if not os.path.lexists(path) and os.path.lexists(f"{path}.py"):
             path, target = path.with_name(f"{path.name}.py"), f"{target}.py"
-        if not path.exists():
+        if not os.path.lexists(path):
             raise RequirementError(
-                f"{self._shown}: it names {self._repository.shown(path)} among its modules, and that is not there"
+                f"{self.shown}: it names {self._repository.shown(path)} among its modules, and that is not there"
             )
         self._take(path, target, ())
 
     def _take(self, path: pathlib.Path, target: str, above: tuple[pathlib.Path, ...]) -> None:
-        real = self._repository.within(path, self._shown)
+        real = self.within(path)
         if real.is_file():
             self._bytes += real.stat().st_size
             if len(self.files) >= _MOST_FILES or self._bytes > MOST_BYTES:
-                raise RequirementError(f"{self._shown} has more than {_MOST_FILES} files, or more than {MOST_BYTES >> 20} MiB")
+                raise RequirementError(f"{self.shown} has more than {_MOST_FILES} files, or more than {MOST_BYTES >> 20} MiB")
             self.files[target] = real
         elif real.is_dir():
             if real in above:
-                raise RequirementError(f"{self._shown}: {self._repository.shown(path)} is a link to a directory that it lies in")
+                raise RequirementError(f"{self.shown}: {self._repository.shown(path)} is a link to a directory that it lies in")
             for entry in sorted(real.iterdir()):
                 if not any(fnmatch.fnmatch(entry.name, pattern) for pattern in _LEFT_OUT):
                     self._take(entry, _joined(target, entry.name), (*above, real))
         else:
-            raise RequirementError(f"{self._shown}: {self._repository.shown(path)} is neither a file nor a directory")
+            raise RequirementError(f"{self.shown}: {self._repository.shown(path)} is neither a file nor a directory")
 
 
 def is_module(path: pathlib.Path) -> bool:
     """Whether a path without a suffix is that of a module, or of a directory with some."""
-    return path.is_dir() and any(path.rglob("*.py")) or path.with_name(f"{path.name}.py").is_file()
+    return os.path.isdir(path) and any(path.rglob("*.py")) or os.path.isfile(f"{path}.py")
 
 
 def _text(file: pathlib.Path) -> str:

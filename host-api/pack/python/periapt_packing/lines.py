@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import urllib.parse
 
 from .unpacked import normalised
 
@@ -30,6 +31,14 @@ class Placed(str):
 def place_of(line: str) -> str:
     """Where a requirement stands."""
     return line.place if isinstance(line, Placed) else "requirements.txt:1"
+
+
+def address(text: str, place: str) -> urllib.parse.SplitResult:
+    """An address in its parts."""
+    try:
+        return urllib.parse.urlsplit(text)
+    except ValueError:
+        raise RequirementError(f"{place}: {text[:80]!r} is no address") from None
 
 
 def name_of(line: str) -> str:

@@ -28,6 +28,9 @@ SDIST = "sdist"
 
 _ARCHIVES = (".tar.gz", ".zip")
 
+#: The address of a wheel: one word, of which pip fills in nothing from the packer's environment.
+_WHEEL = re.compile(r"https://[^\s#$\\]+\.whl(?:#[^\s$\\]*)?")
+
 _DIGEST = re.compile(r"sha(?:256|384|512):[0-9a-f]{64,128}")
 
 
@@ -225,6 +228,13 @@ class Reader:
         if not isinstance(said, str) or pattern.fullmatch(said) is None or len(said) > 200:
             raise RequirementError(f"{place}: {what} {str(said)[:80]!r} is none")
         return said
+
+
+def wheel_at(url: str) -> Wheel | Other:
+    """The wheel at an address, or why nothing is fetched from there."""
+    if url.isprintable() and _WHEEL.fullmatch(url):
+        return Wheel(url)
+    return Other(f"{url[:200]!r} is no wheel at an https:// address; nothing else is fetched, as it would be built")
 
 
 def toml():

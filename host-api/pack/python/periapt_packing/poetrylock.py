@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from . import markers, poetry
 from .lines import RequirementError
-from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Wheel, by_name
+from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, by_name, wheel_at
 
 NAME = "poetry.lock"
 
@@ -114,8 +114,6 @@ def _source(said: dict, directory: pathlib.Path) -> Source:
         return Directory(str(directory / str(url)))
     if kind == "git":
         return Commit(str(url), str(said.get("resolved_reference", "")), str(said.get("subdirectory", "")))
-    if kind == "url" and str(url).startswith("https://") and str(url).partition("#")[0].endswith(".whl"):
-        return Wheel(str(url))
     if kind == "url":
-        return Other(f"{url!r} is no wheel at an https:// address; nothing else is fetched, as it would be built")
+        return wheel_at(str(url))
     return Other(f"{url} is a {kind}; wheels come from where the packer's pip is told to look")

@@ -9,13 +9,16 @@ from collections.abc import Iterator
 
 from . import direct, markers, poetry
 from .lines import Placed, RequirementError, name_of
-from .locks import Commit, Directory, Member, Other, Source, Wheel, toml
+from .locks import Commit, Directory, Member, Other, Source, toml, wheel_at
 from .repository import Repository
 from .requirements import MOST, checked, read
 from .unpacked import normalised
 
 #: What brings in no repository by a name that moves.
 _COMMIT = re.compile("[0-9a-f]{40}")
+
+#: How deep groups include others.
+_MOST_WITHIN = 50
 
 #: Strings and keys, as most are written.
 _SAID = re.compile(r'"([^"\n]*)"|\'([^\'\n]*)\'|^[ \t]*([A-Za-z0-9_.-]+)[ \t]*=', re.MULTILINE)
@@ -28,8 +31,8 @@ class Project:
         """Read a file below `root`. What it is called in messages begins at the charm, or else at the root."""
         charm = charm or file.parent
         self.directory = file.parent
-        self._name = Repository.of(charm, root).shown(file.resolve())
         self._text = read(charm, file, MOST, root)
+        self._name = Repository.of(charm, root).shown(file.resolve())
         try:
             self.document = toml().loads(self._text)
         except (ValueError, RecursionError) as error:
@@ -69,9 +72,8 @@ class Project:
     def default_groups(self) -> list[str]:
         """The groups that uv brings in without being told, but `dev`, which charmcraft leaves out."""
         named = self._uv.get("default-groups")
-        if named == "all":
-            return [group for group in _table(self.document, "dependency-groups") if group != "dev"]
-        return [group for group in named if isinstance(group, str) and group != "dev"] if isinstance(named, list) else []
+        groups = _table(self.document, "dependency-groups") if named == "all" else _texts(named)
+        return [group for group in groups if group != "dev"]
 
     def dependencies(self) -> Iterator[Placed]:
         """What it requires in any case."""
@@ -87,10 +89,18 @@ class Project:
             )
         yield from self._of_poetry(named)
 
-    def of_group(self, group: str, within: tuple[str, ...] = ()) -> Iterator[Placed]:
-        """What a group requires, be it of the standard's or of poetry's."""
+    def of_group(self, group: str) -> Iterator[Placed]:
+        """What a group requires, be it of the standard's or of poetry's, with the groups that it includes."""
+        yield from self._of_group(group, (), set())
+
+    def _of_group(self, group: str, within: tuple[str, ...], done: set[str]) -> Iterator[Placed]:
         if group in within:
             raise RequirementError(f"{self._line(group)}: group {group} includes itself")
+        if len(within) > _MOST_WITHIN:
+            raise RequirementError(f"{self._line(group)}: groups include others at most {_MOST_WITHIN} deep")
+        if group in done:
+            return
+        done.add(group)
         groups = _table(self.document, "dependency-groups")
         ours = next((name for name in groups if normalised(name) == normalised(group)), None)
         poetrys = _table(_table(self._poetry, "group"), group)
@@ -99,7 +109,7 @@ class Project:
         yield from self._of_poetry(_table(poetrys, "dependencies"))
         for line in self._lines(groups[ours] if ours is not None else [], group):
             if isinstance(line, dict) and set(line) == {"include-group"}:
-                yield from self.of_group(str(line["include-group"]), (*within, group))
+                yield from self._of_group(str(line["include-group"]), (*within, group), done)
             else:
                 yield from self._of_list([line], group)
 
@@ -143,8 +153,8 @@ class Project:
         found = self._uv.get("workspace")
         if not isinstance(found, dict):
             return None
-        members, others = ([one for one in found.get(key, []) if isinstance(one, str)] for key in ("members", "exclude"))
-        return members, others
+        members, others = (found.get(key) for key in ("members", "exclude"))
+        return _texts(members), _texts(others)
 
     def findings(self) -> Iterator[dict]:
         """Indexes that it names: where packages come from is for the packer's own pip to know."""
@@ -192,19 +202,14 @@ class Project:
         if isinstance(said.get("git"), str):
             commit = next((str(said[key]) for key in ("rev", "tag", "branch") if said.get(key)), "")
             return Commit(said["git"], commit, str(said.get("subdirectory", "")))
-        url = said.get("url")
-        if isinstance(url, str) and url.startswith("https://") and url.partition("#")[0].endswith(".whl"):
-            return Wheel(url)
+        if isinstance(said.get("url"), str):
+            return wheel_at(said["url"])
         if "index" in said:
             return Other(
                 f"index {said['index']} is not asked: packages come from where the packer's pip is told to look; lock it, and its"
                 " digest says what it is"
             )
-        return Other(
-            f"{url!r} is no wheel at an https:// address; nothing else is fetched, as it would be built"
-            if url
-            else "its source is not known here"
-        )
+        return Other("its source is not known here")
 
     def _poetrys(self) -> Iterator[tuple[str, object]]:
         """All dependencies in poetry's words, of groups as well."""
@@ -264,6 +269,10 @@ def _is_meant(said) -> bool:
 def _several(wanted) -> list:
     """poetry takes one choice or a list of them, each with markers of its own."""
     return wanted if isinstance(wanted, list) and all(isinstance(one, dict) for one in wanted) else [wanted]
+
+
+def _texts(listed) -> list[str]:
+    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
 def _table(document, key: str) -> dict:

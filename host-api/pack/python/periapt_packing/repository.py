@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import pathlib
 
 from .lines import RequirementError
+
+
+#: The most characters of a path that are shown.
+_MOST_SHOWN = 120
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Repository:
 
     def within(self, path: pathlib.Path, place: str) -> pathlib.Path:
         """Where a path leads, if that is in the repository; `place` is told where it is not."""
-        real = path.resolve()
+        real = self._real(path, place)
         inside = real.is_relative_to(self.root)
         if inside and ".git" not in real.relative_to(self.root).parts:
             return real
@@ -39,6 +44,25 @@ class Repository:
                 f"{place}: {subject} is a link to {os.readlink(link)}, and leads {where}: replace it with its target"
             )
         raise RequirementError(f"{place}: {subject} leads {where}")
+
+    def _real(self, path: pathlib.Path, place: str) -> pathlib.Path:
+        """Where a path leads, be something there or not."""
+        shown = self.shown(path)
+        subject = shown if shown.isprintable() and len(shown) < _MOST_SHOWN else repr(shown[:_MOST_SHOWN])
+        place, subject = (subject, "it") if place == shown else (place, subject)
+        try:
+            real = path.resolve()
+            real.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return real
+        except ValueError:
+            raise RequirementError(f"{place}: {subject} is no path") from None
+        except (OSError, RuntimeError) as error:
+            # A circle of links is the one or the other, by the release of Python.
+            if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:
+                raise RequirementError(f"{place}: {subject} is a link that leads back to itself") from None
+            raise RequirementError(f"{place}: {subject} cannot be read: {error.strerror}") from None
+        return real
 
     def shown(self, path: pathlib.Path) -> str:
         """A path as the charm's author would write it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Iterator, Sequence
 
@@ -23,19 +24,19 @@ def of(charm: pathlib.Path, parts: Parts, choices: Choices, checkouts: Checkouts
     repository = Repository.of(charm, choices.repository)
     gathered = _Gathered(charm, Wanted(findings=told), Trees(repository, checkouts), repository)
     listed, project = charm / "requirements.txt", charm / "pyproject.toml"
-    by_default = [] if parts.project or not listed.exists() else [listed]
+    by_default = [] if parts.project or not os.path.lexists(listed) else [listed]
     files = [charm / file for file in parts.files] or by_default
     if (
         files
-        and not any(file.exists() for file in files)
-        and project.exists()
+        and not any(map(os.path.lexists, files))
+        and os.path.lexists(project)
         and _lock_of(charm, Project(project, charm, repository.root), repository)
     ):
         gathered.tell_of_missing(files)
         files = []
     if files:
         gathered.of_files(files)
-    if parts.project or (not files and project.exists()):
+    if parts.project or (not files and os.path.lexists(project)):
         gathered.of_project(Project(project, charm, repository.root), parts)
     if parts.constraints:
         bounds, more = requirements.of_files(charm, [charm / file for file in parts.constraints], repository.root)
@@ -126,8 +127,10 @@ class _Gathered:
     def _of_lock(self, package: locked.Chosen) -> None:
         entry, required_by = package.entry, tuple(package.required_by)
         if isinstance(entry.source, (Directory, Member, Commit)):
-            if isinstance(entry.source, Directory) and pathlib.Path(entry.source.path).resolve() == self.repository.charm:
-                return
+            if isinstance(entry.source, Directory):
+                directory = self.repository.within(pathlib.Path(entry.source.path), f"{entry.place}: {entry.name}")
+                if directory == self.repository.charm:
+                    return
             self._take(
                 self.trees.tree(entry.name, entry.version, entry.source, entry.place),
                 tuple(f"{need.name}" for need in entry.needs),
@@ -150,7 +153,7 @@ class _Gathered:
         )
         if not entry.files:
             raise RequirementError(
-                f"{entry.place}: {entry.name} {entry.version} is locked without a digest: run {self.wanted.lock.command} with a"
+                f"{entry.place}: {f'{entry.name} {entry.version}'.strip()} is locked without a digest: run {self.wanted.lock.command} with a"
                 " newer release of it"
             )
         if not pin.has_wheel():
@@ -227,7 +230,7 @@ def _lock_of(charm: pathlib.Path, project: Project, repository: Repository) -> L
     readers = [(uvlock.NAME, uvlock.read), (poetrylock.NAME, poetrylock.read)]
     for name, read in reversed(readers) if project.is_poetrys and not project.is_uvs else readers:
         file = charm / name
-        if file.exists() or file.is_symlink():
+        if os.path.lexists(file):
             return _read(read, file, repository)
     for directory in charm.resolve().parents:
         if not directory.is_relative_to(repository.root):
@@ -236,7 +239,7 @@ def _lock_of(charm: pathlib.Path, project: Project, repository: Repository) -> L
         if (
             file.is_file()
             and Project(file, repository.charm, repository.root).workspace() is not None
-            and (directory / uvlock.NAME).exists()
+            and os.path.lexists(directory / uvlock.NAME)
         ):
             return _read(uvlock.read, directory / uvlock.NAME, repository)
     return None

@@ -7,18 +7,22 @@ he has not written. So names with versions are passed on, and wheels by URL; the
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
 from . import direct
-from .lines import Placed, RequirementError, name_of, place_of
+from .lines import Placed, RequirementError, address, name_of, place_of
 from .repository import Repository
 
 __all__ = ["Placed", "RequirementError", "name_of", "place_of"]
 
 #: The most bytes of requirements, in all files.
 MOST = 1 << 20
+
+#: The most characters of a requirement, without digests. The longest that tools write, with markers, have some hundred.
+_MOST_LINE = 2000
 
 _VERSION = r"\s*(?:===|==|~=|!=|<=|>=|<|>)\s*[0-9A-Za-z.*+!_-]+\s*"
 
@@ -50,9 +54,12 @@ def of_files(charm: pathlib.Path, files: Sequence[pathlib.Path], root: pathlib.P
         seen.add((file.resolve(), id(lines)))
         text = read(charm, file, left, root)
         left -= len(text)
+        shown = _shown(charm, file, root)
         for number, line in _lines(text):
-            place = f"{_shown(charm, file)}:{number}"
+            place = f"{shown}:{number}"
             option, _, rest = line.partition(" ") if " " in line else line.partition("=")
+            if option in ("-r", "--requirement", "-c", "--constraint") and not rest.strip():
+                raise RequirementError(f"{place}: {option} names no file")
             if option in ("-r", "--requirement"):
                 waiting.append((file.parent / rest.strip(), lines))
             elif option in ("-c", "--constraint"):
@@ -71,11 +78,12 @@ def read(charm: pathlib.Path, file: pathlib.Path, most: int, root: pathlib.Path 
     _require_within(charm, file, root)
     # Neither a pipe nor a device, which may have no end.
     if not file.is_file():
-        raise RequirementError(f"{_shown(charm, file)}: no such file")
+        dead = f"it is a link to {os.readlink(file)}, which does not exist" if file.is_symlink() else "no such file"
+        raise RequirementError(f"{_shown(charm, file, root)}: {dead}")
     with file.open("rb") as opened:
         content = opened.read(most + 1)
     if len(content) > most:
-        raise RequirementError(f"{_shown(charm, file)}: what says what is required has at most {max(most, MOST) >> 20} MiB")
+        raise RequirementError(f"{_shown(charm, file, root)}: what says what is required has at most {max(most, MOST) >> 20} MiB")
     return content.decode("utf-8-sig", errors="replace")
 
 
@@ -97,7 +105,7 @@ def checked(line: str, place: str) -> str:
     pip reads lines: what it would take for two, or for the beginning of one, or fill in itself, is none.
     """
     if not line.replace("\t", " ").isprintable() or "\\" in line or "${" in line:
-        raise RequirementError(f"{place}: {line!r} is no requirement: it is not one line as it stands")
+        raise RequirementError(f"{place}: {line[:200]!r} is no requirement: it is not one line as it stands")
     if line.startswith("-"):
         option = re.split(r"[ =]", line, maxsplit=1)[0]
         raise RequirementError(
@@ -105,10 +113,13 @@ def checked(line: str, place: str) -> str:
             "(pip's own configuration: pip config, PIP_INDEX_URL)"
         )
     plain = HASH.sub("", line).strip()
+    if len(plain) > _MOST_LINE:
+        raise RequirementError(f"{place}: {plain[:80]!r}... is no requirement: it has more than {_MOST_LINE} characters")
     found = _REQUIREMENT.fullmatch(plain)
     if found is None or found["name"].lower().endswith(_ARCHIVES):
         raise RequirementError(f"{place}: {plain!r} is no name with versions; a directory, a repository or a link is not built")
     url = (found["url"] or "").partition("#")[0]
+    address(url, place)
     if url and not (url.startswith("https://") and url.endswith(".whl") and "${" not in url):
         raise RequirementError(f"{place}: {url!r} is no wheel at an https:// address; nothing else is fetched, as it would be built")
     return line
@@ -132,11 +143,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _require_within(charm: pathlib.Path, file: pathlib.Path, root: pathlib.Path | None) -> None:
-    Repository.of(charm, root).within(file, _shown(charm, file))
+    Repository.of(charm, root).within(file, _shown(charm, file, root))
 
 
-def _shown(charm: pathlib.Path, file: pathlib.Path) -> str:
-    try:
-        return file.relative_to(charm).as_posix()
-    except ValueError:
-        return file.as_posix()
+def _shown(charm: pathlib.Path, file: pathlib.Path, root: pathlib.Path | None) -> str:
+    return Repository.of(charm, root).shown(pathlib.Path(os.path.abspath(file)))

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator
 
-from . import direct, layout
+from . import direct, layout, workspaces
 from .direct import UNNAMED
 from .git import Checkouts
 from .lines import Placed, RequirementError, name_of, place_of
@@ -19,8 +19,9 @@ from .repository import Repository
 from .requirements import checked
 from .unpacked import Wheel, normalised
 
-#: The most projects of a workspace that are looked at for one by its name.
-_MOST_MEMBERS = 500
+#: The name of a package, and the most characters of it and its version together.
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_MOST_NAMED = 200
 
 #: The version of a project that does not say it, or says that its build backend finds it.
 _UNKNOWN_VERSION = "0"
@@ -56,9 +57,10 @@ class Trees:
             return project, Repository.of(project, self._checkouts.root_of(commit))
         if isinstance(source, Member):
             return self.member(name, pathlib.Path(source.base), place), self._repository
-        project = self._repository.within(pathlib.Path(source.path), f"{place}: {name}")
+        asked = place if name == UNNAMED else f"{place}: {name}"
+        project = self._repository.within(pathlib.Path(source.path), asked)
         if not project.is_dir():
-            raise RequirementError(f"{place}: {name}: {self._repository.shown(pathlib.Path(source.path))} is no directory")
+            raise RequirementError(f"{asked}: {self._repository.shown(pathlib.Path(source.path))} is no directory")
         return project, self._repository
 
     def member(self, name: str, base: pathlib.Path, place: str) -> pathlib.Path:
@@ -85,19 +87,10 @@ class Trees:
         return Project(file, self._repository.charm, self._repository.root)
 
     def _members(self, root: pathlib.Path, members: list[str], others: list[str]) -> Iterator[pathlib.Path]:
-        seen = 0
-        for pattern in members:
-            if pattern.startswith("/") or ".." in pattern.split("/"):
-                continue
-            for project in sorted(root.glob(pattern)):
-                seen += 1
-                if seen > _MOST_MEMBERS:
-                    raise RequirementError(
-                        f"{self._repository.shown(root / 'pyproject.toml')}: a workspace has at most {_MOST_MEMBERS} members"
-                    )
-                left_out = any(project.relative_to(root).match(other) for other in others)
-                if not left_out and (project / "pyproject.toml").is_file():
-                    yield self._repository.within(project, self._repository.shown(root / "pyproject.toml"))
+        shown = self._repository.shown(root / "pyproject.toml")
+        for project in workspaces.directories(root, members, others, shown):
+            if (project / "pyproject.toml").is_file():
+                yield self._repository.within(project, shown)
 
     def tree(self, name: str, version: str, source: Directory | Member | Commit, place: str) -> Tree:
         """A project by where it comes from. Its version is its own, unless a lock says it."""
@@ -105,13 +98,18 @@ class Trees:
         file = directory / "pyproject.toml"
         project = Project(file, repository.charm, repository.root) if file.is_file() else None
         known = project.name if project else normalised(layout.setup_cfg(directory, place).get("metadata", "name", fallback=""))
+        shown = repository.shown(directory)
+        if name != UNNAMED and known and known != normalised(name):
+            raise RequirementError(f"{place}: {name}: the project in {shown} calls itself {known[:80]!r}")
         if name == UNNAMED:
-            name = known or directory.name
-        elif known and known != normalised(name):
-            raise RequirementError(f"{place}: {name}: the project in {repository.shown(directory)} calls itself {known}")
+            name = known or re.sub(r"[^A-Za-z0-9]+", "-", directory.name).strip("-") or "unnamed"
+        version = version or _version(directory, project, place)
+        # The two make the name of a directory among the charm's packages.
+        if _NAME.fullmatch(name) is None or len(name) + len(version) > _MOST_NAMED:
+            raise RequirementError(f"{place}: the project in {shown} is called {name[:80]!r}, which is no name of a package")
         return Tree(
             name,
-            version or _version(directory, project, place),
+            version,
             directory,
             repository,
             place,

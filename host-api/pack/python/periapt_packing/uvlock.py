@@ -6,8 +6,8 @@ import pathlib
 import urllib.parse
 from collections.abc import Iterator
 
-from .lines import RequirementError
-from .locks import SDIST, Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, Wheel, by_name
+from .lines import RequirementError, address
+from .locks import SDIST, Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, by_name, wheel_at
 
 NAME = "uv.lock"
 
@@ -34,7 +34,7 @@ def _entries(reader: Reader, directory: pathlib.Path) -> Iterator[Entry]:
         extras = reader.table(package.get("optional-dependencies"), "optional-dependencies", place)
         files = reader.files(
             package.get("wheels"),
-            lambda file: _file_of(str(file.get("url") or file.get("path") or file.get("filename") or "")),
+            lambda file, place=place: _file_of(str(file.get("url") or file.get("path") or file.get("filename") or ""), place),
             place,
         )
         sdist = reader.table(package.get("sdist"), "sdist", place)
@@ -72,10 +72,7 @@ def _source(said: dict, directory: pathlib.Path, place: str) -> Source:
     if isinstance(said.get("git"), str):
         return _commit(said["git"], place)
     if isinstance(said.get("url"), str):
-        url = said["url"]
-        if url.startswith("https://") and urllib.parse.urlsplit(url).path.endswith(".whl"):
-            return Wheel(url)
-        return Other(f"{url!r} is no wheel at an https:// address; nothing else is fetched, as it would be built")
+        return wheel_at(said["url"])
     if isinstance(said.get("path"), str):
         return Other(f"{said['path']} is a file; wheels come from where the packer's pip is told to look")
     raise RequirementError(f"{place}: source {sorted(map(str, said))} is not known here")
@@ -83,11 +80,11 @@ def _source(said: dict, directory: pathlib.Path, place: str) -> Source:
 
 def _commit(said: str, place: str) -> Commit:
     """`URL?subdirectory=...&rev=...#COMMIT`"""
-    address = urllib.parse.urlsplit(said)
-    asked = urllib.parse.parse_qs(address.query)
-    url = urllib.parse.urlunsplit((address.scheme, address.netloc, address.path, "", ""))
-    return Commit(url, address.fragment, asked.get("subdirectory", [""])[0])
+    parts = address(said, place)
+    asked = urllib.parse.parse_qs(parts.query)
+    url = urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    return Commit(url, parts.fragment, asked.get("subdirectory", [""])[0])
 
 
-def _file_of(url: str) -> str:
-    return urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+def _file_of(url: str, place: str) -> str:
+    return urllib.parse.unquote(address(url, place).path.rpartition("/")[2])

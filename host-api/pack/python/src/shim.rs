@@ -92,6 +92,7 @@ const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/vendor.py",
     "periapt_packing/wanted.py",
     "periapt_packing/wheels.py",
+    "periapt_packing/workspaces.py",
 ];
 
 /// Writes `periapt_ops` below a directory.
