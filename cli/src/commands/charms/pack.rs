@@ -5,6 +5,7 @@ mod python;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use periapt_host_api::charm::CharmMeta;
 use periapt_python::{DependencyOptions, Repositories};
 use serde::Serialize;
 
@@ -102,14 +103,7 @@ impl Verb for Pack {
             }
         };
         let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
-        if let Err(unmet) = packed.inspected.meta.assumes.check() {
-            let warning = format!(
-                "the charm assumes features that are not supported: {}; deploy and refresh refuse it without --force",
-                unmet.features().join(", ")
-            );
-            note(format_args!("WARNING {warning}"));
-            warnings.push(warning);
-        }
+        warnings.extend(warn_of_assumes(&packed.inspected.meta));
         let name = &packed.inspected.meta.name;
         let output = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.charm")));
         write_whole(&output, &packed.bytes).explain(|| format!("cannot write {}", output.display()))?;
@@ -134,14 +128,16 @@ impl Verb for Pack {
 impl Pack {
     /// Checks a charm in Python, and prints the packages that it would get.
     fn check(&self, context: &Context) -> Result<()> {
-        let (packages, warnings) = python::check(&self.directory, &self.choices(), context)?;
+        let (checked, warnings) = python::check(&self.directory, &self.choices(), context)?;
+        let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        warnings.extend(warn_of_assumes(&checked.meta));
+        let packages = checked.packages;
         context.say(format_args!(
             "{} can be packed, with {} packages",
             self.directory.display(),
             packages.len()
         ));
         let Some(Format::Json) = self.format else { return Ok(()) };
-        let warnings = warnings.iter().map(ToString::to_string).collect();
         Sink::new(None, context.color)?.write(&to_json(&Checked { packages, warnings })?)
     }
 
@@ -168,4 +164,15 @@ impl Pack {
             None => Ok(()),
         }
     }
+}
+
+/// Warns of what a charm assumes and models here lack. Returns the warning.
+fn warn_of_assumes(meta: &CharmMeta) -> Option<String> {
+    let unmet = meta.assumes.check().err()?;
+    let warning = format!(
+        "the charm assumes features that are not supported: {}; deploy and refresh refuse it without --force",
+        unmet.features().join(", ")
+    );
+    note(format_args!("WARNING {warning}"));
+    Some(warning)
 }

@@ -7,10 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use periapt_host_api::{charm::CharmMeta, yaml::MAX_DOCUMENT};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use crate::{
-    AdaptError, COMPONENT, InspectError, Inspected, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED, adapt, inspect,
+    AdaptError, ArchiveError, COMPONENT, InspectError, Inspected, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED,
+    adapt, inspect, read::charm_files,
 };
 
 /// Files of a charm's directory that go into its archive, beside the component.
@@ -291,12 +293,28 @@ impl Contents {
         self.files.iter().map(|(path, content)| (path.as_str(), content.as_slice()))
     }
 
+    /// Parses the charm's metadata.
+    ///
+    /// # Errors
+    /// [`PackError::Refused`], as for an archive of these files.
+    pub fn meta(&self) -> Result<CharmMeta, PackError> {
+        self.parsed().map_err(PackError::Refused)
+    }
+
     /// Packs the files with the charm's code: a component, or a WASI preview 1 module that is adapted.
     ///
     /// # Errors
     /// [`PackError`], also for a charm that the controller would refuse.
     pub fn pack(self, wasm: &Path) -> Result<Packed, PackError> {
         self.pack_code(wasm, &read(wasm, MAX_UNPACKED)?)
+    }
+
+    fn parsed(&self) -> Result<CharmMeta, InspectError> {
+        let files = charm_files(|path| match self.get(path) {
+            Some(text) if text.len() > MAX_DOCUMENT => Err(ArchiveError::LongText(path, text.len() as u64)),
+            text => Ok(text.map(<[u8]>::to_vec)),
+        })?;
+        Ok(CharmMeta::parse(&files)?)
     }
 
     fn pack_code(mut self, name: &Path, wasm: &[u8]) -> Result<Packed, PackError> {

@@ -77,7 +77,8 @@ impl Archive {
     }
 }
 
-fn charm_files(
+/// Reads the metadata files. `None` means that there is no such file.
+pub(crate) fn charm_files(
     read: impl Fn(&'static str) -> Result<Option<Vec<u8>>, ArchiveError>,
 ) -> Result<CharmFiles, ArchiveError> {
     let text = |path: &'static str| match read(path)? {

@@ -20,4 +20,4 @@ mod vendor;
 pub use dependency_options::{DependencyOptions, Repositories};
 pub use error::PythonError;
 pub use finding::{CheckFinding, Severity};
-pub use pack::{Packer, Step, is_python_charm};
+pub use pack::{CheckedCharm, Packer, Step, is_python_charm};

@@ -6,6 +6,7 @@ use std::{
 };
 
 use periapt_archive::{Contents, Packed};
+use periapt_host_api::charm::CharmMeta;
 
 use crate::{
     CheckFinding, DependencyOptions, PythonError, Severity,
@@ -57,6 +58,15 @@ impl std::fmt::Display for Step {
             Self::Archive => f.write_str("compressing the archive"),
         }
     }
+}
+
+/// A charm that can be packed.
+#[derive(Debug, Clone)]
+pub struct CheckedCharm {
+    /// The charm's packages, as NAME==VERSION.
+    pub packages: Vec<String>,
+    /// The charm's metadata, without the grants of its component.
+    pub meta: CharmMeta,
 }
 
 /// A packer of Python charms.
@@ -117,7 +127,7 @@ impl Packer {
         Ok(contents.pack(&component)?)
     }
 
-    /// Runs all steps before the build. Returns the charm's packages as NAME==VERSION.
+    /// Runs all steps before the build.
     ///
     /// # Errors
     /// [`PythonError`]
@@ -127,8 +137,9 @@ impl Packer {
         choices: &DependencyOptions,
         told: &mut Vec<CheckFinding>,
         at: &mut dyn FnMut(Step),
-    ) -> Result<Vec<String>, PythonError> {
-        Ok(gather(&self.wheels, directory, choices, told, at)?.packages)
+    ) -> Result<CheckedCharm, PythonError> {
+        let PackInputs { packages, meta, .. } = gather(&self.wheels, directory, choices, told, at)?;
+        Ok(CheckedCharm { packages, meta })
     }
 
     fn build(
@@ -157,6 +168,7 @@ struct PackInputs {
     stage: tempfile::TempDir,
     contents: Contents,
     packages: Vec<String>,
+    meta: CharmMeta,
 }
 
 /// Gathers the inputs of a component, and checks that the charm can be imported.
@@ -179,6 +191,7 @@ fn gather(
     if !errors.is_empty() {
         return Err(PythonError::CannotRun(errors));
     }
+    let meta = contents.meta()?;
     parts.add_files(directory, &mut contents)?;
     metadata::split(&mut contents)?;
     contents.insert("dispatch", DISPATCH.to_vec());
@@ -219,7 +232,7 @@ fn gather(
     }
     told.extend(warnings);
 
-    Ok(PackInputs { python, stage, contents, packages: vendored.packages })
+    Ok(PackInputs { python, stage, contents, packages: vendored.packages, meta })
 }
 
 /// Splits findings into errors and warnings.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_archive::{COMPONENT, Packed};
-use periapt_python::{CheckFinding, DependencyOptions, Packer, PythonError, is_python_charm};
+use periapt_python::{CheckFinding, CheckedCharm, DependencyOptions, Packer, PythonError, is_python_charm};
 
 use crate::{
     context::Context,
@@ -42,12 +42,12 @@ pub(super) fn pack(
     Ok((packed.map_err(failure)?, warnings))
 }
 
-/// Checks that a charm can be packed, and builds nothing. Returns its packages and the findings.
+/// Checks that a charm can be packed, and builds nothing. Returns it with the findings.
 pub(super) fn check(
     directory: &Path,
     choices: &DependencyOptions,
     context: &Context,
-) -> Result<(Vec<String>, Vec<CheckFinding>)> {
+) -> Result<(CheckedCharm, Vec<CheckFinding>)> {
     let progress = Progress::of_steps();
     let mut warnings = Vec::new();
     let checked = packer()?
