@@ -60,7 +60,8 @@ fn stopped(signal: i32) -> String {
 }
 
 /// Extracts the charm's own error, which stands between two traces of the tool: one line with the place and the
-/// exception, then Python's trace without this package's own calls. Warnings that were printed before are left out.
+/// exception, then Python's trace without this package's own calls. Without calls of the charm's or of its dependencies, a
+/// trace would only repeat the exception. Warnings that were printed before are left out.
 fn reason(stderr: &str) -> String {
     let (_, from) = stderr.split_once("AssertionError: ").unwrap_or(("", stderr));
     let (text, causes) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));
@@ -70,10 +71,15 @@ fn reason(stderr: &str) -> String {
     }
     let Some(start) = text.find(TRACE) else { return text.to_owned() };
     let lines: Vec<&str> = text.get(start..).unwrap_or_default().lines().collect();
-    let trace = without_own_calls(&lines).join("\n");
+    let trace = without_own_calls(&lines);
+    let has_calls = trace.iter().any(|line| line.starts_with(CALL));
     match cause(&lines) {
-        Some(cause) => format!("  {cause}\n{trace}"),
-        None => trace,
+        Some(cause) if has_calls => format!("  {cause}\n{}", trace.join("\n")),
+        Some(cause) => {
+            let rest = trace.iter().skip_while(|line| !cause.ends_with(**line)).skip(1);
+            rest.fold(format!("  {cause}"), |text, line| format!("{text}\n{line}"))
+        }
+        None => trace.join("\n"),
     }
 }
 
@@ -100,9 +106,12 @@ const SHOWN_CALLS: usize = 8;
 /// The first line of a trace of Python's.
 const TRACE: &str = "Traceback (most recent call last):";
 
+/// The beginning of a call's line in a trace.
+const CALL: &str = "  File ";
+
 /// Returns the exception that ended the import, after the last line of the charm's own code that led there.
 fn cause(lines: &[&str]) -> Option<String> {
-    let last = lines.iter().rposition(|line| line.starts_with("  File "))?;
+    let last = lines.iter().rposition(|line| line.starts_with(CALL))?;
     let exception = lines.iter().skip(last).find(|line| !line.starts_with(' ') && !line.is_empty())?;
     let place = lines.iter().rev().find_map(|line| own_place(line));
     Some(place.map_or_else(|| (*exception).to_owned(), |place| format!("{place} {exception}")))
@@ -121,7 +130,7 @@ fn without_own_calls<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines
         .iter()
         .filter(|line| {
-            if line.starts_with("  File ") {
+            if line.starts_with(CALL) {
                 in_own_call = line.starts_with("  File \"/0/periapt_");
             } else if !line.starts_with(' ') {
                 in_own_call = false;
@@ -142,6 +151,22 @@ mod tests {
         let expected = "  src/charm.py:3 ZeroDivisionError: division by zero\nTraceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero";
         assert_eq!(reason(stderr), expected);
         assert_eq!(reason("no such file\n"), "no such file");
+    }
+
+    #[test]
+    fn an_exception_without_calls_of_the_charms_is_told_once() {
+        let trace = |exception: &str| {
+            let calls = "  File \"/0/periapt_component.py\", line 53, in <module>\n    PROGRAM = build.build(sys.path)\n  File \"/0/periapt_ops/build.py\", line 25, in build\n    from . import storage\n";
+            format!("AssertionError: {TRACE}\n{calls}{exception}\n\nCaused by:\n    x")
+        };
+        let exception = "ModuleNotFoundError: No module named 'yaml'";
+        assert_eq!(reason(&trace(exception)), format!("  {exception}"));
+        let long = "own.Error: two causes\n - one\n - two";
+        assert_eq!(reason(&trace(long)), format!("  {long}"));
+        let chained = format!(
+            "KeyError: 'x'\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACE}\n  File \"/0/periapt_ops/build.py\", line 25, in build\n{exception}"
+        );
+        assert_eq!(reason(&trace(&chained)), format!("  {exception}"));
     }
 
     #[test]
