@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::process::ExitStatusExt as _, path::Path};
 
-use crate::{PythonError, python::Python};
+use crate::{PythonError, pack::TEMPORARY, python::Python};
 
 /// A Python program that runs `componentize-py`. Its arguments: the tool's directory, a limit of CPU time in seconds,
 /// and the tool's own arguments. The limit is needed: the tool imports the charm's modules, and their code may never
@@ -29,12 +29,17 @@ impl Stage<'_> {
         // Without a virtual environment, the tool would add all packages of this machine's Python.
         let nothing = self.directory.join("site");
         let packages = nothing.join("lib/python3/site-packages");
-        fs::create_dir_all(&packages).map_err(|source| PythonError::Io { path: packages.clone(), source })?;
+        let temporary = self.directory.join(TEMPORARY);
+        for directory in [&packages, &temporary] {
+            fs::create_dir_all(directory)
+                .map_err(|source| PythonError::Io { path: directory.clone(), source })?;
+        }
         let done = python.output(
             python
                 .command()
                 .current_dir(self.directory)
                 .env("VIRTUAL_ENV", &nothing)
+                .env("TMPDIR", &temporary)
                 .args(["-I", "-c", RUN])
                 .arg(tool)
                 .arg(MOST_SECONDS.to_string())

@@ -24,6 +24,9 @@ use crate::{
 /// The program that Juju's agent would run. Releases of `ops` up to 2.20 look for it.
 const DISPATCH: &[u8] = include_bytes!("../../../sdk/python/dispatch");
 
+/// The directory below the stage for temporary files.
+pub(crate) const TEMPORARY: &str = "temporary";
+
 /// The suffix of native extension modules for the sandbox's interpreter.
 const NATIVE: &str = ".cpython-314-wasm32-wasi.so";
 
@@ -205,6 +208,7 @@ fn gather(
     let stage = stage.map_err(|source| PythonError::Io { path: std::env::temp_dir(), source })?;
     let below = |name: &str| stage.path().join(name);
     let (charm, package, packing) = (below("charm"), below("shim"), below("packing"));
+    let temporary = below(TEMPORARY);
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source: io::Error| PythonError::Io { path, source }
@@ -213,8 +217,9 @@ fn gather(
     shim::write_packing(&packing).map_err(failed(&packing))?;
     shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
     write_all(&contents, &charm)?;
+    fs::create_dir(&temporary).map_err(failed(&temporary))?;
 
-    let packing = Packing { python: &python, packages: [&packing, &package], wheels };
+    let packing = Packing { python: &python, packages: [&packing, &package], wheels, temporary: &temporary };
     at(Step::Dependencies);
     let venv = charm.join("venv");
     let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv, told)?;
@@ -231,6 +236,8 @@ fn gather(
         return Err(PythonError::CannotRun(errors));
     }
     told.extend(warnings);
+    // A component is cached by the files of its stage, and these would differ each time.
+    fs::remove_dir_all(&temporary).map_err(failed(&temporary))?;
 
     Ok(PackInputs { python, stage, contents, packages: vendored.packages, meta })
 }

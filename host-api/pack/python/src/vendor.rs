@@ -45,6 +45,8 @@ pub(crate) struct Packing<'a> {
     pub(crate) packages: [&'a Path; 2],
     /// Directories with wheels of native code for the sandbox.
     pub(crate) wheels: &'a [PathBuf],
+    /// A directory for temporary files. A process that a signal ends leaves its own.
+    pub(crate) temporary: &'a Path,
 }
 
 impl Packing<'_> {
@@ -96,7 +98,12 @@ impl Packing<'_> {
         // The packer made these paths, so they contain no separator.
         let path = std::env::join_paths(self.packages).unwrap_or_default();
         let done = self.python.output(
-            self.python.module("periapt_packing").env("PYTHONPATH", path).arg(verb).args(arguments),
+            self.python
+                .module("periapt_packing")
+                .env("PYTHONPATH", path)
+                .env("TMPDIR", self.temporary)
+                .arg(verb)
+                .args(arguments),
         )?;
         let Output { status, stdout, stderr } = done;
         let said = || String::from_utf8_lossy(&stderr).trim().to_owned();
