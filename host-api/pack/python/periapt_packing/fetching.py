@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from typing import IO
 
 from . import bounds, unpacked, wheels
 from .unpacked import Wheel, normalised
@@ -147,17 +148,21 @@ def run(verb: str, *arguments: str) -> None:
     command = [sys.executable, wheels.__file__, verb, "--quiet", "--no-input", "--disable-pip-version-check", *arguments]
     with tempfile.TemporaryFile() as errors:
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, timeout=bounds.MOST_TIME
-            )
+            code = ended(command, errors)
         except subprocess.TimeoutExpired:
             raise VendorError(f"pip was stopped: it may take {bounds.MOST_TIME // 60} minutes") from None
         errors.seek(0)
         said = errors.read(bounds.MOST_SAID).decode("utf-8", errors="replace")
-    if done.returncode < 0:
-        raise VendorError(f"pip was stopped by signal {-done.returncode}: it may take {bounds.MOST_CPU} s of CPU time")
-    if done.returncode != 0:
-        raise _failure(said, done.returncode)
+    if code < 0:
+        raise VendorError(f"pip was stopped by signal {-code}: it may take {bounds.MOST_CPU} s of CPU time")
+    if code != 0:
+        raise _failure(said, code)
+
+
+def ended(command: Sequence[str], errors: IO[bytes]) -> int:
+    """Run a command to its end in a process of its own; answers its exit code, or its signal as a negative one."""
+    silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": errors}
+    return subprocess.run(command, **silent, timeout=bounds.MOST_TIME).returncode
 
 
 def _failure(said: str, code: int) -> VendorError:

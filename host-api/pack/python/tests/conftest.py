@@ -1,11 +1,56 @@
 """Packages that are fetched from nowhere but the test's own directories."""
 
 import hashlib
+import importlib
+import os
+import signal
+import sys
+import traceback
 import zipfile
 
 import pytest
 
+from periapt_packing import bounds, fetching, wheels
 from periapt_packing.built import Built
+
+#: What pip imports for its commands: two thirds of what a run of it takes here.
+PIP = ("cli.main", "cli.main_parser", "cli.autocompletion", "commands.download", "commands.index", "commands.install")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _forked_pip():
+    """Each run of pip is a process of its own as ever, and begins as a copy of this one, with pip's modules imported.
+
+    Tests of `python3 -m periapt_packing` begin it as packing does.
+    """
+    for module in (f"pip._internal.{name}" for name in PIP):
+        importlib.import_module(module)
+    begun = fetching.ended
+    with pytest.MonkeyPatch.context() as patch:
+        own = wheels.__file__
+        patch.setattr(fetching, "ended", lambda command, errors: (_forked if command[1] == own else begun)(command, errors))
+        yield
+
+
+def _forked(command, errors):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            for number, file in ((0, os.open(os.devnull, os.O_RDONLY)), (1, os.open(os.devnull, os.O_WRONLY)), (2, errors.fileno())):
+                os.dup2(file, number)
+            sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w")))
+            signal.alarm(bounds.MOST_TIME)
+            sys.argv = list(command[1:])
+            wheels.main()
+        except SystemExit as exit:
+            code = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 class Index:
