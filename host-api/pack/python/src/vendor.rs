@@ -117,3 +117,28 @@ impl Packing<'_> {
             .map_err(|error| PythonError::Defect { what, message: format!("{error}: {}", said()) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_step_that_a_signal_ends_leaves_its_files_in_the_directory_for_temporary_ones() {
+        let python = Python::find().unwrap();
+        let stage = tempfile::tempdir().unwrap();
+        let (package, temporary) = (stage.path().join("package"), stage.path().join("temporary"));
+        fs::create_dir_all(package.join("periapt_packing")).unwrap();
+        fs::create_dir(&temporary).unwrap();
+        let program = "import os, signal, tempfile\ntempfile.mkdtemp(prefix='left-')\nos.kill(os.getpid(), signal.SIGKILL)\n";
+        fs::write(package.join("periapt_packing/__main__.py"), program).unwrap();
+        let packing =
+            Packing { python: &python, packages: [&package, &package], wheels: &[], temporary: &temporary };
+        let stopped = packing.check(stage.path(), stage.path(), stage.path()).unwrap_err();
+        assert!(matches!(stopped, PythonError::Stopped("checking the sources")), "{stopped}");
+        let left: Vec<_> =
+            fs::read_dir(&temporary).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(matches!(left.as_slice(), [name] if name.to_string_lossy().starts_with("left-")), "{left:?}");
+    }
+}
