@@ -48,7 +48,7 @@ impl Executor {
     /// Queues for a turn.
     pub(super) fn await_turn(&mut self, due: WaitingOperation, step: &mut Step<'_>) {
         let (group, memory) = match (&due, self.resolve(step)) {
-            (_, decision) if !due.is(&decision) => return self.decide(step),
+            (_, decision) if !due.is(&decision) => return self.conclude(step),
             (WaitingOperation::Hook { .. }, Decision::RunHook(run)) => {
                 if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.on_trial) {
                     // No other hook runs during the trial.
@@ -60,7 +60,7 @@ impl Executor {
                 let machine = step.view.units.get(&self.unit).map(|unit| unit.machine);
                 (machine.zip(group.clone()), self.memory(step.view, None))
             }
-            _ => return self.decide(step),
+            _ => return self.conclude(step),
         };
         self.phase = Phase::Turn(TurnWait { due, memory });
         self.has_turn = true;
