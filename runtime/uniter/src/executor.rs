@@ -272,8 +272,9 @@ impl Executor {
 
     /// Handles a view from another store, which may never show the awaited commit.
     fn store_replaced(&mut self, step: &mut Step<'_>) {
-        match self.phase {
+        match &mut self.phase {
             Phase::Settling(_) => self.settled(step),
+            Phase::Committing(committing) => committing.store_replaced(),
             _ => self.dependencies_changed(step),
         }
     }

@@ -84,6 +84,9 @@ impl Executor {
     /// Handles the driver's answer about a charm.
     pub(super) fn charm_answered(&mut self, answer: CharmAnswer, step: &mut Step<'_>) {
         let Phase::Charm(wait) = &mut self.phase else { return };
+        if wait.again_at.is_some() {
+            return;
+        }
         let usable = match answer {
             CharmAnswer::Away(reason) => {
                 if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.on_trial) {

@@ -46,6 +46,8 @@ pub(super) struct Committing {
     backoff: Backoff,
     /// True if an earlier attempt had an unknown outcome.
     sent_again: bool,
+    /// True if the view came from another store meanwhile, which need not contain the commit that is answered.
+    store_replaced: bool,
 }
 
 /// The progress of sending a commit.
@@ -66,6 +68,10 @@ impl Committing {
             self.subject,
             CommitSubject::Hook { .. } | CommitSubject::Action { .. } | CommitSubject::RefusedAction
         )
+    }
+
+    pub(super) fn store_replaced(&mut self) {
+        self.store_replaced = true;
     }
 
     pub(super) fn sends_again_at(&self) -> Option<Duration> {
@@ -107,6 +113,7 @@ impl Executor {
             sending: Sending::AfterEarly,
             backoff: Backoff::network(),
             sent_again: false,
+            store_replaced: false,
         }));
         self.send_commit(step);
     }
@@ -134,6 +141,9 @@ impl Executor {
     /// Handles the controller's answer, or its absence.
     pub(super) fn commit_answered(&mut self, answer: SendOutcome, step: &mut Step<'_>) {
         let Phase::Committing(committing) = &mut self.phase else { return };
+        if committing.sending != Sending::Sent {
+            return;
+        }
         let refusal = match answer {
             SendOutcome::Unreachable => {
                 let wait = committing.backoff.failed();
@@ -149,14 +159,14 @@ impl Executor {
         else {
             return;
         };
-        let Committing { commit, subject, sent_again, .. } = *committing;
         match refusal {
-            None => self.accepted(&commit, subject, step),
-            Some(refusal) => self.not_accepted(commit, subject, refusal, sent_again, step),
+            None => self.accepted(*committing, step),
+            Some(refusal) => self.not_accepted(*committing, refusal, step),
         }
     }
 
-    fn accepted(&mut self, commit: &UnitCommit, subject: CommitSubject, step: &mut Step<'_>) {
+    fn accepted(&mut self, accepted: Committing, step: &mut Step<'_>) {
+        let Committing { commit, subject, store_replaced, .. } = accepted;
         self.refusals.succeeded();
         self.uncommitted = Usage::default();
         let then = match subject {
@@ -165,17 +175,15 @@ impl Executor {
             _ => Then::Decide,
         };
         // The unit's next decision must see its own last commit (`docs/design/commit.md`).
-        self.await_view(Awaited::Reached { seq: commit.record.seq }, then, step);
+        let awaited = match store_replaced {
+            false => Awaited::Reached { seq: commit.record.seq, until: None },
+            true => Awaited::reached_if_shown(commit.record.seq, step.now),
+        };
+        self.await_view(awaited, then, step);
     }
 
-    fn not_accepted(
-        &mut self,
-        commit: UnitCommit,
-        subject: CommitSubject,
-        refusal: Refusal,
-        sent_again: bool,
-        step: &mut Step<'_>,
-    ) {
+    fn not_accepted(&mut self, refused: Committing, refusal: Refusal, step: &mut Step<'_>) {
+        let Committing { commit, subject, sent_again, .. } = refused;
         let UnitCommit { seq, record, transitions, effects, leader_term, early, journal, .. } = commit;
         match refusal.code {
             ErrorCode::Stale => {

@@ -178,6 +178,9 @@ impl Executor {
     /// Handles the answer to a batch. Refused items are dropped.
     pub(super) fn early_answered(&mut self, answer: &SendOutcome, step: &mut Step<'_>) {
         let Some(sending) = &mut self.outbox.sending else { return };
+        if sending.again_at.is_some() {
+            return;
+        }
         if *answer == SendOutcome::Unreachable {
             sending.again_at = Some(step.now.steady.saturating_add(sending.backoff.failed()));
             return;

@@ -7,14 +7,15 @@ use periapt_host_api::{UnitName, commit::EarlyItem, record::CharmRef, view::View
 use super::{Executor, ExecutorCommand, Now, Phase, Step};
 use crate::HookRun;
 
-/// The longest wait for the stream to show why a commit was stale.
+/// The longest wait for the stream to show why a commit was stale, or an accepted one of a store that was replaced.
 const STALE_WITHIN: Duration = Duration::from_secs(15);
 
 /// The awaited state of the view.
 #[derive(Debug, Clone)]
 pub(super) enum Awaited {
-    /// The record of an accepted commit.
-    Reached { seq: u64 },
+    /// The record of an accepted commit. The wait has a limit if the answer may come from a store that was replaced
+    /// since.
+    Reached { seq: u64, until: Option<Duration> },
     /// A later record than this one: a commit after it was stale.
     Moved { from: u64, until: Duration },
     /// Another charm than this one, which an operator replaced during its deployment. This wait has no limit: the frame
@@ -25,6 +26,10 @@ pub(super) enum Awaited {
 }
 
 impl Awaited {
+    pub(super) fn reached_if_shown(seq: u64, now: Now) -> Self {
+        Self::Reached { seq, until: Some(now.steady.saturating_add(STALE_WITHIN)) }
+    }
+
     pub(super) fn moved(from: u64, now: Now) -> Self {
         Self::Moved { from, until: now.steady.saturating_add(STALE_WITHIN) }
     }
@@ -36,7 +41,7 @@ impl Awaited {
     fn is_shown(&self, view: &View, name: &UnitName) -> bool {
         let unit = view.units.get(name);
         match self {
-            Self::Reached { seq } => unit.is_none_or(|unit| unit.record.seq >= *seq),
+            Self::Reached { seq, .. } => unit.is_none_or(|unit| unit.record.seq >= *seq),
             Self::Moved { from, .. } => unit.is_none_or(|unit| unit.record.seq != *from),
             // A refresh to the same archive also raises the modified version, so the wait ends even if one frame
             // contains several refreshes.
@@ -76,7 +81,8 @@ impl Settling {
     pub(super) fn gives_up_at(&self) -> Option<Duration> {
         match self.awaited {
             Awaited::Moved { until, .. } | Awaited::Gone { until, .. } => Some(until),
-            Awaited::Reached { .. } | Awaited::Replaced { .. } => None,
+            Awaited::Reached { until, .. } => until,
+            Awaited::Replaced { .. } => None,
         }
     }
 }
@@ -103,8 +109,9 @@ impl Executor {
                 self.outbox.put_back(early, step);
                 self.hold_up(step);
             }
+            Awaited::Reached { .. } => self.settled(step),
             // The record has not changed, so another runner manages the unit.
-            _ => {
+            Awaited::Moved { .. } | Awaited::Replaced { .. } => {
                 self.phase = Phase::Stopped;
                 step.command(ExecutorCommand::Revoked);
             }
@@ -119,6 +126,8 @@ impl Executor {
         };
         match settling.then {
             Then::Decide => self.conclude(step),
+            // The view need not show the start: the unit is gone, or the store was replaced.
+            Then::RunHook { run, .. } if self.seq(step.view) != Some(run.record.seq) => self.conclude(step),
             Then::RunHook { view, run } => self.run(*run, *view, step),
             Then::RunAction(run) => self.run_action(*run, step),
         }
