@@ -20,7 +20,7 @@ use periapt_uniter::{
 
 use crate::World;
 
-/// A started unit with its view, whose executor the test drives. Early effects are accepted at once.
+/// A started unit with its view, whose executor the test drives.
 pub(super) struct Bench {
     pub(super) executor: Executor,
     pub(super) view: View,
@@ -53,21 +53,39 @@ impl Bench {
         Self::of(&world)
     }
 
-    pub(super) fn feed(&mut self, input: ExecutorInput) -> Vec<ExecutorCommand> {
+    /// Feeds one input, and returns its commands.
+    pub(super) fn feed_one(&mut self, input: ExecutorInput) -> Vec<ExecutorCommand> {
         let now = Now { wall: self.timer, timer: self.timer, steady: self.steady };
-        let mut commands = self.executor.handle(input, &self.view, now);
-        let mut sends_early = false;
+        let commands = self.executor.handle(input, &self.view, now);
         for command in &commands {
-            match command {
-                ExecutorCommand::WakeAt(wake) => self.wake = *wake,
-                ExecutorCommand::SendEarly(_) => sends_early = true,
-                _ => {}
+            if let ExecutorCommand::WakeAt(wake) = command {
+                self.wake = *wake;
             }
         }
-        if sends_early {
+        commands
+    }
+
+    /// Feeds one input, accepts the early effects that it sends, and returns all commands.
+    pub(super) fn feed(&mut self, input: ExecutorInput) -> Vec<ExecutorCommand> {
+        let mut commands = self.feed_one(input);
+        if commands.iter().any(|command| matches!(command, ExecutorCommand::SendEarly(_))) {
             commands.extend(self.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted)));
         }
         commands
+    }
+
+    /// Feeds one input, and compares its commands with the expected ones.
+    #[track_caller]
+    pub(super) fn check(&mut self, input: ExecutorInput, expected: &[&str]) {
+        let commands = self.feed_one(input);
+        assert_eq!(self.texts(&commands), expected);
+    }
+
+    /// Lets the short waits pass, feeds the wake-up, and compares its commands with the expected ones.
+    #[track_caller]
+    pub(super) fn check_after(&mut self, milliseconds: u64, expected: &[&str]) {
+        self.steady += Duration::from_millis(milliseconds);
+        self.check(ExecutorInput::Woken, expected);
     }
 
     pub(super) fn pass(&mut self, milliseconds: u64) -> Vec<ExecutorCommand> {
@@ -108,15 +126,27 @@ impl Bench {
     }
 
     pub(super) fn ended(&mut self, returned: Returned) -> Vec<ExecutorCommand> {
+        let ended = self.end(returned);
+        self.feed(ended)
+    }
+
+    /// Returns the input of a run's end.
+    pub(super) fn end(&self, returned: Returned) -> ExecutorInput {
         let report = RunReport {
             costs: HookCosts { fuel: 7, ..HookCosts::default() },
             ..RunReport::of(returned, self.timer)
         };
-        self.feed(ExecutorInput::Ended { report: Box::new(report), jitter: Jitter::NONE })
+        ExecutorInput::Ended { report: Box::new(report), jitter: Jitter::NONE }
     }
 
     pub(super) fn refuse(&mut self, code: ErrorCode) -> Vec<ExecutorCommand> {
-        self.feed(ExecutorInput::CommitAnswered(SendOutcome::Refused(Refusal::new(code, "not so"))))
+        self.feed(refused(code))
+    }
+
+    /// Returns the operation that starts from the unit's record, or the first one if the unit is gone.
+    pub(super) fn operation(&self) -> OperationId {
+        let unit = self.view.units.get(self.executor.unit());
+        OperationId(unit.map_or(1, |unit| unit.record.seq))
     }
 
     /// Returns the operation of the due run.
@@ -126,6 +156,30 @@ impl Bench {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// The controller carried out a commit.
+pub(super) const ACCEPTED: ExecutorInput = ExecutorInput::CommitAnswered(SendOutcome::Accepted);
+
+/// A commit has no answer.
+pub(super) const UNREACHABLE: ExecutorInput = ExecutorInput::CommitAnswered(SendOutcome::Unreachable);
+
+/// A charm is ready.
+pub(super) const READY: ExecutorInput = ExecutorInput::Charm(CharmAnswer::Ready);
+
+/// Returns the refusal of a commit.
+pub(super) fn refused(code: ErrorCode) -> ExecutorInput {
+    ExecutorInput::CommitAnswered(SendOutcome::Refused(Refusal::new(code, "not so")))
+}
+
+/// Returns the answer that a charm is not available.
+pub(super) fn away() -> ExecutorInput {
+    ExecutorInput::Charm(CharmAnswer::Away("it is damaged".to_owned()))
+}
+
+/// Returns the answer that a charm is invalid.
+pub(super) fn unusable() -> ExecutorInput {
+    ExecutorInput::Charm(CharmAnswer::Unusable { message: "no component".to_owned(), jitter: Jitter::NONE })
 }
 
 pub(super) fn commit(commands: &[ExecutorCommand]) -> &UnitCommit {

@@ -1,9 +1,13 @@
 //! The controller answered a commit, or did not.
 
-use periapt_host_api::{ErrorCode, event::Event, journal::HookOutcome};
+use periapt_host_api::{ErrorCode, action::TaskOutcome, event::Event, journal::HookOutcome};
 use periapt_uniter::executor::{ExecutorCommand, ExecutorInput, Returned, SendOutcome};
 
-use super::bench::{Bench, commit, fetches, is_quiet};
+use super::{
+    bench::{ACCEPTED, Bench, READY, UNREACHABLE, commit, fetches, is_quiet, refused},
+    phase::Phase,
+};
+use crate::World;
 
 #[test]
 fn the_next_hook_begins_when_the_view_shows_the_commit_of_the_last_one() {
@@ -88,4 +92,72 @@ fn a_unit_that_is_gone_is_stopped_once_what_it_said_was_sent() {
     let place = |wanted: fn(&ExecutorCommand) -> bool| commands.iter().position(wanted).unwrap();
     let sent = place(|command| matches!(command, ExecutorCommand::SendEarly(_)));
     assert!(sent < place(|command| matches!(command, ExecutorCommand::Stop)), "{commands:?}");
+}
+
+#[test]
+fn a_commit_that_the_view_shows_already_ends_the_operation() {
+    let mut bench = Phase::HookRuns.bench();
+    let ended = bench.end(Returned::Handled);
+    let commands = bench.feed_one(ended);
+    bench.show(commit(&commands));
+    bench.check(ACCEPTED, &["leave turn", "ended", "wake at 300 s"]);
+}
+
+#[test]
+fn an_answer_that_is_lost_is_waited_for() {
+    Phase::CommitSent.bench().check(UNREACHABLE, &["wake in 50 ms"]);
+}
+
+#[test]
+fn a_refused_end_of_a_hook_is_committed_as_a_failure_once() {
+    let mut bench = Phase::CommitSent.bench();
+    bench.check(
+        refused(ErrorCode::QuotaExceeded),
+        &["note log, error", "commit failed with executing, log, error"],
+    );
+    bench.check(refused(ErrorCode::QuotaExceeded), &["leave turn", "ended", "wake in 50 ms", "depend"]);
+}
+
+#[test]
+fn a_refused_end_of_an_action_is_committed_as_a_failure_once() {
+    let mut bench = Phase::ActionRuns.bench();
+    bench.ended(Returned::Handled);
+    let commands = bench.feed_one(refused(ErrorCode::QuotaExceeded));
+    let end = commit(&commands).transitions.end_task.clone().unwrap();
+    assert_eq!(end.outcome, TaskOutcome::Failed);
+    bench.check(refused(ErrorCode::QuotaExceeded), &["leave turn", "ended", "wake in 50 ms", "depend"]);
+}
+
+#[test]
+fn a_refused_failure_of_a_hook_is_not_committed_again() {
+    let mut bench = Phase::HookRuns.bench();
+    bench.ended(Returned::Failed { code: 1, message: "broken".to_owned() });
+    bench.check(refused(ErrorCode::QuotaExceeded), &["leave turn", "ended", "wake in 50 ms", "depend"]);
+}
+
+#[test]
+fn a_refused_start_of_an_action_holds_the_unit_up() {
+    let mut bench = Phase::ActionQueued.bench().after([ExecutorInput::Turn]);
+    bench.check(refused(ErrorCode::QuotaExceeded), &["leave turn", "wake in 200 ms", "depend"]);
+}
+
+#[test]
+fn a_refused_start_of_a_hook_holds_the_unit_up() {
+    let mut bench = Bench::with_storage().after([ExecutorInput::Begin, READY, ExecutorInput::Turn]);
+    bench.check(refused(ErrorCode::QuotaExceeded), &["leave turn", "wake in 200 ms", "depend"]);
+}
+
+#[test]
+fn a_refused_deployment_holds_the_unit_up() {
+    let mut world = World::started();
+    world.want_charm(2, false);
+    let mut bench = Bench::of(&world).after([ExecutorInput::Begin, READY]);
+    bench.check(refused(ErrorCode::QuotaExceeded), &["wake in 200 ms", "depend"]);
+}
+
+#[test]
+fn the_effects_of_a_stale_commit_are_sent_by_themselves() {
+    let mut bench = Phase::CommitSent.bench();
+    bench.check(refused(ErrorCode::Stale), &["wake in 50 ms"]);
+    bench.check_after(50, &["send executing", "wake in 14950 ms"]);
 }
