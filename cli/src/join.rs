@@ -13,13 +13,20 @@ use periapt_transport::digest_of;
 
 use crate::error::{Explain as _, Failure, Result};
 
+/// The terms on which an agent may join.
+pub(crate) struct JoinTerms {
+    /// The time for which the token is valid.
+    pub(crate) valid_for: Duration,
+    /// True if an agent of this name that has joined already may be replaced.
+    pub(crate) again: bool,
+}
+
 /// Admits an agent, and returns the text with which it joins. Only the token's digest is sent to the controller.
 pub(crate) async fn admit(
     client: &Client,
     agent: &AgentName,
     authority: &str,
-    valid_for: Duration,
-    again: bool,
+    terms: JoinTerms,
 ) -> Result<JoinText> {
     let authority =
         digest_of(authority).explain(|| "the certificate of the controller's authority".to_owned())?;
@@ -29,8 +36,8 @@ pub(crate) async fn admit(
     let admission = Admission {
         agent: agent.clone(),
         token: token.digest(),
-        valid_for: valid_for.as_secs().max(1),
-        again,
+        valid_for: terms.valid_for.as_secs().max(1),
+        again: terms.again,
     };
     client.controller_command(ControllerCommand::AdmitAgent(admission)).await?;
     Ok(JoinText { token, authority })

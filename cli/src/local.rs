@@ -16,7 +16,7 @@ use crate::{
     data::{ControllerDir, ControllerName, Local},
     error::{Explain as _, Failure, Result, with_source},
     input,
-    join::admit,
+    join::{JoinTerms, admit},
     process::{Detached, Ended, ProcessId, Started},
 };
 
@@ -60,7 +60,8 @@ pub(crate) async fn start_agent(
     record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
     let (log, url) = (directory.agent_log(), format!("https://{}", reachable(listen)));
-    let joining = admit(&local_client(directory)?, name, &authority(directory)?, JOINS_WITHIN, true).await?;
+    let terms = JoinTerms { valid_for: JOINS_WITHIN, again: true };
+    let joining = admit(&local_client(directory)?, name, &authority(directory)?, terms).await?;
     let token = directory.agent_token();
     write_file(&token, &joining.reveal(), Readers::Owner).map_err(with_source)?;
     let mut arguments: Vec<OsString> =

@@ -132,7 +132,8 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     unit::state::commit::apply(tx, &unit, &commit.effects.state)?;
     unit::event::commit::apply(tx, &unit, commit)?;
     storage::commit::apply(tx, &unit, commit)?;
-    secret::commit::apply(tx, &unit, &commit.effects, leads)?;
+    let committer = secret::commit::Committer { unit: &unit, leads };
+    secret::commit::apply(tx, committer, &commit.effects)?;
     secret::commit::note_reported_expiries(tx, &unit, &commit.transitions);
     for relation in &commit.transitions.enter_scope {
         relation::scope::enter(tx, &unit, relation)?;

@@ -185,9 +185,14 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::RenameSpace { name, to } => network::command::rename_space(tx, name, to),
         Command::RemoveSpace { name } => network::command::remove_space(tx, name),
         Command::Bind { application, bindings } => network::command::bind(tx, application, bindings),
-        Command::Refresh { application, charm, force, with } => {
-            application::refresh::refresh(tx, caller, application, charm, *force, with)
-        }
+        Command::Refresh { application, charm, force, with } => application::refresh::refresh(
+            tx,
+            caller,
+            application,
+            charm,
+            application::deploy::Checks::of_force(*force),
+            with,
+        ),
         Command::AttachResource { application, resource, upload } => {
             resource::command::attach(tx, caller, application, resource, upload)
         }

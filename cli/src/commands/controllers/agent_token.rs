@@ -10,7 +10,7 @@ use crate::{
     commands::Verb,
     context::{Context, ControllerArg},
     error::{Failure, Result, with_source},
-    join::admit,
+    join::{JoinTerms, admit},
     output::{Sink, to_the_second},
     parse::duration,
 };
@@ -46,7 +46,8 @@ impl Verb for AgentToken {
             Failure::new(format!("this client does not know the authority of controller {}", controller.name))
                 .with_hint("`periapt controller start` on its host records it")
         })?;
-        let joining = admit(&controller.client, &self.name, authority, self.expires, self.again).await?;
+        let terms = JoinTerms { valid_for: self.expires, again: self.again };
+        let joining = admit(&controller.client, &self.name, authority, terms).await?;
         let text = format!("{}\n", joining.reveal());
         match &self.output {
             Some(path) => write_file(path, &text, Readers::Owner).map_err(with_source)?,

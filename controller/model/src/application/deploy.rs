@@ -50,7 +50,8 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
         return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
     }
-    check_assumed(meta, deploy.force).map_err(|unmet| cannot(ErrorCode::NotSupported, &unmet.to_string()))?;
+    check_assumed(meta, Checks::of_force(deploy.force))
+        .map_err(|unmet| cannot(ErrorCode::NotSupported, &unmet.to_string()))?;
     unit::command::check_request(tx, deploy.units, &deploy.placement)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut options = deploy.config.clone();
@@ -114,10 +115,26 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     Ok(Answer::Application { name, units })
 }
 
-/// Checks that the controller has the features that the charm assumes. `force` skips the check.
-pub(crate) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), UnmetAssumptions> {
+/// The treatment of a charm that fails a check which an operator may skip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// The charm is refused.
+    Required,
+    /// The charm is accepted: the operator gave `--force`.
+    Skipped,
+}
+
+impl Checks {
+    /// Converts `--force`.
+    pub(crate) fn of_force(force: bool) -> Self {
+        if force { Self::Skipped } else { Self::Required }
+    }
+}
+
+/// Checks that the controller has the features that the charm assumes.
+pub(crate) fn check_assumed(meta: &CharmMeta, checks: Checks) -> Result<(), UnmetAssumptions> {
     match meta.assumes.check() {
-        Err(unmet) if !force => Err(unmet),
+        Err(unmet) if checks == Checks::Required => Err(unmet),
         _ => Ok(()),
     }
 }

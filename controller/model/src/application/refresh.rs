@@ -10,7 +10,7 @@ use periapt_host_api::{
 
 use super::{
     config,
-    deploy::{add_peers, check_assumed, uploaded, use_charm},
+    deploy::{Checks, add_peers, check_assumed, uploaded, use_charm},
 };
 use crate::{
     charm,
@@ -26,9 +26,10 @@ pub(crate) fn refresh(
     caller: &Caller,
     name: &ApplicationName,
     digest: &Digest,
-    force: bool,
+    checks: Checks,
     with: &RefreshWith,
 ) -> Result<Answer, Refusal> {
+    let force = checks == Checks::Skipped;
     let mut application = Application::clone(&*tx.application(name)?);
     let cannot = |code, reason: String| {
         Refusal::new(code, format!("cannot refresh application {:?}: {reason}", name.as_str()))
@@ -61,8 +62,8 @@ pub(crate) fn refresh(
         let text = format!("charm {:?} is not {:?}; use force to switch", meta.name, old.name);
         return Err(cannot(ErrorCode::BadRequest, text));
     }
-    check_assumed(meta, force).map_err(|unmet| cannot(ErrorCode::NotSupported, unmet.to_string()))?;
-    fit::check(tx, &application, old, meta, force)
+    check_assumed(meta, checks).map_err(|unmet| cannot(ErrorCode::NotSupported, unmet.to_string()))?;
+    fit::check(tx, &application, old, meta, checks)
         .map_err(|unfit| cannot(unfit.code(), unfit.to_string()))?;
     // The new charm may go on using the storage sizes of the old one.
     let before = |name| old.storage.get(name).map_or(0, StorageMeta::default_size);

@@ -23,28 +23,35 @@ use crate::{
 /// The most secrets that one unit tracks. Each is part of its view.
 const MAX_CONSUMED: usize = 1_000;
 
-/// Applies the changes. `leads` is true if the unit leads its application in the commit's leader term (D-4).
+/// The unit whose hook commits the changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Committer<'a> {
+    pub(crate) unit: &'a Unit,
+    /// True if the unit leads its application in the commit's leader term (D-4).
+    pub(crate) leads: bool,
+}
+
+/// Applies the changes.
 pub(crate) fn apply(
     tx: &mut Transaction<'_>,
-    unit: &Unit,
+    committer: Committer<'_>,
     effects: &HookEffects,
-    leads: bool,
 ) -> Result<(), Refusal> {
     let changes = &effects.secrets;
     for (id, new) in &changes.add {
-        add(tx, unit, leads, *id, new)?;
+        add(tx, committer, *id, new)?;
     }
     for (id, update) in &changes.update {
-        self::update(tx, unit, leads, id, update)?;
+        self::update(tx, committer, id, update)?;
     }
     for (id, tracking) in &changes.track {
-        track(tx, unit, id, tracking)?;
+        track(tx, committer.unit, id, tracking)?;
     }
     for (id, access) in &changes.access {
-        self::access(tx, unit, leads, id, access)?;
+        self::access(tx, committer, id, access)?;
     }
     for (id, removal) in &changes.remove {
-        managed(tx, unit, leads, id)?;
+        managed(tx, committer, id)?;
         life::remove(tx, id, removal)?;
     }
     Ok(())
@@ -95,7 +102,8 @@ fn own(tx: &Transaction<'_>, unit: &Unit, id: &SecretId) -> Option<Secret> {
 }
 
 /// Returns a secret that this unit may change now (S-7). About others the charm does not learn if they exist.
-fn managed(tx: &Transaction<'_>, unit: &Unit, leads: bool, id: &SecretId) -> Result<Secret, Refusal> {
+fn managed(tx: &Transaction<'_>, committer: Committer<'_>, id: &SecretId) -> Result<Secret, Refusal> {
+    let Committer { unit, leads } = committer;
     let secret = own(tx, unit, id).ok_or_else(|| denied().about(format!("secret {id}")))?;
     match &secret.owner {
         SecretOwner::Application(_) if !leads => Err(not_leader(unit)),
@@ -121,8 +129,7 @@ fn check_texts(label: Option<&str>, description: Option<&str>) -> Result<(), Ref
 
 fn add(
     tx: &mut Transaction<'_>,
-    unit: &Unit,
-    leads: bool,
+    Committer { unit, leads }: Committer<'_>,
     id: SecretId,
     new: &NewSecret,
 ) -> Result<(), Refusal> {
@@ -160,12 +167,11 @@ fn add(
 
 fn update(
     tx: &mut Transaction<'_>,
-    unit: &Unit,
-    leads: bool,
+    committer: Committer<'_>,
     id: &SecretId,
     update: &SecretUpdate,
 ) -> Result<(), Refusal> {
-    let before = managed(tx, unit, leads, id)?;
+    let before = managed(tx, committer, id)?;
     let mut secret = before.clone();
     check_texts(update.label.as_deref(), update.description.as_deref())?;
     if let Some(label) = &update.label {
@@ -232,12 +238,11 @@ fn track(tx: &mut Transaction<'_>, unit: &Unit, id: &SecretId, tracking: &Tracki
 
 fn access(
     tx: &mut Transaction<'_>,
-    unit: &Unit,
-    leads: bool,
+    committer: Committer<'_>,
     id: &SecretId,
     changes: &BTreeMap<SecretReader, AccessChange>,
 ) -> Result<(), Refusal> {
-    let mut secret = managed(tx, unit, leads, id)?;
+    let mut secret = managed(tx, committer, id)?;
     // Grants by removed relations are dropped on this occasion.
     secret.access.retain(|_, relation| tx.state.grant_holds(relation.as_ref()));
     for (reader, change) in changes {
@@ -246,7 +251,7 @@ fn access(
                 secret.access.remove(reader);
             }
             AccessChange::Grant(relation) => {
-                check_relation(tx, unit, *relation, reader)?;
+                check_relation(tx, committer.unit, *relation, reader)?;
                 secret.access.insert(reader.clone(), Some(*relation));
             }
         }

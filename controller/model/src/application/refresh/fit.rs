@@ -10,6 +10,7 @@ use periapt_host_api::{
 };
 
 use crate::{
+    application::deploy::Checks,
     entity::{Application, Relation},
     relation::{self, endpoints::JUJU_INFO},
     storage,
@@ -68,15 +69,15 @@ pub(super) enum EndpointMisfit {
     Scope(EndpointName),
 }
 
-/// Checks that an application can be refreshed from one charm to another. `force` skips the limits of relations.
+/// Checks that an application can be refreshed from one charm to another. The limits of relations can be skipped.
 pub(super) fn check(
     tx: &Transaction<'_>,
     application: &Application,
     old: &CharmMeta,
     new: &CharmMeta,
-    force: bool,
+    checks: Checks,
 ) -> Result<(), CharmMisfit> {
-    check_relations(tx, &application.name, new, force)?;
+    check_relations(tx, &application.name, new, checks)?;
     check_offers(tx, application, new)?;
     check_storage(tx, &application.name, old, new)
 }
@@ -133,7 +134,7 @@ fn check_relations(
     tx: &Transaction<'_>,
     name: &ApplicationName,
     meta: &CharmMeta,
-    force: bool,
+    checks: Checks,
 ) -> Result<(), CharmMisfit> {
     let mut used: BTreeMap<&EndpointName, u32> = BTreeMap::new();
     for relation in tx.state.relations_of(name).filter(|relation| relation.life != Life::Dead) {
@@ -144,7 +145,7 @@ fn check_relations(
     }
     for (endpoint, count) in used {
         let limit = relation::endpoints::limit(meta, endpoint);
-        if let Some(limit) = limit.filter(|limit| count > *limit && !force) {
+        if let Some(limit) = limit.filter(|limit| count > *limit && checks == Checks::Required) {
             let (application, endpoint) = (name.clone(), endpoint.clone());
             return Err(CharmMisfit::RelationLimit { limit, application, endpoint, count });
         }
