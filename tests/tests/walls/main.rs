@@ -3,6 +3,7 @@
 //!
 //! The tests read `cargo metadata` and the sources.
 
+mod bools;
 mod circles;
 mod graph;
 mod modules;
