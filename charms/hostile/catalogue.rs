@@ -31,6 +31,7 @@ macro_rules! hostile_modes {
             stdout_flood
             stderr_flood
             status_flood
+            event_flood
             host_call_flood
             tool_flood
             // Guests that write too much in one call.

@@ -1,6 +1,7 @@
 //! Guests that write too much, a little at a time.
 
-use periapt_sdk::{Config, FromConfig, Result, Status, Unit, info, tool};
+use periapt_sdk::{Config, FromConfig, Later, Result, Status, Unit, info, tool};
+use std::time::Duration;
 
 /// A line, long enough to fill a megabyte soon.
 const LINE: &str = "all work and no play makes jack a dull boy, all work and no play makes jack a dull boy";
@@ -33,6 +34,14 @@ pub(crate) fn stderr_flood(_: &Unit) -> Result {
 pub(crate) fn status_flood(unit: &Unit) -> Result {
     for number in 0_u64.. {
         unit.set_status(&Status::active(format!("{number}")))?;
+    }
+    Ok(())
+}
+
+/// Asks for custom events without end. The unit waits for each of them until it is due.
+pub(crate) fn event_flood(unit: &Unit) -> Result {
+    for number in 0_u64.. {
+        unit.emit(Later::new(&format!("event-{number}")).after(Duration::from_secs(3_600)))?;
     }
     Ok(())
 }

@@ -209,6 +209,10 @@ mod endings {
         ends(hook, HookErrorKind::Failed, "a hook may set at most 200 statuses").await;
     }
 
+    pub(super) async fn event_flood(hook: Hook) {
+        ends(hook, HookErrorKind::Failed, "the unit waits for 64 events; no more are allowed").await;
+    }
+
     pub(super) async fn host_call_flood(hook: Hook) {
         let hook = hook.budgets(|budgets| budgets.host_calls = 10_000);
         ends(hook, HookErrorKind::HostCalls, "too many host calls: a hook may make 10000").await;
