@@ -51,7 +51,7 @@ fn twice(hook: &'static str) -> impl FnOnce(&mut Vec<Traced>) {
 }
 
 #[test]
-fn the_order_of_a_life_is_a_law() {
+fn the_order_of_a_life_is_an_invariant() {
     check("1.8 install comes first", swap("install", "leader-elected"));
     check("1.8 install is committed once", twice("install"));
     check("1.8 nothing follows remove", swap("stop", "remove"));
