@@ -175,6 +175,7 @@ impl Try {
             ensure!(done.code == Some(0), "not packed: {}", done.stderr);
             let told: Value = serde_json::from_str(&done.stdout)?;
             ensure!(told.get("packages") == Some(&json!(packages)), "packages: {told}");
+            ensure!(told.get("warnings") == Some(&json!(self.warnings)), "warnings: {told}");
         }
         if let Some(refused) = &self.refused {
             let said = done.one_error()?;

@@ -160,7 +160,7 @@ def test_modules_are_found_as_a_build_backend_would_and_none_is_run(repository, 
             {"pyproject.toml": project("our-lib"), "setup.py": "setup(ext_modules=[])", "our_lib/x.py": ""},
             "has native code .setup.py.",
         ),
-        ({"pyproject.toml": project("other"), "other/x.py": ""}, "our-lib: the project in .* calls itself other"),
+        ({"pyproject.toml": project("other"), "other/x.py": ""}, "our-lib: the project in .* calls itself 'other'"),
         (
             {"pyproject.toml": project("our-lib", more='[tool.setuptools]\npackages = ["gone"]\n')},
             "names .*gone among its modules, and that is not there",
