@@ -78,12 +78,13 @@ fn reason(stderr: &str) -> String {
     let lines: Vec<&str> = text.get(start..).unwrap_or_default().lines().collect();
     let trace = without_own_calls(&lines);
     let has_calls = trace.iter().any(|line| line.starts_with(CALL));
-    match cause(&lines) {
-        Some(cause) if has_calls => format!("  {cause}\n{}", trace.join("\n")),
-        Some(cause) => {
-            let rest = trace.iter().skip_while(|line| !cause.ends_with(**line)).skip(1);
-            rest.fold(format!("  {cause}"), |text, line| format!("{text}\n{line}"))
+    match exception(&lines) {
+        Some([exception, ..]) if has_calls => {
+            let place = lines.iter().rev().find_map(|line| own_place(line));
+            let place = place.map(|place| format!("{place} ")).unwrap_or_default();
+            format!("  {place}{exception}\n{}", trace.join("\n"))
         }
+        Some(exception) => format!("  {}", exception.join("\n")),
         None => trace.join("\n"),
     }
 }
@@ -114,12 +115,12 @@ const TRACE: &str = "Traceback (most recent call last):";
 /// The beginning of a call's line in a trace.
 const CALL: &str = "  File ";
 
-/// Returns the exception that ended the import, after the last line of the charm's own code that led there.
-fn cause(lines: &[&str]) -> Option<String> {
+/// Returns the lines of the exception that ended the import: they stand at the end of a trace.
+fn exception<'a, 'b>(lines: &'b [&'a str]) -> Option<&'b [&'a str]> {
     let last = lines.iter().rposition(|line| line.starts_with(CALL))?;
-    let exception = lines.iter().skip(last).find(|line| !line.starts_with(' ') && !line.is_empty())?;
-    let place = lines.iter().rev().find_map(|line| own_place(line));
-    Some(place.map_or_else(|| (*exception).to_owned(), |place| format!("{place} {exception}")))
+    let after = lines.get(last..)?;
+    let first = after.iter().position(|line| !line.starts_with(' ') && !line.is_empty())?;
+    after.get(first..)
 }
 
 /// Returns the place FILE:LINE of a call in a trace if it is the charm's own code.

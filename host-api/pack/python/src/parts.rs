@@ -8,7 +8,7 @@ use std::{
 };
 
 use periapt_archive::Contents;
-use periapt_host_api::yaml;
+use periapt_host_api::{excerpt::shortened, yaml};
 use serde_json::{Map, Value};
 
 use crate::{CheckFinding, PythonError, Severity};
@@ -23,6 +23,12 @@ const FILE: &str = "charmcraft.yaml";
 
 /// The only possible entry point of a charm.
 const PROGRAM: &str = "src/charm.py";
+
+/// The longest text that a part lists, in bytes: a requirement with a marker has some hundred.
+const MOST_TEXT: usize = 1000;
+
+/// The most bytes of the requirements in all parts. They become arguments of a process, of which Linux takes 2 MiB.
+const MOST_REQUIRED: usize = 64 << 10;
 
 /// Plugins that are supported, or that have nothing to do.
 const DONE: [&str; 7] = ["charm", "python", "poetry", "uv", "dump", "nil", "bundle"];
@@ -61,6 +67,20 @@ impl Parts {
         let others = plugins.iter().any(|plugin| ["python", "poetry", "uv"].contains(&plugin.as_str()));
         if others && !plugins.contains("charm") {
             parts.required.libraries = Libraries::Alone;
+        }
+        let bytes: usize = parts.required.arguments().iter().map(|argument| argument.len()).sum();
+        if bytes > MOST_REQUIRED {
+            let message = format!(
+                "the parts require {bytes} bytes of names, and at most {MOST_REQUIRED} are taken from here: \
+                 write them to requirements.txt"
+            );
+            parts.required = Required::default();
+            parts.findings.push(CheckFinding {
+                file: FILE.to_owned(),
+                line: 1,
+                severity: Severity::Error,
+                message,
+            });
         }
         Ok(parts)
     }
@@ -177,9 +197,20 @@ impl Reader<'_> {
         !DONE.contains(&self.plugin().as_str()) || others.iter().any(|key| self.part.contains_key(*key))
     }
 
-    fn strings(&self, key: &str) -> Vec<String> {
+    /// Returns the texts that a key lists, and reports those that cannot be arguments of a process.
+    fn strings(&mut self, key: &str) -> Vec<String> {
         let listed = self.part.get(key).and_then(Value::as_array).into_iter().flatten();
-        listed.filter_map(Value::as_str).map(str::to_owned).collect()
+        let (fitting, others): (Vec<_>, Vec<_>) = listed
+            .filter_map(Value::as_str)
+            .partition(|text| text.len() <= MOST_TEXT && !text.contains(char::is_control));
+        for other in others {
+            let message = format!(
+                "{:?} is neither a name nor a path: at most {MOST_TEXT} characters of one line are expected",
+                shortened(other)
+            );
+            self.find(key, Severity::Error, &message);
+        }
+        fitting.into_iter().map(str::to_owned).collect()
     }
 
     fn warn_of(&mut self, key: &str, message: &str) {
@@ -292,6 +323,35 @@ mod tests {
                 "Error charmcraft.yaml:6: part old, python-constraints: ../c.txt is no file of the charm's",
                 "Warning charmcraft.yaml:5: part uv, uv-other: this option is not supported, and has no effect",
             ]
+        );
+    }
+
+    #[test]
+    fn what_no_process_takes_as_an_argument_is_told_by_its_line() {
+        let long = "a".repeat(MOST_TEXT + 1);
+        let text = format!(
+            "parts:\n  charm:\n    charm-requirements: [\"a\\0b\", ok.txt]\n    charm-python-packages: [{long}, \"a\\n-e.\"]\n"
+        );
+        let parts = Parts::of(&text).unwrap();
+        assert_eq!(parts.required.files, ["ok.txt"]);
+        let told = found(&parts);
+        let place = |line: u32, key: &str| format!("Error charmcraft.yaml:{line}: part charm, {key}: \"a");
+        assert_eq!(told.len(), 3, "{told:#?}");
+        assert!(told[0].starts_with(&place(3, "charm-requirements")), "{}", told[0]);
+        assert!(
+            told[1].starts_with(&place(4, "charm-python-packages")) && told[1].len() < 300,
+            "{}",
+            told[1]
+        );
+        assert!(told[2].contains("at most 1000 characters of one line are expected"), "{}", told[2]);
+
+        let many = vec!["a"; MOST_REQUIRED / 8].join(", ");
+        let parts = Parts::of(&format!("parts:\n  charm:\n    charm-python-packages: [{many}]\n")).unwrap();
+        assert_eq!(parts.required, Required::default());
+        let told = found(&parts);
+        assert!(
+            matches!(told.as_slice(), [only] if only.ends_with("write them to requirements.txt")),
+            "{told:?}"
         );
     }
 
