@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::process::ExitStatusExt as _, path::Path};
 
-use crate::{PythonError, pack::TEMPORARY, python::Python};
+use crate::{PythonError, python::Python};
 
 /// A Python program that runs `componentize-py`. Its arguments: the tool's directory, a limit of CPU time in seconds,
 /// and the tool's own arguments. The limit is needed: the tool imports the charm's modules, and their code may never
@@ -16,6 +16,9 @@ sys.exit(script())";
 
 /// The limit of CPU time for one component, in seconds. A component takes about 15.
 const MOST_SECONDS: u32 = 600;
+
+/// The directory below the stage for temporary files.
+pub(crate) const TEMPORARY: &str = "temporary";
 
 /// The directory in which a component is built, with the package `periapt_ops`, the charm and the contract below it.
 #[derive(Debug)]

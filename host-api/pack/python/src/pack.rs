@@ -10,7 +10,7 @@ use periapt_host_api::charm::CharmMeta;
 
 use crate::{
     CheckFinding, DependencyOptions, PythonError, Severity,
-    component::Stage,
+    component::{Stage, TEMPORARY},
     component_cache::{self, ComponentCache},
     dependency_options::repository_of,
     metadata,
@@ -23,9 +23,6 @@ use crate::{
 
 /// The program that Juju's agent would run. Releases of `ops` up to 2.20 look for it.
 const DISPATCH: &[u8] = include_bytes!("../../../sdk/python/dispatch");
-
-/// The directory below the stage for temporary files.
-pub(crate) const TEMPORARY: &str = "temporary";
 
 /// The suffix of native extension modules for the sandbox's interpreter.
 const NATIVE: &str = ".cpython-314-wasm32-wasi.so";
