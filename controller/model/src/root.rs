@@ -17,15 +17,18 @@ use crate::entity::{
     ResourceContent, Session, User, kinds,
 };
 use changes::{Changes, CrossModelCopy, VolatileChange};
+use enrolments::JoinTokenIndex;
 use models::ModelIndex;
 use users::{SessionIndex, UserIndex};
 
 pub mod changes;
+mod enrolments;
 mod index;
 mod models;
 pub(crate) mod state;
 mod users;
 
+pub use enrolments::Enrolments;
 pub use state::ModelState;
 pub(crate) use state::{SecretDue, StateDifferences};
 
@@ -36,6 +39,7 @@ pub struct Root {
     controller: Option<Arc<Controller>>,
     agents: OrdMap<AgentName, Arc<Agent>>,
     enrolments: OrdMap<AgentName, Arc<Enrolment>>,
+    join_tokens: JoinTokenIndex,
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
     users: OrdMap<UserName, Arc<User>>,
@@ -61,22 +65,6 @@ pub struct Presence {
     pub connected: bool,
     /// The time at which the controller last heard from the agent.
     pub last_seen: Timestamp,
-}
-
-/// The enrolments of all agents at one moment. Clones are cheap.
-#[derive(Debug, Clone, Default)]
-pub struct Enrolments(OrdMap<AgentName, Arc<Enrolment>>);
-
-impl Enrolments {
-    /// Returns the key of an agent that has joined.
-    pub fn key_of(&self, agent: &AgentName) -> Option<Digest> {
-        self.0.get(agent)?.key
-    }
-
-    /// Returns true if both are the same. Cheap: it compares pointers. A `false` may be wrong, a `true` never is.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.0.ptr_eq(&other.0)
-    }
 }
 
 /// An error of stored entities that make no valid state.
@@ -165,21 +153,6 @@ impl Root {
     /// Returns all registered agents, by name.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values().map(Arc::as_ref)
-    }
-
-    /// Returns the enrolment of an agent's name.
-    pub fn enrolment(&self, agent: &AgentName) -> Option<&Enrolment> {
-        self.enrolments.get(agent).map(Arc::as_ref)
-    }
-
-    /// Returns all enrolments, by the agents' names.
-    pub(crate) fn all_enrolments(&self) -> impl Iterator<Item = &Enrolment> {
-        self.enrolments.values().map(Arc::as_ref)
-    }
-
-    /// Returns the enrolments of all agents. Cheap.
-    pub fn enrolments(&self) -> Enrolments {
-        Enrolments(self.enrolments.clone())
     }
 
     /// Returns the connection state of an agent, if the agent is known.
@@ -328,6 +301,14 @@ impl Root {
                     _ => None,
                 };
                 self.session_index.update(self.sessions.get(token), new);
+                self.put_in_table(key, entity);
+            }
+            (EntityKey::Enrolment(agent), entity) => {
+                let new = match entity {
+                    Some(Entity::Enrolment(enrolment)) => Some(enrolment),
+                    _ => None,
+                };
+                self.join_tokens.update(self.enrolments.get(agent), new);
                 self.put_in_table(key, entity);
             }
             (key, entity) => self.put_in_table(key, entity),

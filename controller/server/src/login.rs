@@ -1,4 +1,5 @@
-//! Logins: the hashes of passwords, the tokens of sessions, and the bounds on failed attempts.
+//! Logins: the hashes of passwords, the tokens of sessions, and the bounds on failed attempts, those of agents to join
+//! included.
 
 mod passwords;
 mod throttle;
@@ -6,7 +7,7 @@ mod throttle;
 use std::sync::Arc;
 
 use periapt_host_api::{
-    Timestamp, UserName,
+    AgentName, Timestamp, UserName,
     token::{TOKEN_BYTES, Token, TokenKind},
 };
 
@@ -26,14 +27,17 @@ pub(crate) const MAX_TOKEN_SECONDS: u64 = 10 * 366 * 24 * 3600;
 #[derive(Clone)]
 pub(crate) struct Logins {
     pub(crate) passwords: Passwords,
-    pub(crate) throttle: Throttle,
+    /// The failed logins of users.
+    pub(crate) throttle: Throttle<UserName>,
+    /// The failed joins of agents.
+    pub(crate) joins: Throttle<AgentName>,
     pub(crate) random: Arc<dyn RandomSource>,
 }
 
 impl Logins {
     pub(crate) fn new(random: Arc<dyn RandomSource>) -> Self {
         let passwords = Passwords::new(Arc::clone(&random));
-        Self { passwords, throttle: Throttle::default(), random }
+        Self { passwords, throttle: Throttle::of("logins"), joins: Throttle::of("joins"), random }
     }
 
     /// Draws a new token.
@@ -46,10 +50,10 @@ impl Logins {
     }
 }
 
-/// The user that a login names, and the network that it comes from.
+/// The name that a login or join gives, and the network that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LoginAttempt {
-    pub(crate) user: UserName,
+pub(crate) struct Attempt<N> {
+    pub(crate) name: N,
     pub(crate) network: Network,
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn admit(root: &Root, admission: &Admission, env: &Environment) -> Re
         return Err(Refusal::already_exists(format!("agent {:?} has joined already", agent.as_str()))
             .about(format!("agent {agent}")));
     }
-    if known.is_none() && root.all_enrolments().count() >= MAX_ENROLMENTS {
+    if known.is_none() && root.enrolment_count() >= MAX_ENROLMENTS {
         let text =
             format!("{MAX_ENROLMENTS} agents are enrolled, which is the most; remove-agent frees names");
         return Err(Refusal::new(ErrorCode::QuotaExceeded, text));
@@ -86,12 +86,11 @@ fn usable<'a>(
         Refusal::permission_denied(format!("{text}; `periapt agent-token {agent}` makes another one"))
             .about(format!("agent {agent}"))
     };
-    let with_token = |enrolment: &'a Enrolment| {
-        Some(enrolment).zip(enrolment.token.as_ref().filter(|known| known.digest == token))
-    };
-    let Some((enrolment, known)) = root.enrolment(agent).and_then(with_token) else {
-        return Err(refused(match root.all_enrolments().find_map(with_token) {
-            Some((other, _)) => format!("the join token is for agent {:?}", other.agent.as_str()),
+    let enrolled = root.enrolment(agent);
+    let known = enrolled.and_then(|enrolment| enrolment.token.as_ref());
+    let Some((enrolment, known)) = enrolled.zip(known.filter(|known| known.digest == token)) else {
+        return Err(refused(match root.agent_with_token(&token) {
+            Some(other) => format!("the join token is for agent {:?}", other.as_str()),
             None => "the join token is not one of this controller, or was replaced by a newer one".to_owned(),
         }));
     };

@@ -87,6 +87,25 @@ fn a_name_that_is_taken_is_given_away_on_request_alone() {
 }
 
 #[test]
+fn a_token_is_known_as_another_agents_until_it_is_replaced_or_its_agent_is_removed() {
+    let mut world = World::new();
+    for number in 0..100 {
+        admit(&mut world, &format!("b{number}"), &format!("token {number}"), false).unwrap();
+    }
+    let error = |world: &mut World, token: &str| join(world, "c1", "key", token).unwrap_err();
+    assert!(error(&mut world, "token 70").starts_with("the join token is for agent \"b70\""));
+    admit(&mut world, "b70", "newer", false).unwrap();
+    let unknown = "the join token is not one of this controller";
+    assert!(error(&mut world, "token 70").starts_with(unknown));
+    assert!(error(&mut world, "newer").starts_with("the join token is for agent \"b70\""));
+    remove(&mut world, "b70", false).unwrap();
+    assert!(error(&mut world, "newer").starts_with(unknown));
+    // A token that is used is still known.
+    join(&mut world, "b71", "key", "token 71").unwrap();
+    assert!(error(&mut world, "token 71").starts_with("the join token is for agent \"b71\""));
+}
+
+#[test]
 fn a_token_lives_for_a_while_and_not_for_ever() {
     let mut world = World::new();
     for valid_for in [0, 31 * 86_400, u64::MAX] {

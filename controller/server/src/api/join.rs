@@ -18,9 +18,15 @@ use periapt_model::{Input, Origin, check_join};
 use periapt_transport::{CertificateError, requested_key};
 
 use crate::{
-    api::{body, caller::not_logged_in, connection::Peer, failure::HandlerResult, find::parsed},
+    api::{
+        body, caller::not_logged_in, connection::Peer, failure::HandlerResult, find::parsed,
+        sessions::unproved,
+    },
     clock::Clock,
     listen::Issuer,
+    login::{Attempt, Logins},
+    network::Network,
+    refusals::Refusals,
     state::Submission,
     writer::{QueueKey, Sender},
 };
@@ -32,6 +38,8 @@ const VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) async fn certificate(
     State(submission): State<Submission>,
     State(issuer): State<Issuer>,
+    State(logins): State<Logins>,
+    State(refusals): State<Refusals>,
     State(clock): State<Arc<dyn Clock>>,
     peer: Peer,
     Path(agent): Path<String>,
@@ -42,17 +50,27 @@ pub(crate) async fn certificate(
     let asked: CertificateRequest = body::small_value(&headers, content).await?;
     let no_tls = || Refusal::new(ErrorCode::NotSupported, "this controller issues no certificates");
     let authority = issuer.0.ok_or_else(no_tls)?;
+    // A caller that is not let in costs the controller no signature to check, and no write.
+    let failed = |refusal: Refusal| {
+        refusals.note(unproved(&peer, "join-agent", format!("agent {agent}"), refusal.code), clock.now());
+        refusal
+    };
+    let attempt = Attempt { name: agent.clone(), network: Network::of(peer.ip()) };
+    if asked.token.is_some() {
+        logins.joins.begin(&attempt, clock.monotonic_ms()).map_err(failed)?;
+    }
     let refused = |error: CertificateError| Refusal::bad_request(error.to_string());
     let key = requested_key(&asked.request).map_err(refused)?;
     match asked.token {
         Some(token) => {
             let token = token.digest();
-            // A token that was never issued makes the controller write nothing.
-            check_join(&submission.durable.current().root, &agent, key, token, clock.now())?;
+            check_join(&submission.durable.current().root, &agent, key, token, clock.now())
+                .map_err(failed)?;
             let origin = Some(Origin { session: None, address: peer.ip().to_string() });
             let sender = Sender { caller: Caller::Agent(agent.clone()), origin };
             let input = Input::Join { agent: agent.clone(), key, token };
             submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await?;
+            logins.joins.succeeded(&attempt);
         }
         None if submission.durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
         None => return Err(not_logged_in().into()),

@@ -24,7 +24,7 @@ use crate::{
         find::unknown_user,
     },
     clock::Clock,
-    login::{LoginAttempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
+    login::{Attempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
     network::Network,
     refusals::{Refusals, RefusedRequest},
     state::{Durable, Submission},
@@ -46,7 +46,7 @@ pub(crate) async fn log_in(
         refusals.note(unproved(&peer, "log-in", format!("user {user}"), refusal.code), clock.now());
         refusal
     };
-    let attempt = LoginAttempt { user: user.clone(), network: Network::of(peer.ip()) };
+    let attempt = Attempt { name: user.clone(), network: Network::of(peer.ip()) };
     logins.throttle.begin(&attempt, clock.monotonic_ms()).map_err(failed)?;
     let known = submission.durable.current().root.user(&user).and_then(|user| user.password.clone());
     if !logins.passwords.verify(password, known.clone()).await? {
@@ -61,7 +61,7 @@ pub(crate) async fn log_in(
 }
 
 /// Returns a refused request whose caller proved no identity.
-fn unproved(peer: &Peer, act: &str, subject: String, code: ErrorCode) -> RefusedRequest {
+pub(super) fn unproved(peer: &Peer, act: &str, subject: String, code: ErrorCode) -> RefusedRequest {
     let network = Some(Network::of(peer.ip()));
     RefusedRequest { user: None, session: None, network, act: act.to_owned(), subject, code }
 }

@@ -139,7 +139,7 @@ async fn the_audit_log_tells_who_admitted_and_removed_an_agent_and_when_it_joine
     let controller = Listening::open().await;
     let one: AgentName = "one".parse().unwrap();
     let (key, _) = joined(&controller, &one).await;
-    // A token that was never issued makes the controller write nothing.
+    // A token that was never issued makes the controller write nothing for now.
     let token = Some(Token::new(TokenKind::Join, [9; TOKEN_BYTES]));
     let asked = CertificateRequest { request: key.request().unwrap(), token };
     let refused = controller.over_tls(controller.trust()).agent_certificate(&one, &asked).await;
@@ -165,5 +165,57 @@ async fn the_audit_log_tells_who_admitted_and_removed_an_agent_and_when_it_joine
         ]
     );
     assert!(page.entries.iter().all(|entry| entry.request.subject == "agent one"));
+    controller.close().await;
+}
+
+#[tokio::test]
+async fn joins_that_fail_cost_a_growing_wait_and_are_in_the_audit_log_as_sums() {
+    let controller = Listening::open().await;
+    let (agent, key): (AgentName, _) = ("one".parse().unwrap(), AgentKey::generate().unwrap());
+    let client = controller.over_tls(controller.trust());
+    let request = key.request().unwrap();
+    let with = |token| CertificateRequest { request: request.clone(), token };
+    let guess = with(Some(Token::new(TokenKind::Join, [9; TOKEN_BYTES])));
+    for _ in 0..6 {
+        assert_eq!(code_of(client.agent_certificate(&agent, &guess).await), ErrorCode::PermissionDenied);
+    }
+    let token = Token::new(TokenKind::Join, [3; TOKEN_BYTES]);
+    let admission = Admission { agent: agent.clone(), token: token.digest(), valid_for: 3_600, again: false };
+    controller.on_socket().controller_command(ControllerCommand::AdmitAgent(admission)).await.unwrap();
+    let right = with(Some(token));
+    let throttled = client.agent_certificate(&agent, &right).await.unwrap_err();
+    let throttled = throttled.refusal().unwrap();
+    assert_eq!(throttled.message, "too many failed joins; try again in 1 s");
+    assert_eq!(throttled.code, ErrorCode::TooManyRequests);
+    // Another name from there need not wait, and a request without a token is no attempt to join.
+    let other = "two".parse().unwrap();
+    assert_eq!(code_of(client.agent_certificate(&other, &guess).await), ErrorCode::PermissionDenied);
+    assert_eq!(code_of(client.agent_certificate(&agent, &with(None)).await), ErrorCode::NotLoggedIn);
+    controller.clock.advance(Duration::from_secs(1));
+    client.agent_certificate(&agent, &right).await.unwrap();
+
+    let told = tokio::time::timeout(TIMEOUT, async {
+        loop {
+            controller.clock.advance(Duration::from_secs(60));
+            let entries = controller.on_socket().audit(None).await.unwrap().entries;
+            if entries.len() > 2 {
+                return entries;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let told: Vec<String> = told.await.unwrap()[2..]
+        .iter()
+        .map(|entry| &entry.request)
+        .map(|request| format!("{} {} {:?}", request.act, request.subject, request.outcome))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "join-agent agent one, 6 requests Refused(PermissionDenied)",
+            "join-agent agent one Refused(TooManyRequests)",
+            "join-agent agent two Refused(PermissionDenied)",
+        ]
+    );
     controller.close().await;
 }
