@@ -259,6 +259,13 @@ impl Installation {
         Ok(RunningProcess(child.context("starting periapt")?))
     }
 
+    /// Starts a command in the background, and sends what it logs to a file.
+    pub fn logged(&self, mut command: Command, log: &Path) -> anyhow::Result<RunningProcess> {
+        let log = std::fs::File::create(log).with_context(|| log.display().to_string())?;
+        let child = command.stdout(Stdio::piped()).stderr(log).spawn();
+        Ok(RunningProcess(child.context("starting periapt")?))
+    }
+
     /// Returns the path of the socket of a controller that was bootstrapped here.
     pub fn socket(&self, controller: &str) -> PathBuf {
         self.path().join("data/controllers").join(controller).join("controller/control.socket")
@@ -388,6 +395,11 @@ impl RunningProcess {
     /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.0.id()
+    }
+
+    /// Waits for the process to end by itself, and returns its exit code.
+    pub fn ended(mut self) -> anyhow::Result<Option<i32>> {
+        Ok(self.0.wait()?.code())
     }
 
     /// Sends the process a signal by name, waits for its end and returns its exit code.

@@ -7,6 +7,7 @@ use std::{
     io,
     net::SocketAddr,
     path::PathBuf,
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -20,7 +21,7 @@ use periapt_sandbox::{CompatibilityHash, Sandbox};
 use periapt_telemetry::listen::serve_metrics;
 use periapt_uniter::Timeline;
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     task::{JoinHandle, JoinSet},
     time::sleep,
 };
@@ -184,7 +185,7 @@ impl AgentService {
         self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
-    /// Runs until cancelled, or until the controller refuses the agent. Then its runners have ended. Abandoned
+    /// Runs until cancelled, or until the controller refuses the agent or does not know it any more. Then its runners have ended. Abandoned
     /// hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
@@ -197,12 +198,14 @@ impl AgentService {
             beside.spawn(metrics.serve(cancel.clone())?);
         }
         let joined = self.identity.join(&self.options.controller, self.options.join.as_ref());
-        let (client, issued) = tokio::select! {
+        let joined = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
             joined = joined => joined?,
         };
-        beside.spawn(self.identity.renew(client.clone(), issued, cancel.clone()));
-        let controller = HttpController::new(client, self.options.name.clone());
+        tracing::info!("agent started");
+        let refused = Arc::new(Notify::new());
+        let controller =
+            HttpController::new(joined.client.clone(), self.options.name.clone(), Arc::clone(&refused));
         let directories = Arc::new(self.directories);
         let api_addresses = vec![host_and_port(&self.options.controller)];
         // Earlier versions of the agent kept shared functions in this directory.
@@ -228,9 +231,16 @@ impl AgentService {
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,
         });
-        Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state }
-            .run(self.register, cancel)
-            .await
+        let stop = cancel.child_token();
+        let keeper = Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state };
+        let mut keeper = pin!(keeper.run(self.register, stop.clone()));
+        tokio::select! {
+            ended = &mut keeper => ended,
+            error = self.identity.renew(joined, &refused) => {
+                stop.cancel();
+                keeper.await.and(Err(error.into()))
+            }
+        }
     }
 }
 

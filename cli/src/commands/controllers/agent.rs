@@ -50,8 +50,9 @@ pub(crate) enum Agent {
 ///
 /// At its first start it joins with a token that `periapt agent-token NAME` has made: it makes a key, which never leaves
 /// its directory, and the controller issues certificates for it. Then it registers, and from then on units are placed on
-/// it. It prints `ready NAME` once it is registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in progress are abandoned, and run again
-/// after a restart.
+/// it. It prints `ready NAME` once it is registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in
+/// progress are abandoned, and run again after a restart. It ends with an error when the controller does not know it any
+/// more, as after `periapt remove-agent`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt agent run --controller https://node-1.example:17070 --name worker-1 --token-file worker-1.token\n  \
@@ -155,7 +156,6 @@ impl Run {
                 announce(&name);
             }
         });
-        tracing::info!("agent started");
         agent.run(cancel).await.map_err(with_source)
     }
 }

@@ -11,8 +11,10 @@ use periapt_host_api::{
 use periapt_transport::{
     AgentKey, CertificateError, KeyFileError, Readers, digest_of, read_file, write_file,
 };
-use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use super::directories::private_directory;
 
@@ -27,6 +29,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The interval of checks of the clock, which may have been set or may have stood still with the host.
 const CHECKS: Duration = Duration::from_secs(60);
+
+/// The pause after a renewal because of a refused request. A controller that issues certificates and refuses them all
+/// the same is asked no faster.
+const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
 /// An error of an agent's identity.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +59,12 @@ pub enum IdentityError {
          PERIAPT_AGENT_TOKEN here"
     )]
     NotJoined(AgentName),
+    /// The controller knew the agent, and does not any more.
+    #[error(
+        "the controller does not know agent {0} any more: it was removed, or another agent has joined under its name; \
+         `periapt agent-token {0}` makes a token there with which it can join again"
+    )]
+    Removed(AgentName),
     /// The controller does not let the agent in.
     #[error("the controller does not let agent {agent} join: {refusal}")]
     Refused {
@@ -64,6 +76,15 @@ pub enum IdentityError {
     /// The controller is not the one that the agent knows.
     #[error(transparent)]
     Controller(#[from] ClientError),
+}
+
+/// An agent that has joined.
+pub(crate) struct Joined {
+    /// A client that shows the agent's certificate.
+    pub(crate) client: Client,
+    /// A client that shows none, to renew the certificate even after its end.
+    issuing: Client,
+    issued: IssuedCertificate,
 }
 
 /// An agent's key, and the files of its identity.
@@ -94,51 +115,51 @@ impl AgentIdentity {
     }
 
     /// Joins the controller with a token, or with the key that the controller knows already. Waits for a controller that
-    /// does not answer. Returns a client with the agent's certificate.
-    pub(crate) async fn join(
-        &self,
-        url: &str,
-        token: Option<&JoinText>,
-    ) -> Result<(Client, IssuedCertificate), IdentityError> {
+    /// does not answer.
+    pub(crate) async fn join(&self, url: &str, token: Option<&JoinText>) -> Result<Joined, IdentityError> {
         if !url.starts_with("https://") {
             return Err(IdentityError::WithoutTls(url.to_owned()));
         }
-        let trust = self.trust(token)?;
-        let options = periapt_client::Options::new(url, Identity::Local).with_trust(trust);
-        let issued = self.ask(&Client::new(options)?, token.map(|text| &text.token)).await?;
+        let options = |trust| periapt_client::Options::new(url, Identity::Local).with_trust(trust);
+        let joining = Client::new(options(self.trust(token)?))?;
+        let issued = self.ask(&joining, token.map(|text| &text.token)).await?;
         write_file(&self.directory.join(AUTHORITY), &issued.authority, Readers::All)?;
         self.show(&issued)?;
-        let options = periapt_client::Options::new(url, Identity::Local)
-            .with_trust(Trust::Authority(issued.authority.clone()))
-            .with_certificate(self.shown.clone());
-        Ok((Client::new(options)?, issued))
+        let options = options(Trust::Authority(issued.authority.clone()));
+        let issuing = Client::new(options.clone())?;
+        let client = Client::new(options.with_certificate(self.shown.clone()))?;
+        Ok(Joined { client, issuing, issued })
     }
 
-    /// Renews the certificate after half of its validity, until the agent stops.
-    pub(crate) async fn renew(self, client: Client, mut issued: IssuedCertificate, stop: CancellationToken) {
+    /// Renews the certificate after half of its validity, and after each notice that the controller has refused the
+    /// agent. Ends when the controller does not know the agent any more.
+    pub(crate) async fn renew(&self, joined: Joined, refused: &Notify) -> IdentityError {
+        let Joined { client, issuing, mut issued } = joined;
         let mut since = Instant::now();
         loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(CHECKS) => {}
-            }
             let half = issued.expires_at.duration_since(issued.issued_at).unsigned_abs() / 2;
-            let passed = Timestamp::now().duration_since(issued.issued_at);
-            if since.elapsed() < half && passed.unsigned_abs() < half {
-                continue;
-            }
-            let renewed = tokio::select! {
-                () = stop.cancelled() => return,
-                renewed = self.ask(&client, None) => renewed,
+            let is_due = |since: Instant| {
+                let passed = Timestamp::now().duration_since(issued.issued_at);
+                since.elapsed() >= half || passed.unsigned_abs() >= half
             };
+            let pause = tokio::select! {
+                () = sleep(CHECKS) => match is_due(since) {
+                    true => Duration::ZERO,
+                    false => continue,
+                },
+                () = refused.notified() => AFTER_REFUSAL,
+            };
+            let renewed = self.ask(&issuing, None).await;
             match renewed.and_then(|renewed| self.show(&renewed).map(|()| renewed)) {
                 Ok(renewed) => {
                     tracing::info!(until = %renewed.expires_at, "renewed the agent's certificate");
                     (issued, since) = (renewed, Instant::now());
                     client.reconnect().await;
                 }
+                Err(IdentityError::NotJoined(agent)) => return IdentityError::Removed(agent),
                 Err(error) => tracing::warn!(%error, "the agent's certificate could not be renewed"),
             }
+            sleep(pause).await;
         }
     }
 

@@ -1,11 +1,11 @@
 //! The controller over HTTP/2, with one connection for all calls of an agent.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use futures_util::StreamExt as _;
 use periapt_client::{Client, ClientError, NdJson};
 use periapt_host_api::{
-    AgentName, Digest, ModelUuid, UnitName,
+    AgentName, Digest, ErrorCode, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
@@ -13,6 +13,7 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
     view::FrameLine,
 };
+use tokio::sync::Notify;
 
 use super::{Answers, Controller, ControllerError};
 
@@ -21,12 +22,14 @@ use super::{Answers, Controller, ControllerError};
 pub(crate) struct HttpController {
     client: Client,
     agent: AgentName,
+    refused: Arc<Notify>,
 }
 
 impl HttpController {
-    /// Creates the interface for one agent.
-    pub(crate) fn new(client: Client, agent: AgentName) -> Self {
-        Self { client, agent }
+    /// Creates the interface for one agent. `refused` is notified when the controller does not know the agent by its
+    /// certificate: the stream of assignments is open all the time, and is refused then.
+    pub(crate) fn new(client: Client, agent: AgentName, refused: Arc<Notify>) -> Self {
+        Self { client, agent, refused }
     }
 }
 
@@ -51,7 +54,12 @@ impl Controller for HttpController {
     }
 
     async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
-        Ok(answers(self.client.assignments(&self.agent).await?))
+        let opened = self.client.assignments(&self.agent).await;
+        let refusal = opened.as_ref().err().and_then(ClientError::refusal);
+        if refusal.is_some_and(|refusal| refusal.code == ErrorCode::NotLoggedIn) {
+            self.refused.notify_one();
+        }
+        Ok(answers(opened?))
     }
 
     async fn watch(
