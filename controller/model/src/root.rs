@@ -18,12 +18,15 @@ use crate::entity::{
 };
 use changes::{Changes, CrossModelCopy, VolatileChange};
 use enrolments::JoinTokenIndex;
+use hosts::HostIndex;
 use models::ModelIndex;
 use users::{SessionIndex, UserIndex};
 
 pub mod changes;
 mod enrolments;
+mod hosts;
 mod index;
+pub(crate) mod looks;
 mod models;
 pub(crate) mod state;
 mod users;
@@ -49,6 +52,7 @@ pub struct Root {
     audit_heads: OrdMap<u8, Arc<AuditHead>>,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     model_index: ModelIndex,
+    hosts: HostIndex,
     /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
     /// The cross-model relations of which the first model may not have copied all changes of the other model.
@@ -63,8 +67,10 @@ pub struct Root {
 pub struct Presence {
     /// True if the agent is connected.
     pub connected: bool,
-    /// The time at which the controller last heard from the agent.
+    /// The time at which the controller last heard from the agent, for people.
     pub last_seen: Timestamp,
+    /// The same in milliseconds of the controller's monotonic clock. No change of the wall clock moves units.
+    pub since_ms: u64,
 }
 
 /// An error of stored entities that make no valid state.
@@ -124,7 +130,8 @@ impl Root {
     pub fn restart(&self, now: Timestamp, lease_now_ms: u64) -> Self {
         let mut next = self.clone();
         for name in self.agents.keys() {
-            next.presence.insert(name.clone(), Presence { connected: false, last_seen: now });
+            let presence = Presence { connected: false, last_seen: now, since_ms: lease_now_ms };
+            next.presence.insert(name.clone(), presence);
         }
         for (uuid, state) in &self.models {
             for application in state.applications().filter(|application| application.leader.is_some()) {
@@ -207,7 +214,7 @@ impl Root {
 
     /// Returns all models, without the remains of destroyed ones.
     pub fn models(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
-        self.models.iter().filter(|(_, state)| !state.is_remains())
+        self.models_and_remains().filter(|(_, state)| !state.is_remains())
     }
 
     /// Returns a model's state, or its remains after a forced destruction: storage on agents' disks that the agents
@@ -218,7 +225,7 @@ impl Root {
 
     /// Returns all models, and the remains of destroyed ones.
     pub fn models_and_remains(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
-        self.models.iter()
+        self.models.iter().inspect(|_| looks::note())
     }
 
     /// Returns the time at which an application's leadership lease expires, in milliseconds of the controller's
@@ -342,6 +349,7 @@ impl Root {
             self.note_behind(relation);
         }
         let old = self.models.get(&uuid).and_then(|state| models::part(state, key));
+        let agent_before = self.models.get(&uuid).and_then(|state| hosts::agent_of(state, key));
         match (key, entity) {
             (ModelKey::Model, Some(Entity::Model(model))) => match self.models.get_mut(&uuid) {
                 Some(state) => Arc::make_mut(state).set_model(Arc::clone(model)),
@@ -356,6 +364,7 @@ impl Root {
                 let gone = self.models.remove(&uuid);
                 if let Some(state) = &gone {
                     self.model_index.forget(uuid, state);
+                    self.hosts.forget(uuid, state);
                 }
                 let relations = gone.iter().flat_map(|state| state.relations());
                 let crosses = relations.filter_map(|relation| relation.cross.as_ref());
@@ -377,6 +386,11 @@ impl Root {
         }
         if let Some(state) = self.models.get(&uuid) {
             self.model_index.update(uuid, old, models::part(state, key));
+            let agent = hosts::agent_of(state, key);
+            let agent_before = agent_before.filter(|before| agent.as_ref() != Some(before));
+            for agent in [agent_before, agent].iter().flatten() {
+                self.hosts.update(agent, uuid, Some(state));
+            }
         }
         self.note_work(uuid);
     }
@@ -402,8 +416,8 @@ impl Root {
                 self.behind.remove(&(*model, *relation));
                 self.note_work(*model);
             }
-            VolatileChange::Presence { agent, connected, at } => {
-                self.presence.insert(agent.clone(), Presence { connected: *connected, last_seen: *at });
+            VolatileChange::Presence { agent, presence } => {
+                self.presence.insert(agent.clone(), *presence);
             }
         }
     }

@@ -7,12 +7,20 @@ pub(crate) mod schedule;
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use periapt_host_api::{ModelUuid, Timestamp, timing::AGENT_GRACE};
+use periapt_host_api::{
+    AgentName, ModelUuid, Timestamp,
+    timing::{AGENT_GRACE, FAILOVER_AFTER},
+};
 
 use crate::{
     action,
     input::WorkerCommand,
-    leadership, machine, model,
+    leadership,
+    machine::{
+        self,
+        failover::{self, Destinations, Turn},
+    },
+    model,
     root::{ModelState, Root},
     secret,
 };
@@ -112,19 +120,40 @@ impl DueWork<'_> {
             let Some(presence) = root.presence(&agent.name).filter(|presence| !presence.connected) else {
                 continue;
             };
-            let gone_at = presence.last_seen.checked_add(AGENT_GRACE).ok();
-            let moves_at = machine::failover::moves_at(root, &agent.name);
-            for at in [gone_at, moves_at].into_iter().flatten() {
-                if at > self.now {
-                    self.wake_at(at);
-                }
+            if let Ok(gone_at) = presence.last_seen.checked_add(AGENT_GRACE)
+                && gone_at > self.now
+            {
+                self.wake_at(gone_at);
             }
         }
-        for (model, agent) in machine::failover::due(root, self.now) {
-            if self.is_full() {
-                break;
+        let destinations = Destinations::new(root, self.now);
+        for agent in root.agents() {
+            if let Some(gone_for) = failover::gone_for(root, &agent.name, self.lease_now_ms) {
+                self.add_moves(root, &agent.name, gone_for, &destinations);
             }
-            self.add(model, WorkerCommand::MoveMachines(*model, agent.clone()));
+        }
+    }
+
+    /// Adds the moves of units whose agent has been gone for so many milliseconds. It looks at models of this agent
+    /// alone.
+    fn add_moves(&mut self, root: &Root, agent: &AgentName, gone_for: u64, destinations: &Destinations<'_>) {
+        let shortest = u64::try_from(FAILOVER_AFTER.as_millis()).unwrap_or(u64::MAX);
+        if gone_for < shortest {
+            self.wake_in(shortest - gone_for);
+            return;
+        }
+        if destinations.is_empty() {
+            return;
+        }
+        for (model, state) in root.models_at(agent).filter(|(_, state)| !state.is_remains()) {
+            match failover::turn(state, gone_for) {
+                _ if self.is_full() => return,
+                Turn::Now if destinations.can_take(state, agent) => {
+                    self.add(model, WorkerCommand::MoveMachines(*model, agent.clone()));
+                }
+                Turn::In(left) => self.wake_in(left),
+                Turn::Now | Turn::Never => {}
+            }
         }
     }
 

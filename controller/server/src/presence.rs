@@ -140,11 +140,9 @@ mod tests {
         let second = presence.connected(agent.clone());
         assert_eq!(presence.differences(&root), [WorkerCommand::AgentConnected(agent.clone())]);
         drop(first);
-        let told = VolatileChange::Presence {
-            agent: agent.clone(),
-            connected: true,
-            at: periapt_host_api::Timestamp::UNIX_EPOCH,
-        };
+        let last_seen = periapt_host_api::Timestamp::UNIX_EPOCH;
+        let present = periapt_model::Presence { connected: true, last_seen, since_ms: 0 };
+        let told = VolatileChange::Presence { agent: agent.clone(), presence: present };
         let root = root.apply(&Changes { volatile: vec![told], ..Changes::default() }, Revision(0));
         assert!(presence.differences(&root).is_empty());
         drop(second);

@@ -11,7 +11,7 @@ mod model;
 
 pub use kept::{KeptKey, KeptSettings};
 pub use key::{MAX_SUBNETS, SettingKey, SettingValueError, UnknownSetting};
-pub use model::{FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
+pub use model::{FailoverAfter, FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
 
 /// The value of one charm option.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

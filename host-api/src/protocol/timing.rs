@@ -35,7 +35,8 @@ pub const LEADERSHIP_GUARANTEE_MS: u64 = 30_000;
 /// The time for which an agent without a connection still counts as alive; a reconnect takes less.
 pub const AGENT_GRACE: Duration = Duration::from_secs(30);
 
-/// The time without a connection after which the units of an agent go to another agent, if they can. By then every lease
+/// The shortest time without a connection after which the units of an agent go to another agent, if they can, and the one
+/// of models that set no other (`agent-failover-after`). By then every lease
 /// of the agent has lapsed, and no hook on its host believes any more that its unit leads.
 pub const FAILOVER_AFTER: Duration = Duration::from_secs(90);
 

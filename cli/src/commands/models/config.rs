@@ -129,6 +129,7 @@ mod tests {
             text,
             "Attribute                    From        Value\n\
              action-timeout               default     1h\n\
+             agent-failover-after         default     90s\n\
              automatically-retry-hooks    model       false\n\
              egress-subnets               default\n\
              firewall-mode                controller  none\n\

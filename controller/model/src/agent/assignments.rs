@@ -12,8 +12,8 @@ use crate::root::{ModelState, Root};
 /// Returns an agent's models, with their units and charms. They include models and remains of which the agent only
 /// has storage to delete.
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
-    let models = root.models_and_remains();
-    let models = models.filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
+    let models =
+        root.models_at(agent).filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
     AgentAssignments { revision: root.revision(), models }
 }
 

@@ -7,17 +7,18 @@ use periapt_host_api::{
     agent::{Admission, MAX_JOIN_VALIDITY},
 };
 
+use super::register::disconnected;
 use crate::{
     entity::{Enrolment, EntityKey, JoinToken},
     input::Environment,
-    root::{
-        Root,
-        changes::{Changes, VolatileChange},
-    },
+    root::{Root, changes::Changes},
 };
 
 /// The most names of agents that may be enrolled. Each takes some hundred bytes of the controller's memory.
 const MAX_ENROLMENTS: usize = 10_000;
+
+/// The most models that the refusal of a removal names.
+const MAX_NAMED: usize = 10;
 
 /// Admits an agent: a token with this digest lets it join once. An earlier token of the name is refused from now on.
 pub(crate) fn admit(root: &Root, admission: &Admission, env: &Environment) -> Result<Changes, Refusal> {
@@ -116,26 +117,25 @@ pub(crate) fn remove(
     if root.enrolment(agent).is_none() && root.agent(agent).is_none() {
         return Err(about(Refusal::not_found(format!("agent {:?} not found", agent.as_str()))));
     }
-    let hosts = root.models_and_remains().filter(|(_, state)| {
-        state.machines_of(agent).next().is_some() || state.storages_at(agent).next().is_some()
-    });
-    let models: Vec<String> = hosts.map(|(_, state)| state.model().name.to_string()).collect();
-    if !models.is_empty() && !force {
+    let mut names = root.models_at(agent).map(|(_, state)| state.model().name.as_str());
+    let named: Vec<&str> = names.by_ref().take(MAX_NAMED).collect();
+    if !named.is_empty() && !force {
+        let more = match names.next() {
+            Some(_) => " and others",
+            None => "",
+        };
         let text = format!(
-            "agent {:?} has machines or storage of {}; remove their units first, or use --force",
+            "agent {:?} has machines or storage of {}{more}; remove their units first, or use --force",
             agent.as_str(),
-            models.join(", ")
+            named.join(", ")
         );
         return Err(about(Refusal::new(ErrorCode::Conflict, text)));
     }
-    let mut changes = Changes {
-        volatile: vec![VolatileChange::Presence { agent: agent.clone(), connected: false, at: env.now }],
-        ..Changes::default()
-    };
+    let mut changes = disconnected(agent, env);
     if root.enrolment(agent).is_some() {
         changes.puts.insert(EntityKey::Enrolment(agent.clone()), None);
     }
-    if models.is_empty() && root.agent(agent).is_some() {
+    if named.is_empty() && root.agent(agent).is_some() {
         changes.puts.insert(EntityKey::Agent(agent.clone()), None);
     }
     Ok(changes)

@@ -6,7 +6,7 @@ use crate::{
     entity::{Agent, EntityKey},
     input::Environment,
     root::{
-        Root,
+        Presence, Root,
         changes::{Changes, VolatileChange},
     },
 };
@@ -20,15 +20,17 @@ const MAX_INTERFACES: usize = 32;
 
 /// Notes that an agent is there.
 pub(crate) fn connected(agent: &AgentName, env: &Environment) -> Changes {
-    volatile(VolatileChange::Presence { agent: agent.clone(), connected: true, at: env.now })
+    presence(agent, true, env)
 }
 
 /// Notes that an agent has gone.
 pub(crate) fn disconnected(agent: &AgentName, env: &Environment) -> Changes {
-    volatile(VolatileChange::Presence { agent: agent.clone(), connected: false, at: env.now })
+    presence(agent, false, env)
 }
 
-fn volatile(change: VolatileChange) -> Changes {
+fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {
+    let presence = Presence { connected, last_seen: env.now, since_ms: env.lease_now_ms };
+    let change = VolatileChange::Presence { agent: agent.clone(), presence };
     Changes { volatile: vec![change], ..Changes::default() }
 }
 

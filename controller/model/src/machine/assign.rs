@@ -138,7 +138,7 @@ fn find_place(
 /// Returns the agents that are alive, with the number of units of each over all models.
 pub(super) fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
     let alive = root.agents().filter(|agent| root.is_alive(&agent.name, now));
-    alive.map(|agent| (agent.name.clone(), units_of_agent(root, &agent.name))).collect()
+    alive.map(|agent| (agent.name.clone(), root.unit_count_at(&agent.name))).collect()
 }
 
 /// The agent for a unit without a placement directive, or the reason why there is none.
@@ -175,9 +175,4 @@ pub(super) fn admits(root: &Root, name: &AgentName, constraints: &AgentConstrain
         let host = &agent.host;
         constraints.admit(&host.tags, &host.availability_zone, host.cores)
     })
-}
-
-/// Returns the number of units on an agent, over all models.
-pub(crate) fn units_of_agent(root: &Root, agent: &AgentName) -> usize {
-    root.models().map(|(_, state)| state.unit_count_of(agent)).sum()
 }

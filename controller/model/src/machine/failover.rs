@@ -6,8 +6,7 @@
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use periapt_host_api::{
-    AgentName, MachineId, ModelUuid, Timestamp, command::Placement, constraints::AgentConstraints,
-    status::Life, timing::FAILOVER_AFTER,
+    AgentName, MachineId, Timestamp, command::Placement, constraints::AgentConstraints, status::Life,
 };
 
 use super::assign::{admits, constraints_of, loads};
@@ -20,34 +19,68 @@ use crate::{
 /// The most machines that one commit moves.
 const MACHINES_PER_STEP: usize = 40;
 
-/// Returns the time at which the units of an agent may go elsewhere; none for an agent that is connected.
-pub(crate) fn moves_at(root: &Root, agent: &AgentName) -> Option<Timestamp> {
-    let presence = root.presence(agent).filter(|presence| !presence.connected)?;
-    Some(presence.last_seen.checked_add(FAILOVER_AFTER).unwrap_or(Timestamp::MAX))
+/// The turn of the machines of an agent that is gone, in one model.
+pub(crate) enum Turn {
+    /// They can go elsewhere now.
+    Now,
+    /// They can go elsewhere after so many milliseconds.
+    In(u64),
+    /// They stay.
+    Never,
 }
 
-/// Returns the models with machines of agents that are gone, together with the agent, if a machine can go elsewhere.
-pub(crate) fn due(root: &Root, now: Timestamp) -> impl Iterator<Item = (&ModelUuid, &AgentName)> {
-    let gone: Vec<&AgentName> =
-        root.agents().map(|agent| &agent.name).filter(|name| is_gone(root, name, now)).collect();
-    // Most of the time no agent is gone, or what is left there cannot move: then the loads of agents are not needed.
-    let loaded = OnceCell::new();
-    let can_move = move |state: &ModelState, agent: &AgentName| {
-        state.machines_of(agent).filter(|machine| may_move(state, machine)).any(|machine| {
-            destination(root, state, machine.id, loaded.get_or_init(|| loads(root, now))).is_some()
-        })
-    };
-    let models = if gone.is_empty() { None } else { Some(root.models()) };
-    models.into_iter().flatten().flat_map(move |(uuid, state)| {
-        let agents: Vec<&AgentName> = gone.iter().filter(|agent| can_move(state, agent)).copied().collect();
-        agents.into_iter().map(move |agent| (uuid, agent))
-    })
+/// Returns the milliseconds since the connection of an agent ended, by the controller's monotonic clock; none for an
+/// agent that is connected.
+pub(crate) fn gone_for(root: &Root, agent: &AgentName, now_ms: u64) -> Option<u64> {
+    let presence = root.presence(agent).filter(|presence| !presence.connected)?;
+    Some(now_ms.saturating_sub(presence.since_ms))
+}
+
+/// Returns the turn of the machines of an agent that has been gone for so many milliseconds.
+pub(crate) fn turn(state: &ModelState, gone_for: u64) -> Turn {
+    match state.config().agent_failover_after.milliseconds() {
+        Some(after) if after <= gone_for => Turn::Now,
+        Some(after) => Turn::In(after - gone_for),
+        None => Turn::Never,
+    }
+}
+
+/// The agents to which machines can go. They are looked up once they are needed: most of the time no agent is gone.
+pub(crate) struct Destinations<'a> {
+    root: &'a Root,
+    now: Timestamp,
+    loads: OnceCell<BTreeMap<AgentName, usize>>,
+}
+
+impl<'a> Destinations<'a> {
+    /// Returns the agents that are alive at a time.
+    pub(crate) fn new(root: &'a Root, now: Timestamp) -> Self {
+        Self { root, now, loads: OnceCell::new() }
+    }
+
+    fn loads(&self) -> &BTreeMap<AgentName, usize> {
+        self.loads.get_or_init(|| loads(self.root, self.now))
+    }
+
+    /// Returns true if there is no such agent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.loads().is_empty()
+    }
+
+    /// Returns true if a machine of an agent that is gone can go elsewhere.
+    pub(crate) fn can_take(&self, state: &ModelState, agent: &AgentName) -> bool {
+        state
+            .machines_of(agent)
+            .filter(|machine| may_move(state, machine))
+            .any(|machine| destination(self.root, state, machine.id, self.loads()).is_some())
+    }
 }
 
 /// Moves machines of an agent that is gone, each to the agent with the fewest units that meets the constraints of all
 /// applications on the machine.
 pub(crate) fn move_machines(tx: &mut Transaction<'_>, agent: &AgentName) {
-    if !is_gone(tx.root, agent, tx.now()) {
+    let gone_for = gone_for(tx.root, agent, tx.env.lease_now_ms);
+    if !gone_for.is_some_and(|gone_for| matches!(turn(&tx.state, gone_for), Turn::Now)) {
         return;
     }
     let mut loads = loads(tx.root, tx.now());
@@ -65,14 +98,6 @@ pub(crate) fn move_machines(tx: &mut Transaction<'_>, agent: &AgentName) {
             break;
         }
     }
-}
-
-/// Returns true if an agent has had no connection for so long that its units go elsewhere. An agent last seen that far in
-/// the future, because the clock was set back, counts as gone, too.
-fn is_gone(root: &Root, agent: &AgentName, now: Timestamp) -> bool {
-    root.presence(agent).is_some_and(|presence| {
-        !presence.connected && now.duration_since(presence.last_seen).unsigned_abs() >= FAILOVER_AFTER
-    })
 }
 
 /// Returns true if nothing binds a machine to its agent: no unit on it has storage, which is on the agent's disk, and

@@ -12,6 +12,7 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::Presence;
 use crate::entity::{CrossModelId, Entity, EntityKey};
 
 /// The most entities that one command writes.
@@ -143,10 +144,8 @@ pub enum VolatileChange {
     Presence {
         /// The agent.
         agent: AgentName,
-        /// True if the agent is connected.
-        connected: bool,
-        /// The time of the change.
-        at: Timestamp,
+        /// Its connection state from now on.
+        presence: Presence,
     },
 }
 

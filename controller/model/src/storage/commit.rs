@@ -52,8 +52,7 @@ fn no_room(tx: &Transaction<'_>, agent: &AgentName, wanted: &Storage) -> Option<
     if wanted.agent.is_some() {
         return None;
     }
-    let others =
-        tx.root.models_and_remains().filter(|(uuid, _)| **uuid != tx.uuid).map(|(_, state)| &**state);
+    let others = tx.root.models_at(agent).filter(|(uuid, _)| **uuid != tx.uuid).map(|(_, state)| &**state);
     let sizes = others.chain([&tx.state]).flat_map(|state| state.storages_at(agent)).map(|it| it.size);
     let promised = sizes.fold(0, u64::saturating_add);
     (promised.saturating_add(wanted.size) > most).then(|| {

@@ -76,6 +76,73 @@ fn an_agent_that_is_back_in_time_keeps_its_units() {
 }
 
 #[test]
+fn a_clock_that_is_set_moves_no_unit_and_keeps_none() {
+    let mut world = world();
+    world.deploy_db("db", 1);
+    cut_off(&mut world, 1);
+    let day = jiff::SignedDuration::from_hours(24);
+    for by in [day, -day, -day] {
+        world.now += by;
+        world.settle();
+        assert_eq!(world.agent_of("db/0"), "a1", "{by}");
+    }
+    world.advance(AFTER - 1);
+    world.settle();
+    assert_eq!(world.agent_of("db/0"), "a2");
+}
+
+#[test]
+fn a_controller_counts_anew_after_its_start() {
+    let mut world = world();
+    world.deploy_db("db", 1);
+    cut_off(&mut world, AFTER - 1);
+    // The monotonic clock of the new process has another start.
+    world.lease_now_ms = 7;
+    world.root = world.root.restart(world.now, world.lease_now_ms);
+    world.work(WorkerCommand::AgentConnected("a2".parse().unwrap()));
+    world.advance(AFTER - 1);
+    world.settle();
+    assert_eq!(world.agent_of("db/0"), "a1");
+    world.advance(1);
+    world.settle();
+    assert_eq!(world.agent_of("db/0"), "a2");
+}
+
+#[test]
+fn a_model_says_after_which_time_its_units_go_elsewhere_or_that_they_stay() {
+    let mut world = World::new();
+    let set = |world: &mut World, after: &str| {
+        let set = [("agent-failover-after".to_owned(), after.to_owned())].into();
+        world.run(Command::SetModelConfig { set, reset: vec![] }).unwrap();
+    };
+    world.deploy_db("db", 1);
+    set(&mut world, "5m");
+    let other = world.other_model("n", &["a1"]);
+    world.within(other, |world| {
+        world.deploy_db("db", 1);
+        set(world, "never");
+    });
+    world.agent("a2");
+    world.within(other, |world| world.attach("a2"));
+    let agents = |world: &mut World| {
+        [world.agent_of("db/0"), world.within(other, |world| world.agent_of("db/0"))].join(" ")
+    };
+    cut_off(&mut world, 299);
+    assert_eq!(agents(&mut world), "a1 a1");
+    let (none, wake) = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
+    assert_eq!((none, wake), (vec![], Some(world.now + std::time::Duration::from_secs(1))));
+    world.advance(1);
+    world.settle();
+    assert_eq!(agents(&mut world), "a2 a1");
+    world.advance(1_000_000);
+    world.settle();
+    assert_eq!(agents(&mut world), "a2 a1");
+    world.within(other, |world| set(world, "90s"));
+    world.settle();
+    assert_eq!(agents(&mut world), "a2 a2");
+}
+
+#[test]
 fn what_is_bound_to_its_host_stays() {
     let mut world = world();
     let charm = world.upload(&format!("{DB}storage:\n  data: {{type: filesystem}}\n"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    AgentName, Digest, ModelUuid, StoreId,
+    AgentName, Digest, ModelUuid, StoreId, Timestamp,
     access::ModelAccess,
     command::Caller,
     relation::{BagKey, BagOwner, Settings},
@@ -11,7 +11,7 @@ use periapt_host_api::{
     view::{Membership, View},
 };
 use periapt_model::{
-    ModelState, Right, Root, Subject, assignment,
+    ModelState, Right, Root, Subject, agent_summaries, assignment, assignments,
     entity::{CrossModelSide, Relation, RemoteSource, Work},
     follow, is_allowed, is_superuser, model_access, view,
 };
@@ -141,6 +141,16 @@ fn indexes(root: &Root) {
         assert_eq!(named, Some(model.uuid));
         let same = all().filter(|other| other.model().name == model.name).count();
         assert_eq!(root.models_named(&model.name).count(), same, "models named {}", model.name);
+    }
+    for agent in root.agents().map(|agent| &agent.name) {
+        let assigned =
+            root.models_and_remains().filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?)));
+        assert_eq!(assignments(root, agent).models, assigned.collect(), "models of {agent}");
+        let units: usize = all().map(|state| state.unit_count_of(agent)).sum();
+        let machines: usize = all().map(|state| state.machines_of(agent).count()).sum();
+        let told = agent_summaries(root, Timestamp::UNIX_EPOCH, &|_| true);
+        let told = told.iter().find(|summary| summary.name == *agent).unwrap();
+        assert_eq!((told.units as usize, told.machines as usize), (units, machines), "units of {agent}");
     }
     for charm in root.charms() {
         let used = root.models_and_remains().any(|(_, state)| state.charm(&charm.digest).is_some());

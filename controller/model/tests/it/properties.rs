@@ -1,19 +1,23 @@
 //! Random sequences of commands, commits and time keep the invariants ([`crate::invariants`]), and end in an empty
 //! model after a forced removal of everything.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use periapt_host_api::{
-    RelationId,
+    AgentName, MachineId, ModelUuid, RelationId,
     command::{
         Caller, Command, ControllerCommand, Force, Placement, RefreshWith, RelationSelector, ResolveMode,
     },
     commit::EarlyEffect,
     event::Event,
     status::{Life, WorkloadStatus},
+    timing::FAILOVER_AFTER,
     view::View,
 };
-use periapt_model::{WorkerCommand, view};
+use periapt_model::{ModelState, Root, WorkerCommand, view};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::{
@@ -44,6 +48,8 @@ enum Step {
     Terminate(u8),
     Claim(u8),
     Connect(bool, bool),
+    /// The agent is gone for so long that its units go elsewhere.
+    Lose(bool),
     Attach(bool),
     /// Goes on in the other model.
     Switch,
@@ -81,6 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => n().prop_map(Step::Terminate),
         2 => n().prop_map(Step::Claim),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(a, b)| Step::Connect(a, b)),
+        2 => any::<bool>().prop_map(Step::Lose),
         1 => any::<bool>().prop_map(Step::Attach),
         2 => Just(Step::Switch),
         1 => n().prop_map(Step::Offer),
@@ -262,6 +269,11 @@ fn take(world: &mut World, step: Step) -> Option<()> {
                 WorkerCommand::AgentDisconnected(agent)
             });
         }
+        Step::Lose(first) => {
+            world.work(WorkerCommand::AgentDisconnected(agent(first).parse().unwrap()));
+            world.advance(u32::try_from(FAILOVER_AFTER.as_secs()).unwrap());
+            world.settle();
+        }
         Step::Attach(first) => {
             world.attach(agent(first));
         }
@@ -329,6 +341,50 @@ fn populated() -> World {
     });
     world.consume("n.db", Some("theirs")).unwrap();
     world
+}
+
+/// Returns the agents of all machines.
+fn hosts(root: &Root) -> BTreeMap<(ModelUuid, MachineId), AgentName> {
+    let machines = |(uuid, state): (&ModelUuid, &Arc<ModelState>)| {
+        let machines = state.machines().map(|machine| ((*uuid, machine.id), machine.agent.clone()));
+        machines.collect::<Vec<_>>()
+    };
+    root.models().flat_map(machines).collect()
+}
+
+/// The properties below say something about failover only if units move in random lives, and go on there.
+#[test]
+fn random_lives_move_units_to_other_agents() {
+    let mut runner = TestRunner::deterministic();
+    let lives = prop::collection::vec(step(), 60..80);
+    let (mut moved, mut went_on) = (0, 0);
+    for _ in 0..24 {
+        let mut world = populated();
+        let mut elsewhere = BTreeSet::new();
+        for step in lives.new_tree(&mut runner).unwrap().current() {
+            let before = world.root.clone();
+            take(&mut world, step);
+            let hosts_before = hosts(&before);
+            for (machine, agent) in hosts(&world.root) {
+                if hosts_before.get(&machine).is_some_and(|before| *before != agent) {
+                    moved += 1;
+                    elsewhere.insert(machine);
+                }
+            }
+            went_on += elsewhere
+                .iter()
+                .filter_map(|(uuid, machine)| {
+                    let record = |root: &Root| {
+                        let units = root.model(uuid)?.units_on(machine);
+                        Some(units.map(|unit| unit.record.clone()).collect::<Vec<_>>())
+                    };
+                    Some(record(&before)? != record(&world.root)?)
+                })
+                .filter(|differs| *differs)
+                .count();
+        }
+    }
+    assert!(moved >= 24 && went_on >= 24, "{moved} machines moved, {went_on} steps of units there");
 }
 
 /// The properties below are only worth something if the views of some dozen random lives are of every kind.

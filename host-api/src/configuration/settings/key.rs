@@ -6,23 +6,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{KeptKey, ModelConfig, ModelSettings};
+use super::{FailoverAfter, KeptKey, ModelConfig, ModelSettings};
 use crate::{
     budget::{BudgetKey, in_units},
     duration,
     network::Subnet,
     storage::parse_size,
+    timing::FAILOVER_AFTER,
     truth,
 };
 
 /// The most egress subnets. They go into the bags of every unit.
 pub const MAX_SUBNETS: usize = 32;
 
+/// The value of `agent-failover-after` with which units stay.
+const NEVER: &str = "never";
+
+/// The longest time until units go to another agent, in seconds.
+const LONGEST_FAILOVER: u64 = 720 * 3600;
+
 /// A key of a model's configuration, as `model-config` and `model-defaults` take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum SettingKey {
+    /// The time without a connection after which the units of an agent go to another agent, or never.
+    AgentFailoverAfter,
     /// `true` or `false`: retry failed hooks automatically.
     AutomaticallyRetryHooks,
     /// The source subnets of the units' traffic.
@@ -67,6 +76,7 @@ impl SettingKey {
     /// Returns the keys of every listing, by name: all keys with an effect, and `logging-config`.
     pub fn all() -> Vec<Self> {
         let mut all = vec![
+            Self::AgentFailoverAfter,
             Self::AutomaticallyRetryHooks,
             Self::EgressSubnets,
             Self::FirewallMode,
@@ -86,6 +96,7 @@ impl SettingKey {
     /// Returns the key as operators write it.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::AgentFailoverAfter => "agent-failover-after",
             Self::AutomaticallyRetryHooks => "automatically-retry-hooks",
             Self::EgressSubnets => "egress-subnets",
             Self::FirewallMode => "firewall-mode",
@@ -111,6 +122,7 @@ impl SettingKey {
     /// Describes the values that are allowed.
     fn expected(self) -> String {
         let expected = match self {
+            Self::AgentFailoverAfter => "never or a duration from 90s to 720h, such as 5m",
             Self::AutomaticallyRetryHooks => "true or false",
             Self::EgressSubnets => "subnets with commas between them, such as 192.0.2.0/24,2001:db8::/64",
             Self::FirewallMode => "instance, global or none",
@@ -135,6 +147,7 @@ impl ModelSettings {
     /// Says which values are allowed. An error changes nothing.
     pub fn set(&mut self, key: SettingKey, text: Option<&str>) -> Result<(), SettingValueError> {
         let fits = match key {
+            SettingKey::AgentFailoverAfter => put(&mut self.agent_failover_after, text, failover),
             SettingKey::AutomaticallyRetryHooks => {
                 put(&mut self.automatically_retry_hooks, text, truth::parse)
             }
@@ -182,6 +195,10 @@ impl ModelSettings {
         let size =
             |size: Option<u32>| Some(in_units(size?.into(), &[(1 << 20, "T"), (1 << 10, "G")], "M").into());
         match key {
+            SettingKey::AgentFailoverAfter => match self.agent_failover_after? {
+                FailoverAfter::Never => Some(NEVER.into()),
+                FailoverAfter::Seconds(seconds) => time(Some(seconds)),
+            },
             SettingKey::AutomaticallyRetryHooks => self.automatically_retry_hooks.map(Value::from),
             SettingKey::EgressSubnets => {
                 let subnets = self.egress_subnets.as_ref()?.iter().map(ToString::to_string);
@@ -208,6 +225,17 @@ fn put<T>(place: &mut Option<T>, text: Option<&str>, read: impl FnOnce(&str) -> 
         *place = value.flatten();
     }
     fits
+}
+
+/// Parses the time until units go to another agent, or `never`. A shorter time than the shortest could let two units lead;
+/// the longest is 30 days.
+fn failover(text: &str) -> Option<FailoverAfter> {
+    if text == NEVER {
+        return Some(FailoverAfter::Never);
+    }
+    let seconds = duration::whole_seconds(text)?;
+    let fits = (FAILOVER_AFTER.as_secs()..=LONGEST_FAILOVER).contains(&u64::from(seconds));
+    fits.then_some(FailoverAfter::Seconds(seconds))
 }
 
 /// Parses an age of at least an hour. A shorter one would prune entries that operators still read.
@@ -287,6 +315,9 @@ mod tests {
     #[test]
     fn values_are_read_and_shown_so_that_they_can_be_read_again() {
         for (key, text, shown) in [
+            ("agent-failover-after", "never", "never"),
+            ("agent-failover-after", "90s", "90s"),
+            ("agent-failover-after", "720h", "720h"),
             ("automatically-retry-hooks", "F", "false"),
             ("egress-subnets", "", ""),
             ("egress-subnets", "192.0.2.0/24, 2001:db8::/64", "192.0.2.0/24,2001:db8::/64"),
@@ -318,6 +349,9 @@ mod tests {
     #[test]
     fn a_value_that_cannot_be_is_told_what_can() {
         for (key, text, error) in [
+            ("agent-failover-after", "89s", "expected never or a duration from 90s to 720h, such as 5m"),
+            ("agent-failover-after", "721h", "expected never or a duration from 90s to 720h, such as 5m"),
+            ("agent-failover-after", "0", "expected never or a duration from 90s to 720h, such as 5m"),
             ("automatically-retry-hooks", "maybe", "expected true or false"),
             (
                 "egress-subnets",

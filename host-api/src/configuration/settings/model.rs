@@ -9,6 +9,7 @@ use super::KeptSettings;
 use crate::{
     budget::{BudgetKey, BudgetSettings},
     network::Subnet,
+    timing::FAILOVER_AFTER,
 };
 
 /// The machines whose firewalls let in the open ports of exposed units (`docs/hook-model.md` 7.3).
@@ -56,11 +57,39 @@ impl FromStr for FirewallMode {
     }
 }
 
+/// The time without a connection after which the units of an agent go to another agent (`docs/hook-model.md` P-7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailoverAfter {
+    /// Units stay until an operator acts.
+    Never,
+    /// The seconds, at least those of [`FAILOVER_AFTER`].
+    Seconds(u32),
+}
+
+impl FailoverAfter {
+    /// Returns the time in milliseconds, if units go to another agent at all.
+    pub fn milliseconds(self) -> Option<u64> {
+        match self {
+            Self::Never => None,
+            Self::Seconds(seconds) => Some(u64::from(seconds) * 1_000),
+        }
+    }
+}
+
+impl Default for FailoverAfter {
+    fn default() -> Self {
+        Self::Seconds(u32::try_from(FAILOVER_AFTER.as_secs()).unwrap_or(u32::MAX))
+    }
+}
+
 /// The effective configuration of a model: each value comes from the model, or else its controller, or else the
 /// default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ModelConfig {
+    /// The time without a connection after which the units of an agent go to another agent.
+    pub agent_failover_after: FailoverAfter,
     /// Seconds between update-status hooks, before jitter; 0 means never.
     pub update_status_hook_interval: u32,
     /// True if the agent retries failed hooks automatically.
@@ -89,6 +118,7 @@ pub struct ModelConfig {
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            agent_failover_after: FailoverAfter::default(),
             update_status_hook_interval: 300,
             automatically_retry_hooks: true,
             egress_subnets: Vec::new(),
@@ -110,6 +140,8 @@ impl Default for ModelConfig {
 #[serde(rename_all = "kebab-case", default)]
 #[expect(missing_docs, reason = "the fields of `ModelConfig`, but for the last")]
 pub struct ModelSettings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_failover_after: Option<FailoverAfter>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_status_hook_interval: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +178,10 @@ impl ModelSettings {
     pub fn config(&self, controller: &Self) -> ModelConfig {
         let (own, outer, default) = (self.clone(), controller.clone(), ModelConfig::default());
         ModelConfig {
+            agent_failover_after: own
+                .agent_failover_after
+                .or(outer.agent_failover_after)
+                .unwrap_or(default.agent_failover_after),
             update_status_hook_interval: own
                 .update_status_hook_interval
                 .or(outer.update_status_hook_interval)
@@ -185,6 +221,7 @@ impl ModelSettings {
 impl From<ModelConfig> for ModelSettings {
     fn from(config: ModelConfig) -> Self {
         Self {
+            agent_failover_after: Some(config.agent_failover_after),
             update_status_hook_interval: Some(config.update_status_hook_interval),
             automatically_retry_hooks: Some(config.automatically_retry_hooks),
             egress_subnets: Some(config.egress_subnets),

@@ -7,7 +7,7 @@ use periapt_host_api::{
     budget::{BudgetKey, BudgetSettings},
     cloud::StoredClouds,
     constraints::{AgentConstraints, KeptConstraint, KeptConstraints, Tags},
-    settings::{FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
+    settings::{FailoverAfter, FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
     status::Life,
     storage::StorageEnd,
     usage::Usage,
@@ -106,7 +106,9 @@ pub(crate) fn models() -> Named<Model> {
     };
     let mut models: Named<Model> = lives().into_iter().map(|(name, life)| (name, model(life))).collect();
     let alive = || model(Life::Alive);
-    let with_budgets = ModelSettings { budgets: budgets(), ..ModelConfig::default().into() };
+    let with_budgets =
+        ModelSettings { agent_failover_after: None, budgets: budgets(), ..ModelConfig::default().into() };
+    let failover = |after| ModelSettings { agent_failover_after: Some(after), ..ModelSettings::default() };
     models.extend([
         ("with-budgets-and-usage", Model { settings: with_budgets, removed_usage: usage(), ..alive() }),
         ("with-ssh-keys", Model { ssh_keys: vec![parse("ssh-ed25519 AAAAC3Nz jane@host")], ..alive() }),
@@ -115,6 +117,8 @@ pub(crate) fn models() -> Named<Model> {
         ("with-kept-settings", Model { settings: kept_settings(), ..alive() }),
         ("with-settings", Model { settings: settings(), ..alive() }),
         ("with-nothing-set", Model { settings: ModelSettings::default(), ..alive() }),
+        ("with-late-failover", Model { settings: failover(FailoverAfter::Seconds(300)), ..alive() }),
+        ("with-no-failover", Model { settings: failover(FailoverAfter::Never), ..alive() }),
     ]);
     models
 }
@@ -147,6 +151,7 @@ fn kept_settings() -> ModelSettings {
 /// Returns settings as models stored them before models inherited the controller's defaults.
 fn before_inheritance() -> ModelSettings {
     ModelSettings {
+        agent_failover_after: None,
         update_status_hook_interval: Some(600),
         automatically_retry_hooks: Some(false),
         egress_subnets: None,

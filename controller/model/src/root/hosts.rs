@@ -1,0 +1,182 @@
+//! The index of models by agent: no request looks at every model to find those of an agent.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use periapt_host_api::{AgentName, ModelUuid};
+
+use super::{ModelState, Root};
+use crate::entity::ModelKey;
+
+/// The models of each agent. Agents without models have no entry.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HostIndex(OrdMap<AgentName, Host>);
+
+/// The models of one agent.
+#[derive(Debug, Clone, Default)]
+struct Host {
+    /// The models in which the agent has machines or storage, remains included, with the number of its units in each.
+    models: OrdMap<ModelUuid, usize>,
+    /// The number of its units in all models.
+    units: usize,
+}
+
+/// Returns the agent whose machine or storage the entity under a key is, or is on.
+pub(super) fn agent_of(state: &ModelState, key: &ModelKey) -> Option<AgentName> {
+    match key {
+        ModelKey::Machine(id) => state.machine(id).map(|machine| machine.agent.clone()),
+        ModelKey::Unit(name) => state.agent_of(state.unit(name)?).cloned(),
+        ModelKey::Storage(id) => state.storage(id)?.agent.clone(),
+        _ => None,
+    }
+}
+
+impl HostIndex {
+    /// Notes what an agent has in a model now.
+    pub(super) fn update(&mut self, agent: &AgentName, uuid: ModelUuid, state: Option<&Arc<ModelState>>) {
+        let hosts = |state: &&Arc<ModelState>| {
+            state.machines_of(agent).next().is_some() || state.storages_at(agent).next().is_some()
+        };
+        let units = state.filter(hosts).map(|state| state.unit_count_of(agent));
+        let before = self.0.get(agent).and_then(|host| host.models.get(&uuid)).copied();
+        if before == units {
+            return;
+        }
+        let host = self.0.entry(agent.clone()).or_default();
+        let others = host.units.saturating_sub(before.unwrap_or_default());
+        host.units = others.saturating_add(units.unwrap_or_default());
+        match units {
+            Some(units) => host.models.insert(uuid, units),
+            None => host.models.remove(&uuid),
+        };
+        if host.models.is_empty() {
+            self.0.remove(agent);
+        }
+    }
+
+    /// Removes a model that is removed with its entities.
+    pub(super) fn forget(&mut self, uuid: ModelUuid, state: &ModelState) {
+        let machines = state.machines().map(|machine| &machine.agent);
+        let storages =
+            state.storages().chain(state.forgotten_storages()).filter_map(|storage| storage.agent.as_ref());
+        for agent in machines.chain(storages) {
+            self.update(agent, uuid, None);
+        }
+    }
+}
+
+impl Root {
+    /// Returns the models in which an agent has machines or storage, and the remains of destroyed ones.
+    pub(crate) fn models_at(
+        &self,
+        agent: &AgentName,
+    ) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
+        let models = self.hosts.0.get(agent).into_iter().flat_map(|host| host.models.keys());
+        models.filter_map(|uuid| self.models.get_key_value(uuid)).inspect(|_| super::looks::note())
+    }
+
+    /// Returns the number of an agent's units in all models.
+    pub(crate) fn unit_count_at(&self, agent: &AgentName) -> usize {
+        self.hosts.0.get(agent).map_or(0, |host| host.units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{
+        MachineId, Revision, Timestamp,
+        agent::Register,
+        command::{Caller, ControllerCommand},
+        status::Life,
+        timing::FAILOVER_AFTER,
+    };
+
+    use super::super::looks;
+    use crate::{
+        Changes, Environment, Input, WorkSchedule, WorkerCommand, agent_summaries, assignments, due_work,
+        entity::{EntityKey, Machine, ModelKey},
+        evaluate,
+        root::Root,
+    };
+
+    /// The models of the controller, and those in which the agent `few` has a machine.
+    const MODELS: usize = 10_000;
+    const FEW: usize = 3;
+
+    struct Controller {
+        root: Root,
+        env: Environment,
+        asked: u128,
+    }
+
+    impl Controller {
+        fn ask(&mut self, caller: &Caller, input: &Input) -> Result<(), periapt_host_api::Refusal> {
+            self.asked += 1;
+            self.env.seed = self.asked.to_be_bytes();
+            let (changes, _) = evaluate(&self.root, caller, input, &self.env)?;
+            self.root = self.root.apply(&changes, Revision(0));
+            Ok(())
+        }
+
+        fn work(&mut self, command: WorkerCommand) {
+            self.ask(&Caller::Worker, &Input::Worker(command)).unwrap();
+        }
+
+        /// Returns a controller with models that have a machine each, nearly all of them on the agent `many`.
+        fn large() -> Self {
+            let env = Environment { now: Timestamp::UNIX_EPOCH, lease_now_ms: 0, seed: [0; 16] };
+            let mut controller = Self { root: Root::default(), env, asked: 0 };
+            controller.work(WorkerCommand::Initialize { name: "home".to_owned() });
+            for agent in ["few", "many", "free"] {
+                let register = Register {
+                    addresses: vec!["10.0.0.1".to_owned()],
+                    interfaces: Vec::new(),
+                    boot_id: String::new(),
+                    hostname: agent.to_owned(),
+                    availability_zone: String::new(),
+                    cores: 0,
+                    tags: Default::default(),
+                    version: String::new(),
+                    engine: String::new(),
+                    storage_limit: None,
+                };
+                let agent: periapt_host_api::AgentName = agent.parse().unwrap();
+                controller.ask(&Caller::Agent(agent.clone()), &Input::Register(agent, register)).unwrap();
+            }
+            let admin = Caller::User("admin".parse().unwrap());
+            for number in 0..MODELS {
+                let add = ControllerCommand::add_model(format!("m{number}").parse().unwrap());
+                controller.ask(&admin, &Input::Controller(add)).unwrap();
+            }
+            let models: Vec<_> = controller.root.models().map(|(uuid, _)| *uuid).collect();
+            assert_eq!(models.len(), MODELS);
+            let mut changes = Changes::default();
+            for (number, uuid) in models.into_iter().enumerate() {
+                let agent = if number < FEW { "few" } else { "many" }.parse().unwrap();
+                let (id, created_at) = (MachineId(0), Timestamp::UNIX_EPOCH);
+                let machine = Machine { id, agent, life: Life::Alive, created_at };
+                changes.puts.insert(EntityKey::InModel(uuid, ModelKey::Machine(id)), Some(machine.into()));
+            }
+            controller.root = controller.root.apply(&changes, Revision(1));
+            controller
+        }
+    }
+
+    #[test]
+    fn what_concerns_one_agent_costs_looks_at_its_own_models_alone() {
+        let mut controller = Controller::large();
+        let few: periapt_host_api::AgentName = "few".parse().unwrap();
+        controller.work(WorkerCommand::AgentDisconnected(few.clone()));
+        controller.env.lease_now_ms = u64::try_from(FAILOVER_AFTER.as_millis()).unwrap();
+        let Controller { root, env, .. } = &controller;
+        let due = looks::count(|| drop(due_work(root, env.now, env.lease_now_ms, &WorkSchedule::default())));
+        assert_eq!(due, FEW, "due work while an agent is gone");
+        assert_eq!(looks::count(|| drop(assignments(root, &few))), FEW, "assignments");
+        let all = looks::count(|| drop(agent_summaries(root, env.now, &|_| true)));
+        assert_eq!(all, 2 * MODELS, "summaries of all agents count machines and units of each model");
+        let remove = ControllerCommand::RemoveAgent { agent: few.clone(), force: true };
+        let (remove, admin) = (Input::Controller(remove), Caller::User("admin".parse().unwrap()));
+        let removed = looks::count(|| controller.ask(&admin, &remove).unwrap());
+        assert_eq!(removed, FEW, "the removal of an agent");
+    }
+}
