@@ -26,7 +26,7 @@ use std::{
 
 pub(crate) use accounts::{Account, Accounts};
 pub(crate) use current_model::CurrentModel;
-pub(crate) use file::{ClientData, ControllerEntry, Credential, Local, LocalAgent};
+pub(crate) use file::{ClientData, ControllerEntry, Credential, Local, LocalAgent, TlsFiles};
 pub(crate) use name::{ControllerName, ControllerNameError};
 
 use crate::error::{Explain as _, Failure, Result};

@@ -7,13 +7,14 @@ use std::{
 };
 
 use periapt_client::Client;
+use periapt_controller::CertificateFiles;
 use periapt_host_api::AgentName;
-use periapt_transport::{Readers, write_file};
+use periapt_transport::{GivenCertificate, Readers, write_file};
 use tokio::time::{Instant, sleep};
 
 use crate::{
     context::local_client,
-    data::{ControllerDir, ControllerName, Local},
+    data::{ControllerDir, ControllerName, Local, TlsFiles},
     error::{Explain as _, Failure, Result, with_source},
     input,
     join::{JoinTerms, admit},
@@ -38,6 +39,7 @@ pub(crate) async fn start_controller(
     directory: &ControllerDir,
     listen: SocketAddr,
     public_names: &[String],
+    tls: Option<&TlsFiles>,
     record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
     let log = directory.controller_log();
@@ -46,6 +48,9 @@ pub(crate) async fn start_controller(
     arguments.push(directory.controller().into());
     for name in public_names {
         arguments.extend(words(["--public-name", name]));
+    }
+    if let Some(TlsFiles { certificate, key }) = tls {
+        arguments.extend(["--tls-cert".into(), certificate.into(), "--tls-key".into(), key.into()]);
     }
     arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
@@ -107,6 +112,14 @@ pub(crate) fn authority(directory: &ControllerDir) -> Result<String> {
     let path = directory.authority();
     let text = String::from_utf8(input::bytes(&path, MAX_AUTHORITY)?);
     text.explain(|| format!("{}", path.display()))
+}
+
+/// Returns the certificates of the authorities by which clients know a controller on this machine, as PEM text: its own,
+/// and last that of the certificate that it was given.
+pub(crate) fn trusted(directory: &ControllerDir, tls: Option<&TlsFiles>) -> Result<String> {
+    let own = authority(directory)?;
+    let given = tls.map(|tls| CertificateFiles::from(tls).read()).transpose().map_err(with_source)?;
+    Ok(own + given.as_ref().map_or("", GivenCertificate::authority))
 }
 
 /// Returns the address that a started controller listens on, whose port its URL tells.

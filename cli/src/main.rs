@@ -22,6 +22,7 @@ mod program;
 mod prompt;
 mod secret_input;
 mod service;
+mod tls;
 mod unsupported;
 mod upload;
 

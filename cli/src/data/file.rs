@@ -7,8 +7,10 @@ use std::{
     io::{ErrorKind, Write as _},
     net::SocketAddr,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::PathBuf,
 };
 
+use periapt_controller::CertificateFiles;
 use periapt_host_api::{AgentName, CloudName, CredentialName, cloud::CloudDefinition};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -95,8 +97,33 @@ pub(crate) struct Local {
     /// The names by which clients on other machines call it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) public_names: Vec<String>,
+    /// The files of the certificate that it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tls: Option<TlsFiles>,
     /// This machine's agent, unless it was bootstrapped without one.
     pub(crate) agent: Option<LocalAgent>,
+}
+
+/// The files of a certificate that a controller was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct TlsFiles {
+    /// The certificate, followed by those of its authorities.
+    pub(crate) certificate: PathBuf,
+    /// Its key.
+    pub(crate) key: PathBuf,
+}
+
+impl From<CertificateFiles> for TlsFiles {
+    fn from(CertificateFiles { certificate, key }: CertificateFiles) -> Self {
+        Self { certificate, key }
+    }
+}
+
+impl From<&TlsFiles> for CertificateFiles {
+    fn from(TlsFiles { certificate, key }: &TlsFiles) -> Self {
+        Self { certificate: certificate.clone(), key: key.clone() }
+    }
 }
 
 /// This machine's agent.

@@ -34,7 +34,7 @@ mod writer;
 pub use api::{RouteRight, access_document, openapi, route_rights};
 pub use check::run_check_helper;
 pub use clock::{Clock, RandomSource, SystemClock, SystemRandomSource};
-pub use listen::{AuthorityError, Listen, TlsListen};
+pub use listen::{AuthorityError, CertificateFiles, GivenFileError, Listen, TlsListen};
 pub use options::{OpenStore, Options};
 pub use periapt_helper::Program;
 pub use seal::SealKey;

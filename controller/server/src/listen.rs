@@ -2,6 +2,7 @@
 
 mod authority;
 mod certificate;
+mod given;
 
 use std::{
     net::SocketAddr,
@@ -9,10 +10,17 @@ use std::{
     sync::Arc,
 };
 
-use periapt_transport::{Authority, PublicName};
+use periapt_host_api::Timestamp;
+use periapt_transport::{Authority, PublicName, ServerCertificate};
 
-pub use self::authority::AuthorityError;
-pub(crate) use self::certificate::{CertificateSource, renew};
+pub use self::{
+    authority::AuthorityError,
+    given::{CertificateFiles, GivenFileError},
+};
+pub(crate) use self::{
+    certificate::{CertificateSource, renew},
+    given::Given,
+};
 
 /// The name of the socket in the controller's directory.
 const SOCKET: &str = "control.socket";
@@ -29,7 +37,14 @@ pub enum Listen {
 
 /// The authority that issues agents' certificates; none in a controller without TLS.
 #[derive(Clone, Default)]
-pub(crate) struct Issuer(pub(crate) Option<Arc<Authority>>);
+pub(crate) struct Issuer(pub(crate) Option<Arc<Issuing>>);
+
+/// An authority, and the certificates of the authorities by which agents know the controller.
+pub(crate) struct Issuing {
+    pub(crate) authority: Arc<Authority>,
+    /// The certificates as PEM text: the controller's own, and that of the authority of a given certificate.
+    pub(crate) trusted: String,
+}
 
 /// An address with TLS, and a socket.
 #[derive(Debug, Clone)]
@@ -40,6 +55,8 @@ pub struct TlsListen {
     pub public_names: Vec<PublicName>,
     /// The authority that issues the certificates of the controller and of its agents.
     pub authority: Arc<Authority>,
+    /// The certificate of an authority elsewhere, which is shown to clients that call by one of its names.
+    pub given: Option<CertificateFiles>,
     /// The path of the socket.
     pub socket: PathBuf,
 }
@@ -56,7 +73,27 @@ impl TlsListen {
         public_names: Vec<PublicName>,
     ) -> Result<Self, AuthorityError> {
         let authority = Arc::new(authority::in_directory(directory)?);
-        Ok(Self { address, public_names, authority, socket: directory.join(SOCKET) })
+        Ok(Self { address, public_names, authority, given: None, socket: directory.join(SOCKET) })
+    }
+
+    /// Reads the certificate that an operator gives, and shows it from now on.
+    pub(crate) fn show_given(
+        &self,
+        shown: &ServerCertificate,
+        now: Timestamp,
+    ) -> Result<Option<Given>, GivenFileError> {
+        let Some(files) = self.given.clone() else { return Ok(None) };
+        let (names, shown) = (self.public_names.clone(), shown.clone());
+        let now = files.checked(&names, now)?;
+        shown.show_to_callers_of_its_names(&now);
+        Ok(Some(Given { files, names, shown, now }))
+    }
+
+    /// Returns the certificates of the authorities by which agents know the controller, as PEM text. The last one is that
+    /// of a given certificate.
+    pub(crate) fn trusted(&self, given: Option<&Given>) -> String {
+        let given = given.map_or("", Given::authority);
+        format!("{}{given}", self.authority.certificate())
     }
 
     /// Returns the names of the server's certificate: this host's own, the address, and the public ones.

@@ -16,7 +16,7 @@ use crate::{
     check::Checks,
     commands::Commands,
     enrolled::Enrolled,
-    listen::{CertificateSource, Issuer, Listen, renew},
+    listen::{CertificateSource, Given, GivenFileError, Issuer, Issuing, Listen, renew},
     login::Logins,
     options::Options,
     presence::Presence,
@@ -56,6 +56,9 @@ pub enum BuildError {
         "{0} is every address of this host: --public-name says by which name or address clients reach it"
     )]
     Unnamed(SocketAddr),
+    /// The certificate that the operator gives cannot be used.
+    #[error(transparent)]
+    Given(#[from] GivenFileError),
     /// The controller cannot make its certificate.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -76,6 +79,7 @@ pub enum RunError {
 pub struct Service {
     listeners: Vec<api::Listener>,
     certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
+    given: Option<Given>,
     writer: Writer,
     state: ControllerState,
     growth: SequenceGrowth,
@@ -126,7 +130,8 @@ impl Options {
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
-        let Bound { address, url, listeners, certificate } = bind(&self.listen, self.clock.now()).await?;
+        let Bound { address, url, listeners, certificate, given, issuer } =
+            bind(&self.listen, self.clock.now()).await?;
         let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
         let serving = watch::Sender::new(false);
         let handle = Handle { address, url, stop: CancellationToken::new(), serving: serving.subscribe() };
@@ -160,10 +165,7 @@ impl Options {
             clock: Arc::clone(&self.clock),
             logins: Logins::new(Arc::clone(&self.random)),
             refusals: Refusals::default(),
-            issuer: Issuer(match &self.listen {
-                Listen::InProcess(_) => None,
-                Listen::Tls(tls) => Some(Arc::clone(&tls.authority)),
-            }),
+            issuer,
         };
         let (opener, clock, random) = (self.store, self.clock, self.random);
         let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, random };
@@ -171,6 +173,7 @@ impl Options {
         Ok(Service {
             listeners,
             certificate,
+            given,
             writer,
             state,
             growth,
@@ -194,7 +197,8 @@ impl Service {
     /// # Errors
     /// [`RunError`] if the controller cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listeners, certificate, writer, state, growth, name, handle, serving, timeouts } = self;
+        let Self { listeners, certificate, given, writer, state, growth, name, handle, serving, timeouts } =
+            self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end before the writer, which still answers their commands.
@@ -217,6 +221,9 @@ impl Service {
                 parts.spawn(api::serve(listeners, router, enrolled, stopping.clone(), timeouts));
                 if let Some((source, shown, issued)) = certificate {
                     parts.spawn(renew(source, shown, issued, Arc::clone(&state.clock), stopping.clone()));
+                }
+                if let Some(given) = given {
+                    parts.spawn(given.follow(Arc::clone(&state.clock), stopping.clone()));
                 }
                 serving.send_replace(true);
                 tokio::select! {
@@ -249,6 +256,8 @@ struct Bound {
     listeners: Vec<api::Listener>,
     /// The certificate that the controller renews, with its source and the time of its issue.
     certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
+    given: Option<Given>,
+    issuer: Issuer,
 }
 
 /// Binds the addresses. The open store proves that no other controller uses the socket's directory.
@@ -257,7 +266,8 @@ async fn bind(listen: &Listen, now: Timestamp) -> Result<Bound, BuildError> {
         Listen::InProcess(address) => {
             let (listener, address) = bind_tcp(*address).await?;
             let listeners = vec![api::Listener::InProcess(listener)];
-            Ok(Bound { address, url: format!("http://{address}"), listeners, certificate: None })
+            let (url, issuer) = (format!("http://{address}"), Issuer::default());
+            Ok(Bound { address, url, listeners, certificate: None, given: None, issuer })
         }
         Listen::Tls(tls) => {
             if tls.address.ip().is_unspecified() && tls.public_names.is_empty() {
@@ -265,12 +275,16 @@ async fn bind(listen: &Listen, now: Timestamp) -> Result<Bound, BuildError> {
             }
             let source = CertificateSource { authority: Arc::clone(&tls.authority), names: tls.names() };
             let shown = source.first(now)?;
+            let given = tls.show_given(&shown, now)?;
+            let trusted = tls.trusted(given.as_ref());
+            let issuer = Issuer(Some(Arc::new(Issuing { authority: Arc::clone(&tls.authority), trusted })));
             let config = server_config(&shown, tls.authority.certificate())?;
             let (listener, address) = bind_tcp(tls.address).await?;
             let failed = |source| BuildError::Listen { address: tls.socket.display().to_string(), source };
             let socket = api::Listener::socket(&tls.socket).map_err(failed)?;
             let listeners = vec![api::Listener::tls(listener, config), socket];
-            Ok(Bound { address, url: tls.url(address), listeners, certificate: Some((source, shown, now)) })
+            let (url, certificate) = (tls.url(address), Some((source, shown, now)));
+            Ok(Bound { address, url, listeners, certificate, given, issuer })
         }
     }
 }

@@ -93,7 +93,7 @@ impl From<&Error> for HandshakeError {
 }
 
 /// Formats a duration by its largest unit.
-fn rounded(duration: Duration) -> String {
+pub(crate) fn rounded(duration: Duration) -> String {
     let seconds = duration.as_secs();
     for (unit, length) in [("day", 86_400), ("hour", 3_600), ("minute", 60)] {
         if seconds >= length {

@@ -27,6 +27,15 @@ impl PublicName {
         }
     }
 
+    /// Returns true for a DNS name, and false for an address.
+    pub fn is_dns(&self) -> bool {
+        self.ip().is_none()
+    }
+
+    pub(crate) fn server_name(&self) -> &ServerName<'static> {
+        &self.0
+    }
+
     /// Returns the address, unless the name is a DNS name.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         match &self.0 {

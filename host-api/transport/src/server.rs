@@ -13,12 +13,19 @@ use crate::{
     certificate::{CertificateError, certified, chain},
     client::roots,
     clock::WallClock,
+    given::{GivenCertificate, is_for},
     provider::{VERSIONS, provider},
 };
 
-/// A server's certificate with its key. Clones share it. Its debug output does not show the key.
+/// A server's certificate with its key, and the one that an operator has given. Clones share them. Its debug output does
+/// not show the keys.
 #[derive(Clone)]
-pub struct ServerCertificate(Arc<RwLock<Arc<CertifiedKey>>>);
+pub struct ServerCertificate(Arc<RwLock<Shown>>);
+
+struct Shown {
+    own: Arc<CertifiedKey>,
+    given: Option<Arc<CertifiedKey>>,
+}
 
 impl fmt::Debug for ServerCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +39,8 @@ impl ServerCertificate {
     /// # Errors
     /// One of them cannot be read, or they do not belong together.
     pub fn new(certificate: &str, key: &str) -> Result<Self, CertificateError> {
-        Ok(Self(Arc::new(RwLock::new(Arc::new(certified(certificate, key)?)))))
+        let own = Arc::new(certified(certificate, key)?);
+        Ok(Self(Arc::new(RwLock::new(Shown { own, given: None }))))
     }
 
     /// Replaces the certificate for connections that are opened from now on.
@@ -40,14 +48,23 @@ impl ServerCertificate {
     /// # Errors
     /// See [`Self::new`]; the certificate then stays.
     pub fn replace(&self, certificate: &str, key: &str) -> Result<(), CertificateError> {
-        *self.0.write() = Arc::new(certified(certificate, key)?);
+        self.0.write().own = Arc::new(certified(certificate, key)?);
         Ok(())
+    }
+
+    /// Shows another certificate to clients that call the server by a name of that one, on connections that are opened
+    /// from now on. Clients that call by an address, or by another name, are shown the server's own.
+    pub fn show_to_callers_of_its_names(&self, given: &GivenCertificate) {
+        self.0.write().given = Some(Arc::clone(given.certified()));
     }
 }
 
 impl ResolvesServerCert for ServerCertificate {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.read()))
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let shown = self.0.read();
+        let given = shown.given.as_ref().zip(hello.server_name());
+        let given = given.filter(|(given, called)| is_for(given, called)).map(|(given, _)| given);
+        Some(Arc::clone(given.unwrap_or(&shown.own)))
     }
 }
 

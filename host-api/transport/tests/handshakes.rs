@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use periapt_host_api::{AgentName, Timestamp};
 use periapt_transport::{
-    AgentCertificate, AgentKey, Authority, ClientCertificate, HandshakeError, PublicName, ServerCertificate,
-    Trust, client_config, digest_of, requested_key, server_config,
+    AgentCertificate, AgentKey, Authority, ClientCertificate, GivenCertificate, HandshakeError, PublicName,
+    ServerCertificate, Trust, client_config, digest_of, requested_key, server_config,
 };
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -176,5 +176,30 @@ fn a_request_is_granted_for_its_own_key_alone() {
         assert!(requested_key(wrong).is_err(), "{wrong}");
         let one = AgentName::new("one").unwrap();
         assert!(authority.issue_agent(wrong, &one, Timestamp::now(), DAY).is_err(), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn callers_of_a_name_of_a_given_certificate_are_shown_it_and_all_others_the_servers_own() {
+    let (server, elsewhere) = (Server::started(Timestamp::now()), Authority::generate().unwrap());
+    let named = ["node-1.example".parse().unwrap()];
+    let (chain, key) = elsewhere.issue_server(&named, Timestamp::now()).unwrap();
+    let given = GivenCertificate::from_pem(&chain, &key).unwrap();
+    given.check(&named, Timestamp::now()).unwrap();
+    assert_eq!(digest_of(given.authority()).unwrap(), digest_of(elsewhere.certificate()).unwrap());
+    server.shown.show_to_callers_of_its_names(&given);
+    let own = Trust::Authority(server.authority.certificate().to_owned());
+    let digest = Trust::Digest(digest_of(elsewhere.certificate()).unwrap());
+    let both = format!("{}{}", server.authority.certificate(), elsewhere.certificate());
+    let given = Trust::Authority(given.authority().to_owned());
+    let refused = Err(HandshakeError::OtherAuthority);
+    for (trust, by_name, by_address) in [
+        (given, Ok(None), refused.clone()),
+        (digest, Ok(None), refused.clone()),
+        (own, refused, Ok(None)),
+        (Trust::Authority(both), Ok(None), Ok(None)),
+    ] {
+        assert_eq!(server.meet(&trust, &nobody(), "node-1.example").await, by_name, "{trust:?}");
+        assert_eq!(server.meet(&trust, &nobody(), "127.0.0.1").await, by_address, "{trust:?}");
     }
 }

@@ -8,6 +8,7 @@ mod bags;
 mod beginning;
 mod bundles;
 mod catalogue;
+mod certificates;
 mod changes;
 mod compiling;
 mod completing;

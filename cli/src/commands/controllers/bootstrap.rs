@@ -15,13 +15,14 @@ use crate::{
     context::{Context, local_client},
     data::{
         ClientData, ControllerEntry, ControllerName, ControllerNameError, CurrentModel, Local, LocalAgent,
-        starting::Starting,
+        TlsFiles, starting::Starting,
     },
     error::{Failure, Result, with_source},
-    local::{alive, authority, listening, start_agent, start_controller},
+    local::{alive, listening, start_agent, start_controller, trusted},
     parse::cloud::HERE,
     parse::settings,
-    process::{Interrupts, StartGuard, Started},
+    process::{Interrupts, ProcessId, StartGuard, Started},
+    tls::TlsArgs,
 };
 
 /// The default name of a controller.
@@ -62,6 +63,8 @@ pub(crate) struct Bootstrap {
     /// repeated
     #[arg(long = "public-name", value_name = "NAME")]
     public_names: Vec<PublicName>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Start no agent on this machine
     #[arg(long, conflicts_with = "agent_name")]
     no_agent: bool,
@@ -198,14 +201,15 @@ impl Bootstrap {
     ) -> Result<()> {
         let directory = starting.directory().clone();
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
+        let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);
+        let record = |process: &ProcessId| starting.add(process);
         let Started { process, at: url, guard } =
-            start_controller(name, &directory, self.listen, &public_names, |process| starting.add(process))
-                .await?;
+            start_controller(name, &directory, self.listen, &public_names, tls.as_ref(), record).await?;
         let client = local_client(&directory)?;
         let info = client.controller().await?;
         let listen = listening(self.listen, &url)?;
-        let local = Local { controller: process, listen: Some(listen), public_names, agent: None };
-        let ca_cert = Some(authority(&directory)?);
+        let ca_cert = Some(trusted(&directory, tls.as_ref())?);
+        let local = Local { controller: process, listen: Some(listen), public_names, tls, agent: None };
         let entry = ControllerEntry { url, ca_cert, uuid: info.uuid, current_model: None, local: None };
         let begun = begun.insert(Begun { entry, local, guards: vec![guard] });
         if self.no_agent {

@@ -22,6 +22,7 @@ use crate::{
     process::ProcessId,
     program,
     service::{announce, cancelled_by_signal, detach, report_failure},
+    tls::TlsArgs,
 };
 
 /// The operations on a controller's process.
@@ -56,6 +57,8 @@ pub(crate) struct Run {
     /// A name or an address by which clients reach it, for its URL and its certificate; may be repeated
     #[arg(long = "public-name", value_name = "NAME")]
     public_names: Vec<PublicName>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
@@ -80,6 +83,8 @@ pub(crate) struct Start {
     /// The address that it listens on from now on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 /// Stop a controller that was bootstrapped on this machine, and its agent
@@ -126,6 +131,7 @@ impl Run {
         make_private(&data)?;
         let name = self.name.as_str();
         let listen = TlsListen::in_directory(&data, self.listen, self.public_names).map_err(with_source)?;
+        let listen = TlsListen { given: self.tls.files()?, ..listen };
         let engine = periapt_sandbox::engine_version();
         let options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
             .map_err(with_source)?;
@@ -182,8 +188,11 @@ impl Start {
                 Some(listen) => listen,
                 None => address_of(&entry.url)?,
             };
-            let names = &processes.public_names;
-            let started = local::start_controller(&name, &directory, listen, names, unrecorded).await;
+            if let Some(files) = self.tls.files()? {
+                processes.tls = Some(files.into());
+            }
+            let (names, tls) = (&processes.public_names, processes.tls.as_ref());
+            let started = local::start_controller(&name, &directory, listen, names, tls, unrecorded).await;
             let started = started.map_err(|failure| {
                 failure.with_hint(format!(
                     "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \
@@ -195,7 +204,7 @@ impl Start {
             processes.listen = Some(local::listening(listen, &started.at)?);
             entry.url = started.at;
             let upgraded = entry.ca_cert.is_none();
-            entry.ca_cert = Some(local::authority(&directory)?);
+            entry.ca_cert = Some(local::trusted(&directory, processes.tls.as_ref())?);
             guard = Some(started.guard);
             context.say(format_args!("Controller \"{name}\" started at {}", entry.url));
             if upgraded {

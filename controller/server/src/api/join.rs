@@ -49,7 +49,7 @@ pub(crate) async fn certificate(
     let agent: AgentName = parsed(&agent)?;
     let asked: CertificateRequest = body::small_value(&headers, content).await?;
     let no_tls = || Refusal::new(ErrorCode::NotSupported, "this controller issues no certificates");
-    let authority = issuer.0.ok_or_else(no_tls)?;
+    let issuing = issuer.0.ok_or_else(no_tls)?;
     // A caller that is not let in costs the controller no signature to check, and no write.
     let failed = |refusal: Refusal| {
         refusals.note(unproved(&peer, "join-agent", format!("agent {agent}"), refusal.code), clock.now());
@@ -76,10 +76,11 @@ pub(crate) async fn certificate(
         None => return Err(not_logged_in().into()),
     }
     let now = clock.now();
-    let certificate = authority.issue_agent(&asked.request, &agent, now, VALIDITY).map_err(refused)?;
+    let certificate =
+        issuing.authority.issue_agent(&asked.request, &agent, now, VALIDITY).map_err(refused)?;
     Ok(Json(IssuedCertificate {
         certificate,
-        authority: authority.certificate().to_owned(),
+        authority: issuing.trusted.clone(),
         issued_at: now,
         expires_at: now.checked_add(VALIDITY).unwrap_or(now),
     }))

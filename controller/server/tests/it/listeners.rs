@@ -6,10 +6,15 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use periapt_client::{Client, ClientCertificate, ClientError, HandshakeError, Identity, Options, Trust};
-use periapt_controller::{BuildError, Clock as _, Handle, Listen, RunError, TlsListen};
-use periapt_host_api::{Digest, ErrorCode, Timestamp, command::ControllerCommand};
-use periapt_transport::client_config;
-use rustls::pki_types::ServerName;
+use periapt_controller::{BuildError, CertificateFiles, Clock as _, Handle, Listen, RunError, TlsListen};
+use periapt_host_api::{
+    Digest, ErrorCode, Timestamp,
+    agent::{Admission, CertificateRequest},
+    command::ControllerCommand,
+    token::{TOKEN_BYTES, Token, TokenKind},
+};
+use periapt_transport::{AgentKey, Authority, PublicName, Readers, client_config, digest_of, write_file};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -42,10 +47,15 @@ impl Listening {
     }
 
     async fn open_with(directory: TempDir, stall_within: Duration) -> Self {
+        let listen = tls_in(directory.path(), "127.0.0.1:0");
+        Self::open_on(directory, listen, stall_within).await
+    }
+
+    async fn open_on(directory: TempDir, listen: TlsListen, stall_within: Duration) -> Self {
         let clock = ManualClock::default();
         clock.advance(Timestamp::now().duration_since(clock.now()).unsigned_abs());
         let mut options = in_directory(directory.path());
-        options.listen = Listen::Tls(tls_in(directory.path(), "127.0.0.1:0"));
+        options.listen = Listen::Tls(listen);
         options.clock = Arc::new(clock.clone());
         options.stall_within = stall_within;
         let service = options.build().await.unwrap();
@@ -235,5 +245,68 @@ async fn whose_first_request_takes_long_keeps_the_connection() {
     ask_until_closed(&controller).await;
     go.send_replace(true);
     tokio::time::timeout(TIMEOUT, uploading).await.unwrap().unwrap().unwrap();
+    controller.close().await;
+}
+
+/// Writes a certificate of an authority with its key, and returns the certificate itself in DER form.
+fn give(authority: &Authority, files: &CertificateFiles, names: &[PublicName]) -> CertificateDer<'static> {
+    let (certificate, key) = authority.issue_server(names, Timestamp::now()).unwrap();
+    write_file(&files.key, &key, Readers::Owner).unwrap();
+    write_file(&files.certificate, &certificate, Readers::All).unwrap();
+    CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()
+}
+
+/// Returns the certificate that a client is shown that calls by a name and trusts an authority.
+async fn shown_to(controller: &Listening, called: &'static str, authority: &str) -> CertificateDer<'static> {
+    let config =
+        client_config(&Trust::Authority(authority.to_owned()), &ClientCertificate::default()).unwrap();
+    let stream = TcpStream::connect(controller.handle.address()).await.unwrap();
+    let name = ServerName::try_from(called).unwrap();
+    let stream = TlsConnector::from(config).connect(name, stream).await.unwrap();
+    stream.get_ref().1.peer_certificates().unwrap().first().unwrap().clone().into_owned()
+}
+
+#[tokio::test]
+async fn a_given_certificate_is_shown_by_its_name_and_replaced_when_its_files_are() {
+    let (directory, elsewhere) = (TempDir::new().unwrap(), Authority::generate().unwrap());
+    let names = ["localhost".parse().unwrap()];
+    let place = |file: &str| directory.path().join(file);
+    let files = CertificateFiles { certificate: place("given.pem"), key: place("given-key.pem") };
+    let first = give(&elsewhere, &files, &names);
+    let listen = TlsListen {
+        given: Some(files.clone()),
+        public_names: names.to_vec(),
+        ..tls_in(directory.path(), "127.0.0.1:0")
+    };
+    let controller = Listening::open_on(directory, listen, 2 * TIMEOUT).await;
+    assert_eq!(shown_to(&controller, "localhost", elsewhere.certificate()).await, first);
+    let Trust::Authority(own) = controller.trust() else { panic!("no authority") };
+    assert_ne!(shown_to(&controller, "127.0.0.1", &own).await, first, "an address is not its name");
+
+    // A certificate that clients would refuse is not shown.
+    give(&Authority::generate().unwrap(), &files, &names);
+    controller.clock.advance(Duration::from_secs(60));
+    assert_eq!(shown_to(&controller, "localhost", elsewhere.certificate()).await, first);
+    let second = give(&elsewhere, &files, &names);
+    let replaced = async {
+        while shown_to(&controller, "localhost", elsewhere.certificate()).await != second {
+            controller.clock.advance(Duration::from_secs(60));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, replaced).await.unwrap();
+
+    // An agent joins by the name, and knows both authorities afterwards.
+    let url = controller.handle.url();
+    assert!(url.starts_with("https://localhost:"), "{url}");
+    let digest = Trust::Digest(digest_of(elsewhere.certificate()).unwrap());
+    let (one, key) = ("one".parse().unwrap(), AgentKey::generate().unwrap());
+    let token = Token::new(TokenKind::Join, [3; TOKEN_BYTES]);
+    let admission = Admission { agent: one, token: token.digest(), valid_for: 60, again: false };
+    let one = admission.agent.clone();
+    controller.on_socket().controller_command(ControllerCommand::AdmitAgent(admission)).await.unwrap();
+    let asked = CertificateRequest { request: key.request().unwrap(), token: Some(token) };
+    let issued = controller.over_tls(digest).agent_certificate(&one, &asked).await.unwrap();
+    assert_eq!(issued.authority, format!("{own}{}", elsewhere.certificate()));
     controller.close().await;
 }
