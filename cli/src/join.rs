@@ -5,7 +5,7 @@ use std::time::Duration;
 use periapt_client::Client;
 use periapt_host_api::{
     AgentName,
-    agent::{Admission, JoinText},
+    agent::{Admission, JoinText, PoolAdmission},
     command::ControllerCommand,
     token::{TOKEN_BYTES, Token, TokenKind},
 };
@@ -21,24 +21,44 @@ pub(crate) struct JoinTerms {
     pub(crate) again: bool,
 }
 
-/// Admits an agent, and returns the text with which it joins. Only the token's digest is sent to the controller.
+/// Draws the text with which agents join. Only its token's digest is sent to the controller.
+fn drawn(authority: &str) -> Result<JoinText> {
+    let authority =
+        digest_of(authority).explain(|| "the certificate of the controller's authority".to_owned())?;
+    let mut secret = [0; TOKEN_BYTES];
+    getrandom::fill(&mut secret).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
+    Ok(JoinText { token: Token::new(TokenKind::Join, secret), authority })
+}
+
+/// Admits agents of a pool, and returns the text with which they join.
+pub(crate) async fn admit_pool(
+    client: &Client,
+    pool: &AgentName,
+    authority: &str,
+    valid_for: Duration,
+    uses: u32,
+) -> Result<JoinText> {
+    let text = drawn(authority)?;
+    let (pool, token, valid_for) = (pool.clone(), text.token.digest(), valid_for.as_secs().max(1));
+    let admission = PoolAdmission { pool, token, valid_for, uses };
+    client.controller_command(ControllerCommand::AdmitPool(admission)).await?;
+    Ok(text)
+}
+
+/// Admits an agent, and returns the text with which it joins.
 pub(crate) async fn admit(
     client: &Client,
     agent: &AgentName,
     authority: &str,
     terms: JoinTerms,
 ) -> Result<JoinText> {
-    let authority =
-        digest_of(authority).explain(|| "the certificate of the controller's authority".to_owned())?;
-    let mut secret = [0; TOKEN_BYTES];
-    getrandom::fill(&mut secret).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
-    let token = Token::new(TokenKind::Join, secret);
+    let text = drawn(authority)?;
     let admission = Admission {
         agent: agent.clone(),
-        token: token.digest(),
+        token: text.token.digest(),
         valid_for: terms.valid_for.as_secs().max(1),
         again: terms.again,
     };
     client.controller_command(ControllerCommand::AdmitAgent(admission)).await?;
-    Ok(JoinText { token, authority })
+    Ok(text)
 }

@@ -3,4 +3,5 @@
 pub(crate) mod assignments;
 pub(crate) mod enrolment;
 pub(crate) mod entity;
+pub(crate) mod pool;
 pub(crate) mod register;

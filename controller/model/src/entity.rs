@@ -21,7 +21,7 @@ mod kinds;
 mod sequence;
 
 pub use crate::action::entity::{ActionOperation, Task};
-pub use crate::agent::entity::{Agent, Enrolment, JoinToken, Runner};
+pub use crate::agent::entity::{Agent, AgentPool, Enrolment, JoinToken, Runner};
 pub use crate::application::entity::Application;
 pub use crate::audit::entity::AuditHead;
 pub use crate::charm::entity::{Charm, ModelCharm};

@@ -86,6 +86,8 @@ fn controller_command(
         }
         ControllerCommand::Keep(change) => controller::clouds::change(root, change),
         ControllerCommand::AdmitAgent(admission) => agent::enrolment::admit(root, admission, env).map(done),
+        ControllerCommand::AdmitPool(admission) => agent::pool::admit(root, admission, env).map(done),
+        ControllerCommand::ClosePool { pool } => agent::pool::close(root, pool).map(done),
         ControllerCommand::RemoveAgent { agent, force } => {
             agent::enrolment::remove(root, agent, *force, env).map(done)
         }

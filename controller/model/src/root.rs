@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 
 use crate::entity::{
-    Agent, AuditHead, Charm, Controller, CrossModelId, Enrolment, Entity, EntityKey, ModelKey,
+    Agent, AgentPool, AuditHead, Charm, Controller, CrossModelId, Enrolment, Entity, EntityKey, ModelKey,
     ResourceContent, Session, User, kinds,
 };
 use changes::{Changes, CrossModelCopy, VolatileChange};
@@ -43,6 +43,7 @@ pub struct Root {
     agents: OrdMap<AgentName, Arc<Agent>>,
     enrolments: OrdMap<AgentName, Arc<Enrolment>>,
     join_tokens: JoinTokenIndex,
+    pools: OrdMap<AgentName, Arc<AgentPool>>,
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
     users: OrdMap<UserName, Arc<User>>,

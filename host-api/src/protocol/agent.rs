@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use join::{
     Admission, CertificateRequest, IssuedCertificate, JoinText, JoinTextError, MAX_JOIN_VALIDITY,
+    MAX_POOL_USES, PoolAdmission,
 };
 
 use crate::{

@@ -105,6 +105,9 @@ fn a_certificate_that_clients_would_refuse_is_refused_with_its_reason() -> anyho
     let chain = fs::read_to_string(&given.certificate)?;
     let end = chain.find("-----END CERTIFICATE-----").context("PEM")? + "-----END CERTIFICATE-----".len();
     fs::write(&alone, &chain[..end])?;
+    let no_key = periapt.path().join("no-key.pem");
+    fs::write(&no_key, &chain)?;
+    fs::set_permissions(&no_key, fs::Permissions::from_mode(0o600))?;
     let directory = periapt.path().to_owned();
     let name = "localhost";
     for (name, files, told) in [
@@ -112,7 +115,7 @@ fn a_certificate_that_clients_would_refuse_is_refused_with_its_reason() -> anyho
         (name, [&given.certificate, &missing], "none.pem: no such file"),
         (name, [&directory, &given.key], "Is a directory"),
         (name, [&given.key, &given.key], "no certificate in PEM form"),
-        (name, [&given.certificate, &given.certificate], "no private key in PEM form"),
+        (name, [&given.certificate, &no_key], "no private key in PEM form"),
         (name, [&given.certificate, &other.key], "the certificate was made for another key"),
         (name, [&alone, &given.key], "the certificate was not issued by the last one of the file"),
         (name, [&old.certificate, &old.key], "the certificate expired 7 days ago"),

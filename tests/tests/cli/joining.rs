@@ -170,3 +170,31 @@ fn this_machines_agent_joins_again_when_its_key_or_the_authority_is_lost() -> an
     periapt.deploy("mysql", [])?;
     periapt.wait_for(["model"])
 }
+
+#[test]
+fn agents_of_a_pool_join_with_one_token_until_it_is_closed() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    let url = url(&periapt)?;
+    periapt.ok(["agent-token", "--pool", "worker", "--uses", "3", "--output", "pool.token"])?;
+    let with_token = ["--token-file", "pool.token"];
+    for name in ["worker-1", "worker-2"] {
+        let agent = ready(periapt.spawn(run(&url, name, &with_token))?, name)?;
+        assert_eq!(agent.end("TERM")?, Some(0));
+    }
+    let error = periapt.refused(run(&url, "other", &with_token))?;
+    assert!(error.contains("the join token is for agents of names that begin with \"worker-\""), "{error}");
+    periapt.ok(["agent-token", "--pool", "worker", "--close"])?;
+    let error = periapt.refused(run(&url, "worker-3", &with_token))?;
+    assert!(error.contains("the join token is not one of this controller"), "{error}");
+    let error = periapt.refused(["agent-token", "--pool", "worker", "--close"])?;
+    assert!(error.contains("no agents of pool \"worker\" may join"), "{error}");
+    for wrong in [
+        &["agent-token"][..],
+        &["agent-token", "one", "--pool", "worker"],
+        &["agent-token", "one", "--uses", "2"],
+    ] {
+        assert_eq!(periapt.run(wrong)?.code, Some(2), "{wrong:?}");
+    }
+    Ok(())
+}

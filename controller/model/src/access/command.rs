@@ -84,6 +84,8 @@ rights! {
         DestroyModel => AdministerModel,
         Keep => ManageController,
         AdmitAgent => ManageController,
+        AdmitPool => ManageController,
+        ClosePool => ManageController,
         RemoveAgent => ManageController,
         RemoveUser => ManageUsers,
         DisableUser => ManageUsers,

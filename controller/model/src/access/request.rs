@@ -110,6 +110,8 @@ fn admit_controller_command(
         | ControllerCommand::SetModelDefaults { .. }
         | ControllerCommand::Keep(_)
         | ControllerCommand::AdmitAgent(_)
+        | ControllerCommand::AdmitPool(_)
+        | ControllerCommand::ClosePool { .. }
         | ControllerCommand::RemoveAgent { .. }
         | ControllerCommand::RemoveUser { .. }
         | ControllerCommand::DisableUser { .. }

@@ -7,15 +7,15 @@ use periapt_host_api::{
     agent::{Admission, MAX_JOIN_VALIDITY},
 };
 
-use super::register::disconnected;
+use super::{pool, register::disconnected};
 use crate::{
-    entity::{Enrolment, EntityKey, JoinToken},
+    entity::{AgentPool, Enrolment, EntityKey, JoinToken},
     input::Environment,
     root::{Root, changes::Changes},
 };
 
 /// The most names of agents that may be enrolled. Each takes some hundred bytes of the controller's memory.
-const MAX_ENROLMENTS: usize = 10_000;
+pub(super) const MAX_ENROLMENTS: usize = 10_000;
 
 /// The most models that the refusal of a removal names.
 const MAX_NAMED: usize = 10;
@@ -34,14 +34,30 @@ pub(crate) fn admit(root: &Root, admission: &Admission, env: &Environment) -> Re
             format!("{MAX_ENROLMENTS} agents are enrolled, which is the most; remove-agent frees names");
         return Err(Refusal::new(ErrorCode::QuotaExceeded, text));
     }
-    if *valid_for == 0 || *valid_for > MAX_JOIN_VALIDITY.as_secs() {
-        let days = MAX_JOIN_VALIDITY.as_secs() / 86_400;
-        return Err(Refusal::bad_request(format!("a join token is valid for 1 second to {days} days")));
-    }
+    check_validity(*valid_for)?;
     let expires_at = env.now.checked_add(Duration::from_secs(*valid_for)).unwrap_or(Timestamp::MAX);
     let token = Some(JoinToken { digest: *token, expires_at, used_at: None });
     let key = known.and_then(|known| known.key);
     Ok(stored(Enrolment { agent: agent.clone(), key, token }))
+}
+
+/// Refuses a validity of join tokens that is none, or too long.
+pub(super) fn check_validity(seconds: u64) -> Result<(), Refusal> {
+    if (1..=MAX_JOIN_VALIDITY.as_secs()).contains(&seconds) {
+        return Ok(());
+    }
+    let days = MAX_JOIN_VALIDITY.as_secs() / 86_400;
+    Err(Refusal::bad_request(format!("a join token is valid for 1 second to {days} days")))
+}
+
+/// The way in which a token lets an agent in.
+enum Admitted<'a> {
+    /// The agent has joined with this key already.
+    Joined,
+    /// By a token for its name alone.
+    Alone(&'a Enrolment, &'a JoinToken),
+    /// By the token of a pool.
+    InPool(&'a AgentPool),
 }
 
 /// Lets an agent join with a token: from now on it is known by this key. The same join again changes nothing.
@@ -52,19 +68,21 @@ pub(crate) fn join(
     token: Digest,
     env: &Environment,
 ) -> Result<Changes, Refusal> {
-    let (enrolment, known) = usable(root, agent, key, token, env.now)?;
-    if known.used_at.is_some() {
-        return Ok(Changes::default());
-    }
-    let token = Some(JoinToken { used_at: Some(env.now), ..known.clone() });
-    Ok(stored(Enrolment { agent: enrolment.agent.clone(), key: Some(key), token }))
+    Ok(match usable(root, agent, key, token, env.now)? {
+        Admitted::Joined => Changes::default(),
+        Admitted::Alone(enrolment, known) => {
+            let token = Some(JoinToken { used_at: Some(env.now), ..known.clone() });
+            stored(Enrolment { agent: enrolment.agent.clone(), key: Some(key), token })
+        }
+        Admitted::InPool(pool) => pool::join(pool, agent, key),
+    })
 }
 
 /// Refuses a join whose token lets no agent of this name and key in. The refusal says why: the holder of a token may
 /// know its purpose.
 ///
 /// # Errors
-/// Permission denied.
+/// Permission denied, or too many agents are enrolled.
 pub fn check_join(
     root: &Root,
     agent: &AgentName,
@@ -75,34 +93,45 @@ pub fn check_join(
     usable(root, agent, key, token, now).map(drop)
 }
 
-/// Returns the enrolment and the token with which an agent joins.
+/// Returns the way in which a token lets an agent in.
 fn usable<'a>(
     root: &'a Root,
     agent: &AgentName,
     key: Digest,
     token: Digest,
     now: Timestamp,
-) -> Result<(&'a Enrolment, &'a JoinToken), Refusal> {
-    let refused = |text: String| {
-        Refusal::permission_denied(format!("{text}; `periapt agent-token {agent}` makes another one"))
-            .about(format!("agent {agent}"))
-    };
+) -> Result<Admitted<'a>, Refusal> {
     let enrolled = root.enrolment(agent);
+    let has_joined = enrolled.is_some_and(|enrolment| enrolment.key == Some(key));
     let known = enrolled.and_then(|enrolment| enrolment.token.as_ref());
-    let Some((enrolment, known)) = enrolled.zip(known.filter(|known| known.digest == token)) else {
-        return Err(refused(match root.agent_with_token(&token) {
-            Some(other) => format!("the join token is for agent {:?}", other.as_str()),
-            None => "the join token is not one of this controller, or was replaced by a newer one".to_owned(),
-        }));
-    };
-    match known.used_at {
-        Some(_) if enrolment.key == Some(key) => Ok((enrolment, known)),
-        Some(at) => Err(refused(format!("the join token was used at {}", second(at)))),
-        None if now >= known.expires_at => {
-            Err(refused(format!("the join token expired at {}", second(known.expires_at))))
-        }
-        None => Ok((enrolment, known)),
+    if let Some((enrolment, known)) = enrolled.zip(known.filter(|known| known.digest == token)) {
+        return match known.used_at {
+            Some(_) if has_joined => Ok(Admitted::Joined),
+            Some(at) => Err(refused(agent, &format!("the join token was used at {}", second(at)))),
+            None if now >= known.expires_at => {
+                Err(refused(agent, &format!("the join token expired at {}", second(known.expires_at))))
+            }
+            None => Ok(Admitted::Alone(enrolment, known)),
+        };
     }
+    if let Some(pool) = root.pools().find(|pool| pool.token == token) {
+        if has_joined {
+            return Ok(Admitted::Joined);
+        }
+        pool::check(root, pool, agent, now)?;
+        return Ok(Admitted::InPool(pool));
+    }
+    let text = match root.agent_with_token(&token) {
+        Some(other) => format!("the join token is for agent {:?}", other.as_str()),
+        None => "the join token is not one of this controller, or was replaced by a newer one".to_owned(),
+    };
+    Err(refused(agent, &text))
+}
+
+/// Returns the refusal of a join.
+pub(super) fn refused(agent: &AgentName, text: &str) -> Refusal {
+    Refusal::permission_denied(format!("{text}; `periapt agent-token {agent}` makes another one"))
+        .about(format!("agent {agent}"))
 }
 
 /// Removes an agent: its key and its token are refused from now on. An agent with machines is removed by force alone;
@@ -148,6 +177,6 @@ fn stored(enrolment: Enrolment) -> Changes {
 }
 
 /// Formats a time without fractions of a second.
-fn second(at: Timestamp) -> String {
+pub(super) fn second(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }

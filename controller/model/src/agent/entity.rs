@@ -39,6 +39,20 @@ pub struct Enrolment {
     pub token: Option<JoinToken>,
 }
 
+/// A pool of agents that join with one token: of names that begin with the pool's name and a hyphen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AgentPool {
+    /// The pool's name.
+    pub name: AgentName,
+    /// The token's digest.
+    pub token: Digest,
+    /// The time from which the token is refused.
+    pub expires_at: Timestamp,
+    /// The number of agents that may still join.
+    pub uses: u32,
+}
+
 /// A join token, known by its digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,6 +3,7 @@
 
 use periapt_host_api::{
     ModelUuid, UserName,
+    agent::PoolAdmission,
     audit::{AuditEntry, AuditOutcome, AuditedRequest},
     command::{Caller, Command, ControllerCommand},
     user::SessionId,
@@ -112,6 +113,10 @@ fn subject_of(command: &ControllerCommand) -> String {
         ControllerCommand::DestroyModel { model, .. } => format!("model {model}"),
         ControllerCommand::SetModelDefaults { .. } | ControllerCommand::Keep(_) => String::new(),
         ControllerCommand::AdmitAgent(admission) => format!("agent {}", admission.agent),
+        ControllerCommand::AdmitPool(PoolAdmission { pool, uses, .. }) => {
+            format!("pool {pool}, {uses} agents")
+        }
+        ControllerCommand::ClosePool { pool } => format!("pool {pool}"),
         ControllerCommand::RemoveAgent { agent, .. } => format!("agent {agent}"),
         ControllerCommand::RemoveUser { user }
         | ControllerCommand::DisableUser { user }

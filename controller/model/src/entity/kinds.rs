@@ -47,6 +47,8 @@ macro_rules! kinds {
                 AuditHead: AuditHead(log: u8) { table audit_heads }
                 /// The enrolment of an agent.
                 Enrolment: Enrolment(agent: AgentName) { table enrolments }
+                /// A pool of agents that join with one token.
+                AgentPool: Pool(name: AgentName) { table pools }
             }
             model {
                 /// A charm that the model uses.

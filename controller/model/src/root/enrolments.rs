@@ -6,7 +6,7 @@ use imbl::OrdMap;
 use periapt_host_api::{AgentName, Digest};
 
 use super::{Root, index::Index};
-use crate::entity::Enrolment;
+use crate::entity::{AgentPool, Enrolment};
 
 /// The enrolments of all agents at one moment. Clones are cheap.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +55,16 @@ impl Root {
     /// Returns the enrolments of all agents. Cheap.
     pub fn enrolments(&self) -> Enrolments {
         Enrolments(self.enrolments.clone())
+    }
+
+    /// Returns a pool of agents that may join.
+    pub(crate) fn pool(&self, name: &AgentName) -> Option<&AgentPool> {
+        self.pools.get(name).map(Arc::as_ref)
+    }
+
+    /// Returns the pools of agents that may join, by name. There are few.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &AgentPool> {
+        self.pools.values().map(Arc::as_ref)
     }
 
     /// Returns an agent whose newest join token has this digest.

@@ -30,23 +30,25 @@ pub fn model_summary(root: &Root, state: &ModelState, caller: &Caller) -> ModelS
 
 /// Returns the summaries of all agents, by name. Machines and units are counted in the models that the caller sees.
 pub fn agent_summaries(root: &Root, now: Timestamp, seen: &dyn Fn(&ModelState) -> bool) -> Vec<AgentSummary> {
-    let models = |agent| {
-        let models = root.models_at(agent).map(|(_, state)| state);
-        models.filter(|state| !state.is_remains() && seen(state))
-    };
-    let summary = |agent: &crate::entity::Agent| AgentSummary {
-        name: agent.name.clone(),
-        alive: root.is_alive(&agent.name, now),
-        addresses: agent.host.addresses.clone(),
-        availability_zone: agent.host.availability_zone.clone(),
-        tags: agent.host.tags.clone(),
-        version: agent.host.version.clone(),
-        machines: count(models(&agent.name).map(|state| state.machines_of(&agent.name).count()).sum()),
-        units: count(models(&agent.name).map(|state| state.unit_count_of(&agent.name)).sum()),
-        // An agent with an open connection was heard from just now: the server closes silent connections.
-        last_seen: root
-            .presence(&agent.name)
-            .map(|presence| if presence.connected { now } else { presence.last_seen }),
+    let summary = |agent: &crate::entity::Agent| {
+        let models = || {
+            let models = root.models_at(&agent.name).map(|(_, state)| state);
+            models.filter(|state| !state.is_remains() && seen(state))
+        };
+        AgentSummary {
+            name: agent.name.clone(),
+            alive: root.is_alive(&agent.name, now),
+            addresses: agent.host.addresses.clone(),
+            availability_zone: agent.host.availability_zone.clone(),
+            tags: agent.host.tags.clone(),
+            version: agent.host.version.clone(),
+            machines: count(models().map(|state| state.machines_of(&agent.name).count()).sum()),
+            units: count(models().map(|state| state.unit_count_of(&agent.name)).sum()),
+            // An agent with an open connection was heard from just now: the server closes silent connections.
+            last_seen: root
+                .presence(&agent.name)
+                .map(|presence| if presence.connected { now } else { presence.last_seen }),
+        }
     };
     root.agents().map(summary).collect()
 }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, Refusal,
-    agent::Admission,
+    agent::{Admission, PoolAdmission},
     command::{Caller, ControllerCommand},
 };
 use periapt_model::Input;
@@ -140,4 +140,70 @@ fn an_agent_with_machines_is_removed_by_force_and_its_units_stay() {
     remove(&mut world, "a1", true).unwrap();
     assert_eq!(key_of(&world, "a1"), None);
     assert!(world.root.agent(&name("a1")).is_some() && world.unit("db/0").machine.is_some());
+}
+
+/// Admits agents of a pool for a minute.
+fn admit_pool(world: &mut World, pool: &str, token: &str, uses: u32) -> Result<(), Refusal> {
+    let admission = PoolAdmission { pool: name(pool), token: digest(token), valid_for: 60, uses };
+    world.control(ControllerCommand::AdmitPool(admission)).map(drop)
+}
+
+#[test]
+fn a_pools_token_lets_as_many_agents_join_as_were_admitted_each_under_a_name_of_its_own() {
+    let mut world = World::new();
+    admit_pool(&mut world, "worker", "token", 2).unwrap();
+    for other in ["work", "worker", "workers-1", "a-worker-1"] {
+        let error = join(&mut world, other, "key", "token").unwrap_err();
+        assert!(
+            error.starts_with("the join token is for agents of names that begin with \"worker-\"; "),
+            "{error}"
+        );
+    }
+    join(&mut world, "worker-1", "key 1", "token").unwrap();
+    assert_eq!(key_of(&world, "worker-1"), Some(digest("key 1")));
+    // The agent that did not hear the answer asks again, and another one cannot take its name.
+    let root = world.root.clone();
+    join(&mut world, "worker-1", "key 1", "token").unwrap();
+    assert!(root.enrolments().is_same(&world.root.enrolments()));
+    let error = join(&mut world, "worker-1", "key 2", "token").unwrap_err();
+    assert!(error.starts_with("the name \"worker-1\" is taken in pool worker; "), "{error}");
+    join(&mut world, "worker-2", "key 2", "token").unwrap();
+    let error = join(&mut world, "worker-3", "key 3", "token").unwrap_err();
+    assert!(error.starts_with("the join token is not one of this controller"), "{error}");
+    assert_eq!([key_of(&world, "worker-2"), key_of(&world, "worker-3")], [Some(digest("key 2")), None]);
+}
+
+#[test]
+fn a_pools_token_ends_by_time_by_a_newer_one_and_when_the_pool_is_closed() {
+    let mut world = World::new();
+    admit_pool(&mut world, "worker", "first", 9).unwrap();
+    admit_pool(&mut world, "worker", "second", 9).unwrap();
+    assert!(join(&mut world, "worker-1", "key", "first").is_err());
+    join(&mut world, "worker-1", "key", "second").unwrap();
+    world.control(ControllerCommand::ClosePool { pool: name("worker") }).unwrap();
+    assert!(join(&mut world, "worker-2", "key 2", "second").is_err());
+    assert_eq!(key_of(&world, "worker-1"), Some(digest("key")), "who has joined stays");
+    let closed = world.control(ControllerCommand::ClosePool { pool: name("worker") }).unwrap_err();
+    assert_eq!(closed.code, ErrorCode::NotFound);
+    admit_pool(&mut world, "worker", "third", 9).unwrap();
+    world.now += std::time::Duration::from_secs(60);
+    let error = join(&mut world, "worker-2", "key 2", "third").unwrap_err();
+    assert!(error.starts_with("the join token expired at 2026-01-01 00:01:00Z; "), "{error}");
+}
+
+#[test]
+fn pools_are_bounded_and_those_that_are_over_make_room() {
+    let mut world = World::new();
+    for uses in [0, 1_001] {
+        let refusal = admit_pool(&mut world, "worker", "token", uses).unwrap_err();
+        assert_eq!(refusal.message, "a pool's token lets 1 to 1000 agents join");
+    }
+    for number in 0..64 {
+        admit_pool(&mut world, &format!("p{number}"), &format!("token {number}"), 1).unwrap();
+    }
+    assert_eq!(admit_pool(&mut world, "more", "token", 1).unwrap_err().code, ErrorCode::QuotaExceeded);
+    admit_pool(&mut world, "p0", "newer", 1).unwrap();
+    world.now += std::time::Duration::from_secs(60);
+    admit_pool(&mut world, "more", "token", 1).unwrap();
+    join(&mut world, "more-1", "key", "token").unwrap();
 }

@@ -1,6 +1,6 @@
 //! The invariants that hold after every command.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
     AgentName, Digest, ModelUuid, StoreId, Timestamp,
@@ -143,9 +143,10 @@ fn indexes(root: &Root) {
         assert_eq!(root.models_named(&model.name).count(), same, "models named {}", model.name);
     }
     for agent in root.agents().map(|agent| &agent.name) {
-        let assigned =
-            root.models_and_remains().filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?)));
-        assert_eq!(assignments(root, agent).models, assigned.collect(), "models of {agent}");
+        let every = root.models_and_remains();
+        let assigned: BTreeMap<_, _> =
+            every.filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
+        assert_eq!(assignments(root, agent).models, assigned, "models of {agent}");
         let units: usize = all().map(|state| state.unit_count_of(agent)).sum();
         let machines: usize = all().map(|state| state.machines_of(agent).count()).sum();
         let told = agent_summaries(root, Timestamp::UNIX_EPOCH, &|_| true);

@@ -121,6 +121,7 @@ fn entity_key() -> impl Strategy<Value = EntityKey> {
         EntityKey::Controller => Just(EntityKey::Controller),
         EntityKey::Agent(_) => agent().prop_map(EntityKey::Agent),
         EntityKey::Enrolment(_) => agent().prop_map(EntityKey::Enrolment),
+        EntityKey::Pool(_) => agent().prop_map(EntityKey::Pool),
         EntityKey::Charm(_) => digest().prop_map(EntityKey::Charm),
         EntityKey::ResourceContent(_) => digest().prop_map(EntityKey::ResourceContent),
         EntityKey::User(_) => user().prop_map(EntityKey::User),

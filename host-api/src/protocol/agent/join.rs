@@ -14,6 +14,23 @@ use crate::{
 /// The longest validity of a join token.
 pub const MAX_JOIN_VALIDITY: Duration = Duration::from_secs(30 * 86_400);
 
+/// The most agents that join with one token of a pool.
+pub const MAX_POOL_USES: u32 = 1_000;
+
+/// The admission of a pool of agents, by an operator: of names that begin with the pool's name and a hyphen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct PoolAdmission {
+    /// The pool's name.
+    pub pool: AgentName,
+    /// The digest of a join token that the operator's client has made.
+    pub token: Digest,
+    /// The seconds for which the token is valid.
+    pub valid_for: u64,
+    /// The number of agents that may join with the token.
+    pub uses: u32,
+}
+
 /// The admission of an agent, by an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -9,7 +9,7 @@ use super::Force;
 use crate::{
     AgentName, ModelName, ModelUuid, UserName,
     access::ControllerAccess,
-    agent::Admission,
+    agent::{Admission, PoolAdmission},
     cloud::CloudChange,
     offer::{OfferAccess, OfferUrl},
     storage::StorageEnd,
@@ -50,6 +50,13 @@ pub enum ControllerCommand {
     },
     /// Admits an agent: the holder of the token joins as it.
     AdmitAgent(Admission),
+    /// Admits agents of a pool: whoever has the token joins as one of them.
+    AdmitPool(PoolAdmission),
+    /// Refuses a pool's token from now on. Agents that have joined stay.
+    ClosePool {
+        /// The pool.
+        pool: AgentName,
+    },
     /// Removes an agent. Its key and its tokens are refused from then on.
     RemoveAgent {
         /// The agent.

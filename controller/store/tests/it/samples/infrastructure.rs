@@ -13,7 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 use periapt_model::entity::{
-    Agent, Controller, Enrolment, JoinToken, Machine, Model, Runner, Sequence, SequenceKey,
+    Agent, AgentPool, Controller, Enrolment, JoinToken, Machine, Model, Runner, Sequence, SequenceKey,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -53,6 +53,11 @@ pub(crate) fn enrolments() -> Named<Enrolment> {
     let used = admitted.token.clone().map(|token| JoinToken { used_at: Some(time(60)), ..token });
     let joined = Enrolment { key: Some(digest("key")), token: used, ..admitted.clone() };
     vec![("admitted", admitted), ("joined", joined)]
+}
+
+pub(crate) fn pools() -> Named<AgentPool> {
+    let pool = AgentPool { name: parse("workers"), token: digest("token"), expires_at: time(3_600), uses: 7 };
+    vec![("open", pool)]
 }
 
 pub(crate) fn agents() -> Named<Agent> {
