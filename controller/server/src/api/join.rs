@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json,
     body::Body,
-    extract::{Path, State},
+    extract::{FromRef, Path, State},
 };
 use http::HeaderMap;
 use periapt_host_api::{
@@ -24,10 +24,10 @@ use crate::{
     },
     clock::Clock,
     listen::Issuer,
-    login::{Attempt, Logins},
+    login::{Attempt, Throttle},
     network::Network,
     refusals::Refusals,
-    state::Submission,
+    state::{ControllerState, Submission},
     writer::{QueueKey, Sender},
 };
 
@@ -35,12 +35,30 @@ use crate::{
 /// key is of no use, and one with its key ends with this time.
 const VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The parts of the controller that let agents in.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    issuer: Issuer,
+    /// The bounds on failed joins.
+    joins: Throttle<AgentName>,
+    refusals: Refusals,
+    clock: Arc<dyn Clock>,
+}
+
+impl FromRef<ControllerState> for Gate {
+    fn from_ref(state: &ControllerState) -> Self {
+        Self {
+            issuer: state.issuer.clone(),
+            joins: state.joins.clone(),
+            refusals: state.refusals.clone(),
+            clock: Arc::clone(&state.clock),
+        }
+    }
+}
+
 pub(crate) async fn certificate(
     State(submission): State<Submission>,
-    State(issuer): State<Issuer>,
-    State(logins): State<Logins>,
-    State(refusals): State<Refusals>,
-    State(clock): State<Arc<dyn Clock>>,
+    State(Gate { issuer, joins, refusals, clock }): State<Gate>,
     peer: Peer,
     Path(agent): Path<String>,
     headers: HeaderMap,
@@ -57,7 +75,7 @@ pub(crate) async fn certificate(
     };
     let attempt = Attempt { name: agent.clone(), network: Network::of(peer.ip()) };
     if asked.token.is_some() {
-        logins.joins.begin(&attempt, clock.monotonic_ms()).map_err(failed)?;
+        joins.begin(&attempt, clock.monotonic_ms()).map_err(failed)?;
     }
     let refused = |error: CertificateError| Refusal::bad_request(error.to_string());
     let key = requested_key(&asked.request).map_err(refused)?;
@@ -70,7 +88,7 @@ pub(crate) async fn certificate(
             let sender = Sender { caller: Caller::Agent(agent.clone()), origin };
             let input = Input::Join { agent: agent.clone(), key, token };
             submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await?;
-            logins.joins.succeeded(&attempt);
+            joins.succeeded(&attempt);
         }
         None if submission.durable.current().root.enrolments().key_of(&agent) == Some(key) => {}
         None => return Err(not_logged_in().into()),
