@@ -3,5 +3,6 @@
 pub(crate) mod assignments;
 pub(crate) mod enrolment;
 pub(crate) mod entity;
+mod joining;
 pub(crate) mod pool;
 pub(crate) mod register;

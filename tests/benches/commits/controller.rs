@@ -21,7 +21,7 @@ use crate::{
     store::{Batches, Recorded},
 };
 
-/// What the agent's requests go through.
+/// The transport of the agent's requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// HTTP/2 over TCP. The controller believes the agent's name.

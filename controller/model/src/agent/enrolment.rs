@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{
-    AgentName, Digest, ErrorCode, Refusal, Timestamp,
-    agent::{Admission, MAX_JOIN_VALIDITY},
-};
+use periapt_host_api::{AgentName, Digest, ErrorCode, Refusal, Timestamp, agent::Admission};
 
-use super::{pool, register::disconnected};
+use super::{
+    joining::{MAX_ENROLMENTS, check_validity, refused, second},
+    pool,
+    register::disconnected,
+};
 use crate::{
     entity::{AgentPool, Enrolment, EntityKey, JoinToken},
     input::Environment,
     root::{Root, changes::Changes},
 };
-
-/// The most names of agents that may be enrolled. Each takes some hundred bytes of the controller's memory.
-pub(super) const MAX_ENROLMENTS: usize = 10_000;
 
 /// The most models that the refusal of a removal names.
 const MAX_NAMED: usize = 10;
@@ -39,15 +37,6 @@ pub(crate) fn admit(root: &Root, admission: &Admission, env: &Environment) -> Re
     let token = Some(JoinToken { digest: *token, expires_at, used_at: None });
     let key = known.and_then(|known| known.key);
     Ok(stored(Enrolment { agent: agent.clone(), key, token }))
-}
-
-/// Refuses a validity of join tokens that is none, or too long.
-pub(super) fn check_validity(seconds: u64) -> Result<(), Refusal> {
-    if (1..=MAX_JOIN_VALIDITY.as_secs()).contains(&seconds) {
-        return Ok(());
-    }
-    let days = MAX_JOIN_VALIDITY.as_secs() / 86_400;
-    Err(Refusal::bad_request(format!("a join token is valid for 1 second to {days} days")))
 }
 
 /// The way in which a token lets an agent in.
@@ -128,12 +117,6 @@ fn usable<'a>(
     Err(refused(agent, &text))
 }
 
-/// Returns the refusal of a join.
-pub(super) fn refused(agent: &AgentName, text: &str) -> Refusal {
-    Refusal::permission_denied(format!("{text}; `periapt agent-token {agent}` makes another one"))
-        .about(format!("agent {agent}"))
-}
-
 /// Removes an agent: its key and its token are refused from now on. An agent with machines is removed by force alone;
 /// its machines then stay, as those of an agent that is gone.
 pub(crate) fn remove(
@@ -174,9 +157,4 @@ fn stored(enrolment: Enrolment) -> Changes {
     let mut changes = Changes::default();
     changes.puts.insert(EntityKey::Enrolment(enrolment.agent.clone()), Some(enrolment.into()));
     changes
-}
-
-/// Formats a time without fractions of a second.
-pub(super) fn second(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }

@@ -7,7 +7,7 @@ use periapt_host_api::{
     agent::{MAX_POOL_USES, PoolAdmission},
 };
 
-use super::enrolment::{MAX_ENROLMENTS, check_validity, refused, second};
+use super::joining::{MAX_ENROLMENTS, check_validity, refused, second};
 use crate::{
     entity::{AgentPool, Enrolment, EntityKey},
     input::Environment,

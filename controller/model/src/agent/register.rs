@@ -20,16 +20,15 @@ const MAX_INTERFACES: usize = 32;
 
 /// Notes that an agent is there.
 pub(crate) fn connected(agent: &AgentName, env: &Environment) -> Changes {
-    presence(agent, true, env)
+    noted(agent, Presence { connected: true, last_seen: env.now, since_ms: env.lease_now_ms })
 }
 
 /// Notes that an agent has gone.
 pub(crate) fn disconnected(agent: &AgentName, env: &Environment) -> Changes {
-    presence(agent, false, env)
+    noted(agent, Presence { connected: false, last_seen: env.now, since_ms: env.lease_now_ms })
 }
 
-fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {
-    let presence = Presence { connected, last_seen: env.now, since_ms: env.lease_now_ms };
+fn noted(agent: &AgentName, presence: Presence) -> Changes {
     let change = VolatileChange::Presence { agent: agent.clone(), presence };
     Changes { volatile: vec![change], ..Changes::default() }
 }

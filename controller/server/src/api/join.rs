@@ -49,7 +49,7 @@ impl FromRef<ControllerState> for Gate {
     fn from_ref(state: &ControllerState) -> Self {
         Self {
             issuer: state.issuer.clone(),
-            joins: state.joins.clone(),
+            joins: state.logins.joins.clone(),
             refusals: state.refusals.clone(),
             clock: Arc::clone(&state.clock),
         }

@@ -1,4 +1,4 @@
-"""Projects that are made to hurt whoever packs them: each is one clear line, and nothing is written but what was asked for."""
+"""Projects that are made to hurt the machine that packs them: each is one clear line, and only what the packing needs is written."""
 
 import json
 import os

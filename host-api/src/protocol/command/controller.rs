@@ -50,7 +50,7 @@ pub enum ControllerCommand {
     },
     /// Admits an agent: the holder of the token joins as it.
     AdmitAgent(Admission),
-    /// Admits agents of a pool: whoever has the token joins as one of them.
+    /// Admits agents of a pool: each host that has the token joins as one of them.
     AdmitPool(PoolAdmission),
     /// Refuses a pool's token from now on. Agents that have joined stay.
     ClosePool {
