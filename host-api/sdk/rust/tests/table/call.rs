@@ -102,7 +102,7 @@ impl FromParam for Json {
 }
 
 /// Returns an answer in the journal's form.
-pub(crate) fn told<T: serde::Serialize>(answer: Result<T>) -> Value {
+pub(crate) fn journal_form<T: serde::Serialize>(answer: Result<T>) -> Value {
     match answer {
         Ok(value) => json!({"Ok": value}),
         Err(error) => json!({"Err": refusal(&error)}),
