@@ -155,9 +155,10 @@ impl Agent {
         self.mirror.as_ref().map_or(Revision::default(), |mirror| mirror.revision)
     }
 
-    /// Returns true if a unit is in the model.
-    pub(crate) fn exists(&self, controller: &Controller, unit: &UnitName) -> bool {
-        controller.root().model(&self.model).is_some_and(|state| state.unit(unit).is_some())
+    /// Returns true if the agent has a unit: the unit is in the model, and did not go to another agent.
+    pub(crate) fn has(&self, controller: &Controller, unit: &UnitName) -> bool {
+        let state = controller.root().model(&self.model);
+        state.is_some_and(|state| state.unit(unit).and_then(|unit| state.agent_of(unit)) == Some(&self.name))
     }
 
     /// Starts keeper and runner.

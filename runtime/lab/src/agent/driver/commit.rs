@@ -86,8 +86,8 @@ impl Driver {
                 SendOutcome::Accepted
             }
             Err(LabError::Refused(refusal)) if self.taken => {
-                // The unit was removed after its commit had been accepted.
-                if world.agent.exists(world.controller, self.name()) {
+                // The unit was removed, or went to another agent, after its commit had been accepted.
+                if world.agent.has(world.controller, self.name()) {
                     let (unit, reason) = (self.name().clone(), refusal.to_string());
                     return Err(LabError::AnswerChanged { unit, reason });
                 }
