@@ -157,7 +157,7 @@ mod tests {
         let error = text(zeros).unwrap_err().to_string();
         assert_eq!(error, "/dev/zero is larger than the limit of 16 MiB");
         let error = bytes(zeros, 1_000).unwrap_err().to_string();
-        assert!(error.starts_with("/dev/zero is larger than 1000 bytes"), "{error}");
+        assert!(error.starts_with("/dev/zero is larger than the limit of 1000 bytes"), "{error}");
         let error = regular_bytes(zeros, 1_000).unwrap_err().to_string();
         assert_eq!(error, "/dev/zero is not a regular file");
     }

@@ -184,7 +184,7 @@ mod tests {
     fn a_name_that_a_store_would_know_is_told_where_charms_come_from() {
         for name in ["no-such-postgresql", "ch:no-such-postgresql"] {
             let text = refused(Path::new(name));
-            assert!(text.contains("charms come from paths"), "{text}");
+            assert!(text.contains("charms are deployed from paths"), "{text}");
             assert!(text.contains("such as ./no-such-postgresql.charm"), "{text}");
         }
     }

@@ -30,13 +30,16 @@ fn what_never_ends_is_refused_and_what_nobody_writes_is_not_waited_for() -> anyh
     fs::write(here.join("charm/charmcraft.yaml"), "name: c\nsummary: s\ndescription: d\n")?;
     ensure!(Command::new("mkfifo").arg(here.join("charm/charm.wasm")).status()?.success());
     File::create(here.join("large.yaml"))?.set_len(16 << 30)?;
-    let endless = || vec!["/dev/zero is larger than 16 MiB"];
+    let endless = || vec!["/dev/zero is larger than the limit of 16 MiB"];
     check_all(
         &periapt,
         vec![
             (vec!["config", "mysql", "character-set=@/dev/zero"], endless()),
             (vec!["config", "mysql", "--file", "/dev/zero"], endless()),
-            (vec!["config", "mysql", "--file", "large.yaml"], vec!["large.yaml is larger than 16 MiB"]),
+            (
+                vec!["config", "mysql", "--file", "large.yaml"],
+                vec!["large.yaml is larger than the limit of 16 MiB"],
+            ),
             (vec!["deploy", "mysql.charm", "db", "--config", "/dev/zero"], endless()),
             (vec!["deploy", "mysql.charm", "db", "--config", "character-set=@/dev/zero"], endless()),
             (vec!["model-config", "--file", "/dev/zero"], endless()),
@@ -45,9 +48,12 @@ fn what_never_ends_is_refused_and_what_nobody_writes_is_not_waited_for() -> anyh
             (vec!["deploy", "bundle.yaml", "--overlay", "/dev/zero"], endless()),
             (vec!["add-cloud", "mine", "-f", "/dev/zero"], endless()),
             (vec!["add-credential", "aws", "-f", "/dev/zero"], endless()),
-            (vec!["add-secret", "s", "--file", "/dev/zero"], vec!["/dev/zero is larger than "]),
-            (vec!["add-secret", "s", "key#file=/dev/zero"], vec!["/dev/zero is larger than "]),
-            (vec!["try-hook", "mysql.charm", "/dev/zero"], vec!["/dev/zero is larger than 64 MiB"]),
+            (vec!["add-secret", "s", "--file", "/dev/zero"], vec!["/dev/zero is larger than the limit of "]),
+            (vec!["add-secret", "s", "key#file=/dev/zero"], vec!["/dev/zero is larger than the limit of "]),
+            (
+                vec!["try-hook", "mysql.charm", "/dev/zero"],
+                vec!["/dev/zero is larger than the limit of 64 MiB"],
+            ),
             (vec!["deploy", "/dev/zero"], vec!["/dev/zero is not a regular file"]),
             (vec!["deploy", "fifo"], vec!["fifo is not a regular file"]),
             (vec!["deploy", "fifo.yaml"], vec!["fifo.yaml is not a regular file"]),
@@ -60,9 +66,9 @@ fn what_never_ends_is_refused_and_what_nobody_writes_is_not_waited_for() -> anyh
         ],
     )?;
     for (arguments, says) in [
-        (&["model-config", "--file", "-"][..], "standard input is larger than 16 MiB"),
-        (&["run", "mysql/0", "backup", "--params", "-"], "standard input is larger than 16 MiB"),
-        (&["try-hook", "mysql.charm"], "a line of standard input is larger than 64 MiB"),
+        (&["model-config", "--file", "-"][..], "standard input is larger than the limit of 16 MiB"),
+        (&["run", "mysql/0", "backup", "--params", "-"], "standard input is larger than the limit of 16 MiB"),
+        (&["try-hook", "mysql.charm"], "a line of standard input is larger than the limit of 64 MiB"),
     ] {
         let done = periapt.command(arguments).stdin(File::open("/dev/zero")?).output()?;
         let error = String::from_utf8(done.stderr)?;

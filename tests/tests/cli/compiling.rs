@@ -102,7 +102,7 @@ fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
     let told = refused(&order(), b"no component")?;
     assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");
     let told = refused(&json!({"memory": 1}), &component)?;
-    assert!(told.starts_with("the last argument must be an order"), "{told}");
+    assert!(told.starts_with("the last argument must be a job"), "{told}");
     Ok(())
 }
 

@@ -51,7 +51,7 @@ fn constraints_that_no_sandbox_meets_are_taken_with_a_word_and_shown() -> anyhow
     let asked = "mem=8G root-disk=20G virt-type=virtual-machine";
     let done = periapt.run(["deploy", "mysql.charm", "--constraints", asked])?;
     assert_eq!(done.code, Some(0), "{done:?}");
-    let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("have no effect")).collect();
+    let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("stored without effect")).collect();
     let [told] = told.as_slice() else { anyhow::bail!("not told in one line: {done:?}") };
     for part in ["mem=8192M (a hook has at most 1G", "root-disk=20480M (files that last are storage"] {
         assert!(told.contains(part), "{told}");

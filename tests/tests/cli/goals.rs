@@ -30,7 +30,9 @@ fn what_a_query_wants_is_waited_for_and_told() -> anyhow::Result<()> {
         ["wait-for", "unit", "probe/0", "--query", r#"workload-status=="blocked""#, "--timeout", "100ms"];
     let said = periapt.refused(late)?;
     assert!(
-        said.contains(r#"and still: unit "probe/0" is {"properties":{"workload-status":"active"}}"#),
+        said.contains(
+            r#"timed out after 0.1 s: unit "probe/0" is {"properties":{"workload-status":"active"}}"#
+        ),
         "{said}"
     );
     let said = periapt.refused(["wait-for", "application", "probe", "--query", "stauts==\"active\""])?;

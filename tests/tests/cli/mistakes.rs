@@ -83,7 +83,7 @@ fn without_a_controller_each_command_says_how_to_make_one() -> anyhow::Result<()
         assert_eq!(error, "ERROR there is no controller yet\nhint: `periapt bootstrap` makes one\n");
     }
     let error = periapt.refused(["status", "-m", "other:a"])?;
-    assert!(error.contains("controller other is not known"), "{error}");
+    assert!(error.contains("controller other not found"), "{error}");
     Ok(())
 }
 

@@ -63,7 +63,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
     assert!(again.stderr.contains("has this content already"), "{again:?}");
     for (resource, expected) in [
         ("rows=first.txt", "unrecognized resource \"rows\"; charm \"probe\" declares data, image"),
-        ("data=wrong.zip", "has not the extension"),
+        ("data=wrong.zip", "does not have the extension"),
         ("image=first.txt", "sandbox runs no containers"),
         ("data=7", "revisions of a store are not supported"),
     ] {

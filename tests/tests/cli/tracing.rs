@@ -41,11 +41,13 @@ fn a_config_command_is_traced_from_the_command_line_to_the_last_hook_that_it_cau
         assert!(hook.span.attribute("fuel").parse::<u64>()? > 0, "{shown}");
     }
 
-    // A hook's commit is a command of its own, and causes the hooks of the units' peers.
+    // A hook's commit is a command of its own, and causes the hooks of the units' peers. A unit that has not ended its
+    // work when the commit's frame arrives goes on with them in the same span.
     let operations = command.all_at(&["runner", "unit", "operation"]);
     let caused: Vec<_> = operations
         .iter()
         .flat_map(|operation| operation.all_at(&["command", "runner", "unit", "operation", "hook"]))
+        .chain(hooks.iter().copied())
         .collect();
     assert!(
         caused.iter().any(|hook| hook.span.attribute("event").starts_with("loadbalancer-relation-changed")),

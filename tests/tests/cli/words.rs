@@ -243,8 +243,8 @@ fn words_that_come_with_jujus_habits_are_told_what_there_is() -> anyhow::Result<
     periapt.ok(["add-model", "test"])?;
     periapt_tests::packed("probe", periapt.path())?;
     for (line, parts) in [
-        ("deploy postgresql", &["charms come from paths", "hint: ", "./postgresql.charm"][..]),
-        ("deploy ch:postgresql", &["charms come from paths", "./postgresql.charm"]),
+        ("deploy postgresql", &["charms are deployed from paths", "hint: ", "./postgresql.charm"][..]),
+        ("deploy ch:postgresql", &["charms are deployed from paths", "./postgresql.charm"]),
         ("refresh nosuch", &["ERROR application \"nosuch\" not found"]),
         (
             "deploy probe.charm --resource image=redis:7",
@@ -321,7 +321,9 @@ fn settings_of_jujus_are_kept_with_a_word_and_read_back() -> anyhow::Result<()> 
     assert_eq!(listed["test-mode"], serde_json::json!({"Value": true, "Source": "controller"}));
     // Reading a known setting without a value is no error; a misspelt one is.
     assert_eq!(periapt.ok(["model-config", "image-stream"])?, "released\n");
-    assert!(periapt.refused(["model-config", "logging-cofnig"])?.contains("no setting logging-cofnig"));
+    assert!(
+        periapt.refused(["model-config", "logging-cofnig"])?.contains("unknown model setting logging-cofnig")
+    );
     assert!(periapt.refused(["model-config", "test-mode=maybe"])?.contains("expected true or false"));
     periapt.ok(["model-config", "--reset", "logging-config"])?;
     assert_eq!(periapt.ok(["model-config", "logging-config"])?, "<root>=INFO\n");

@@ -106,7 +106,7 @@ fn a_function_of_another_type_is_told_with_both_signatures() {
     assert_ne!(wit, WIT);
     let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err().to_string();
     assert!(
-        error.starts_with("periapt:charm/leadership@0.1.0 is-leader is not what the contract says"),
+        error.starts_with("periapt:charm/leadership@0.1.0 is-leader does not match the contract"),
         "{error}"
     );
     assert!(error.ends_with("found func() -> bool"), "{error}");

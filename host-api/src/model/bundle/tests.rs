@@ -314,7 +314,10 @@ fn what_is_no_bundle_is_refused_with_its_place() {
             "application web: storage data: cannot parse",
         ),
         ("applications: {web: {charm: a, storage: {Data: 1G}}}", "application web: storage Data: "),
-        ("applications: {web: {charm: a, resources: {rows: 7}}}", "resource rows: there is no store"),
+        (
+            "applications: {web: {charm: a, resources: {rows: 7}}}",
+            "resource rows: revisions of a store are not supported",
+        ),
         ("applications: {web: {charm: a, resources: {rows: }}}", "resource rows: write the path"),
         ("applications: {web: {charm: a, resources: {../rows: x}}}", "invalid resource name"),
         ("applications: {web: {charm: a}}\nrelations: [[web:db, db]]", "the bundle has no application db"),

@@ -153,7 +153,11 @@ async fn a_resource_is_a_file_that_both_doors_lead_to() {
 async fn a_resource_that_cannot_be_fetched_or_written_is_told() {
     let ran = probe(with_data("*: tool resource-get data\n*: resource data", "a,b", false)).await;
     assert_eq!(ran.message(), "the controller is not reachable, try again");
-    assert!(ran.log().iter().any(|line| line.contains("tool resource-get: 1  ERROR the controller is away")));
+    assert!(
+        ran.log()
+            .iter()
+            .any(|line| line.contains("tool resource-get: 1  ERROR the controller is not reachable"))
+    );
     let write = "*: tool resource-get data\n*: write /resources/data/data.txt=other";
     let ran = probe(with_data(write, "a,b", true)).await;
     assert!(ran.message().starts_with("writing /resources/data/data.txt: "), "{}", ran.message());

@@ -101,7 +101,7 @@ fn sign(rest: &str, column: usize) -> Result<(Token, &str), QueryError> {
     let reason = match first.as_str() {
         "=" | "&" | "|" => format!("unknown operator `{first}`: write `{first}{first}`"),
         "'" => "unexpected character \"'\": texts stand in double quotes".to_owned(),
-        _ => format!("unexpected character {first:?}"),
+        _ => format!("unexpected character '{first}'"),
     };
     Err(QueryError::new(column, reason))
 }
