@@ -137,7 +137,7 @@ def test_a_second_controller_is_bootstrapped_beside_the_first(controller: str):
     finally:
         juju.cli('kill-controller', 'second', '--no-prompt', include_model=False)
     for arguments, text in [
-        ({'cloud': 'aws', 'controller': 'third'}, 'no place for a controller'),
+        ({'cloud': 'aws', 'controller': 'third'}, 'cannot hold a controller'),
         ({'cloud': 'localhost', 'controller': 'third', 'to': 'zone=a'}, 'bootstrap --to is not supported'),
         ({'cloud': 'localhost', 'controller': 'third', 'model_defaults': {'no-such-key': 1}}, 'no-such-key'),
     ]:
