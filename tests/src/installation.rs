@@ -18,6 +18,9 @@ const TIMEOUT: &str = "90s";
 /// The timeout of waits for conditions that `wait-for` cannot express.
 const UNTIL: Duration = Duration::from_secs(90);
 
+/// The pause between two looks at what is to change. Other tests need the processors meanwhile.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 /// A client's data directory with the controllers that it bootstrapped. Dropping it ends its processes and removes
 /// its files.
 #[derive(Debug)]
@@ -226,6 +229,7 @@ impl Installation {
                 return Ok(text);
             }
             ensure!(Instant::now() < deadline, "periapt {arguments:?} still says {text}\n{}", self.logs());
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -19,7 +19,7 @@ pub use binary::{binary, check_helper};
 pub use collector::{Collected, Collector};
 pub use exposition::{Scrape, ScrapedSample};
 pub use guard::InstallationGuard;
-pub use installation::{Done, Installation, RunningProcess, signal};
+pub use installation::{Done, Installation, POLL_INTERVAL, RunningProcess, signal};
 pub use packed::{edition, module, packed, packed_changed, packed_edition};
 pub use resource_use::{MemoryUse, Part, on_disk, parts};
 pub use trace_tree::TraceTree;

@@ -4,6 +4,7 @@
 use std::{
     net::SocketAddr,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -11,7 +12,7 @@ use anyhow::Context as _;
 use futures_util::future::BoxFuture;
 use periapt_controller::{Clock, Listen, Options, SystemClock, TlsListen};
 use periapt_host_api::Timestamp;
-use periapt_tests::{Installation, check_helper, signal};
+use periapt_tests::{Installation, POLL_INTERVAL, check_helper, signal};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +68,7 @@ impl RunningController {
                     return Ok(Self(runtime));
                 }
                 Err(error) if Instant::now() > deadline => return Err(error).context("not let go of"),
-                Err(_) => {}
+                Err(_) => thread::sleep(POLL_INTERVAL),
             }
         }
     }

@@ -1,9 +1,6 @@
 //! Secrets, from one charm's hook to another's and to the disk, which holds no content in clear.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::path::Path;
 
 use anyhow::Context as _;
 use periapt_tests::Installation;
@@ -13,9 +10,6 @@ const CONTENTS: [&str; 3] = ["first-needle-4711", "second-needle-4712", "users-n
 
 /// A value of a bag in the same database, which proves that the search works.
 const CONTROL: &str = "control-needle-4714";
-
-/// The timeout of each wait.
-const UNTIL: Duration = Duration::from_secs(90);
 
 fn backwards(text: &str) -> String {
     text.chars().rev().collect()
@@ -36,14 +30,8 @@ pub(crate) fn related(owner: &str) -> anyhow::Result<Installation> {
 
 /// Waits until a unit has logged a text.
 pub(crate) fn logged(periapt: &Installation, unit: &str, text: &str) -> anyhow::Result<()> {
-    let deadline = Instant::now() + UNTIL;
-    loop {
-        let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", unit])?;
-        if log.contains(text) {
-            return Ok(());
-        }
-        anyhow::ensure!(Instant::now() < deadline, "{unit} has not said {text:?}: {log}");
-    }
+    let log = ["debug-log", "--replay", "--no-tail", "--include", unit];
+    periapt.ok_until(&log, |log| log.contains(text)).map(drop)
 }
 
 #[test]

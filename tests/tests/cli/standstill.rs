@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, RunningProcess, signal};
+use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
 use serde_json::Value;
 
 /// The environment variable of the pause, in seconds. After more than a lease (60 s) leadership moves: the test's
@@ -46,9 +46,6 @@ fn leader_answers(periapt: &Installation) -> anyhow::Result<Vec<(String, bool)>>
     Ok(answers.collect())
 }
 
-/// The interval between checks.
-const LOOKS_AGAIN: Duration = Duration::from_millis(50);
-
 /// Makes every unit ask by changing an option, which has no other effect.
 fn ask(periapt: &Installation, round: &mut u32, wait_for: &[&str]) -> anyhow::Result<()> {
     *round += 1;
@@ -63,7 +60,7 @@ fn ask(periapt: &Installation, round: &mut u32, wait_for: &[&str]) -> anyhow::Re
             return Ok(());
         }
         ensure!(began.elapsed() < Duration::from_secs(60), "nobody answers: {now:?}");
-        thread::sleep(LOOKS_AGAIN);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -96,7 +93,7 @@ fn an_agent_that_stood_still_goes_on_and_leads_beside_nobody() -> anyhow::Result
             ask(&periapt, &mut round, &[other])?;
             asked_other = true;
         }
-        thread::sleep(LOOKS_AGAIN);
+        thread::sleep(POLL_INTERVAL);
     }
     for pid in &stopped {
         signal(*pid, "CONT")?;

@@ -4,12 +4,13 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     process::Stdio,
+    thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
 use periapt_agent::metrics::TABLE;
-use periapt_tests::{Installation, RunningProcess};
+use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess};
 
 /// The longest wait for a figure that follows what a test has seen already.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,6 +42,7 @@ fn metrics_with(address: &str, line: &str) -> anyhow::Result<String> {
             return Ok(text);
         }
         ensure!(Instant::now() < deadline, "{line} is not in\n{text}");
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
