@@ -17,6 +17,7 @@ use crate::{
     data::{ControllerDir, ControllerName, Local, TlsFiles},
     error::{Explain as _, Failure, Result, with_source},
     input,
+    issuer::IssuerArgs,
     join::{JoinTerms, admit},
     process::{Detached, Ended, ProcessId, Started},
 };
@@ -33,25 +34,37 @@ const MAX_AUTHORITY: u64 = 64 << 10;
 /// The longest wait for a service to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
 
+/// The options of a controller's process beside its name and its directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartOptions<'a> {
+    /// The address that it listens on.
+    pub(crate) listen: SocketAddr,
+    /// The names by which clients on other machines call it.
+    pub(crate) public_names: &'a [String],
+    /// The files of its certificate, if it was given one.
+    pub(crate) tls: Option<&'a TlsFiles>,
+    /// The issuer at which external users log in.
+    pub(crate) issuer: Option<&'a IssuerArgs>,
+}
+
 /// Starts the controller with its data in a directory, and waits until it answers. `at` in the result is its URL.
 pub(crate) async fn start_controller(
     name: &ControllerName,
     directory: &ControllerDir,
-    listen: SocketAddr,
-    public_names: &[String],
-    tls: Option<&TlsFiles>,
+    options: StartOptions<'_>,
     record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
     let log = directory.controller_log();
     let mut arguments: Vec<OsString> = words(["controller", "run", "--name", name.as_str()]);
-    arguments.extend(words(["--listen", &listen.to_string(), "--data"]));
+    arguments.extend(words(["--listen", &options.listen.to_string(), "--data"]));
     arguments.push(directory.controller().into());
-    for name in public_names {
+    for name in options.public_names {
         arguments.extend(words(["--public-name", name]));
     }
-    if let Some(TlsFiles { certificate, key }) = tls {
+    if let Some(TlsFiles { certificate, key }) = options.tls {
         arguments.extend(["--tls-cert".into(), certificate.into(), "--tls-key".into(), key.into()]);
     }
+    arguments.extend(options.issuer.map(IssuerArgs::words).unwrap_or_default());
     arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }

@@ -10,6 +10,7 @@ mod follow;
 mod grammar;
 mod help;
 mod input;
+mod issuer;
 mod join;
 mod local;
 mod logging;

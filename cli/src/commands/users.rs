@@ -3,6 +3,7 @@
 mod access;
 mod account;
 mod add;
+mod approval;
 mod audit;
 mod list;
 mod login;

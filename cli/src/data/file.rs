@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::{ControllerName, CurrentModel, DataDir};
 use crate::{
     error::{Explain as _, Failure, Result},
+    issuer::IssuerArgs,
     process::ProcessId,
 };
 
@@ -100,6 +101,9 @@ pub(crate) struct Local {
     /// The files of the certificate that it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls: Option<TlsFiles>,
+    /// The issuer at which external users log in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) issuer: Option<IssuerArgs>,
     /// This machine's agent, unless it was bootstrapped without one.
     pub(crate) agent: Option<LocalAgent>,
 }

@@ -1,4 +1,5 @@
-//! The text that a new user registers with: the controller's address, its authority's certificate and a registration token.
+//! The text that a new user registers with: the controller's address, its authority's certificate, and for a local user a
+//! registration token.
 
 use std::str::FromStr;
 
@@ -27,25 +28,31 @@ pub(crate) struct Registration {
     pub(crate) ca_cert: Option<String>,
     /// The controller's UUID.
     pub(crate) uuid: Uuid,
-    /// The token.
-    pub(crate) token: Token,
+    /// The token of a local user; none for an external user, who logs in at the controller's issuer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<Token>,
 }
 
 /// A text that is no registration. The error does not repeat the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid registration: the text that `add-user` printed is expected, whole")]
+#[error("invalid registration: the text that `add-user` or `grant` printed is expected, whole")]
 pub(crate) struct RegistrationError;
 
 impl Registration {
-    /// Returns the registration of a user at a controller.
+    /// Returns the registration of a local user at a controller.
     pub(crate) fn of(controller: &Controller, issued: &IssuedRegistration) -> Self {
+        Self { token: Some(issued.token.clone()), ..Self::external(controller, &issued.user) }
+    }
+
+    /// Returns the registration of an external user at a controller. It holds no secret.
+    pub(crate) fn external(controller: &Controller, user: &UserName) -> Self {
         Self {
-            user: issued.user.clone(),
+            user: user.clone(),
             controller: controller.name.clone(),
             url: controller.entry.url.clone(),
             ca_cert: controller.entry.ca_cert.clone(),
             uuid: controller.entry.uuid,
-            token: issued.token.clone(),
+            token: None,
         }
     }
 
@@ -89,7 +96,7 @@ mod tests {
             url: "https://192.0.2.7:17070".into(),
             ca_cert: Some("-----BEGIN CERTIFICATE-----".into()),
             uuid: Uuid::from_u128(7),
-            token: Token::new(TokenKind::Registration, [7; 32]),
+            token: Some(Token::new(TokenKind::Registration, [7; 32])),
         };
         let text = registration.to_text();
         assert!(!text.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_'), "{text}");

@@ -95,7 +95,7 @@ fn controller_command(
         ControllerCommand::DisableUser { user } => user::account::disable(root, user).map(done),
         ControllerCommand::EnableUser { user } => user::account::enable(root, user).map(done),
         ControllerCommand::GrantController { user, access } => {
-            user::grant::grant_controller(root, user, *access).map(done)
+            user::grant::grant_controller(root, caller, (user, *access), env).map(done)
         }
         ControllerCommand::RevokeController { user, access } => {
             user::grant::revoke_controller(root, user, *access).map(done)
@@ -136,6 +136,10 @@ fn identity_command(
         IdentityCommand::LogIn { user, verified, session } => {
             let changes = user::session::log_in(root, user, verified, session, env)?;
             Ok((changes, Output::Session(user.clone())))
+        }
+        IdentityCommand::LogInAtIssuer { login, session } => {
+            let changes = user::external::log_in(root, login, session, env)?;
+            Ok((changes, Output::Session(login.user.clone())))
         }
         IdentityCommand::OpenSession { session } => {
             user::session::open_own(root, caller, session, env).map(done)

@@ -6,6 +6,7 @@ use periapt_host_api::{
     audit::AuditedRequest,
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
+    user::ExternalIdentity,
 };
 use uuid::Uuid;
 
@@ -107,11 +108,29 @@ pub enum IdentityCommand {
         /// The session.
         session: NewSession,
     },
+    /// Opens a session of an external user whose login the API has verified at the issuer.
+    LogInAtIssuer {
+        /// The verified login.
+        login: IssuerLogin,
+        /// The session.
+        session: NewSession,
+    },
     /// Opens a session or makes an API token for the caller.
     OpenSession {
         /// The session.
         session: NewSession,
     },
+}
+
+/// A login that an issuer has proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuerLogin {
+    /// The user, as the issuer's claims name it.
+    pub user: UserName,
+    /// The account.
+    pub identity: ExternalIdentity,
+    /// The name for people; none if the issuer tells none.
+    pub display_name: Option<String>,
 }
 
 /// A session or API token to open.

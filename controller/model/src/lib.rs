@@ -47,7 +47,8 @@ pub use audit::entry::{Origin, audit, name_in_requests};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{
-    Environment, IdentityCommand, Input, NewSession, Output, UploadedCharm, UploadedResource, WorkerCommand,
+    Environment, IdentityCommand, Input, IssuerLogin, NewSession, Output, UploadedCharm, UploadedResource,
+    WorkerCommand,
 };
 pub use machine::status::machine_history;
 pub use model::usage::model_usage;
@@ -66,6 +67,7 @@ pub use status::shown::{shown_application_status, shown_statuses};
 pub use status::summary::{agent_summaries, model_summary};
 pub use status::{StatusContext, full_status};
 pub use storage::status::combined_storage;
+pub use user::external::user_at_issuer;
 pub use user::read::{model_users, sessions, user_details, users};
 pub use user::session::{authenticate, may_register, wrong_password, wrong_registration};
 pub use view::{follow, view};

@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod entity;
+pub(crate) mod external;
 pub(crate) mod find;
 pub(crate) mod grant;
 pub(crate) mod read;

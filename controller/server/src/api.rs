@@ -15,6 +15,7 @@ mod controller;
 mod failure;
 mod find;
 mod guard;
+mod issuer_login;
 mod join;
 mod metrics;
 mod models;

@@ -18,6 +18,7 @@ use periapt_store_rocksdb::RocksStore;
 use crate::{
     clock::{Clock, RandomSource, SystemClock, SystemRandomSource},
     listen::Listen,
+    oidc::OidcOptions,
     seal::SealKey,
 };
 
@@ -41,6 +42,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The controller's source of randomness.
     pub random: Arc<dyn RandomSource>,
+    /// The issuer at which external users log in; none: users log in by password alone.
+    pub oidc: Option<OidcOptions>,
     /// The longest time for requests in progress after the controller is told to stop. Streams end at once.
     pub drain_within: Duration,
     /// The time after which a connection is closed if its caller does not read an answer, or sends no request.
@@ -81,6 +84,7 @@ impl Options {
             blobs,
             check_helper,
             seal,
+            oidc: None,
             clock: Arc::new(SystemClock::default()),
             random,
             drain_within: Duration::from_secs(5),

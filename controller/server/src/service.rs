@@ -18,6 +18,7 @@ use crate::{
     enrolled::Enrolled,
     listen::{CertificateSource, Given, GivenFileError, Issuer, Issuing, Listen, renew},
     login::Logins,
+    oidc::IssuerLogins,
     options::Options,
     presence::Presence,
     pruning::{Pruner, SequenceGrowth},
@@ -62,6 +63,9 @@ pub enum BuildError {
     /// The controller cannot make its certificate.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The authorities that the issuer's certificate is checked by cannot be used.
+    #[error("no connection to the issuer of identities can be checked")]
+    Issuer(#[source] CertificateError),
 }
 
 /// An error that ends a running controller.
@@ -130,6 +134,8 @@ impl Options {
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
+        let issuer_logins = IssuerLogins::new(self.oidc, Arc::clone(&self.clock), Arc::clone(&self.random))
+            .map_err(BuildError::Issuer)?;
         let Bound { address, url, listeners, certificate, given, issuer } =
             bind(&self.listen, self.clock.now()).await?;
         let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
@@ -164,6 +170,7 @@ impl Options {
             sealer,
             clock: Arc::clone(&self.clock),
             logins: Logins::new(Arc::clone(&self.random)),
+            issuer_logins,
             refusals: Refusals::default(),
             issuer,
         };

@@ -19,8 +19,8 @@ pub(crate) use self::{
     submission::Submission,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, presence::Presence,
-    refusals::Refusals, seal::SecretSealer, show::StatusSource, watch::Watches,
+    bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, oidc::IssuerLogins,
+    presence::Presence, refusals::Refusals, seal::SecretSealer, show::StatusSource, watch::Watches,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
@@ -63,6 +63,8 @@ parts! {
     sizes: Sizes,
     /// Logins: hashes of passwords, tokens, and the bounds on failures.
     logins: Logins,
+    /// Logins at the issuer of identities.
+    issuer_logins: IssuerLogins,
     /// The refused requests for the audit log.
     refusals: Refusals,
 }

@@ -22,10 +22,12 @@ pub enum TokenKind {
     Registration,
     /// Lets an agent join, once.
     Join,
+    /// Proves the client that began a login at the issuer.
+    DeviceLogin,
 }
 
 impl TokenKind {
-    const ALL: [Self; 4] = [Self::Session, Self::Api, Self::Registration, Self::Join];
+    const ALL: [Self; 5] = [Self::Session, Self::Api, Self::Registration, Self::Join, Self::DeviceLogin];
 
     fn letter(self) -> char {
         match self {
@@ -33,6 +35,7 @@ impl TokenKind {
             Self::Api => 'a',
             Self::Registration => 'r',
             Self::Join => 'j',
+            Self::DeviceLogin => 'd',
         }
     }
 }
@@ -42,7 +45,7 @@ impl TokenKind {
 #[error("invalid token: pt_KIND_TEXT expected, as the controller gave it")]
 pub struct TokenError;
 
-/// A token: `pt_KIND_TEXT`, where KIND is `s`, `a`, `r` or `j`, and TEXT is base64url of 32 random bytes. Debug output
+/// A token: `pt_KIND_TEXT`, where KIND is `s`, `a`, `r`, `j` or `d`, and TEXT is base64url of 32 random bytes. Debug output
 /// does not show the secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]

@@ -124,6 +124,49 @@ pub struct PasswordLogin {
     pub password: Password,
 }
 
+/// A begun login at the controller's issuer, by the device authorization grant (RFC 8628): the answer of
+/// `POST /v1/login/device`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct BegunLogin {
+    /// The token by which the client asks for the result; the controller shows it only now.
+    pub token: Token,
+    /// The page where the user approves the login.
+    pub verification_uri: String,
+    /// The code that the user enters there.
+    pub user_code: String,
+    /// The time from which the code is refused.
+    pub expires_at: Timestamp,
+}
+
+/// A question for the result of a begun login: the body of `POST /v1/login/device/result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct AwaitLogin {
+    /// The token of the begun login.
+    pub token: Token,
+}
+
+/// The result of a begun login, so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoginResult {
+    /// The user has not approved it yet. The client asks again.
+    Pending,
+    /// The user has approved it, and the controller has opened a session.
+    LoggedIn(IssuedSession),
+}
+
+/// An account at an issuer of identities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ExternalIdentity {
+    /// The URL of the issuer.
+    pub issuer: String,
+    /// The issuer's own name for the account, which it never gives to another one.
+    pub subject: String,
+}
+
 /// A new password: the body of `PUT /v1/users/USER/password`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -213,7 +256,7 @@ pub struct UserDetails {
     pub last_login: Option<Timestamp>,
     /// True if the user may not log in for now.
     pub disabled: bool,
-    /// True if the user has set a password.
+    /// True if the user has set a password, or if an external user has logged in.
     pub registered: bool,
 }
 

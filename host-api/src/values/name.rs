@@ -134,8 +134,16 @@ name! {
     CredentialName, "credential", host_word
 }
 name! {
-    /// The name of a user of the controller.
-    UserName, "user", host_word
+    /// The name of a user of the controller: that of a local user, or `NAME@DOMAIN` of an external user, whom an issuer
+    /// of identities knows.
+    UserName, "user", user_name
+}
+
+impl UserName {
+    /// Returns true for an external user, who logs in at an issuer and has no password.
+    pub fn is_external(&self) -> bool {
+        self.0.contains('@')
+    }
 }
 
 fn dashed_words(text: &str) -> Result<(), &'static str> {
@@ -184,6 +192,23 @@ fn host_word(text: &str) -> Result<(), &'static str> {
         true => Ok(()),
         false => Err("only letters, digits, dashes, dots and underscores are allowed"),
     }
+}
+
+fn user_name(text: &str) -> Result<(), &'static str> {
+    let Some((name, domain)) = text.split_once('@') else { return host_word(text) };
+    // An e-mail address in two spellings would be two users.
+    if text.bytes().any(|b| b.is_ascii_uppercase()) {
+        return Err("an external user's name has no upper-case letters");
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Err("it must start with a letter or digit");
+    }
+    if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'+')) {
+        return Err(
+            "only letters, digits, dashes, dots, underscores and plus signs are allowed before the @ sign",
+        );
+    }
+    host_word(domain).map_err(|_| "a domain must follow the @ sign")
 }
 
 /// The name of a unit: `APPLICATION/NUMBER`. Units of one application sort by number.
@@ -263,6 +288,18 @@ mod tests {
         }
         for bad in ["", "-a", "a-", "a--b", "a-1", "1a", "A", "a_b", "a/0", "ä", &"a".repeat(129)] {
             assert!(ApplicationName::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_user_is_local_or_of_one_domain() {
+        for (good, external) in [("jane", false), ("J.Doe_1", false), ("jane.doe+x@example.com", true)] {
+            assert_eq!(UserName::new(good).map(|name| name.is_external()), Ok(external), "{good}");
+        }
+        for bad in
+            ["", "@example.com", "jane@", "jane@a@b", "Jane@example.com", "jane@-a", "j ne@a", "jane+x"]
+        {
+            assert!(UserName::new(bad).is_err(), "{bad}");
         }
     }
 

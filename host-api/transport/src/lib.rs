@@ -17,6 +17,7 @@ mod name;
 mod provider;
 mod server;
 mod socket;
+mod web;
 
 pub use authority::{Authority, SERVER_VALIDITY};
 pub use certificate::{AgentCertificate, CertificateError, digest_of};
@@ -28,3 +29,4 @@ pub use key::{AgentKey, requested_key};
 pub use name::{PublicName, PublicNameError};
 pub use server::{ServerCertificate, server_config};
 pub use socket::SocketPath;
+pub use web::web_client_config;

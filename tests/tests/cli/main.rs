@@ -23,6 +23,7 @@ mod goals;
 mod guarded;
 mod installing;
 mod interrupted;
+mod issuer;
 mod joining;
 mod languages;
 mod later;

@@ -18,7 +18,8 @@ use crate::{
         TlsFiles, starting::Starting,
     },
     error::{Failure, Result, with_source},
-    local::{alive, listening, start_agent, start_controller, trusted},
+    issuer::IssuerArgs,
+    local::{StartOptions, alive, listening, start_agent, start_controller, trusted},
     parse::cloud::HERE,
     parse::settings,
     process::{Interrupts, ProcessId, StartGuard, Started},
@@ -35,7 +36,7 @@ const DEFAULT_NAME: &str = "local";
 /// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt"
 )]
 pub(crate) struct Bootstrap {
     /// This client's name for the controller, by default local; the cloud may precede it
@@ -65,6 +66,8 @@ pub(crate) struct Bootstrap {
     public_names: Vec<PublicName>,
     #[command(flatten)]
     tls: TlsArgs,
+    #[command(flatten)]
+    issuer: IssuerArgs,
     /// Start no agent on this machine
     #[arg(long, conflicts_with = "agent_name")]
     no_agent: bool,
@@ -102,6 +105,8 @@ impl Verb for Bootstrap {
             let key: SettingKey = key.parse().map_err(with_source)?;
             checked.set(key, Some(text)).map_err(with_source)?;
         }
+        // So are files of the issuer that cannot be used.
+        self.issuer.options()?;
         let mut interrupts = Interrupts::listen()?;
         // The name is taken before any process starts, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
@@ -202,14 +207,21 @@ impl Bootstrap {
         let directory = starting.directory().clone();
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);
+        let issuer = self.issuer.absolute()?;
+        let options = StartOptions {
+            listen: self.listen,
+            public_names: &public_names,
+            tls: tls.as_ref(),
+            issuer: issuer.as_ref(),
+        };
         let record = |process: &ProcessId| starting.add(process);
-        let Started { process, at: url, guard } =
-            start_controller(name, &directory, self.listen, &public_names, tls.as_ref(), record).await?;
+        let Started { process, at: url, guard } = start_controller(name, &directory, options, record).await?;
         let client = local_client(&directory)?;
         let info = client.controller().await?;
         let listen = listening(self.listen, &url)?;
         let ca_cert = Some(trusted(&directory, tls.as_ref())?);
-        let local = Local { controller: process, listen: Some(listen), public_names, tls, agent: None };
+        let local =
+            Local { controller: process, listen: Some(listen), public_names, tls, issuer, agent: None };
         let entry = ControllerEntry { url, ca_cert, uuid: info.uuid, current_model: None, local: None };
         let begun = begun.insert(Begun { entry, local, guards: vec![guard] });
         if self.no_agent {

@@ -17,7 +17,8 @@ use crate::{
     context::{Context, local_client},
     data::{ClientData, ControllerName, LocalAgent, starting},
     error::{Explain as _, Failure, Result, with_source},
-    local,
+    issuer::IssuerArgs,
+    local::{self, StartOptions},
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
@@ -59,6 +60,8 @@ pub(crate) struct Run {
     public_names: Vec<PublicName>,
     #[command(flatten)]
     tls: TlsArgs,
+    #[command(flatten)]
+    issuer: IssuerArgs,
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
@@ -85,6 +88,8 @@ pub(crate) struct Start {
     listen: Option<SocketAddr>,
     #[command(flatten)]
     tls: TlsArgs,
+    #[command(flatten)]
+    issuer: IssuerArgs,
 }
 
 /// Stop a controller that was bootstrapped on this machine, and its agent
@@ -133,8 +138,9 @@ impl Run {
         let listen = TlsListen::in_directory(&data, self.listen, self.public_names).map_err(with_source)?;
         let listen = TlsListen { given: self.tls.files()?, ..listen };
         let engine = periapt_sandbox::engine_version();
-        let options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
+        let mut options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
             .map_err(with_source)?;
+        options.oidc = self.issuer.options()?;
         let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
@@ -191,8 +197,17 @@ impl Start {
             if let Some(files) = self.tls.files()? {
                 processes.tls = Some(files.into());
             }
-            let (names, tls) = (&processes.public_names, processes.tls.as_ref());
-            let started = local::start_controller(&name, &directory, listen, names, tls, unrecorded).await;
+            if let Some(issuer) = self.issuer.absolute()? {
+                issuer.options()?;
+                processes.issuer = Some(issuer);
+            }
+            let options = StartOptions {
+                listen,
+                public_names: &processes.public_names,
+                tls: processes.tls.as_ref(),
+                issuer: processes.issuer.as_ref(),
+            };
+            let started = local::start_controller(&name, &directory, options, unrecorded).await;
             let started = started.map_err(|failure| {
                 failure.with_hint(format!(
                     "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \

@@ -12,19 +12,23 @@ use crate::{
     commands::Verb,
     context::{Context, Controller, ControllerArg, ModelRef},
     error::{Failure, Result},
+    output::Sink,
+    parse::registration::Registration,
 };
 
 /// Grant a user access to a controller, models or offers
 ///
 /// Without models and offers the access is to the controller: login or superuser. Access to models is read, write or
-/// admin; to offers read, consume or admin.
+/// admin; to offers read, consume or admin. A user NAME@DOMAIN, whom the controller's issuer knows, may log in from the
+/// first grant of login on; the command prints the text to register with.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt grant jane read blog
   periapt grant jane write blog shop
   periapt grant jane consume admin/blog.mysql
-  periapt grant jane superuser")]
+  periapt grant jane superuser
+  periapt grant jane@example.com login")]
 pub(crate) struct Grant {
     #[command(flatten)]
     change: AccessArgs,
@@ -87,11 +91,14 @@ impl AccessArgs {
             })?;
             let user = self.user;
             let command = match direction {
-                Direction::Grant => ControllerCommand::GrantController { user, access },
-                Direction::Revoke => ControllerCommand::RevokeController { user, access },
+                Direction::Grant => ControllerCommand::GrantController { user: user.clone(), access },
+                Direction::Revoke => ControllerCommand::RevokeController { user: user.clone(), access },
             };
             controller.client.controller_command(command).await?;
-            return Ok(());
+            return match direction {
+                Direction::Grant if user.is_external() => invite(context, &controller, &user),
+                Direction::Grant | Direction::Revoke => Ok(()),
+            };
         }
         // All are read before the first is changed.
         let mut changes = Vec::new();
@@ -130,6 +137,15 @@ impl AccessArgs {
             self.level
         ))
     }
+}
+
+/// Prints the text that an external user registers with.
+fn invite(context: &Context, controller: &Controller, user: &UserName) -> Result<()> {
+    let text = Registration::external(controller, user).to_text();
+    let text = format!(
+        "User \"{user}\" may log in at the issuer\nPlease send this command to {user}:\n    periapt register {text}\n"
+    );
+    Sink::new(None, context.color)?.write(text)
 }
 
 /// One change.

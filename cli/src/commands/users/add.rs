@@ -6,7 +6,7 @@ use periapt_host_api::{UserName, user::NewUser};
 use crate::{
     commands::Verb,
     context::{Context, ControllerArg},
-    error::Result,
+    error::{Failure, Result},
     output::Sink,
     parse::registration::Registration,
 };
@@ -29,6 +29,13 @@ pub(crate) struct AddUser {
 
 impl Verb for AddUser {
     async fn run(self, context: &Context) -> Result<()> {
+        if self.name.is_external() {
+            return Err(Failure::new(format!("user \"{}\" is not added, but granted access", self.name))
+                .with_hint(format!(
+                    "`periapt grant {} login` lets the user log in at the issuer",
+                    self.name
+                )));
+        }
         let controller = context.controller(self.controller.controller.as_ref())?;
         let display_name = self.display_name.unwrap_or_default();
         let issued = controller.client.add_user(&NewUser { name: self.name, display_name }).await?;

@@ -4,7 +4,7 @@ use clap::Args;
 use periapt_client::Identity;
 use periapt_host_api::user::UseRegistration;
 
-use super::welcome::welcome;
+use super::{approval::approved, welcome::welcome};
 use crate::{
     commands::Verb,
     context::{Context, client_as},
@@ -20,7 +20,8 @@ const MAX_REGISTRATION: u64 = 64 << 10;
 
 /// Register with a controller as a new user
 ///
-/// The text is the one that add-user or change-user-password --reset has printed. It can be used once.
+/// The text is the one that add-user or change-user-password --reset has printed. It can be used once. With the text of
+/// an external user, which grant has printed, the command logs in as `login` does.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt register eyJ1c2VyIjoiamFuZSIs...\n  periapt register TEXT --name shop"
@@ -62,7 +63,7 @@ impl Verb for Register {
             }
             Some(_) | None => {}
         }
-        let password = self.password.new_password()?;
+        let password = registration.token.as_ref().map(|_| self.password.new_password()).transpose()?;
         // The text has the controller's present address and authority. A client on the controller's host uses the socket.
         let entry = match known.controllers.get(&name) {
             Some(entry) if entry.local.is_some() => entry.clone(),
@@ -72,7 +73,12 @@ impl Verb for Register {
             None => registration.entry(),
         };
         let client = client_as(&context.data, &name, &entry, Identity::Local)?;
-        let issued = client.register_user(&UseRegistration { token: registration.token, password }).await?;
+        let issued = match (registration.token, password) {
+            (Some(token), Some(password)) => {
+                client.register_user(&UseRegistration { token, password }).await?
+            }
+            _ => approved(context, (&name, &entry), Some(&registration.user)).await?,
+        };
         let session = client_as(&context.data, &name, &entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
             data.controllers.insert(name.clone(), entry);

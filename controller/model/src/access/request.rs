@@ -47,7 +47,9 @@ fn right_of_identity(command: &IdentityCommand) -> Right {
     match command {
         IdentityCommand::AddUser { .. } | IdentityCommand::ResetPassword { .. } => Right::ManageUsers,
         IdentityCommand::SetPassword { .. } => Right::ManageSessions,
-        IdentityCommand::Register { .. } | IdentityCommand::LogIn { .. } => Right::LogIn,
+        IdentityCommand::Register { .. }
+        | IdentityCommand::LogIn { .. }
+        | IdentityCommand::LogInAtIssuer { .. } => Right::LogIn,
         IdentityCommand::OpenSession { .. } => Right::OpenOwnSession,
     }
 }
@@ -128,6 +130,7 @@ fn admit_identity(root: &Root, caller: &Caller, command: &IdentityCommand) -> Re
         | IdentityCommand::ResetPassword { .. }
         | IdentityCommand::Register { .. }
         | IdentityCommand::LogIn { .. }
+        | IdentityCommand::LogInAtIssuer { .. }
         | IdentityCommand::OpenSession { .. } => Subject::Controller,
     };
     require(root, caller, right_of_identity(command), subject)

@@ -6,7 +6,7 @@ use periapt_host_api::{
     agent::PoolAdmission,
     audit::{AuditEntry, AuditOutcome, AuditedRequest},
     command::{Caller, Command, ControllerCommand},
-    user::SessionId,
+    user::{ExternalIdentity, SessionId},
 };
 
 use super::entity::AuditHead;
@@ -74,6 +74,7 @@ fn user_of(caller: &Caller, input: &Input, output: Option<&Output>) -> Option<Us
     match (caller, input, output) {
         (Caller::User(user), ..) => Some(user.clone()),
         (_, Input::Identity(IdentityCommand::LogIn { user, .. }), _) => Some(user.clone()),
+        (_, Input::Identity(IdentityCommand::LogInAtIssuer { login, .. }), _) => Some(login.user.clone()),
         (_, _, Some(Output::Session(user))) => Some(user.clone()),
         _ => None,
     }
@@ -141,6 +142,11 @@ fn identity(command: &IdentityCommand) -> (String, String) {
         }
         IdentityCommand::LogIn { session, .. } => {
             ("log-in", format!("session {}", SessionId::of(&session.token)))
+        }
+        IdentityCommand::LogInAtIssuer { login, session } => {
+            let ExternalIdentity { issuer, subject } = &login.identity;
+            let session = SessionId::of(&session.token);
+            ("log-in", format!("session {session}, account {subject} of {issuer}"))
         }
         IdentityCommand::OpenSession { session } => {
             ("open-session", format!("session {}", SessionId::of(&session.token)))

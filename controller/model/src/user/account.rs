@@ -38,6 +38,7 @@ pub(crate) fn first(env: &Environment) -> Result<User, Refusal> {
         registration: None,
         created_at: env.now,
         last_login: None,
+        identity: None,
     })
 }
 
@@ -57,9 +58,11 @@ pub(crate) fn add(
         let reason = format!("user {:?} already exists", name.as_str());
         return Err(cannot(ErrorCode::AlreadyExists, reason));
     }
-    if root.user_count() >= MAX_USERS {
-        return Err(cannot(ErrorCode::QuotaExceeded, format!("a controller has at most {MAX_USERS} users")));
+    if name.is_external() {
+        let reason = "an external user is not added, but granted access".to_owned();
+        return Err(cannot(ErrorCode::BadRequest, reason));
     }
+    check_count(root)?;
     if display_name.len() > MAX_DISPLAY_NAME || display_name.contains(char::is_control) {
         let reason = format!("a display name has at most {MAX_DISPLAY_NAME} bytes and no control characters");
         return Err(cannot(ErrorCode::BadRequest, reason));
@@ -76,7 +79,52 @@ pub(crate) fn add(
         created_by: creator.clone(),
         created_at: env.now,
         last_login: None,
+        identity: None,
     }))
+}
+
+/// Returns an external user who may log in at the issuer from now on.
+pub(crate) fn external(
+    root: &Root,
+    caller: &Caller,
+    name: &UserName,
+    access: ControllerAccess,
+    env: &Environment,
+) -> Result<User, Refusal> {
+    let Caller::User(creator) = caller else { return Err(denied()) };
+    check_count(root)?;
+    Ok(User {
+        name: name.clone(),
+        uuid: env.uuid(),
+        display_name: name.to_string(),
+        access: Some(access),
+        disabled: false,
+        password: None,
+        registration: None,
+        created_by: creator.clone(),
+        created_at: env.now,
+        last_login: None,
+        identity: None,
+    })
+}
+
+fn check_count(root: &Root) -> Result<(), Refusal> {
+    match root.user_count() {
+        count if count < MAX_USERS => Ok(()),
+        _ => Err(Refusal::new(
+            ErrorCode::QuotaExceeded,
+            format!("failed to create user: a controller has at most {MAX_USERS} users"),
+        )),
+    }
+}
+
+/// Refuses a password for an external user, whom the issuer knows.
+fn check_local(user: &User) -> Result<(), Refusal> {
+    match user.name.is_external() {
+        false => Ok(()),
+        true => Err(Refusal::bad_request("an external user logs in at the issuer, and has no password here")
+            .about(format!("user {}", user.name))),
+    }
 }
 
 pub(crate) fn remove(root: &Root, name: &UserName) -> Result<Changes, Refusal> {
@@ -112,6 +160,7 @@ pub(crate) fn reset_password(
     registration: &Registration,
 ) -> Result<Changes, Refusal> {
     let user = find(root, name)?;
+    check_local(user)?;
     let mut changes = session::close_all(root, name, None);
     let user = User { password: None, registration: Some(*registration), ..user.clone() };
     changes.puts.extend(put(user).puts);
@@ -126,6 +175,7 @@ pub(crate) fn set_password(
     keep: Option<&Digest>,
 ) -> Result<Changes, Refusal> {
     let user = find(root, name)?;
+    check_local(user)?;
     let mut changes = session::close_all(root, name, keep);
     let user = User { password: Some(password.clone()), registration: None, ..user.clone() };
     changes.puts.extend(put(user).puts);

@@ -6,7 +6,7 @@ use periapt_host_api::{
     Digest, Timestamp, UserName,
     access::{ControllerAccess, ModelAccess},
     offer::OfferAccess,
-    user::TokenScope,
+    user::{ExternalIdentity, TokenScope},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -35,6 +35,9 @@ pub struct User {
     pub created_at: Timestamp,
     /// The time of the last login.
     pub last_login: Option<Timestamp>,
+    /// The account of an external user at the issuer; none until the first login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<ExternalIdentity>,
 }
 
 impl User {

@@ -10,6 +10,7 @@ use periapt_host_api::{
 };
 
 use super::{
+    account,
     entity::{ModelGrant, OfferGrant, User},
     find::{find, is_first, put},
     session,
@@ -48,11 +49,16 @@ fn has_not(subject: &str, user: &UserName, access: impl std::fmt::Display) -> Re
     .about(format!("user {user}"))
 }
 
+/// Grants a user access to the controller. An external user is known from its first grant on.
 pub(crate) fn grant_controller(
     root: &Root,
-    name: &UserName,
-    access: ControllerAccess,
+    caller: &Caller,
+    (name, access): (&UserName, ControllerAccess),
+    env: &Environment,
 ) -> Result<Changes, Refusal> {
+    if name.is_external() && root.user(name).is_none() {
+        return account::external(root, caller, name, access, env).map(put);
+    }
     let user = find(root, name)?;
     if user.access >= Some(access) {
         return Err(has_already("controller", access).about(format!("user {name}")));

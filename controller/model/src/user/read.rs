@@ -31,7 +31,7 @@ pub fn user_details(user: &User) -> UserDetails {
         created_at: user.created_at,
         last_login: user.last_login,
         disabled: user.disabled,
-        registered: user.password.is_some(),
+        registered: user.password.is_some() || user.identity.is_some(),
     }
 }
 

@@ -102,7 +102,12 @@ pub(crate) fn open_own(
     open_for(root, find(root, name)?, session, env)
 }
 
-fn open_for(root: &Root, user: &User, session: &NewSession, env: &Environment) -> Result<Changes, Refusal> {
+pub(super) fn open_for(
+    root: &Root,
+    user: &User,
+    session: &NewSession,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
     let mut changes = Changes::default();
     let own = || root.sessions_of(&user.name);
     match &session.kind {

@@ -165,7 +165,7 @@ pub(crate) async fn make_token(
 const MAX_SCOPE_MODELS: usize = 100;
 
 /// A session that is about to be opened, with its token in clear text.
-struct PreparedSession {
+pub(super) struct PreparedSession {
     token: Token,
     kind: SessionKind,
     expires_at: periapt_host_api::Timestamp,
@@ -174,7 +174,7 @@ struct PreparedSession {
 
 impl PreparedSession {
     /// Draws the session of a person.
-    fn new(logins: &Logins, clock: &dyn Clock, peer: &Peer) -> Self {
+    pub(super) fn new(logins: &Logins, clock: &dyn Clock, peer: &Peer) -> Self {
         Self {
             token: logins.token(TokenKind::Session),
             kind: SessionKind::Login,
@@ -188,7 +188,7 @@ impl PreparedSession {
     }
 
     /// Returns the session as the model keeps it, without the token.
-    fn session(&self) -> NewSession {
+    pub(super) fn session(&self) -> NewSession {
         NewSession {
             token: self.digest(),
             kind: self.kind.clone(),
@@ -213,7 +213,11 @@ impl PreparedSession {
     }
 
     /// Opens the session of a user who has just proved an identity.
-    async fn open(self, submission: &Submission, command: IdentityCommand) -> Result<IssuedSession, Refusal> {
+    pub(super) async fn open(
+        self,
+        submission: &Submission,
+        command: IdentityCommand,
+    ) -> Result<IssuedSession, Refusal> {
         // The API has proved the user; the entry in the audit log names the user and the new session.
         let origin = Origin { session: Some(SessionId::of(&self.digest())), address: self.address.clone() };
         let sender = Sender { caller: Caller::Worker, origin: Some(origin) };

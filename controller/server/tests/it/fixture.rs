@@ -70,6 +70,7 @@ impl Fixture {
             blobs: Blobs::local(blobs.path()).unwrap(),
             check_helper: check_helper(),
             seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
+            oidc: None,
             clock: Arc::new(clock.clone()),
             random: Arc::new(Counting::default()),
             drain_within: Duration::from_secs(5),

@@ -7,8 +7,8 @@ use periapt_host_api::{
     audit::AuditPage,
     command::Answer,
     user::{
-        IssuedRegistration, IssuedSession, ModelUser, NewApiToken, NewPassword, NewUser, PasswordLogin,
-        SessionDetails, UseRegistration, UserDetails,
+        AwaitLogin, BegunLogin, IssuedRegistration, IssuedSession, LoginResult, ModelUser, NewApiToken,
+        NewPassword, NewUser, PasswordLogin, SessionDetails, UseRegistration, UserDetails,
     },
 };
 
@@ -18,6 +18,16 @@ impl Client {
     /// Opens a session by a password.
     pub async fn log_in(&self, login: &PasswordLogin) -> Result<IssuedSession> {
         self.call(Method::POST, "/v1/login").json(login)?.value().await
+    }
+
+    /// Begins a login at the controller's issuer of identities.
+    pub async fn begin_login(&self) -> Result<BegunLogin> {
+        self.call(Method::POST, "/v1/login/device").json(&serde_json::json!({}))?.value().await
+    }
+
+    /// Waits for a while for the result of a begun login.
+    pub async fn await_login(&self, login: &AwaitLogin) -> Result<LoginResult> {
+        self.call(Method::POST, "/v1/login/device/result").json(login)?.value().await
     }
 
     /// Sets the password of a user who has a registration token, and opens a session.

@@ -5,8 +5,8 @@ use periapt_host_api::{
     audit::AuditPage,
     command::Answer,
     user::{
-        IssuedRegistration, IssuedSession, NewApiToken, NewPassword, NewUser, PasswordLogin, SessionDetails,
-        UseRegistration, UserDetails,
+        AwaitLogin, BegunLogin, IssuedRegistration, IssuedSession, LoginResult, NewApiToken, NewPassword,
+        NewUser, PasswordLogin, SessionDetails, UseRegistration, UserDetails,
     },
 };
 use periapt_model::Right;
@@ -15,7 +15,7 @@ use super::{
     operation::{Operation, Route, json},
     query::AUDIT_QUERY,
 };
-use crate::api::{audit, sessions, users};
+use crate::api::{audit, issuer_login, sessions, users};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -30,6 +30,27 @@ pub(super) fn routes() -> Vec<Route> {
             )
             .request(json::<PasswordLogin>()),
             sessions::log_in,
+        ),
+        Route::new("/v1/login/device").on(
+            Operation::new(
+                Right::LogIn,
+                Method::POST,
+                "beginLogin",
+                "Begins a login at the issuer of identities, with an empty object.",
+                json::<BegunLogin>(),
+            ),
+            issuer_login::begin,
+        ),
+        Route::new("/v1/login/device/result").on(
+            Operation::new(
+                Right::LogIn,
+                Method::POST,
+                "awaitLogin",
+                "Waits for a while for the approval of a begun login, and opens a session after it.",
+                json::<LoginResult>(),
+            )
+            .request(json::<AwaitLogin>()),
+            issuer_login::result,
         ),
         Route::new("/v1/register").on(
             Operation::new(

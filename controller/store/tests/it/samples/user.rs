@@ -4,7 +4,7 @@ use periapt_host_api::{
     ErrorCode,
     access::{ControllerAccess, ModelAccess},
     audit::{AuditEntry, AuditOutcome, AuditedRequest},
-    user::{SessionId, TokenScope},
+    user::{ExternalIdentity, SessionId, TokenScope},
 };
 use periapt_model::changes::RecordBody;
 use periapt_model::entity::{AuditHead, ModelGrant, PasswordHash, Registration, Session, SessionKind, User};
@@ -26,6 +26,7 @@ pub(crate) fn users() -> Named<User> {
         created_by: parse("admin"),
         created_at: time(70),
         last_login: Some(time(71)),
+        identity: None,
     };
     let invited = User {
         name: parse("joe"),
@@ -38,9 +39,19 @@ pub(crate) fn users() -> Named<User> {
         created_by: parse("admin"),
         created_at: time(70),
         last_login: None,
+        identity: None,
+    };
+    let external = User {
+        name: parse("jane@example.com"),
+        registration: None,
+        identity: Some(ExternalIdentity {
+            issuer: "https://issuer.example".into(),
+            subject: "248289761001".into(),
+        }),
+        ..invited.clone()
     };
     let disabled = User { access: None, disabled: true, ..invited.clone() };
-    vec![("registered", registered), ("invited", invited), ("disabled", disabled)]
+    vec![("registered", registered), ("invited", invited), ("disabled", disabled), ("external", external)]
 }
 
 pub(crate) fn sessions() -> Named<Session> {

@@ -1,0 +1,48 @@
+//! The client's side of a connection to a server that is not Periapt's own, such as an issuer of identities.
+
+use std::sync::Arc;
+
+use rustls::{ClientConfig, RootCertStore, client::Resumption};
+
+use crate::{
+    certificate::{CertificateError, chain},
+    client::roots,
+    clock::WallClock,
+    provider::{VERSIONS, provider},
+};
+
+/// Returns the configuration of a client that speaks HTTP/1.1. It trusts the authorities in a PEM text; without one
+/// those that this host trusts.
+///
+/// # Errors
+/// The authorities cannot be read, or this host has none.
+pub fn web_client_config(authorities: Option<&str>) -> Result<Arc<ClientConfig>, CertificateError> {
+    let setup = |error: rustls::Error| CertificateError::Setup(error.to_string());
+    let roots = match authorities {
+        Some(pem) => roots(chain(pem)?).map_err(setup)?,
+        None => of_this_host()?,
+    };
+    let mut config = ClientConfig::builder_with_details(provider(), Arc::new(WallClock))
+        .with_protocol_versions(VERSIONS)
+        .map_err(setup)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+fn of_this_host() -> Result<RootCertStore, CertificateError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    // A host may have certificates that no program can read, beside those that are needed.
+    let (read, _) = roots.add_parsable_certificates(found.certs);
+    if read > 0 {
+        return Ok(roots);
+    }
+    let reasons: Vec<String> = found.errors.iter().take(3).map(ToString::to_string).collect();
+    Err(CertificateError::Setup(format!(
+        "this host has no certificates of authorities {}",
+        reasons.join("; ")
+    )))
+}
