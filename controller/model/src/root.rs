@@ -9,7 +9,7 @@ use periapt_host_api::{
     command::Caller,
     relation::BagOwner,
     settings::ModelSettings,
-    timing::{AGENT_GRACE, LEASE_AFTER_RESTART_MS},
+    timing::{AGENT_GRACE_MS, LEASE_AFTER_RESTART_MS},
 };
 
 use crate::entity::{
@@ -70,7 +70,8 @@ pub struct Presence {
     pub connected: bool,
     /// The time at which the controller last heard from the agent, for people.
     pub last_seen: Timestamp,
-    /// The same in milliseconds of the controller's monotonic clock. No change of the wall clock moves units.
+    /// The same in milliseconds of the controller's monotonic clock. No change of the wall clock makes an agent count as
+    /// gone, or as alive.
     pub since_ms: u64,
 }
 
@@ -168,12 +169,11 @@ impl Root {
         self.presence.get(name).copied()
     }
 
-    /// Returns true if an agent is connected, or disconnected for less than the grace period. An agent last seen
-    /// further than that in the future, because the clock was set back, counts as gone, too; otherwise it would count
-    /// as alive until that time.
-    pub fn is_alive(&self, name: &AgentName, now: Timestamp) -> bool {
+    /// Returns true if an agent is connected, or disconnected for less than the grace period, by the controller's
+    /// monotonic clock.
+    pub fn is_alive(&self, name: &AgentName, lease_now_ms: u64) -> bool {
         self.presence(name).is_some_and(|presence| {
-            presence.connected || now.duration_since(presence.last_seen).unsigned_abs() < AGENT_GRACE
+            presence.connected || lease_now_ms.saturating_sub(presence.since_ms) < AGENT_GRACE_MS
         })
     }
 

@@ -19,6 +19,8 @@ pub(crate) mod summary;
 pub struct StatusContext {
     /// The controller's current time.
     pub now: Timestamp,
+    /// The milliseconds of the controller's monotonic clock, by which agents are alive or gone.
+    pub lease_now_ms: u64,
     /// Periapt's version.
     pub version: String,
     /// The WebAssembly engine and its version.
@@ -30,17 +32,18 @@ pub struct StatusContext {
 /// Returns the status of a model, if the model exists.
 pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> Option<FullStatus> {
     let state = root.model(model)?;
+    let lease_now_ms = context.lease_now_ms;
     let machines = state
         .machines()
-        .map(|machine| (machine.id.to_string(), machine::status::status(root, state, machine, context.now)));
+        .map(|machine| (machine.id.to_string(), machine::status::status(root, state, machine, lease_now_ms)));
     let applications = state.applications().map(|application| {
-        (application.name.to_string(), application::status::status(root, state, application, context.now))
+        (application.name.to_string(), application::status::status(root, state, application, lease_now_ms))
     });
     Some(FullStatus {
         model: self::model(root, state),
         machines: machines.collect(),
         applications: applications.collect(),
-        remote_applications: offer::status::consumed(root, state, context.now),
+        remote_applications: offer::status::consumed(root, state, lease_now_ms),
         offers: offer::status::offers(root, state),
         relations: state
             .relations()

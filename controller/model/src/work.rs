@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use periapt_host_api::{
     AgentName, ModelUuid, Timestamp,
-    timing::{AGENT_GRACE, FAILOVER_AFTER},
+    timing::{AGENT_GRACE_MS, FAILOVER_AFTER},
 };
 
 use crate::{
@@ -105,7 +105,7 @@ impl DueWork<'_> {
                 break;
             }
             let anybody_else = root.model(model).is_some_and(|state| {
-                leadership::expire::somebody_else_could_lead(root, state, application, self.now)
+                leadership::expire::somebody_else_could_lead(root, state, application, self.lease_now_ms)
             });
             if anybody_else {
                 self.add(model, WorkerCommand::ExpireLease(*model, application.clone()));
@@ -116,21 +116,13 @@ impl DueWork<'_> {
     /// Sets the wake-up time to when an agent starts to count as gone: status changes then, without a commit. Adds the
     /// moves of units whose agent is gone for longer.
     fn add_presence(&mut self, root: &Root) {
+        let destinations = Destinations::new(root, self.lease_now_ms);
         for agent in root.agents() {
-            let Some(presence) = root.presence(&agent.name).filter(|presence| !presence.connected) else {
-                continue;
-            };
-            if let Ok(gone_at) = presence.last_seen.checked_add(AGENT_GRACE)
-                && gone_at > self.now
-            {
-                self.wake_at(gone_at);
+            let Some(gone_for) = failover::gone_for(root, &agent.name, self.lease_now_ms) else { continue };
+            if gone_for < AGENT_GRACE_MS {
+                self.wake_in(AGENT_GRACE_MS - gone_for);
             }
-        }
-        let destinations = Destinations::new(root, self.now);
-        for agent in root.agents() {
-            if let Some(gone_for) = failover::gone_for(root, &agent.name, self.lease_now_ms) {
-                self.add_moves(root, &agent.name, gone_for, &destinations);
-            }
+            self.add_moves(root, &agent.name, gone_for, &destinations);
         }
     }
 
@@ -182,7 +174,7 @@ impl DueWork<'_> {
         if root.behind(*uuid).next().is_some() {
             self.add(uuid, WorkerCommand::CopyFromOthers(*uuid));
         }
-        if machine::assign::has_news(root, state, self.now) {
+        if machine::assign::has_news(root, state, self.lease_now_ms) {
             self.add(uuid, WorkerCommand::AssignUnits(*uuid));
         }
         match action::due::prune_at(state) {

@@ -34,7 +34,7 @@ pub(crate) async fn history(
     root: &Root,
     state: &ModelState,
     query: &StatusHistoryQuery,
-    now: Timestamp,
+    lease_now_ms: u64,
 ) -> Result<Vec<StatusHistoryEntry>, Refusal> {
     let lines =
         query.tail.map_or(MAX_LINES, |tail| usize::try_from(tail).unwrap_or(MAX_LINES).min(MAX_LINES));
@@ -45,7 +45,7 @@ pub(crate) async fn history(
         StatusHistoryType::Only(StatusKind::Machine) => {
             let id: MachineId = named(&query.entity)?;
             let machine = state.machine(&id).ok_or_else(|| missing("machine", &query.entity))?;
-            let mut entries = machine_history(root, machine, now);
+            let mut entries = machine_history(root, machine, lease_now_ms);
             entries.retain(|entry| query.since.is_none_or(|since| entry.since >= since));
             Ok(entries.split_off(entries.len().saturating_sub(lines)))
         }

@@ -32,12 +32,13 @@ pub const LEASE_AFTER_RESTART_MS: u64 = LEASE_SECONDS as u64 * 1_000;
 /// to charms.
 pub const LEADERSHIP_GUARANTEE_MS: u64 = 30_000;
 
-/// The time for which an agent without a connection still counts as alive; a reconnect takes less.
-pub const AGENT_GRACE: Duration = Duration::from_secs(30);
+/// The time for which an agent without a connection still counts as alive, in milliseconds of the lease clock; a
+/// reconnect takes less.
+pub const AGENT_GRACE_MS: u64 = 30_000;
 
 /// The shortest time without a connection after which the units of an agent go to another agent, if they can, and the one
-/// of models that set no other (`agent-failover-after`). By then every lease
-/// of the agent has lapsed, and no hook on its host believes any more that its unit leads.
+/// of models that set no other (`agent-failover-after`). By then every lease of the agent has lapsed, and no hook on its host
+/// believes any more that its unit leads.
 pub const FAILOVER_AFTER: Duration = Duration::from_secs(90);
 
 /// The interval of heartbeats in a watch without changes.
@@ -79,15 +80,17 @@ const _: () = assert!(
     "nobody else leads while an agent counts on its lease"
 );
 const _: () = assert!(
-    2 * ms(KEEP_ALIVE) < ms(AGENT_GRACE),
+    2 * ms(KEEP_ALIVE) < AGENT_GRACE_MS as u128,
     "a dead connection is replaced before its agent counts as lost"
 );
 const _: () = assert!(
     ms(LEASE) + LEADERSHIP_GUARANTEE_MS as u128 <= ms(FAILOVER_AFTER),
     "a unit that goes on elsewhere does not lead twice"
 );
-const _: () =
-    assert!(ms(AGENT_GRACE) < ms(FAILOVER_AFTER), "units are shown as lost before they go elsewhere");
+const _: () = assert!(
+    (AGENT_GRACE_MS as u128) < ms(FAILOVER_AFTER),
+    "units are shown as lost before they go elsewhere"
+);
 const _: () = assert!(
     2 * ms(KEEP_ALIVE) < ms(LEASE),
     "an agent whose host vanished is noticed before its leases lapse"

@@ -201,7 +201,7 @@ impl Lab {
         &self,
         name: &str,
     ) -> Result<(StatusInfo<WorkloadStatus>, StatusInfo<AgentStatus>), LabError> {
-        Ok(shown_statuses(self.root(), self.state()?, self.unit(name)?, self.now()))
+        Ok(shown_statuses(self.root(), self.state()?, self.unit(name)?, self.clock.boot_ms()))
     }
 
     /// Returns the model's `status`.
@@ -211,6 +211,7 @@ impl Lab {
     pub fn status(&self) -> Result<FullStatus, LabError> {
         let context = StatusContext {
             now: self.now(),
+            lease_now_ms: self.clock.boot_ms(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: "laboratory".to_owned(),
             problems: Vec::new(),

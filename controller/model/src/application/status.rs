@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    JUJU_VERSION, Timestamp,
+    JUJU_VERSION,
     relation::Scope,
     status::{ApplicationStatus, Life, RelatedApplication, UnitStatus},
 };
@@ -20,7 +20,7 @@ pub(crate) fn status(
     root: &Root,
     state: &ModelState,
     application: &Application,
-    now: Timestamp,
+    lease_now_ms: u64,
 ) -> ApplicationStatus {
     let name = &application.name;
     let charm = root.charm(&application.charm.digest);
@@ -39,11 +39,13 @@ pub(crate) fn status(
         scale: state.units_of(name).filter(|unit| unit.principal.is_none()).count(),
         life: life_text(application.life),
         waits_for: life::waits_for(state, application),
-        application_status: text(shown_application_status(root, state, application, now)),
+        application_status: text(shown_application_status(root, state, application, lease_now_ms)),
         version: application.workload_version.clone(),
         relations: group(relations(state, application)),
         subordinate_to: principals_of(state, application).into_iter().collect(),
-        units: principals.map(|unit| (unit.name.to_string(), self::unit(root, state, unit, now))).collect(),
+        units: principals
+            .map(|unit| (unit.name.to_string(), self::unit(root, state, unit, lease_now_ms)))
+            .collect(),
         endpoint_bindings: endpoints
             .chain([String::new()])
             .map(|endpoint| (endpoint.clone(), application.bindings.space_of(&endpoint).to_owned()))
@@ -93,8 +95,8 @@ fn principals_of(state: &ModelState, application: &Application) -> BTreeSet<Stri
         .collect()
 }
 
-fn unit(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> UnitStatus {
-    let (workload, agent) = shown_statuses(root, state, unit, now);
+fn unit(root: &Root, state: &ModelState, unit: &Unit, lease_now_ms: u64) -> UnitStatus {
+    let (workload, agent) = shown_statuses(root, state, unit, lease_now_ms);
     let application = state.application(unit.name.application());
     let leader = application.and_then(|found| found.leader.as_ref());
     let wanted = application.map(|found| found.charm.digest);
@@ -119,7 +121,7 @@ fn unit(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> UnitSta
         public_address: address.clone(),
         address,
         subordinates: subordinates
-            .map(|unit| (unit.name.to_string(), self::unit(root, state, unit, now)))
+            .map(|unit| (unit.name.to_string(), self::unit(root, state, unit, lease_now_ms)))
             .collect(),
         life: life_text(unit.life),
         waits_for: unit::life::waits_for(state, unit),

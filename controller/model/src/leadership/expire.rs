@@ -1,6 +1,6 @@
 //! Expired leases: a unit that did not renew loses leadership once another unit could take it.
 
-use periapt_host_api::{ApplicationName, Timestamp, status::Life};
+use periapt_host_api::{ApplicationName, status::Life};
 
 use crate::{
     entity::Application,
@@ -14,14 +14,14 @@ pub(crate) fn somebody_else_could_lead(
     root: &Root,
     state: &ModelState,
     application: &ApplicationName,
-    now: Timestamp,
+    lease_now_ms: u64,
 ) -> bool {
     let holder = state.application(application).and_then(|application| application.leader.as_ref());
     let Some(holder) = holder else { return false };
     state.units_of(application).any(|unit| {
         unit.name != holder.unit
             && unit.life == Life::Alive
-            && state.agent_of(unit).is_some_and(|agent| root.is_alive(agent, now))
+            && state.agent_of(unit).is_some_and(|agent| root.is_alive(agent, lease_now_ms))
     })
 }
 
@@ -31,7 +31,8 @@ pub(crate) fn expire(tx: &mut Transaction<'_>, name: &ApplicationName) {
         return;
     }
     let Some(application) = tx.state.application(name).cloned() else { return };
-    if application.leader.is_some() && somebody_else_could_lead(tx.root, &tx.state, name, tx.now()) {
+    if application.leader.is_some() && somebody_else_could_lead(tx.root, &tx.state, name, tx.env.lease_now_ms)
+    {
         tx.put(Application { leader: None, ..Application::clone(&application) });
         tx.set_lease(name, None);
     }

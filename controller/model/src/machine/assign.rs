@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    AgentName, ApplicationName, MachineId, Refusal, Timestamp,
+    AgentName, ApplicationName, MachineId, Refusal,
     command::Placement,
     constraints::AgentConstraints,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
@@ -41,11 +41,11 @@ enum Unplaceable {
 
 /// Returns true if a try to place units would change something: a unit can be placed, was never tried, or has another
 /// reason in its status.
-pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool {
+pub(crate) fn has_news(root: &Root, state: &ModelState, lease_now_ms: u64) -> bool {
     if state.unplaced().next().is_none() {
         return false;
     }
-    let loads = loads(root, now);
+    let loads = loads(root, lease_now_ms);
     // Units of one application have the same constraints, and are adjacent.
     let mut last: Option<(&ApplicationName, ChosenAgent)> = None;
     state.unplaced().any(|unit| {
@@ -70,7 +70,7 @@ pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool 
 
 /// Places units, or sets their status to the reason that prevents it (Q08).
 pub(crate) fn assign_units(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
-    let mut loads = loads(tx.root, tx.now());
+    let mut loads = loads(tx.root, tx.env.lease_now_ms);
     let mut changed = 0;
     for name in tx.state.unplaced_names() {
         if changed >= UNITS_PER_STEP {
@@ -136,8 +136,8 @@ fn find_place(
 }
 
 /// Returns the agents that are alive, with the number of units of each over all models.
-pub(super) fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
-    let alive = root.agents().filter(|agent| root.is_alive(&agent.name, now));
+pub(super) fn loads(root: &Root, lease_now_ms: u64) -> BTreeMap<AgentName, usize> {
+    let alive = root.agents().filter(|agent| root.is_alive(&agent.name, lease_now_ms));
     alive.map(|agent| (agent.name.clone(), root.unit_count_at(&agent.name))).collect()
 }
 

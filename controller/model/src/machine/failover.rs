@@ -6,7 +6,7 @@
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use periapt_host_api::{
-    AgentName, MachineId, Timestamp, command::Placement, constraints::AgentConstraints, status::Life,
+    AgentName, MachineId, command::Placement, constraints::AgentConstraints, status::Life,
 };
 
 use super::assign::{admits, constraints_of, loads};
@@ -48,18 +48,18 @@ pub(crate) fn turn(state: &ModelState, gone_for: u64) -> Turn {
 /// The agents to which machines can go. They are looked up once they are needed: most of the time no agent is gone.
 pub(crate) struct Destinations<'a> {
     root: &'a Root,
-    now: Timestamp,
+    lease_now_ms: u64,
     loads: OnceCell<BTreeMap<AgentName, usize>>,
 }
 
 impl<'a> Destinations<'a> {
-    /// Returns the agents that are alive at a time.
-    pub(crate) fn new(root: &'a Root, now: Timestamp) -> Self {
-        Self { root, now, loads: OnceCell::new() }
+    /// Returns the agents that are alive at a time of the controller's monotonic clock.
+    pub(crate) fn new(root: &'a Root, lease_now_ms: u64) -> Self {
+        Self { root, lease_now_ms, loads: OnceCell::new() }
     }
 
     fn loads(&self) -> &BTreeMap<AgentName, usize> {
-        self.loads.get_or_init(|| loads(self.root, self.now))
+        self.loads.get_or_init(|| loads(self.root, self.lease_now_ms))
     }
 
     /// Returns true if there is no such agent.
@@ -83,7 +83,7 @@ pub(crate) fn move_machines(tx: &mut Transaction<'_>, agent: &AgentName) {
     if !gone_for.is_some_and(|gone_for| matches!(turn(&tx.state, gone_for), Turn::Now)) {
         return;
     }
-    let mut loads = loads(tx.root, tx.now());
+    let mut loads = loads(tx.root, tx.env.lease_now_ms);
     let movable = tx.state.machines_of(agent).filter(|machine| may_move(&tx.state, machine));
     let movable: Vec<Machine> = movable.map(|machine| Machine::clone(machine)).collect();
     let mut moved = 0;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    JUJU_VERSION, Timestamp,
+    JUJU_VERSION,
     agent::Register,
     status::{MachineStatus, NetworkInterface, StatusHistoryEntry, StatusKind, StatusText},
 };
@@ -15,10 +15,10 @@ use crate::{
     status::shown::{NOT_COMMUNICATING, life_text},
 };
 
-pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, now: Timestamp) -> MachineStatus {
+pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, lease_now_ms: u64) -> MachineStatus {
     let host = root.agent(&machine.agent).map(|agent| &agent.host);
     let addresses = host.map(|host| host.addresses.clone()).unwrap_or_default();
-    let (current, message, since) = if root.is_alive(&machine.agent, now) {
+    let (current, message, since) = if root.is_alive(&machine.agent, lease_now_ms) {
         ("started", "", machine.created_at)
     } else {
         let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
@@ -78,7 +78,7 @@ fn hardware(host: &Register) -> String {
 }
 /// Returns a machine's status history, the oldest entry first: started at its creation, and down while its agent is
 /// away.
-pub fn machine_history(root: &Root, machine: &Machine, now: Timestamp) -> Vec<StatusHistoryEntry> {
+pub fn machine_history(root: &Root, machine: &Machine, lease_now_ms: u64) -> Vec<StatusHistoryEntry> {
     let entry = |status: &str, message: &str, since| StatusHistoryEntry {
         status: status.to_owned(),
         message: message.to_owned(),
@@ -87,7 +87,7 @@ pub fn machine_history(root: &Root, machine: &Machine, now: Timestamp) -> Vec<St
         kind: StatusKind::Machine,
     };
     let mut entries = vec![entry("started", "", machine.created_at)];
-    if !root.is_alive(&machine.agent, now) {
+    if !root.is_alive(&machine.agent, lease_now_ms) {
         let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
         entries.push(entry("down", NOT_COMMUNICATING, since.unwrap_or(machine.created_at)));
     }

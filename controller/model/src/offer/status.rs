@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{
-    Timestamp,
-    status::{Life, OfferStatus, RelationState, RemoteApplicationStatus, StatusText},
-};
+use periapt_host_api::status::{Life, OfferStatus, RelationState, RemoteApplicationStatus, StatusText};
 
 use crate::{
     entity::{RemoteApplication, RemoteSource},
@@ -18,7 +15,7 @@ use crate::{
 pub(crate) fn consumed(
     root: &Root,
     state: &ModelState,
-    now: Timestamp,
+    lease_now_ms: u64,
 ) -> BTreeMap<String, RemoteApplicationStatus> {
     let shown = |remote: &RemoteApplication| match &remote.source {
         RemoteSource::Consumer { .. } => None,
@@ -32,7 +29,7 @@ pub(crate) fn consumed(
                     .map(|(name, endpoint)| (name.to_string(), endpoint.clone()))
                     .collect(),
                 life: life_text(remote.life),
-                application_status: status_of(root, remote, now),
+                application_status: status_of(root, remote, lease_now_ms),
                 relations: relations(state, remote),
             },
         )),
@@ -41,7 +38,7 @@ pub(crate) fn consumed(
 }
 
 /// Returns the application's status in the offering model, or `terminated` if the offer is gone.
-fn status_of(root: &Root, remote: &RemoteApplication, now: Timestamp) -> StatusText {
+fn status_of(root: &Root, remote: &RemoteApplication, lease_now_ms: u64) -> StatusText {
     let terminated = || StatusText {
         current: "terminated".to_owned(),
         message: "offer has been removed".to_owned(),
@@ -51,7 +48,7 @@ fn status_of(root: &Root, remote: &RemoteApplication, now: Timestamp) -> StatusT
     let Some(offering) = root.model(model) else { return terminated() };
     let application = offering.offer_with(offer).and_then(|offer| offering.application(&offer.application));
     match application {
-        Some(application) => text(shown_application_status(root, offering, application, now)),
+        Some(application) => text(shown_application_status(root, offering, application, lease_now_ms)),
         None => terminated(),
     }
 }

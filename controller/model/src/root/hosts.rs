@@ -172,7 +172,7 @@ mod tests {
         let due = looks::count(|| drop(due_work(root, env.now, env.lease_now_ms, &WorkSchedule::default())));
         assert_eq!(due, FEW, "due work while an agent is gone");
         assert_eq!(looks::count(|| drop(assignments(root, &few))), FEW, "assignments");
-        let all = looks::count(|| drop(agent_summaries(root, env.now, &|_| true)));
+        let all = looks::count(|| drop(agent_summaries(root, (env.now, env.lease_now_ms), &|_| true)));
         assert_eq!(all, 2 * MODELS, "summaries of all agents count machines and units of each model");
         let remove = ControllerCommand::RemoveAgent { agent: few.clone(), force: true };
         let (remove, admin) = (Input::Controller(remove), Caller::User("admin".parse().unwrap()));

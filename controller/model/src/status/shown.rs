@@ -20,14 +20,14 @@ pub fn shown_statuses(
     root: &Root,
     state: &ModelState,
     unit: &Unit,
-    now: Timestamp,
+    lease_now_ms: u64,
 ) -> (StatusInfo<WorkloadStatus>, StatusInfo<AgentStatus>) {
     let workload = with_hook_error(unit);
     let mut agent = unit.agent_status.clone();
     if is_hook_error(unit) {
         agent = StatusInfo::new(AgentStatus::Idle, "", agent.since);
     }
-    let Some(since) = lost_since(root, state, unit, now) else { return (workload, agent) };
+    let Some(since) = lost_since(root, state, unit, lease_now_ms) else { return (workload, agent) };
     let lost = StatusInfo::new(AgentStatus::Lost, NOT_COMMUNICATING, since);
     match workload.status {
         WorkloadStatus::Error | WorkloadStatus::Terminated => (workload, lost),
@@ -44,11 +44,11 @@ pub fn shown_statuses(
 
 /// Returns the time since when a unit's agent is gone. Returns none if the agent is alive, or if the unit cannot be
 /// lost: it is dead, not yet allocated, or in its install hook.
-fn lost_since(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> Option<Timestamp> {
+fn lost_since(root: &Root, state: &ModelState, unit: &Unit, lease_now_ms: u64) -> Option<Timestamp> {
     let agent = state.agent_of(unit)?;
     let installing = !unit.record.installed && unit.agent_status.status == AgentStatus::Executing;
     let allocating = unit.agent_status.status == AgentStatus::Allocating;
-    if unit.life == Life::Dead || installing || allocating || root.is_alive(agent, now) {
+    if unit.life == Life::Dead || installing || allocating || root.is_alive(agent, lease_now_ms) {
         return None;
     }
     Some(root.presence(agent).map_or(unit.agent_status.since, |presence| presence.last_seen))
@@ -79,13 +79,13 @@ pub fn shown_application_status(
     root: &Root,
     state: &ModelState,
     application: &Application,
-    now: Timestamp,
+    lease_now_ms: u64,
 ) -> StatusInfo<WorkloadStatus> {
     if let Some(set) = &application.status {
         return set.clone();
     }
     let units = state.units_of(&application.name);
-    let shown: Vec<_> = units.map(|unit| shown_statuses(root, state, unit, now).0).collect();
+    let shown: Vec<_> = units.map(|unit| shown_statuses(root, state, unit, lease_now_ms).0).collect();
     derive_application_status(&shown, application.created_at)
 }
 

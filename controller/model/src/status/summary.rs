@@ -29,7 +29,11 @@ pub fn model_summary(root: &Root, state: &ModelState, caller: &Caller) -> ModelS
 }
 
 /// Returns the summaries of all agents, by name. Machines and units are counted in the models that the caller sees.
-pub fn agent_summaries(root: &Root, now: Timestamp, seen: &dyn Fn(&ModelState) -> bool) -> Vec<AgentSummary> {
+pub fn agent_summaries(
+    root: &Root,
+    (now, lease_now_ms): (Timestamp, u64),
+    seen: &dyn Fn(&ModelState) -> bool,
+) -> Vec<AgentSummary> {
     let summary = |agent: &crate::entity::Agent| {
         let models = || {
             let models = root.models_at(&agent.name).map(|(_, state)| state);
@@ -37,7 +41,7 @@ pub fn agent_summaries(root: &Root, now: Timestamp, seen: &dyn Fn(&ModelState) -
         };
         AgentSummary {
             name: agent.name.clone(),
-            alive: root.is_alive(&agent.name, now),
+            alive: root.is_alive(&agent.name, lease_now_ms),
             addresses: agent.host.addresses.clone(),
             availability_zone: agent.host.availability_zone.clone(),
             tags: agent.host.tags.clone(),

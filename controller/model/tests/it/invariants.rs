@@ -149,7 +149,7 @@ fn indexes(root: &Root) {
         assert_eq!(assignments(root, agent).models, assigned, "models of {agent}");
         let units: usize = all().map(|state| state.unit_count_of(agent)).sum();
         let machines: usize = all().map(|state| state.machines_of(agent).count()).sum();
-        let told = agent_summaries(root, Timestamp::UNIX_EPOCH, &|_| true);
+        let told = agent_summaries(root, (Timestamp::UNIX_EPOCH, 0), &|_| true);
         let told = told.iter().find(|summary| summary.name == *agent).unwrap();
         assert_eq!((told.units as usize, told.machines as usize), (units, machines), "units of {agent}");
     }

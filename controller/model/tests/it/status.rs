@@ -1,6 +1,8 @@
 //! The output of `status` (`docs/hook-model.md` 7.5).
 
+use jiff::SignedDuration;
 use periapt_host_api::{
+    command::Command,
     commit::EarlyEffect,
     event::Event,
     status::{AgentStatus, WorkloadStatus},
@@ -83,6 +85,40 @@ fn a_unit_whose_agent_is_away_is_lost_after_a_while() {
     assert_eq!(units["app/2"].juju_status.current, "executing", "in its install hook");
     assert_eq!(units["app/3"].juju_status.current, "allocating");
     assert_eq!(words(&status.machines["0"].juju_status), ("down", not_communicating));
+}
+
+#[test]
+fn a_clock_that_is_set_makes_no_agent_gone_and_none_alive() {
+    let mut world = World::new();
+    world.deploy_app("app", 2);
+    world.start("app/0");
+    let day = SignedDuration::from_hours(24);
+    let agent_of =
+        |world: &World| world.status().applications["app"].units["app/0"].juju_status.current.clone();
+    world.work(WorkerCommand::AgentDisconnected("a1".parse().unwrap()));
+    world.advance(29);
+    for by in [day, -day, -day] {
+        world.now += by;
+        assert_eq!(agent_of(&world), "idle", "{by}");
+        let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &WorkSchedule::default());
+        assert_eq!(wake, Some(world.now + SignedDuration::from_secs(1)), "{by}");
+    }
+    world.advance(1);
+    for by in [-day, day, day] {
+        world.now += by;
+        assert_eq!(agent_of(&world), "lost", "{by}");
+    }
+    // No unit is placed on the agent that is gone, whatever the clock says.
+    let add = Command::AddUnits {
+        application: "app".parse().unwrap(),
+        count: 1,
+        placement: vec![],
+        attach_storage: vec![],
+    };
+    world.run(add).unwrap();
+    world.settle();
+    let waits = &world.state().unit(&"app/2".parse().unwrap()).unwrap().agent_status;
+    assert_eq!(waits.message, "waiting for an agent: none is connected");
 }
 
 #[test]
@@ -192,7 +228,10 @@ fn a_machines_history_is_that_of_its_agent() {
     world.deploy_app("app", 1);
     let words = |world: &World| -> Vec<String> {
         let machine = world.state().machines().next().unwrap();
-        machine_history(&world.root, machine, world.now).into_iter().map(|entry| entry.status).collect()
+        machine_history(&world.root, machine, world.lease_now_ms)
+            .into_iter()
+            .map(|entry| entry.status)
+            .collect()
     };
     assert_eq!(words(&world), ["started"]);
     world.work(WorkerCommand::AgentDisconnected("a1".parse().unwrap()));

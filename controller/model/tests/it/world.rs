@@ -400,8 +400,13 @@ impl World {
     }
 
     pub(crate) fn status(&self) -> FullStatus {
-        let context =
-            StatusContext { now: self.now, version: "1".into(), engine: "e".into(), problems: Vec::new() };
+        let context = StatusContext {
+            now: self.now,
+            lease_now_ms: self.lease_now_ms,
+            version: "1".into(),
+            engine: "e".into(),
+            problems: Vec::new(),
+        };
         full_status(&self.root, &self.model, &context).unwrap()
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn agents(
     let root = &durable.current().root;
     let all = who.may(root, Right::ManageController, Subject::Controller);
     let seen = |state: &ModelState| who.sees(root, state);
-    let mut agents = agent_summaries(root, clock.now(), &seen);
+    let mut agents = agent_summaries(root, (clock.now(), clock.monotonic_ms()), &seen);
     // Other users see the agents that host machines of their models.
     agents.retain(|agent| all || agent.machines > 0);
     Ok(Json(agents))

@@ -173,7 +173,7 @@ pub(crate) async fn status_history(
     };
     query.end()?;
     let (published, state) = readable(&durable, &who, &model)?;
-    let (store, now) = (durable.records()?, clock.now());
-    let entries = history::history(&*store, &published.root, &state, &wanted, now).await?;
+    let (store, now_ms) = (durable.records()?, clock.monotonic_ms());
+    let entries = history::history(&*store, &published.root, &state, &wanted, now_ms).await?;
     Ok(Json(StatusHistory { entries }))
 }

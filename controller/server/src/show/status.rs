@@ -19,6 +19,7 @@ impl StatusSource {
     pub(crate) fn status_of(&self, published: &Published, model: &ModelUuid) -> Option<FullStatus> {
         let context = StatusContext {
             now: self.clock.now(),
+            lease_now_ms: self.clock.monotonic_ms(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: self.engine.to_string(),
             problems: published.problem.iter().cloned().collect(),
