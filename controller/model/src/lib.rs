@@ -32,7 +32,7 @@ mod work;
 
 pub use access::check::{
     Subject, active_user, is_allowed, is_superuser, may_fetch_charm, may_know_resource, model_access,
-    offer_access, require,
+    models_with_offers, offer_access, readable_models, require,
 };
 pub use access::command::{
     CONTROLLER_COMMANDS, MODEL_COMMANDS, right_of_command, right_of_controller_command,

@@ -26,6 +26,8 @@ pub mod changes;
 mod enrolments;
 mod hosts;
 mod index;
+#[cfg(test)]
+mod large;
 pub(crate) mod looks;
 mod models;
 pub(crate) mod state;

@@ -1,5 +1,7 @@
 //! The check of a right: the access of a caller to a subject, and the refusal of a caller without it.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use periapt_host_api::{
     AgentName, Digest, Refusal, UserName,
     access::{ControllerAccess, ModelAccess},
@@ -51,6 +53,28 @@ pub fn model_access(root: &Root, state: &ModelState, caller: &Caller) -> Option<
 /// Returns the access to a model that a user was granted. A grant of an earlier user of the same name has no effect.
 pub(crate) fn granted(state: &ModelState, user: &User) -> Option<ModelAccess> {
     state.grant(&user.name).filter(|grant| grant.user_uuid == user.uuid).map(|grant| grant.access)
+}
+
+/// Returns the models that a user may read, by id: all for a superuser, and else those that the user was granted.
+pub fn readable_models<'a>(
+    root: &'a Root,
+    caller: &Caller,
+) -> Box<dyn Iterator<Item = &'a Arc<ModelState>> + 'a> {
+    match active_user(root, caller) {
+        Some(user) if is_superuser(user) => Box::new(root.models().map(|(_, state)| state)),
+        Some(user) => Box::new(root.granted_models(user)),
+        None => Box::new(std::iter::empty()),
+    }
+}
+
+/// Returns the models in which a user may have access to an offer, by id: those that the user may read, and those with
+/// an offer that the user was granted.
+pub fn models_with_offers<'a>(root: &'a Root, caller: &Caller) -> Vec<&'a Arc<ModelState>> {
+    let granted = active_user(root, caller).filter(|user| !is_superuser(user));
+    let offering = granted.into_iter().flat_map(|user| root.models_offering_to(user));
+    let both = readable_models(root, caller).chain(offering);
+    let both: BTreeMap<_, _> = both.map(|state| (state.model().uuid, state)).collect();
+    both.into_values().collect()
 }
 
 /// Returns a caller's access to an offer (`docs/hook-model.md` 7.8). An administrator of the offer's model has full

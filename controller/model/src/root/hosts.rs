@@ -84,98 +84,34 @@ impl Root {
 #[cfg(test)]
 mod tests {
     use periapt_host_api::{
-        MachineId, Revision, Timestamp,
-        agent::Register,
         command::{Caller, ControllerCommand},
-        status::Life,
         timing::FAILOVER_AFTER,
     };
 
-    use super::super::looks;
-    use crate::{
-        Changes, Environment, Input, WorkSchedule, WorkerCommand, agent_summaries, assignments, due_work,
-        entity::{EntityKey, Machine, ModelKey},
-        evaluate,
-        root::Root,
+    use super::super::{
+        large::{FEW, Large, MODELS},
+        looks,
     };
-
-    /// The models of the controller, and those in which the agent `few` has a machine.
-    const MODELS: usize = 10_000;
-    const FEW: usize = 3;
-
-    struct Controller {
-        root: Root,
-        env: Environment,
-        asked: u128,
-    }
-
-    impl Controller {
-        fn ask(&mut self, caller: &Caller, input: &Input) -> Result<(), periapt_host_api::Refusal> {
-            self.asked += 1;
-            self.env.seed = self.asked.to_be_bytes();
-            let (changes, _) = evaluate(&self.root, caller, input, &self.env)?;
-            self.root = self.root.apply(&changes, Revision(0));
-            Ok(())
-        }
-
-        fn work(&mut self, command: WorkerCommand) {
-            self.ask(&Caller::Worker, &Input::Worker(command)).unwrap();
-        }
-
-        /// Returns a controller with models that have a machine each, nearly all of them on the agent `many`.
-        fn large() -> Self {
-            let env = Environment { now: Timestamp::UNIX_EPOCH, lease_now_ms: 0, seed: [0; 16] };
-            let mut controller = Self { root: Root::default(), env, asked: 0 };
-            controller.work(WorkerCommand::Initialize { name: "home".to_owned() });
-            for agent in ["few", "many", "free"] {
-                let register = Register {
-                    addresses: vec!["10.0.0.1".to_owned()],
-                    interfaces: Vec::new(),
-                    boot_id: String::new(),
-                    hostname: agent.to_owned(),
-                    availability_zone: String::new(),
-                    cores: 0,
-                    tags: Default::default(),
-                    version: String::new(),
-                    engine: String::new(),
-                    storage_limit: None,
-                };
-                let agent: periapt_host_api::AgentName = agent.parse().unwrap();
-                controller.ask(&Caller::Agent(agent.clone()), &Input::Register(agent, register)).unwrap();
-            }
-            let admin = Caller::User("admin".parse().unwrap());
-            for number in 0..MODELS {
-                let add = ControllerCommand::add_model(format!("m{number}").parse().unwrap());
-                controller.ask(&admin, &Input::Controller(add)).unwrap();
-            }
-            let models: Vec<_> = controller.root.models().map(|(uuid, _)| *uuid).collect();
-            assert_eq!(models.len(), MODELS);
-            let mut changes = Changes::default();
-            for (number, uuid) in models.into_iter().enumerate() {
-                let agent = if number < FEW { "few" } else { "many" }.parse().unwrap();
-                let (id, created_at) = (MachineId(0), Timestamp::UNIX_EPOCH);
-                let machine = Machine { id, agent, life: Life::Alive, created_at };
-                changes.puts.insert(EntityKey::InModel(uuid, ModelKey::Machine(id)), Some(machine.into()));
-            }
-            controller.root = controller.root.apply(&changes, Revision(1));
-            controller
-        }
-    }
+    use crate::{
+        Input, WorkSchedule, WorkerCommand, agent_summaries, assignments, due_work, readable_models,
+    };
 
     #[test]
     fn what_concerns_one_agent_costs_looks_at_its_own_models_alone() {
-        let mut controller = Controller::large();
+        let mut controller = Large::new();
         let few: periapt_host_api::AgentName = "few".parse().unwrap();
         controller.work(WorkerCommand::AgentDisconnected(few.clone()));
         controller.env.lease_now_ms = u64::try_from(FAILOVER_AFTER.as_millis()).unwrap();
-        let Controller { root, env, .. } = &controller;
+        let Large { root, env, .. } = &controller;
         let due = looks::count(|| drop(due_work(root, env.now, env.lease_now_ms, &WorkSchedule::default())));
         assert_eq!(due, FEW, "due work while an agent is gone");
         assert_eq!(looks::count(|| drop(assignments(root, &few))), FEW, "assignments");
-        let all = looks::count(|| drop(agent_summaries(root, (env.now, env.lease_now_ms), &|_| true)));
-        assert_eq!(all, 2 * MODELS, "summaries of all agents count machines and units of each model");
+        let admin = Caller::User("admin".parse().unwrap());
+        let now = (env.now, env.lease_now_ms);
+        let all = looks::count(|| drop(agent_summaries(root, now, readable_models(root, &admin))));
+        assert_eq!(all, MODELS, "summaries of all agents count machines and units of each model");
         let remove = ControllerCommand::RemoveAgent { agent: few.clone(), force: true };
-        let (remove, admin) = (Input::Controller(remove), Caller::User("admin".parse().unwrap()));
+        let remove = Input::Controller(remove);
         let removed = looks::count(|| controller.ask(&admin, &remove).unwrap());
         assert_eq!(removed, FEW, "the removal of an agent");
     }

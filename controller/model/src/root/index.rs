@@ -2,7 +2,7 @@
 
 use imbl::{OrdMap, OrdSet};
 
-/// A set for each key. Keys with an empty set are removed.
+/// A set for each key. Each value is added by one source alone. Keys with an empty set are removed.
 #[derive(Debug, Clone)]
 pub(super) struct Index<K: Ord, V: Ord>(OrdMap<K, OrdSet<V>>);
 
@@ -50,5 +50,41 @@ impl<K: Ord + Clone, V: Ord + Clone> Index<K, V> {
 
     pub(super) fn len(&self, key: &K) -> usize {
         self.0.get(key).map_or(0, OrdSet::len)
+    }
+}
+
+/// A set for each key, to which several sources may add the same value. It stays until each has removed it.
+#[derive(Debug, Clone)]
+pub(super) struct CountedIndex<K: Ord, V: Ord> {
+    values: Index<K, V>,
+    sources: OrdMap<(K, V), usize>,
+}
+
+impl<K: Ord, V: Ord> Default for CountedIndex<K, V> {
+    fn default() -> Self {
+        Self { values: Index::default(), sources: OrdMap::new() }
+    }
+}
+
+impl<K: Ord + Clone, V: Ord + Clone> CountedIndex<K, V> {
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        *self.sources.entry((key.clone(), value.clone())).or_default() += 1;
+        self.values.insert(key, value);
+    }
+
+    pub(super) fn remove(&mut self, key: &K, value: &V) {
+        let both = (key.clone(), value.clone());
+        match self.sources.get_mut(&both) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => {
+                self.sources.remove(&both);
+                self.values.remove(key, value);
+            }
+        }
+    }
+
+    /// Returns the sets.
+    pub(super) fn values(&self) -> &Index<K, V> {
+        &self.values
     }
 }

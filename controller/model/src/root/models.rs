@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
 use periapt_host_api::{Digest, ModelName, ModelUuid, UserName, access::ModelAccess};
 use uuid::Uuid;
 
-use super::{ModelState, Root, index::Index};
+use super::{
+    ModelState, Root,
+    index::{CountedIndex, Index},
+    looks,
+};
 use crate::entity::{ModelKey, User};
 
 /// The indexes over all models.
@@ -24,9 +27,9 @@ pub(super) struct ModelIndex {
     /// The models that use each charm, remains included.
     using_charm: Index<Digest, ModelUuid>,
     /// The models with a resource of each content.
-    with_content: Index<Digest, ModelUuid>,
-    /// The number of resources of each content in a model.
-    resources: OrdMap<(Digest, ModelUuid), usize>,
+    with_content: CountedIndex<Digest, ModelUuid>,
+    /// The models with offers that each user was granted, by the user's id.
+    offered: CountedIndex<Uuid, ModelUuid>,
 }
 
 /// The part of the indexes that one entity of a model adds.
@@ -40,6 +43,8 @@ pub(super) enum Part {
     Charm(Digest),
     /// The contents of an application's resources.
     Contents(Vec<Digest>),
+    /// The ids of the users who were granted an offer.
+    Offered(Vec<Uuid>),
 }
 
 /// Returns the part that the entity under a key adds, if it adds one.
@@ -56,6 +61,10 @@ pub(super) fn part(state: &ModelState, key: &ModelKey) -> Option<Part> {
             let attached = state.application(name)?.resources.values();
             let contents: Vec<Digest> = attached.map(|resource| resource.current.digest).collect();
             (!contents.is_empty()).then_some(Part::Contents(contents))
+        }
+        ModelKey::Offer(name) => {
+            let users: Vec<Uuid> = state.offer(name)?.grants.values().map(|grant| grant.user_uuid).collect();
+            (!users.is_empty()).then_some(Part::Offered(users))
         }
         _ => None,
     }
@@ -94,11 +103,9 @@ impl ModelIndex {
             }
             Part::Charm(digest) => self.using_charm.insert(digest, model),
             Part::Contents(digests) => {
-                for digest in digests {
-                    *self.resources.entry((digest, model)).or_default() += 1;
-                    self.with_content.insert(digest, model);
-                }
+                digests.into_iter().for_each(|digest| self.with_content.insert(digest, model));
             }
+            Part::Offered(users) => users.into_iter().for_each(|user| self.offered.insert(user, model)),
         }
     }
 
@@ -112,16 +119,9 @@ impl ModelIndex {
             }
             Part::Charm(digest) => self.using_charm.remove(&digest, &model),
             Part::Contents(digests) => {
-                for digest in digests {
-                    match self.resources.get_mut(&(digest, model)) {
-                        Some(count) if *count > 1 => *count -= 1,
-                        _ => {
-                            self.resources.remove(&(digest, model));
-                            self.with_content.remove(&digest, &model);
-                        }
-                    }
-                }
+                digests.iter().for_each(|digest| self.with_content.remove(digest, &model));
             }
+            Part::Offered(users) => users.iter().for_each(|user| self.offered.remove(user, &model)),
         }
     }
 }
@@ -147,6 +147,18 @@ impl Root {
     ) -> impl Iterator<Item = &Arc<ModelState>> {
         let models = self.model_index.granted_by_name.get(&(user.uuid, name.clone()));
         models.filter_map(|uuid| self.model(uuid))
+    }
+
+    /// Returns the models that a user was granted.
+    pub(crate) fn granted_models(&self, user: &User) -> impl Iterator<Item = &Arc<ModelState>> {
+        let models = self.model_index.granted.get(&user.uuid);
+        models.filter_map(|uuid| self.model(uuid)).inspect(|_| looks::note())
+    }
+
+    /// Returns the models with an offer that a user was granted.
+    pub(crate) fn models_offering_to(&self, user: &User) -> impl Iterator<Item = &Arc<ModelState>> {
+        let models = self.model_index.offered.values().get(&user.uuid);
+        models.filter_map(|uuid| self.model(uuid)).inspect(|_| looks::note())
     }
 
     /// Returns true if a user was granted write access to some model, or more.
@@ -177,7 +189,7 @@ impl Root {
         content: &Digest,
     ) -> impl Iterator<Item = &Arc<ModelState>> {
         let ModelIndex { granted, with_content, .. } = &self.model_index;
-        granted.common(&user.uuid, with_content, content).filter_map(|uuid| self.models.get(uuid))
+        granted.common(&user.uuid, with_content.values(), content).filter_map(|uuid| self.models.get(uuid))
     }
 
     /// Returns true if a model uses a charm: for an application, or for a unit that still runs it.
@@ -187,6 +199,75 @@ impl Root {
 
     /// Returns true if a content is currently attached to a resource.
     pub fn is_attached(&self, content: &Digest) -> bool {
-        self.model_index.with_content.len(content) > 0
+        self.model_index.with_content.values().len(content) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{
+        AgentName, Timestamp,
+        access::ModelAccess,
+        command::{Caller, Command},
+        offer::OfferAccess,
+    };
+
+    use super::super::large::{FEW, Large, MODELS};
+    use crate::{
+        Changes, IdentityCommand, Input, agent_summaries,
+        entity::{EntityKey, Offer, OfferGrant, Registration},
+        models_with_offers, readable_models,
+    };
+
+    use super::*;
+
+    /// A controller with many models, of which the user `jane` was granted few, and offers in a few others.
+    fn with_jane() -> (Large, Caller) {
+        let mut controller = Large::new();
+        let (name, admin) = ("jane".parse::<UserName>().unwrap(), Caller::User("admin".parse().unwrap()));
+        let registration = Registration { token: Digest::of(b"jane"), expires_at: Timestamp::MAX };
+        let add = IdentityCommand::AddUser { name: name.clone(), display_name: String::new(), registration };
+        controller.ask(&admin, &Input::Identity(add)).unwrap();
+        let models: Vec<ModelUuid> = controller.root.models().map(|(uuid, _)| *uuid).collect();
+        for model in &models[..FEW] {
+            let grant = Command::GrantModel { user: name.clone(), access: ModelAccess::Read };
+            controller.ask(&admin, &Input::Model(*model, grant)).unwrap();
+        }
+        let user_uuid = controller.root.user(&name).unwrap().uuid;
+        let mut changes = Changes::default();
+        for model in &models[FEW..2 * FEW] {
+            for offer in ["db", "cache"] {
+                let granted = OfferGrant { user_uuid, access: OfferAccess::Read };
+                let offer = Offer {
+                    name: offer.parse().unwrap(),
+                    uuid: periapt_host_api::OfferUuid(Uuid::from_u128(7)),
+                    application: offer.parse().unwrap(),
+                    endpoints: Default::default(),
+                    description: String::new(),
+                    created_at: Timestamp::UNIX_EPOCH,
+                    grants: [(name.clone(), granted)].into(),
+                };
+                let key = EntityKey::InModel(*model, ModelKey::Offer(offer.name.clone()));
+                changes.puts.insert(key, Some(offer.into()));
+            }
+        }
+        controller.root = controller.root.apply(&changes, periapt_host_api::Revision(2));
+        (controller, Caller::User(name))
+    }
+
+    #[test]
+    fn a_users_lists_cost_looks_at_the_users_own_models_however_many_others_there_are() {
+        let (controller, jane) = with_jane();
+        let root = &controller.root;
+        let admin = Caller::User("admin".parse().unwrap());
+        let models = |caller| looks::count(|| drop(readable_models(root, caller).collect::<Vec<_>>()));
+        assert_eq!((models(&jane), models(&admin)), (FEW, MODELS), "models");
+        let offers = |caller| looks::count(|| drop(models_with_offers(root, caller)));
+        assert_eq!((offers(&jane), offers(&admin)), (2 * FEW, MODELS), "models with offers");
+        let now = (controller.env.now, controller.env.lease_now_ms);
+        let agents = looks::count(|| drop(agent_summaries(root, now, readable_models(root, &jane))));
+        assert_eq!(agents, FEW, "agents");
+        let stranger = Caller::Agent(AgentName::new("few").unwrap());
+        assert_eq!(readable_models(root, &stranger).count(), 0);
     }
 }

@@ -1,7 +1,12 @@
 //! Summaries for lists.
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
 use periapt_host_api::{
-    Timestamp,
+    AgentName, Timestamp,
     access::ModelAccess,
     command::{AgentSummary, Caller, ModelSummary},
 };
@@ -29,16 +34,24 @@ pub fn model_summary(root: &Root, state: &ModelState, caller: &Caller) -> ModelS
 }
 
 /// Returns the summaries of all agents, by name. Machines and units are counted in the models that the caller sees.
-pub fn agent_summaries(
+pub fn agent_summaries<'a>(
     root: &Root,
     (now, lease_now_ms): (Timestamp, u64),
-    seen: &dyn Fn(&ModelState) -> bool,
+    seen: impl Iterator<Item = &'a Arc<ModelState>>,
 ) -> Vec<AgentSummary> {
+    let mut counts: BTreeMap<&AgentName, (usize, usize)> = BTreeMap::new();
+    for state in seen {
+        let mut agents = BTreeSet::new();
+        for machine in state.machines() {
+            counts.entry(&machine.agent).or_default().0 += 1;
+            agents.insert(&machine.agent);
+        }
+        for agent in agents {
+            counts.entry(agent).or_default().1 += state.unit_count_of(agent);
+        }
+    }
     let summary = |agent: &crate::entity::Agent| {
-        let models = || {
-            let models = root.models_at(&agent.name).map(|(_, state)| state);
-            models.filter(|state| !state.is_remains() && seen(state))
-        };
+        let (machines, units) = counts.get(&agent.name).copied().unwrap_or_default();
         AgentSummary {
             name: agent.name.clone(),
             alive: root.is_alive(&agent.name, lease_now_ms),
@@ -46,8 +59,8 @@ pub fn agent_summaries(
             availability_zone: agent.host.availability_zone.clone(),
             tags: agent.host.tags.clone(),
             version: agent.host.version.clone(),
-            machines: count(models().map(|state| state.machines_of(&agent.name).count()).sum()),
-            units: count(models().map(|state| state.unit_count_of(&agent.name)).sum()),
+            machines: count(machines),
+            units: count(units),
             // An agent with an open connection was heard from just now: the server closes silent connections.
             last_seen: root
                 .presence(&agent.name)

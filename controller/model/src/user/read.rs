@@ -9,16 +9,20 @@ use periapt_host_api::{
 use super::entity::{Session, SessionKind, User};
 use crate::{
     access::{
-        check::{Subject, granted, is_allowed},
+        check::{Subject, active_user, granted, is_allowed, is_superuser},
         table::Right,
     },
     root::{ModelState, Root},
 };
 
-/// Returns the users that a caller may see, by name.
+/// Returns the users that a caller may see, by name. Only superusers see others than themselves.
 pub fn users(root: &Root, caller: &Caller) -> Vec<UserDetails> {
+    let Some(own) = active_user(root, caller) else { return Vec::new() };
     let seen = |user: &&User| is_allowed(root, caller, Right::ReadUser, Subject::User(&user.name));
-    root.users().filter(seen).map(user_details).collect()
+    match is_superuser(own) {
+        true => root.users().filter(seen).map(user_details).collect(),
+        false => Some(own).filter(seen).map(user_details).into_iter().collect(),
+    }
 }
 
 /// Returns a user as the API shows it.

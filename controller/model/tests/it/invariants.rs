@@ -1,6 +1,9 @@
 //! The invariants that hold after every command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use periapt_host_api::{
     AgentName, Digest, ModelUuid, StoreId, Timestamp,
@@ -12,8 +15,8 @@ use periapt_host_api::{
 };
 use periapt_model::{
     ModelState, Right, Root, Subject, agent_summaries, assignment, assignments,
-    entity::{CrossModelSide, Relation, RemoteSource, Work},
-    follow, is_allowed, is_superuser, model_access, view,
+    entity::{CrossModelSide, Offer, Relation, RemoteSource, Work},
+    follow, is_allowed, is_superuser, model_access, models_with_offers, offer_access, readable_models, view,
 };
 
 use crate::world::World;
@@ -149,7 +152,7 @@ fn indexes(root: &Root) {
         assert_eq!(assignments(root, agent).models, assigned, "models of {agent}");
         let units: usize = all().map(|state| state.unit_count_of(agent)).sum();
         let machines: usize = all().map(|state| state.machines_of(agent).count()).sum();
-        let told = agent_summaries(root, (Timestamp::UNIX_EPOCH, 0), &|_| true);
+        let told = agent_summaries(root, (Timestamp::UNIX_EPOCH, 0), all());
         let told = told.iter().find(|summary| summary.name == *agent).unwrap();
         assert_eq!((told.units as usize, told.machines as usize), (units, machines), "units of {agent}");
     }
@@ -174,6 +177,15 @@ fn indexes(root: &Root) {
             let mut named = root.granted_models_named(user, &state.model().name);
             assert_eq!(named.any(|found| found.model().uuid == state.model().uuid), access(state).is_some());
         }
+        let uuid = |state: &Arc<ModelState>| state.model().uuid;
+        let readable: Vec<_> = all().filter(|state| access(state).is_some()).map(uuid).collect();
+        assert_eq!(readable_models(root, &caller).map(uuid).collect::<Vec<_>>(), readable, "{caller:?}");
+        let offering = |state: &&Arc<ModelState>| {
+            let offered = |offer: &Arc<Offer>| offer_access(root, state, offer, &caller).is_some();
+            access(state).is_some() || state.offers().any(offered)
+        };
+        let found = models_with_offers(root, &caller).into_iter().map(uuid);
+        assert!(found.eq(all().filter(offering).map(uuid)), "models with offers for {caller:?}");
     }
 }
 
@@ -193,7 +205,7 @@ fn lives(state: &ModelState) {
             Life::Dying => assert!(state.member_count(&relation.id) > 0, "{} waits for nobody", relation.id),
             Life::Dead => {
                 assert_eq!(state.member_count(&relation.id), 0);
-                let remembered = |unit: &std::sync::Arc<periapt_model::entity::Unit>| {
+                let remembered = |unit: &Arc<periapt_model::entity::Unit>| {
                     unit.record.relations.contains_key(&relation.id)
                 };
                 assert!(state.units().any(remembered), "{} is dead and kept for nobody", relation.id);

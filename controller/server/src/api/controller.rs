@@ -9,10 +9,10 @@ use periapt_host_api::{
     cloud::StoredClouds,
     command::{AgentSummary, Answer, CommandResults, ControllerCommand, ControllerInfo},
 };
-use periapt_model::{Input, ModelState, Output, Right, Subject, agent_summaries};
+use periapt_model::{Input, Output, Right, Subject, agent_summaries};
 
 use crate::{
-    api::{body, bulk, caller::RequestCaller, failure::HandlerResult},
+    api::{body, bulk, caller::RequestCaller, failure::HandlerResult, find::visible_models},
     clock::Clock,
     show::StatusSource,
     state::{Durable, Submission},
@@ -59,8 +59,8 @@ pub(crate) async fn agents(
 ) -> HandlerResult<Json<Vec<AgentSummary>>> {
     let root = &durable.current().root;
     let all = who.may(root, Right::ManageController, Subject::Controller);
-    let seen = |state: &ModelState| who.sees(root, state);
-    let mut agents = agent_summaries(root, (clock.now(), clock.monotonic_ms()), &seen);
+    let now = (clock.now(), clock.monotonic_ms());
+    let mut agents = agent_summaries(root, now, visible_models(root, &who).into_iter());
     // Other users see the agents that host machines of their models.
     agents.retain(|agent| all || agent.machines > 0);
     Ok(Json(agents))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use periapt_host_api::{ErrorCode, ModelName, Refusal, UserName, api::ModelSelector, user::TokenScope};
-use periapt_model::{ModelState, Root, active_user, entity::User, is_superuser};
+use periapt_model::{ModelState, Root, active_user, entity::User, is_superuser, readable_models};
 
 use crate::api::caller::RequestCaller;
 
@@ -47,6 +47,19 @@ pub(crate) fn find_model(
     }
 }
 
+/// Returns the models that a caller may see, by id. It looks at those of the token's scope or of the user alone.
+pub(crate) fn visible_models<'a>(root: &'a Root, who: &RequestCaller) -> Vec<&'a Arc<ModelState>> {
+    let mut seen: Vec<_> = match who.scope() {
+        Some(TokenScope { models, .. }) if !models.is_empty() => {
+            models.iter().filter_map(|uuid| root.model(uuid)).filter(|state| who.sees(root, state)).collect()
+        }
+        _ => readable_models(root, &who.caller).filter(|state| who.sees(root, state)).collect(),
+    };
+    seen.sort_by_key(|state| state.model().uuid);
+    seen.dedup_by_key(|state| state.model().uuid);
+    seen
+}
+
 /// Returns models with a name, among them all that the caller may see: those of the token's scope, all for a superuser,
 /// and else those that the user was granted.
 fn candidates<'a>(
@@ -72,6 +85,8 @@ pub(crate) fn unknown_user(name: &UserName) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use periapt_host_api::ModelUuid;
+
     use super::*;
     use crate::api::test_state::State;
 
@@ -115,5 +130,40 @@ mod tests {
         assert_eq!(found(&state, &admin, "blog"), Err(ErrorCode::Ambiguous));
         state.add_model("admin", "blog");
         assert_eq!(found(&state, &admin, "blog").as_deref(), Ok("admin"), "the caller's own");
+    }
+
+    #[test]
+    fn a_listing_holds_the_models_of_the_user_within_the_scope_of_the_token() {
+        let mut state = State::new();
+        state.add_user("jane");
+        let models: Vec<_> = ["one", "two", "three"].map(|name| state.add_model("admin", name)).into();
+        let (jane, admin) = (state.log_in("jane", "1"), state.log_in("admin", "2"));
+        state.grant(models[0], "jane");
+        state.grant(models[1], "jane");
+        let listed = |who: &RequestCaller| -> Vec<String> {
+            let seen = visible_models(&state.root, who);
+            let mut names: Vec<_> = seen.iter().map(|state| state.model().name.to_string()).collect();
+            names.sort();
+            names
+        };
+        let scoped = |who: &RequestCaller, models: &[ModelUuid]| {
+            let access = periapt_host_api::access::ModelAccess::Read;
+            let mut scoped = who.clone();
+            scoped.session.as_mut().unwrap().scope = Some(TokenScope { access, models: models.to_vec() });
+            scoped
+        };
+        assert_eq!(listed(&jane), ["one", "two"]);
+        assert_eq!(listed(&admin), ["one", "three", "two"]);
+        assert_eq!(
+            listed(&scoped(&jane, &[models[1], models[2]])),
+            ["two"],
+            "of the scope, what the user may see"
+        );
+        assert_eq!(listed(&scoped(&admin, &[models[2], models[2]])), ["three"]);
+        assert_eq!(
+            listed(&scoped(&jane, &[])),
+            ["one", "two"],
+            "a scope without models is for all of the user's"
+        );
     }
 }

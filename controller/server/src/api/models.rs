@@ -32,7 +32,7 @@ use crate::{
         caller::RequestCaller,
         controller::answer,
         failure::HandlerResult,
-        find::{find_model, parsed},
+        find::{find_model, parsed, visible_models},
         query::Query,
         streams,
     },
@@ -66,7 +66,7 @@ pub(crate) async fn list(
     who: RequestCaller,
 ) -> HandlerResult<Json<Vec<ModelSummary>>> {
     let root = &durable.current().root;
-    let seen = root.models().map(|(_, state)| state).filter(|state| who.sees(root, state));
+    let seen = visible_models(root, &who).into_iter();
     Ok(Json(seen.map(|state| model_summary(root, state, &who.caller)).collect()))
 }
 

@@ -8,7 +8,7 @@ use periapt_host_api::{
     ApplicationName, InterfaceName, ModelName, UserName,
     offer::{OfferDetails, OfferUrl},
 };
-use periapt_model::{Right, offer_details, offers_of_model};
+use periapt_model::{Right, models_with_offers, offer_details, offers_of_model};
 
 use crate::{
     api::{
@@ -47,7 +47,7 @@ pub(crate) async fn find(
             }
         }
         None => {
-            let models = root.models().map(|(_, state)| state).filter(|state| {
+            let models = models_with_offers(root, &who.caller).into_iter().filter(|state| {
                 let it = state.model();
                 who.admits(Right::FindOffer, Some(&it.uuid))
                     && owner.as_ref().is_none_or(|owner| it.owner == *owner)
