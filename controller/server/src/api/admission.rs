@@ -1,7 +1,7 @@
 //! The admission of requests: each route names a right (`docs/access.md`), which the caller must have before the
 //! route's handler runs.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use axum::{
     extract::{MatchedPath, RawPathParams, Request, State},
@@ -57,11 +57,11 @@ pub(crate) async fn admit(
     if let (Some((who, ..)), Some(known)) = (&admitted, request.extensions().get::<KnownCaller>()) {
         known.note(&who.caller);
     }
-    let act = act_of(&request);
+    let route = Route::of(&request);
     let response = next.run(request).await;
     match admitted {
         Some((who, ..)) if response.status() == StatusCode::FORBIDDEN => {
-            admission.note(&who, act, ErrorCode::PermissionDenied);
+            admission.note(&who, &route, ErrorCode::PermissionDenied);
             response
         }
         Some(admitted) => admission.guards.guard(response, admitted, |holds| {
@@ -97,13 +97,13 @@ impl Admission {
     /// Counts a request that was not admitted for the audit log: without the right, or with an invalid token. A request
     /// without any token is no attempt at anything.
     fn note_refused(&self, request: Request, code: ErrorCode) {
-        let act = act_of(&request);
+        let route = Route::of(&request);
         let (parts, _) = request.into_parts();
         let address = parts.extensions.get::<Peer>().map(Peer::ip);
         match identify(&parts, &self.durable.current().root, self.clock.now()) {
-            Ok(who) if code == ErrorCode::PermissionDenied => self.note(&who, act, code),
+            Ok(who) if code == ErrorCode::PermissionDenied => self.note(&who, &route, code),
             Err(_) if parts.headers.contains_key(header::AUTHORIZATION) => {
-                let (network, subject) = (address.map(Network::of), String::new());
+                let (network, act, subject) = (address.map(Network::of), route.to_string(), String::new());
                 let request = RefusedRequest { user: None, session: None, network, act, subject, code };
                 self.refusals.note(request, self.clock.now());
             }
@@ -112,11 +112,11 @@ impl Admission {
     }
 
     /// Counts a refused request of a user for the audit log.
-    fn note(&self, who: &RequestCaller, act: String, code: ErrorCode) {
+    fn note(&self, who: &RequestCaller, route: &Route, code: ErrorCode) {
         let Caller::User(user) = &who.caller else { return };
         let session = who.session.as_ref().map(|session| SessionId::of(&session.token));
-        let network = who.address.parse().ok().map(Network::of);
-        let (user, subject) = (Some(user.clone()), String::new());
+        let network = who.address.map(Network::of);
+        let (user, act, subject) = (Some(user.clone()), route.to_string(), String::new());
         self.refusals.note(RefusedRequest { user, session, network, act, subject, code }, self.clock.now());
     }
 
@@ -132,11 +132,24 @@ impl Admission {
     }
 }
 
-/// Returns the method and the route of a request, as the audit log names it. The path's parts stay out: an entry is for
-/// all requests to a route.
-fn act_of(request: &Request) -> String {
-    let path = request.extensions().get::<MatchedPath>().map_or("", |path| path.as_str());
-    format!("{} {path}", request.method())
+/// The method and the route of a request, as the audit log names it. The path's parts stay out: an entry is for all
+/// requests to a route. Cheap to make, as each request has one and few are refused.
+struct Route {
+    method: Method,
+    path: Option<MatchedPath>,
+}
+
+impl Route {
+    fn of(request: &Request) -> Self {
+        Self { method: request.method().clone(), path: request.extensions().get().cloned() }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.as_ref().map_or("", MatchedPath::as_str);
+        write!(f, "{} {path}", self.method)
+    }
 }
 
 fn is_for_anyone(right: Right) -> bool {

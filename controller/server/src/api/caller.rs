@@ -32,8 +32,8 @@ pub(crate) struct RequestCaller {
     pub(crate) caller: Caller,
     /// The session that proves a user; none for an agent, and for a user of the controller's own host.
     pub(crate) session: Option<RequestSession>,
-    /// The address that the request came from.
-    pub(crate) address: String,
+    /// The address that the request came from; none in a test without connections.
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// The session or API token of a request.
@@ -50,10 +50,15 @@ impl RequestCaller {
     pub(crate) fn sender(&self) -> Sender {
         let session = self.session.as_ref().map(|session| SessionId::of(&session.token));
         let origin = match self.caller {
-            Caller::User(_) => Some(Origin { session, address: self.address.clone() }),
+            Caller::User(_) => Some(Origin { session, address: self.address() }),
             Caller::Agent(_) | Caller::Runner { .. } | Caller::Worker => None,
         };
         Sender { caller: self.caller.clone(), origin }
+    }
+
+    /// Returns the address as the audit log names it.
+    fn address(&self) -> String {
+        self.address.map_or_else(|| "local".to_owned(), |address| address.to_string())
     }
 
     /// Returns the caller as one of a model's runners: the agent's keeper speaks for its runner.
@@ -144,7 +149,7 @@ impl<S: Sync> FromRequestParts<S> for RequestCaller {
 pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<RequestCaller, Refusal> {
     refuse_browsers(parts)?;
     let peer = parts.extensions.get::<Peer>();
-    let address = peer.map_or_else(|| "local".to_owned(), |peer| peer.ip().to_string());
+    let address = peer.map(Peer::ip);
     if let Some(header) = parts.headers.get(header::AUTHORIZATION) {
         let text = header.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
         let token: Option<Token> = text.and_then(|text| text.trim().parse().ok());
@@ -295,11 +300,11 @@ mod tests {
     fn an_agent_speaks_for_itself_and_its_runners_alone() {
         let (one, two) = (AgentName::new("one").unwrap(), AgentName::new("two").unwrap());
         let model = ModelUuid(uuid::Uuid::nil());
-        let who = RequestCaller { caller: Caller::Agent(one.clone()), session: None, address: String::new() };
+        let who = RequestCaller { caller: Caller::Agent(one.clone()), session: None, address: None };
         assert_eq!(who.runner(&one, model), Ok(Caller::Runner { agent: one.clone(), model }));
         assert!(who.runner(&two, model).is_err());
         assert!(who.user().is_err());
         let admin = Caller::User(UserName::new("admin").unwrap());
-        assert!(RequestCaller { caller: admin, session: None, address: String::new() }.agent(&one).is_err());
+        assert!(RequestCaller { caller: admin, session: None, address: None }.agent(&one).is_err());
     }
 }
