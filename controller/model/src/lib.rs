@@ -37,7 +37,7 @@ pub use access::check::{
 pub use access::command::{
     CONTROLLER_COMMANDS, MODEL_COMMANDS, right_of_command, right_of_controller_command,
 };
-pub use access::request::{is_visible, right_of};
+pub use access::request::{is_visible, scope_admits_request};
 pub use access::scope::scope_admits;
 pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments};

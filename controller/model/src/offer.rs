@@ -42,18 +42,27 @@ pub fn find_offer<'a>(
     needed: OfferAccess,
 ) -> Result<(&'a Arc<ModelState>, &'a Arc<Offer>), Refusal> {
     let unknown = || Refusal::not_found(format!("offer \"{url}\" not found")).about(format!("offer {url}"));
-    let owner = match (&url.owner, caller) {
-        (Some(owner), _) => owner,
-        (None, Caller::User(user)) => user,
-        (None, _) => return Err(unknown()),
-    };
-    let state = root.model_named(owner, &url.model).ok_or_else(unknown)?;
+    let state = model_of_url(root, caller, url).ok_or_else(unknown)?;
     let offer = state.offer(&url.offer).ok_or_else(unknown)?;
     match offer_access(root, state, offer, caller) {
         Some(access) if access >= needed => Ok((state, offer)),
         Some(_) => Err(denied()),
         None => Err(unknown()),
     }
+}
+
+/// Returns the model that an offer's URL names. Without an owner it is the caller's own.
+pub(crate) fn model_of_url<'a>(
+    root: &'a Root,
+    caller: &Caller,
+    url: &OfferUrl,
+) -> Option<&'a Arc<ModelState>> {
+    let owner = match (&url.owner, caller) {
+        (Some(owner), _) => owner,
+        (None, Caller::User(user)) => user,
+        (None, _) => return None,
+    };
+    root.model_named(owner, &url.model)
 }
 
 /// Returns an offer that a caller may see, by its URL.

@@ -6,11 +6,13 @@ use periapt_host_api::{
     ModelUuid, Refusal,
     command::{Caller, Command, ControllerCommand},
     exec,
+    user::TokenScope,
 };
 
 use super::{
     check::{Subject, denied, is_allowed, require},
     command::{right_of_command, right_of_controller_command},
+    scope::scope_admits,
     table::Right,
 };
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
 };
 
 /// Returns the right that a request needs, and the model that it is about, if it is about one.
-pub fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
+pub(crate) fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
     match input {
         // As in Juju, a script needs more than an action that the charm declares.
         Input::Model(model, Command::EnqueueOperation(request)) if request.action == exec::ACTION => {
@@ -41,6 +43,21 @@ pub fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
         Input::Runner(model, _) => (Right::ActAsRunner, Some(*model)),
         Input::Worker(_) | Input::Refused(_) => (Right::Work, None),
     }
+}
+
+/// Returns true if the scope of an API token admits a request. A request about an offer is about the offer's model, too.
+pub fn scope_admits_request(root: &Root, caller: &Caller, scope: &TokenScope, input: &Input) -> bool {
+    let (right, model) = right_of(input);
+    let offer = match input {
+        Input::Controller(
+            ControllerCommand::GrantOffer { offer, .. } | ControllerCommand::RevokeOffer { offer, .. },
+        ) => Some((right, offer)),
+        Input::Model(_, Command::Consume { offer, .. }) => Some((Right::FindOffer, offer)),
+        _ => None,
+    };
+    let offer = offer.and_then(|(right, url)| Some((right, offer::model_of_url(root, caller, url)?)));
+    scope_admits(scope, right, model.as_ref())
+        && offer.is_none_or(|(right, state)| scope_admits(scope, right, Some(&state.model().uuid)))
 }
 
 fn right_of_identity(command: &IdentityCommand) -> Right {

@@ -13,7 +13,7 @@ use periapt_model::{
     EntityKey, IdentityCommand, Input, IssuerLogin, NewSession, Output, RefreshRequest, Right, Root, TABLE,
     UploadedCharm, UploadedResource, WorkerCommand, active_user, authenticate,
     entity::{PasswordHash, Registration, SessionKind, User},
-    is_visible, model_access, model_users, offer_details, sessions, users,
+    is_visible, model_access, model_users, offer_details, scope_admits_request, sessions, users,
 };
 
 use crate::world::{APP, DB, World, deploy_command};
@@ -411,6 +411,33 @@ fn an_offer_is_seen_and_consumed_by_those_who_were_granted_it() {
     };
     world.control(revoke).unwrap();
     assert_eq!(offer_details(&world.root, &jane, &url).unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[test]
+fn the_scope_of_a_token_holds_for_the_models_of_offers() {
+    let mut world = World::new();
+    world.deploy_db("db", 1);
+    world.offer("db", &["server"]).unwrap();
+    let (own, shop) = (world.model, world.add_model("shop"));
+    let url = |text: &str| text.parse::<periapt_host_api::offer::OfferUrl>().unwrap();
+    let jane = || "jane".parse().unwrap();
+    let access = OfferAccess::Read;
+    let granted = |offer| Input::Controller(ControllerCommand::GrantOffer { offer, user: jane(), access });
+    let revoked = |offer| Input::Controller(ControllerCommand::RevokeOffer { offer, user: jane(), access });
+    let consumed = |offer| Input::Model(shop, Command::Consume { offer, application: None });
+    for offer in ["admin/m.db", "m.db"] {
+        for input in [granted(url(offer)), revoked(url(offer)), consumed(url(offer))] {
+            let admits = |models| {
+                let scope = TokenScope { access: ModelAccess::Admin, models };
+                scope_admits_request(&world.root, &user("admin"), &scope, &input)
+            };
+            assert!(!admits(vec![shop]), "{input:?}");
+            assert!(admits(vec![shop, own]) && admits(vec![]), "{input:?}");
+        }
+    }
+    let scope = TokenScope { access: ModelAccess::Write, models: vec![own] };
+    let input = granted(url("admin/m.db"));
+    assert!(!scope_admits_request(&world.root, &user("admin"), &scope, &input), "a grant needs admin");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use periapt_host_api::{
     user::{FIRST_USER, SessionId, TokenScope},
 };
 use periapt_model::{
-    Input, ModelState, Origin, Right, Root, Subject, active_user, authenticate, entity::SessionKind,
-    is_allowed, right_of, scope_admits,
+    ModelState, Origin, Right, Root, Subject, active_user, authenticate, entity::SessionKind, is_allowed,
+    scope_admits,
 };
 use periapt_transport::AgentCertificate;
 
@@ -53,7 +53,7 @@ impl RequestCaller {
             Caller::User(_) => Some(Origin { session, address: self.address() }),
             Caller::Agent(_) | Caller::Runner { .. } | Caller::Worker => None,
         };
-        Sender { caller: self.caller.clone(), origin }
+        Sender { caller: self.caller.clone(), origin, scope: self.scope().cloned() }
     }
 
     /// Returns the address as the audit log names it.
@@ -102,12 +102,6 @@ impl RequestCaller {
     /// Refuses a caller without a right to a subject that it may see.
     pub(crate) fn require(&self, root: &Root, right: Right, subject: Subject<'_>) -> Result<(), Refusal> {
         if self.may(root, right, subject) { Ok(()) } else { Err(denied()) }
-    }
-
-    /// Refuses a command that the scope of the caller's token does not admit. The writer checks the rest.
-    pub(crate) fn require_scope(&self, input: &Input) -> Result<(), Refusal> {
-        let (right, model) = right_of(input);
-        if self.admits(right, model.as_ref()) { Ok(()) } else { Err(denied()) }
     }
 
     /// Returns true if the scope of the caller's token admits a right.
@@ -233,7 +227,7 @@ fn is_local(host: &str) -> bool {
 mod tests {
     use http::Request;
     use periapt_host_api::{Revision, token::TokenKind};
-    use periapt_model::{Environment, WorkerCommand, evaluate};
+    use periapt_model::{Environment, Input, WorkerCommand, evaluate};
 
     use super::*;
 

@@ -85,7 +85,7 @@ pub(crate) async fn certificate(
             check_join(&submission.durable.current().root, &agent, key, token, clock.now())
                 .map_err(failed)?;
             let origin = Some(Origin { session: None, address: peer.ip().to_string() });
-            let sender = Sender { caller: Caller::Agent(agent.clone()), origin };
+            let sender = Sender { caller: Caller::Agent(agent.clone()), origin, scope: None };
             let input = Input::Join { agent: agent.clone(), key, token };
             submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await?;
             joins.succeeded(&attempt);

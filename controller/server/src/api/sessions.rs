@@ -98,7 +98,9 @@ pub(crate) async fn log_out(
     let own =
         who.session.as_ref().ok_or_else(|| Refusal::bad_request("the request has no session to end"))?;
     let close = ControllerCommand::CloseSession { session: SessionId::of(&own.token) };
-    submission.commands.submit_one(QueueKey::Controller, who.sender(), Input::Controller(close), 0).await?;
+    // An API token may end itself, whatever its scope.
+    let sender = Sender { scope: None, ..who.sender() };
+    submission.commands.submit_one(QueueKey::Controller, sender, Input::Controller(close), 0).await?;
     Ok(Json(Answer::Done))
 }
 
@@ -220,7 +222,7 @@ impl PreparedSession {
     ) -> Result<IssuedSession, Refusal> {
         // The API has proved the user; the entry in the audit log names the user and the new session.
         let origin = Origin { session: Some(SessionId::of(&self.digest())), address: self.address.clone() };
-        let sender = Sender { caller: Caller::Worker, origin: Some(origin) };
+        let sender = Sender { caller: Caller::Worker, origin: Some(origin), scope: None };
         match self.submit(submission, sender, command).await? {
             Output::Session(user) => Ok(self.issued(user)),
             Output::Answer(_) | Output::Runner(_) | Output::Done => Err(denied()),

@@ -8,7 +8,9 @@ use std::{
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, Revision, command::ControllerCommand, trace::TraceContext,
 };
-use periapt_model::{Changes, Environment, Input, Output, Root, audit, entity::EntityKey, evaluate};
+use periapt_model::{
+    Changes, Environment, Input, Output, Root, audit, entity::EntityKey, evaluate, scope_admits_request,
+};
 use periapt_store::{
     Batch,
     codec::{self, Writes},
@@ -67,7 +69,12 @@ impl Speculation {
     ) -> Result<Output, Refusal> {
         let caller = &sender.caller;
         // The model does not panic. If it did, one command must not end all others.
-        let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(&self.root, caller, input, environment)));
+        let evaluated = catch_unwind(AssertUnwindSafe(|| match &sender.scope {
+            Some(scope) if !scope_admits_request(&self.root, caller, scope, input) => {
+                Err(Refusal::permission_denied("permission denied"))
+            }
+            _ => evaluate(&self.root, caller, input, environment),
+        }));
         let evaluated = evaluated.unwrap_or_else(|_| {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
             Err(Refusal::new(ErrorCode::Internal, "the controller has a defect; see its log"))
