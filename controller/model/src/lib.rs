@@ -43,7 +43,7 @@ pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments};
 pub use agent::enrolment::check_join;
 pub use application::plan::{RefreshRequest, plan_refresh};
-pub use audit::entry::{Origin, audit, name_in_requests};
+pub use audit::entry::{Origin, audit, audited, name_in_requests};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{

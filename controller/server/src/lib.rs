@@ -27,6 +27,7 @@ mod service;
 mod show;
 mod state;
 mod store_slot;
+mod sums;
 mod tasks;
 mod watch;
 mod workers;

@@ -30,6 +30,7 @@ use crate::{
         BlobCollector, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams, Submission,
     },
     store_slot::StoreSlot,
+    sums::write_sums,
     watch::Watches,
     workers::Workers,
     writer::{self, Queue, QueueKey, Writer},
@@ -175,7 +176,8 @@ impl Options {
             issuer,
         };
         let (opener, clock, random) = (self.store, self.clock, self.random);
-        let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, random };
+        let (growth_of, refusals) = (growth.clone(), state.refusals.clone());
+        let writer = Writer { queue, store, opener, publisher, growth: growth_of, clock, random, refusals };
         let timeouts = api::ConnectionTimeouts { drain: self.drain_within, stall: self.stall_within };
         Ok(Service {
             listeners,
@@ -338,7 +340,7 @@ fn start_parts(
     let (commands, streams) = (state.submission.commands.clone(), state.streams.clone());
     start(Box::pin(streams.presence.run(commands.clone(), published(), stop.clone())));
     let refusals = state.refusals.clone();
-    start(Box::pin(refusals.run(commands.clone(), Arc::clone(&state.clock), stop.clone())));
+    start(Box::pin(write_sums(refusals, commands.clone(), Arc::clone(&state.clock), stop.clone())));
     start(Box::pin(streams.watches.run(published(), stop.clone())));
     let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
     start(Box::pin(workers.run(stop.clone())));

@@ -31,6 +31,7 @@ use crate::{
     options::OpenStore,
     pruning::SequenceGrowth,
     published::{Published, Publisher, Weight},
+    refusals::Refusals,
     store_slot::StoreSlot,
 };
 use batch::Speculation;
@@ -50,6 +51,8 @@ pub(crate) struct Writer {
     pub(crate) growth: SequenceGrowth,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn RandomSource>,
+    /// The refused commands that have no entry of their own in the audit log.
+    pub(crate) refusals: Refusals,
 }
 
 impl Writer {
@@ -74,7 +77,7 @@ impl Writer {
         metrics().batch_commands.observe(&[], jobs.len() as f64);
         let span = batch_span(&jobs);
         let before = self.publisher.current();
-        let mut speculation = Speculation::new(&before.root);
+        let mut speculation = Speculation::new(&before.root, self.refusals.clone());
         let mut waiting = Vec::with_capacity(jobs.len());
         for job in jobs {
             let cause = job.pending.context();

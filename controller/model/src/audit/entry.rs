@@ -29,16 +29,15 @@ pub struct Origin {
     pub address: String,
 }
 
-/// Returns the changes that append a request to the audit log: its entry, and the log's new end.
-pub fn audit(
-    root: &Root,
+/// Returns a request as the audit log keeps it.
+pub fn audited(
     (caller, origin): (&Caller, &Origin),
     input: &Input,
     result: Result<&Output, &periapt_host_api::Refusal>,
     env: &Environment,
-) -> Changes {
+) -> AuditedRequest {
     let (act, subject) = named(input);
-    let request = AuditedRequest {
+    AuditedRequest {
         at: env.now,
         user: user_of(caller, input, result.ok()),
         session: origin.session.clone(),
@@ -49,12 +48,11 @@ pub fn audit(
             Ok(_) => AuditOutcome::Done,
             Err(refusal) => AuditOutcome::Refused(refusal.code),
         },
-    };
-    append(root, request)
+    }
 }
 
-/// Returns the changes that append a request to the audit log.
-pub(crate) fn append(root: &Root, request: AuditedRequest) -> Changes {
+/// Returns the changes that append a request to the audit log: its entry, and the log's new end.
+pub fn audit(root: &Root, request: AuditedRequest) -> Changes {
     let at = request.at;
     let before = root.audit_head().map(|head| (head.number, head.digest));
     let entry = AuditEntry::after(before, request);

@@ -9,7 +9,8 @@ use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, Revision, command::ControllerCommand, trace::TraceContext,
 };
 use periapt_model::{
-    Changes, Environment, Input, Output, Root, audit, entity::EntityKey, evaluate, scope_admits_request,
+    Changes, Environment, Input, Output, Root, audit, audited, entity::EntityKey, evaluate,
+    scope_admits_request,
 };
 use periapt_store::{
     Batch,
@@ -17,6 +18,7 @@ use periapt_store::{
 };
 
 use super::Sender;
+use crate::refusals::Refusals;
 
 /// The state after the commands so far, and their writes.
 pub(super) struct Speculation {
@@ -27,6 +29,7 @@ pub(super) struct Speculation {
     models: BTreeSet<ModelUuid>,
     outside: bool,
     causes: Vec<(ModelUuid, TraceContext)>,
+    refusals: Refusals,
 }
 
 /// A batch that is ready to be written.
@@ -46,7 +49,7 @@ pub(super) struct Speculated {
 }
 
 impl Speculation {
-    pub(super) fn new(durable: &Root) -> Self {
+    pub(super) fn new(durable: &Root, refusals: Refusals) -> Self {
         Self {
             root: durable.clone(),
             expected: durable.revision(),
@@ -55,10 +58,12 @@ impl Speculation {
             models: BTreeSet::new(),
             outside: false,
             causes: Vec::new(),
+            refusals,
         }
     }
 
-    /// Evaluates one command on top of those before it. A refused command leaves no trace but its entry in the audit log.
+    /// Evaluates one command on top of those before it. A refused command leaves no trace but its entry in the audit log,
+    /// or its part of a sum.
     /// `cause` is the command's span.
     pub(super) fn evaluate(
         &mut self,
@@ -79,12 +84,12 @@ impl Speculation {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
             Err(Refusal::new(ErrorCode::Internal, "the controller has a defect; see its log"))
         });
-        let entry = |result: Result<&Output, &Refusal>| {
-            let origin = sender.origin.as_ref()?;
-            Some(audit(&self.root, (caller, origin), input, result, environment))
+        let request = |result: Result<&Output, &Refusal>| {
+            Some(audited((caller, sender.origin.as_ref()?), input, result, environment))
         };
         let result = evaluated.and_then(|(mut changes, output)| {
-            changes.extend(entry(Ok(&output)).unwrap_or_default());
+            changes
+                .extend(request(Ok(&output)).map(|request| audit(&self.root, request)).unwrap_or_default());
             Ok((prepared(changes)?, output))
         });
         match result {
@@ -93,8 +98,10 @@ impl Speculation {
                 Ok(output)
             }
             Err(refusal) => {
-                if let Some(entry) = entry(Err(&refusal)) {
-                    self.take(prepared(entry)?, None);
+                let request = request(Err(&refusal));
+                let now_ms = environment.lease_now_ms;
+                if let Some(request) = request.and_then(|request| self.refusals.admit(request, now_ms)) {
+                    self.take(prepared(audit(&self.root, request))?, None);
                 }
                 Err(refusal)
             }
@@ -123,7 +130,7 @@ impl Speculation {
     }
 
     pub(super) fn finish(self) -> Speculated {
-        let Self { root, expected, differs, writes, models, outside, causes } = self;
+        let Self { root, expected, differs, writes, models, outside, causes, .. } = self;
         let batch = (!writes.is_empty()).then(|| codec::batch(expected, writes));
         Speculated { root, batch, differs, models, outside, causes }
     }
