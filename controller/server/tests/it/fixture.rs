@@ -285,6 +285,12 @@ pub(crate) fn charm_with_resources() -> bytes::Bytes {
     ARCHIVE.get_or_init(|| packed("stocked", resources, 0)).clone()
 }
 
+/// Returns the archive of the charm `web`, whose endpoint `site` can be offered.
+pub(crate) fn charm_with_endpoint() -> bytes::Bytes {
+    static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
+    ARCHIVE.get_or_init(|| packed("web", "provides: {site: {interface: http}}\n", 0)).clone()
+}
+
 /// Packs a charm. `more` is added to its metadata; `ballast` is the number of added bytes.
 fn packed(name: &str, more: &str, ballast: u32) -> bytes::Bytes {
     let mut resolve = Resolve::default();

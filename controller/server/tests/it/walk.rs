@@ -12,10 +12,11 @@ use periapt_host_api::{
     AgentName, Digest, ModelUuid,
     access::{ControllerAccess, ModelAccess},
     command::{Answer, Command, ControllerCommand, Force, Placement},
+    offer::OfferAccess,
     storage::UnitStorage,
     user::{NewApiToken, TokenScope},
 };
-use periapt_model::{Holder, Right, SubjectKind};
+use periapt_model::{Holder, Right, SubjectKind, scope_admits};
 use periapt_transport::client_config;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -23,7 +24,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::{
     enrolment::{joined, showing, shown},
-    fixture::{Deployed, Fixture, charm, deploy, host, next_where, unit},
+    fixture::{Deployed, Fixture, application, charm, charm_with_endpoint, deploy, host, next_where, unit},
     listeners::Listening,
     raw::{self, Response},
     users::{join, with_token},
@@ -35,6 +36,10 @@ struct Walker {
     headers: Vec<(&'static str, String)>,
     holds: BTreeSet<Holder>,
     kind: Kind,
+    /// The agent that its requests name.
+    agent: &'static str,
+    /// The bounds of its API token, if it has one.
+    scope: Option<TokenScope>,
 }
 
 /// The kinds of callers that refusals differ by.
@@ -49,25 +54,36 @@ impl Walker {
     fn user(name: &'static str, token: String, holds: &[Holder]) -> Self {
         let headers = vec![("authorization", format!("Bearer {token}"))];
         let holds = holds.iter().copied().chain([Holder::Anyone, Holder::AnyUser]).collect();
-        Self { name, headers, holds, kind: Kind::User }
+        Self { name, headers, holds, kind: Kind::User, agent: "one", scope: None }
     }
 
     fn nobody(name: &'static str, headers: Vec<(&'static str, String)>) -> Self {
-        Self { name, headers, holds: [Holder::Anyone].into(), kind: Kind::Nobody }
+        let holds = [Holder::Anyone].into();
+        Self { name, headers, holds, kind: Kind::Nobody, agent: "one", scope: None }
     }
 
     fn agent(name: &'static str, agent: &str, holds: &[Holder]) -> Self {
         let headers = vec![("periapt-agent", agent.to_owned())];
         let holds = holds.iter().copied().chain([Holder::Anyone, Holder::AnyAgent]).collect();
-        Self { name, headers, holds, kind: Kind::Agent }
+        Self { name, headers, holds, kind: Kind::Agent, agent: "one", scope: None }
     }
 
-    fn may(&self, right: Right) -> bool {
-        right.row().holders.iter().any(|holder| self.holds.contains(holder))
+    /// Names its own agent in requests, and not the one that the model's unit is on.
+    fn about_itself(self, agent: &'static str) -> Self {
+        Self { agent, ..self }
     }
 
-    fn sees_the_model(&self) -> bool {
-        self.may(Right::ReadModel)
+    /// Shows an API token with this scope.
+    fn scoped(self, scope: TokenScope) -> Self {
+        Self { scope: Some(scope), ..self }
+    }
+
+    /// Returns true if the table gives it a right to the model of the walk, or to a subject that is no model.
+    fn may(&self, right: Right, model: &ModelUuid) -> bool {
+        let row = right.row();
+        let model = (row.subject == SubjectKind::Model).then_some(model);
+        row.holders.iter().any(|holder| self.holds.contains(holder))
+            && self.scope.as_ref().is_none_or(|scope| scope_admits(scope, right, model))
     }
 }
 
@@ -149,7 +165,7 @@ async fn compare(
     route: &RouteRight,
     (names, missing): (Names<'_>, Names<'_>),
     digest: &str,
-    may: bool,
+    (may, sees_the_model): (bool, bool),
 ) {
     let answer = ask(connection, walker, &line(route, names, digest)).await;
     let at = format!("{} {} as {}: {}", route.method, route.path, walker.name, answer.status);
@@ -165,7 +181,7 @@ async fn compare(
             assert_eq!(answer.status, 401, "{at}");
             return;
         }
-        (Kind::User, SubjectKind::Model) if !walker.sees_the_model() => 404,
+        (Kind::User, SubjectKind::Model) if !sees_the_model => 404,
         (Kind::User, SubjectKind::User) => 404,
         (Kind::User | Kind::Agent, _) => 403,
     };
@@ -190,6 +206,11 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     let Deployed { model, assignments: _connected, .. } = fixture.deployed(1).await;
     let _two = fixture.as_agent("two").connect().await;
     let other = fixture.add_model("other").await;
+    let mut three = fixture.as_agent("three").connect().await;
+    let Command::Deploy(mut elsewhere) = deploy(Digest::of(&charm()), 1) else { panic!("no deploy") };
+    elsewhere.placement = vec![Placement::Agent("three".parse().unwrap())];
+    other.command(Command::Deploy(elsewhere)).await.unwrap();
+    next_where(&mut three, |assigned| assigned.models.contains_key(&other.uuid)).await;
     let digest = Digest::of(&charm()).to_string();
     let grant = |model: &crate::fixture::Model, user: &str, access| {
         let command = Command::GrantModel { user: user.parse().unwrap(), access };
@@ -197,7 +218,8 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
         async move { client.command(&selector, command).await.unwrap() }
     };
     let mut tokens = std::collections::BTreeMap::new();
-    for name in ["tenant", "reader", "writer", "owner", "root", "revoked", "disabled", "removed"] {
+    for name in ["tenant", "consumer", "reader", "writer", "owner", "root", "revoked", "disabled", "removed"]
+    {
         tokens.insert(name, join(&fixture, name).await.token.reveal());
     }
     let token = |name: &str| tokens[name].clone();
@@ -213,6 +235,30 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     control(ControllerCommand::GrantController { user: "root".parse().unwrap(), access: superuser })
         .await
         .unwrap();
+    let web = fixture.client.upload_charm(charm_with_endpoint()).await.unwrap().digest;
+    model.command(deploy(web, 0)).await.unwrap();
+    let offer = Command::Offer {
+        application: application("web"),
+        endpoints: ["site".parse().unwrap()].into(),
+        name: None,
+        description: None,
+    };
+    model.command(offer).await.unwrap();
+    control(ControllerCommand::GrantOffer {
+        offer: "admin/m.web".parse().unwrap(),
+        user: "consumer".parse().unwrap(),
+        access: OfferAccess::Admin,
+    })
+    .await
+    .unwrap();
+    let api_token = async |user: &str, scope: &TokenScope| {
+        let new = NewApiToken { name: "ci".into(), scope: scope.clone(), lifetime_seconds: 60 };
+        let client = with_token(&fixture, &token(user).parse().unwrap());
+        client.make_token(&new).await.unwrap().token.reveal()
+    };
+    let reading = TokenScope { access: ModelAccess::Read, models: vec![] };
+    let elsewhere = TokenScope { access: ModelAccess::Admin, models: vec![other.uuid] };
+    let (reads, stays) = (api_token("writer", &reading).await, api_token("root", &elsewhere).await);
     with_token(&fixture, &token("revoked").parse().unwrap()).log_out().await.unwrap();
     control(ControllerCommand::DisableUser { user: "disabled".parse().unwrap() }).await.unwrap();
     control(ControllerCommand::RemoveUser { user: "removed".parse().unwrap() }).await.unwrap();
@@ -227,14 +273,23 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
         Walker::nobody("a disabled user", bearer(&token("disabled"))),
         Walker::nobody("a removed user", bearer(&token("removed"))),
         Walker::user("another tenant", token("tenant"), &[Holder::AnyModelWriter]),
+        Walker::user("a user whom an offer was granted to", token("consumer"), &[]),
+        Walker::user("a writer's token to read", reads, &[read, write, any]).scoped(reading),
+        Walker::user(
+            "a superuser's token for another model",
+            stays,
+            &[read, write, admin, any, Holder::Superuser],
+        )
+        .scoped(elsewhere),
         Walker::user("a reader", token("reader"), &[read]),
         Walker::user("a writer", token("writer"), &[read, write, any]),
         Walker::user("an administrator", token("owner"), &[read, write, admin, any]),
         Walker::user("a superuser", token("root"), &[read, write, admin, any, Holder::Superuser]),
         Walker::agent("the agent", "one", &[Holder::SameAgent, Holder::RunnersAgent]),
         Walker::agent("another host's agent", "two", &[]),
+        Walker::agent("the runner of another model", "three", &[Holder::SameAgent]).about_itself("three"),
+        Walker::agent("the runner of another model, for the agent", "three", &[]),
     ];
-    let there = |user| Names { model: "MODEL", agent: "one", user };
     let uuid = model.uuid.to_string();
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
     let connection = Connection::InProcess(&fixture);
@@ -244,8 +299,8 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     routes.sort_by_key(|route| route.path == "/v1/logout");
     for route in routes {
         for walker in &walkers {
-            let names = Names { model: &uuid, ..there("owner") };
-            let missing = Names { model: &nowhere, agent: "one", user: "nobody" };
+            let names = Names { model: &uuid, agent: walker.agent, user: "owner" };
+            let missing = Names { model: &nowhere, agent: walker.agent, user: "nobody" };
             let oneself =
                 walker.name == "an administrator" && route.right.row().holders.contains(&Holder::Oneself);
             compared += 1;
@@ -254,8 +309,9 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
                 assert_eq!(answer.status, 401, "the superuser has ended this user's sessions on the way");
                 continue;
             }
-            let may = walker.may(route.right) || oneself;
-            compare((&connection, walker), &route, (names, missing), &digest, may).await;
+            let may = walker.may(route.right, &model.uuid) || oneself;
+            let sees = walker.may(Right::ReadModel, &model.uuid);
+            compare((&connection, walker), &route, (names, missing), &digest, (may, sees)).await;
         }
     }
     let operations: usize =
@@ -264,20 +320,31 @@ async fn every_route_answers_every_kind_of_caller_as_the_table_says() {
     fixture.stop().await;
 }
 
-/// Deploys two units, one on each agent, and removes the second. Returns their model.
+/// Deploys two units, one on each agent, and removes the second. Returns their model. The third agent has a unit in
+/// another model.
 async fn with_a_unit_that_went_away(
     controller: &Listening,
-    agents: [&AgentName; 2],
-    second: &Client,
+    [first, second, third]: [(&AgentName, &Client); 3],
 ) -> ModelUuid {
     let operator = controller.on_socket();
-    let add = ControllerCommand::add_model("m".parse().unwrap());
-    let Answer::Model { uuid } = operator.controller_command(add).await.unwrap() else { panic!("no model") };
+    let add_model = async |name: &str| {
+        let add = ControllerCommand::add_model(name.parse().unwrap());
+        match operator.controller_command(add).await.unwrap() {
+            Answer::Model { uuid } => uuid,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (uuid, other) = (add_model("m").await, add_model("other").await);
     let digest = operator.upload_charm(charm()).await.unwrap().digest;
-    let Command::Deploy(mut tiny) = deploy(digest, 2) else { panic!("no deploy") };
-    tiny.placement = agents.into_iter().cloned().map(Placement::Agent).collect();
-    operator.command(&uuid.into(), Command::Deploy(tiny)).await.unwrap();
-    let mut assigned = second.assignments(agents[1]).await.unwrap();
+    for (model, agents) in [(uuid, vec![first.0, second.0]), (other, vec![third.0])] {
+        let units = u32::try_from(agents.len()).unwrap();
+        let Command::Deploy(mut tiny) = deploy(digest, units) else { panic!("no deploy") };
+        tiny.placement = agents.into_iter().cloned().map(Placement::Agent).collect();
+        operator.command(&model.into(), Command::Deploy(tiny)).await.unwrap();
+    }
+    let mut elsewhere = third.1.assignments(third.0).await.unwrap();
+    next_where(&mut elsewhere, |assigned| assigned.models.contains_key(&other)).await;
+    let mut assigned = second.1.assignments(second.0).await.unwrap();
     next_where(&mut assigned, |assigned| assigned.models.contains_key(&uuid)).await;
     let force = Some(Force { max_wait: 0 });
     let remove = Command::RemoveUnit { unit: unit("tiny/1"), force, storage: UnitStorage::default() };
@@ -289,7 +356,7 @@ async fn with_a_unit_that_went_away(
 #[tokio::test]
 async fn every_route_answers_agents_over_tls_as_the_table_says() {
     let controller = Listening::open().await;
-    let agents = ["one", "two", "three"].map(|name| name.parse::<AgentName>().unwrap());
+    let agents = ["one", "two", "three", "six"].map(|name| name.parse::<AgentName>().unwrap());
     let mut shown_by = Vec::new();
     let mut clients = Vec::new();
     for agent in &agents {
@@ -300,8 +367,9 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
         clients.push(client);
     }
     let _connected = clients[0].assignments(&agents[0]).await.unwrap();
-    let model =
-        with_a_unit_that_went_away(&controller, [&agents[0], &agents[2]], &clients[2]).await.to_string();
+    let host = |place: usize| (&agents[place], &clients[place]);
+    let uuid = with_a_unit_that_went_away(&controller, [host(0), host(2), host(3)]).await;
+    let model = uuid.to_string();
     // Its key was the agent's until another host joined as the agent.
     let (key, issued) = joined(&controller, &"four".parse().unwrap()).await;
     let _newer = joined(&controller, &"four".parse().unwrap()).await;
@@ -312,15 +380,20 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
 
     let mut walkers = Vec::new();
     let own = [Holder::SameAgent, Holder::RunnersAgent];
-    for (name, agent, holds) in [
-        ("the agent", "one", &own[..]),
-        ("another host's agent", "two", &[]),
-        ("an agent whose unit went away", "three", &[]),
+    let itself = [Holder::SameAgent];
+    for (name, agent, about, holds) in [
+        ("the agent", "one", "one", &own[..]),
+        ("another host's agent", "two", "one", &[]),
+        ("another host's agent, for itself", "two", "two", &itself),
+        ("an agent whose unit went away", "three", "one", &[]),
+        ("an agent whose unit went away, for itself", "three", "three", &itself),
+        ("the runner of another model", "six", "one", &[]),
+        ("the runner of another model, for itself", "six", "six", &itself),
     ] {
         // Headers over TLS count for nothing.
         let named = Walker {
             headers: vec![("periapt-agent", "one".to_owned())],
-            ..Walker::agent(name, agent, holds)
+            ..Walker::agent(name, agent, holds).about_itself(about)
         };
         let place = agents.iter().position(|known| known.as_str() == agent).unwrap();
         walkers.push((connected(&controller, &shown_by[place]).await, named));
@@ -337,9 +410,10 @@ async fn every_route_answers_agents_over_tls_as_the_table_says() {
     let nowhere = ModelUuid(uuid::Uuid::from_u128(77)).to_string();
     for route in route_rights() {
         for (connection, walker) in &walkers {
-            let names = Names { model: &model, agent: "one", user: "admin" };
-            let missing = Names { model: &nowhere, agent: "one", user: "nobody" };
-            compare((connection, walker), &route, (names, missing), &digest, walker.may(route.right)).await;
+            let names = Names { model: &model, agent: walker.agent, user: "admin" };
+            let missing = Names { model: &nowhere, agent: walker.agent, user: "nobody" };
+            let may = walker.may(route.right, &uuid);
+            compare((connection, walker), &route, (names, missing), &digest, (may, false)).await;
         }
     }
     controller.close().await;
