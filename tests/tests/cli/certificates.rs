@@ -81,6 +81,30 @@ fn a_given_certificate_is_what_clients_and_agents_know_the_controller_by() -> an
     assert!(accepts(port, "localhost", given.authority.certificate())?);
     let is_alive = |agents: &Value| agents[0]["name"] == "first" && agents[0]["alive"] == true;
     periapt.json_until(&["agents"], is_alive)?;
+
+    // It can be taken away again, even if its files are gone.
+    let error = periapt.refused(["controller", "start", "--no-tls-cert"])?;
+    assert!(
+        error.contains("controller local is running, and keeps its address and its certificate"),
+        "{error}"
+    );
+    periapt.ok(["controller", "stop"])?;
+    fs::remove_file(&given.key)?;
+    let error = periapt.refused(["controller", "start"])?;
+    assert!(error.contains("given-key.pem: no such file") && error.contains("--no-tls-cert"), "{error}");
+    let both = [&["controller", "start", "--no-tls-cert"][..], &given.words()?].concat();
+    assert_eq!(periapt.run(both)?.code, Some(2));
+    periapt.ok(["controller", "start", "--no-tls-cert"])?;
+    assert!(accepts(port, "localhost", &own)?);
+    assert!(!accepts(port, "localhost", given.authority.certificate())?);
+    assert_eq!(periapt.json(["controllers"])?["controllers"]["local"]["ca-cert"], own);
+    periapt.json_until(&["agents"], is_alive)?;
+    let mut second = periapt.spawn(run)?;
+    assert_eq!(second.first_line()?, "ready second", "an agent that joined by the name trusts both");
+    assert_eq!(second.end("TERM")?, Some(0));
+    periapt.ok(["controller", "stop"])?;
+    periapt.ok(["controller", "start"])?;
+    assert!(accepts(port, "localhost", &own)?, "it stays so");
     Ok(())
 }
 

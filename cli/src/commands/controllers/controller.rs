@@ -79,7 +79,9 @@ pub(crate) struct Run {
 /// A process that is running is left alone. The controller keeps its address, so that agents on other machines find
 /// it.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  periapt controller start\n  periapt controller start staging")]
+#[command(
+    after_help = "Examples:\n  periapt controller start\n  periapt controller start staging\n  periapt controller start --no-tls-cert"
+)]
 pub(crate) struct Start {
     /// The controller, if not the current one
     name: Option<ControllerName>,
@@ -88,6 +90,9 @@ pub(crate) struct Start {
     listen: Option<SocketAddr>,
     #[command(flatten)]
     tls: TlsArgs,
+    /// Show the controller's own certificate alone from now on, and none that it was given
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    no_tls_cert: bool,
     #[command(flatten)]
     issuer: IssuerArgs,
 }
@@ -187,15 +192,23 @@ impl Start {
         // A started process ends with this one until it is recorded.
         let mut guard = None;
         let unrecorded = |_: &ProcessId| Ok(());
+        let given = self.tls.files()?;
         if processes.controller.is_running() {
+            if self.listen.is_some() || given.is_some() || self.no_tls_cert {
+                let text = format!("controller {name} is running, and keeps its address and its certificate");
+                return Err(Failure::new(text).with_hint("stop it before: `periapt controller stop`"));
+            }
             context.say(format_args!("Controller \"{name}\" is running at {}", entry.url));
         } else {
             let listen = match self.listen.or(processes.listen) {
                 Some(listen) => listen,
                 None => address_of(&entry.url)?,
             };
-            if let Some(files) = self.tls.files()? {
+            if let Some(files) = given {
                 processes.tls = Some(files.into());
+            }
+            if self.no_tls_cert {
+                processes.tls = None;
             }
             if let Some(issuer) = self.issuer.absolute()? {
                 issuer.options()?;
@@ -209,9 +222,13 @@ impl Start {
             };
             let started = local::start_controller(&name, &directory, options, unrecorded).await;
             let started = started.map_err(|failure| {
+                let without = match &options.tls {
+                    Some(_) => "; --no-tls-cert starts it without the certificate that it was given",
+                    None => "",
+                };
                 failure.with_hint(format!(
                     "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \
-                     port, which agents on other machines must then use",
+                     port, which agents on other machines must then use{without}",
                     directory.controller_log().display()
                 ))
             })?;
