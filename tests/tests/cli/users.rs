@@ -1,6 +1,6 @@
 //! Users on the command line: one client of the operator, and one of a colleague.
 
-use std::{fs::File, os::unix::fs::MetadataExt as _};
+use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path};
 
 use anyhow::Context as _;
 use periapt_tests::{Done, Installation};
@@ -120,21 +120,40 @@ fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow:
     Ok(())
 }
 
+/// Puts the store of an earlier version in the place of a stopped controller's: it has no users, no enrolled agents and no
+/// authority.
+fn replace_store(periapt: &Installation) -> anyhow::Result<()> {
+    let directory = periapt.path().join("data/controllers/local/controller");
+    for file in ["ca.pem", "ca-key.pem"] {
+        std::fs::remove_file(directory.join(file))?;
+    }
+    let store = directory.join("store");
+    std::fs::remove_dir_all(&store)?;
+    std::fs::create_dir(&store)?;
+    let earlier = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let earlier = earlier.join("../controller/store-rocksdb/tests/fixtures/schema-1");
+    for file in std::fs::read_dir(earlier)? {
+        let file = file?;
+        std::fs::copy(file.path(), store.join(file.file_name()))?;
+    }
+    Ok(())
+}
+
 #[test]
-fn clients_of_an_earlier_version_are_told_to_register_once_and_how() -> anyhow::Result<()> {
+fn the_operator_of_an_earlier_versions_controller_is_told_to_register_once_and_how() -> anyhow::Result<()> {
     let (operator, elsewhere) = (Installation::empty()?, Installation::empty()?);
     operator.ok(["bootstrap", "--no-agent"])?;
-    operator.ok(["add-model", "test"])?;
     let file = operator.path().join("data/client.json");
     let mut known: serde_json::Value = serde_json::from_slice(&std::fs::read(&file)?)?;
 
     // The entries of an earlier version: a URL without TLS, no authority, and a model without its owner.
     operator.ok(["controller", "stop"])?;
+    replace_store(&operator)?;
     let entry = known.pointer_mut("/controllers/local").context("no entry")?;
     let entry = entry.as_object_mut().context("no object")?;
     let listen = entry["local"]["listen"].as_str().context("no address")?.to_owned();
     entry.insert("url".to_owned(), format!("http://{listen}").into());
-    entry.insert("current-model".to_owned(), "test".into());
+    entry.insert("current-model".to_owned(), "kept".into());
     entry.remove("ca-cert");
     std::fs::write(&file, serde_json::to_vec(&known)?)?;
     let entry = known.pointer_mut("/controllers/local").and_then(|entry| entry.as_object_mut());
@@ -145,8 +164,15 @@ fn clients_of_an_earlier_version_are_told_to_register_once_and_how() -> anyhow::
     let started = operator.run(["controller", "start"])?;
     assert_eq!(started.code, Some(0), "{started:?}");
     assert!(started.stderr.contains("change-user-password admin --reset"), "{started:?}");
-    assert_eq!(operator.ok(["switch"])?, "local:admin/test\n");
-    operator.ok(["status"])?;
+    assert_eq!(operator.ok(["switch"])?, "local:admin/kept\n");
+    let status = operator.json(["status"])?;
+    assert_eq!(
+        status["applications"]["tiny"]["units"].as_object().map(serde_json::Map::len),
+        Some(2),
+        "{status}"
+    );
+    assert_eq!(operator.json(["whoami"])?["user"], "admin");
+    assert_eq!(operator.json(["users"])?[0]["access"], "superuser");
     operator.ok(["controller", "stop"])?;
     let again = operator.run(["controller", "start"])?;
     assert!(!again.stderr.contains("earlier version"), "{again:?}");
@@ -159,5 +185,25 @@ fn clients_of_an_earlier_version_are_told_to_register_once_and_how() -> anyhow::
     assert_eq!(done.code, Some(0), "{done:?}");
     elsewhere.ok(["status"])?;
     operator.ok(["status"])?;
+
+    // The agent of the earlier version is known by name, and joins once, too.
+    let url = format!("https://{listen}");
+    let run = |url: &str| -> Vec<String> {
+        let words = ["agent", "run", "--controller", url, "--name", "one", "--data", "one"];
+        words.map(str::to_owned).into()
+    };
+    let plain = operator.refused(run(&format!("http://{listen}")))?;
+    assert!(plain.contains("an agent reaches its controller over TLS alone"), "{plain}");
+    let unknown = operator.refused(run(&url))?;
+    assert!(
+        unknown.contains("agent one has not joined this controller: `periapt agent-token one`"),
+        "{unknown}"
+    );
+    operator.ok(["agent-token", "one", "--output", "one.token"])?;
+    let with_token = [run(&url), vec!["--token-file".to_owned(), "one.token".to_owned()]].concat();
+    let mut agent = operator.spawn(with_token)?;
+    assert_eq!(agent.first_line()?, "ready one");
+    assert_eq!(operator.json(["agents"])?[0]["units"], 2);
+    assert_eq!(agent.end("TERM")?, Some(0));
     Ok(())
 }
