@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "the table is the program's output")]
 
 use anyhow::ensure;
-use periapt_tests::{Attack, AttackScale, AttackedController, StoppedBy, attack, attack_table, nobody};
+use periapt_tests::{Attack, AttackScale, AttackedController, attack, attack_table, nobody};
 
 /// Enough to be noticed, and to be over in a few minutes: the longest attacks last until the controller ends streams
 /// that stall for two.
@@ -27,7 +27,9 @@ async fn main() -> anyhow::Result<()> {
     }
     println!();
     print!("{}", attack_table(&rows));
-    let missed = rows.iter().filter(|row| matches!(row.stopped, StoppedBy::Nobody(_))).count();
-    ensure!(missed == 0, "{missed} attacks were not stopped");
+    let checked = rows.iter().map(|row| row.check().and_then(|()| row.check_latency()));
+    let failed: Vec<String> =
+        checked.filter_map(|checked| checked.err().map(|error| error.to_string())).collect();
+    ensure!(failed.is_empty(), "{} of the bounds did not hold: {}", failed.len(), failed.join("; "));
     Ok(())
 }

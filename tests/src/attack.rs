@@ -3,6 +3,7 @@
 //! Each attack runs while an honest user reads and writes over a connection of its own. Its [`AttackRow`] says what stopped
 //! it, what it cost the controller in memory, and how long the honest caller waited.
 
+mod agents;
 mod callers;
 mod floods;
 mod honest;
@@ -70,13 +71,21 @@ pub enum Attack {
     OtherTenant,
     /// Uses a session that has ended.
     RevokedSession,
-    /// Asks for a model without units of the agent.
+    /// Asks as an agent for the model of a unit that it no longer has.
     StaleAgent,
+    /// Uses the certificate of an agent that was removed.
+    RemovedAgent,
+    /// Calls itself an agent.
+    PretendedAgent,
+    /// Guesses the password of another user.
+    GuessedPasswords,
+    /// Sends commands without the right to them.
+    RefusedCommands,
 }
 
 impl Attack {
     /// All attacks, in the order of the table.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::RapidReset,
         Self::ContinuationFlood,
         Self::SettingsFlood,
@@ -95,6 +104,10 @@ impl Attack {
         Self::OtherTenant,
         Self::RevokedSession,
         Self::StaleAgent,
+        Self::RemovedAgent,
+        Self::PretendedAgent,
+        Self::GuessedPasswords,
+        Self::RefusedCommands,
     ];
 
     /// Returns the attack's name.
@@ -118,6 +131,10 @@ impl Attack {
             Self::OtherTenant => "another tenant",
             Self::RevokedSession => "a revoked session",
             Self::StaleAgent => "a stale agent",
+            Self::RemovedAgent => "a removed agent",
+            Self::PretendedAgent => "a pretended agent",
+            Self::GuessedPasswords => "guessed passwords",
+            Self::RefusedCommands => "refused commands",
         }
     }
 
@@ -140,18 +157,66 @@ impl Attack {
             Self::StrangersRequests => floods::strangers_requests(target, scale.flood / 20).await,
             Self::OtherTenant => callers::other_tenant(target).await,
             Self::RevokedSession => callers::revoked_session(target).await,
-            Self::StaleAgent => callers::stale_agent(target).await,
+            Self::StaleAgent => agents::stale_agent(target).await,
+            Self::RemovedAgent => agents::removed_agent(target).await,
+            Self::PretendedAgent => agents::pretended_agent(target).await,
+            Self::GuessedPasswords => callers::guessed_passwords(target, scale.flood / 100).await,
+            Self::RefusedCommands => callers::refused_commands(target, scale.flood / 20).await,
+        }
+    }
+
+    /// Returns true if the attack was stopped by the fence that is there for it.
+    fn is_stopped_by(self, by: &StoppedBy, scale: AttackScale) -> bool {
+        const ENHANCE_YOUR_CALM: u32 = 11;
+        match (self, by) {
+            (Self::ContinuationFlood | Self::HeaderBomb, StoppedBy::ConnectionClosed { reason, .. }) => {
+                *reason == Some(ENHANCE_YOUR_CALM)
+            }
+            (
+                Self::RapidReset
+                | Self::SettingsFlood
+                | Self::PingFlood
+                | Self::PriorityFlood
+                | Self::WindowUpdateFlood
+                | Self::EmptyDataFlood
+                | Self::UnknownFrameFlood
+                | Self::SilentReader,
+                StoppedBy::ConnectionClosed { .. },
+            ) => true,
+            (Self::StalledStreams | Self::SlowBodies, StoppedBy::StreamsEnded { resets, refusals }) => {
+                open_streams::are_ended(resets, *refusals, scale)
+            }
+            (Self::IdleConnections, StoppedBy::ConnectionsClosed(closed)) => {
+                *closed == open_streams::closed_connections(scale)
+            }
+            (
+                Self::LongHeaders
+                | Self::StrangersRequests
+                | Self::OtherTenant
+                | Self::RevokedSession
+                | Self::StaleAgent
+                | Self::RemovedAgent
+                | Self::PretendedAgent
+                | Self::GuessedPasswords
+                | Self::RefusedCommands,
+                StoppedBy::Refusals(requests),
+            ) => *requests > 0,
+            _ => false,
         }
     }
 }
 
 /// Runs an attack beside an honest caller.
+///
+/// # Errors
+/// The attack or the honest caller failed for a reason of their own.
 pub async fn attack(
     target: &AttackedController,
     attack: Attack,
     scale: AttackScale,
 ) -> anyhow::Result<AttackRow> {
-    beside(target, attack.name(), scale.honest_calls, attack.run(target, scale)).await
+    let row = beside(target, attack.name(), scale.honest_calls, attack.run(target, scale)).await?;
+    Ok(AttackRow { is_stopped: attack.is_stopped_by(&row.stopped, scale), ..row })
 }
 
 /// Runs the honest caller alone.
@@ -172,5 +237,13 @@ async fn beside(
     // The honest caller's failure explains more than the attack's.
     let latencies = honest.end().await.with_context(|| format!("the honest caller, beside {name}"))?;
     let stopped = stopped.with_context(|| name.to_owned())?;
-    Ok(AttackRow { name, stopped, before, peak: target.peak()?, after: target.memory()?, latencies })
+    Ok(AttackRow {
+        name,
+        stopped,
+        is_stopped: true,
+        before,
+        peak: target.peak()?,
+        after: target.memory()?,
+        latencies,
+    })
 }

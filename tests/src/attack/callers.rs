@@ -3,35 +3,54 @@
 use std::collections::BTreeMap;
 
 use futures_util::StreamExt as _;
-use periapt_client::{ClientError, Identity};
+use periapt_client::ClientError;
 use periapt_host_api::{
-    AgentName, ErrorCode,
-    agent::RunnerCommand,
+    ErrorCode,
     api::ModelSelector,
-    command::{Command, ControllerCommand},
+    command::{Answer, Command, CommandResult, ControllerCommand},
     logs::LogQuery,
+    password::Password,
+    user::PasswordLogin,
 };
 
 use super::{row::StoppedBy, target::AttackedController};
 
+/// The most passwords that a guesser tries before it must wait for longer than the attack lasts.
+const MAX_GUESSES: usize = 20;
+/// The most entries of one user's refused commands in the audit log (`docs/security.md`).
+const MAX_ENTRIES: usize = 64;
+
 /// The refusals of calls, all of which must have been refused.
 #[derive(Default)]
-struct Refusals {
+pub(super) struct Refusals {
     count: usize,
     /// The calls that were answered otherwise.
     others: Vec<String>,
 }
 
 impl Refusals {
-    fn expect<T>(&mut self, call: &str, expected: ErrorCode, answered: Result<T, ClientError>) {
+    /// Counts a call that was refused as expected, and notes any other.
+    pub(super) fn expect<T>(&mut self, call: &str, expected: ErrorCode, answered: Result<T, ClientError>) {
+        self.expect_one_of(call, &[expected], answered);
+    }
+
+    /// Counts a call that was refused for one of some reasons, and notes any other.
+    pub(super) fn expect_one_of<T>(
+        &mut self,
+        call: &str,
+        expected: &[ErrorCode],
+        answered: Result<T, ClientError>,
+    ) {
         match answered {
             Ok(_) => self.others.push(format!("{call} was granted")),
-            Err(error) if error.refusal().is_some_and(|refusal| refusal.code == expected) => self.count += 1,
+            Err(error) if error.refusal().is_some_and(|refusal| expected.contains(&refusal.code)) => {
+                self.count += 1;
+            }
             Err(error) => self.others.push(format!("{call}: {error}")),
         }
     }
 
-    fn stopped(self) -> StoppedBy {
+    pub(super) fn stopped(self) -> StoppedBy {
         match self.others.is_empty() {
             true => StoppedBy::Refusals(self.count),
             false => StoppedBy::Nobody(self.others.join("; ")),
@@ -89,21 +108,44 @@ pub(super) async fn revoked_session(target: &AttackedController) -> anyhow::Resu
     Ok(refusals.stopped())
 }
 
-/// An agent without a unit of the model that it asks for.
-pub(super) async fn stale_agent(target: &AttackedController) -> anyhow::Result<StoppedBy> {
-    let agent: AgentName = "stale".parse()?;
-    let (client, mut refusals) = (target.on_socket(Identity::Agent(agent.clone()))?, Refusals::default());
-    let (denied, model) = (ErrorCode::PermissionDenied, target.honest_model);
-    let none: Vec<RunnerCommand> = Vec::new();
-    refusals.expect("a view", denied, client.watch(&agent, &model, None).await);
-    refusals.expect("a commit", denied, client.runner_commands(&agent, &model, none.clone()).await);
-    let other: AgentName = "other".parse()?;
-    refusals.expect("another agent's assignments", denied, client.assignments(&other).await);
-    refusals.expect("another agent's view", denied, client.watch(&other, &model, None).await);
-    refusals.expect("another agent's commit", denied, client.runner_commands(&other, &model, none).await);
-    refusals.expect("all models", denied, client.models().await);
-    // Over TLS its word counts for nothing.
-    let stranger = target.stranger(Identity::Agent(agent.clone()))?;
-    refusals.expect("its assignments", ErrorCode::NotLoggedIn, stranger.assignments(&agent).await);
+/// A caller that guesses another user's password.
+pub(super) async fn guessed_passwords(
+    target: &AttackedController,
+    count: usize,
+) -> anyhow::Result<StoppedBy> {
+    let client = target.impatient()?;
+    let (mut refusals, mut tried) = (Refusals::default(), 0);
+    for number in 0..count {
+        let password = Password::try_from(format!("guess {number}"))?;
+        let login = PasswordLogin { user: "honest".parse()?, password };
+        let answered = client.log_in(&login).await;
+        let refused = answered.as_ref().err().and_then(ClientError::refusal).map(|refusal| refusal.code);
+        tried += usize::from(refused == Some(ErrorCode::NotLoggedIn));
+        refusals.expect_one_of("a login", &[ErrorCode::NotLoggedIn, ErrorCode::TooManyRequests], answered);
+    }
+    if tried > MAX_GUESSES {
+        return Ok(StoppedBy::Nobody(format!("{tried} passwords were tried")));
+    }
     Ok(refusals.stopped())
+}
+
+/// A user who sends commands without the right to them, by the hundred, to fill the audit log.
+pub(super) async fn refused_commands(target: &AttackedController, count: usize) -> anyhow::Result<StoppedBy> {
+    const AT_ONCE: usize = 100;
+    let (client, mut refused) = (target.client(&target.hostile)?, 0);
+    for _ in 0..count.div_ceil(AT_ONCE) {
+        let add = || Ok(ControllerCommand::add_model("mine".parse()?));
+        let commands = (0..AT_ONCE).map(|_| add()).collect::<anyhow::Result<Vec<_>>>()?;
+        let results = client.controller_commands(commands).await?.results;
+        let is_refused = |result: &&CommandResult<Answer>| matches!(result, CommandResult::Error(refusal) if refusal.code == ErrorCode::PermissionDenied);
+        refused += results.iter().filter(is_refused).count();
+    }
+    let entries = target.audited("add-model", "hostile").await?;
+    Ok(match (refused, entries) {
+        (refused, _) if refused < count => StoppedBy::Nobody(format!("{refused} of {count} were refused")),
+        (_, entries) if entries > MAX_ENTRIES => {
+            StoppedBy::Nobody(format!("{entries} entries in the audit log"))
+        }
+        (refused, _) => StoppedBy::Refusals(refused),
+    })
 }

@@ -1,5 +1,7 @@
 //! Streams and connections that are held open.
 
+use std::collections::BTreeMap;
+
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::io::AsyncReadExt as _;
 
@@ -14,6 +16,30 @@ use super::{
 const STREAMS: usize = 128;
 /// The most connections of one network (`docs/security.md`).
 const CONNECTIONS: usize = 256;
+
+/// Returns true if streams were ended as they should be: those past the bound at once, for a reason that HTTP/2 has for
+/// such streams, and in the end each of them.
+pub(super) fn are_ended(resets: &BTreeMap<u32, usize>, refusals: usize, scale: AttackScale) -> bool {
+    // The first, if a stream's body came before its refusal went out.
+    const STREAM_CLOSED: u32 = 5;
+    const REFUSED_STREAM: u32 = 7;
+    let past_the_bound = scale.holders * scale.streams.saturating_sub(STREAMS);
+    let refused = |reason: &u32| [STREAM_CLOSED, REFUSED_STREAM].contains(reason);
+    let of_bound: usize = resets.iter().filter(|(reason, _)| refused(reason)).map(|(_, count)| count).sum();
+    let all: usize = resets.values().sum();
+    match scale.until_ended {
+        true => of_bound >= past_the_bound && all + refusals == scale.holders * scale.streams,
+        false => of_bound == past_the_bound && all == of_bound,
+    }
+}
+
+/// Returns the number of idle connections that are closed while an attack waits.
+pub(super) fn closed_connections(scale: AttackScale) -> usize {
+    match scale.until_ended {
+        true => scale.connections,
+        false => scale.connections.saturating_sub(CONNECTIONS),
+    }
+}
 
 /// Asks for answers, and leaves no room for a byte of them.
 pub(super) async fn stalled_streams(
@@ -66,7 +92,7 @@ async fn held(
     };
     let mut waiting: FuturesUnordered<_> =
         connections.into_iter().map(|ends| until(ends, &is_over)).collect();
-    let mut resets = std::collections::BTreeMap::new();
+    let mut resets = BTreeMap::new();
     let mut refusals = 0;
     while let Some(seen) = waiting.next().await {
         if seen.closed {
@@ -128,10 +154,7 @@ pub(super) async fn idle_connections(
             }
         })
         .collect();
-    let expected = match scale.until_ended {
-        true => scale.connections,
-        false => scale.connections.saturating_sub(CONNECTIONS),
-    };
+    let expected = closed_connections(scale);
     let mut closed = 0;
     while closed < expected && open.next().await.is_some() {
         closed += 1;

@@ -2,6 +2,16 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+use anyhow::ensure;
+
+/// The most that the controller may grow by during an attack, in bytes. A flood that it kept would take more.
+const MAX_GROWTH: u64 = 96 << 20;
+
+/// The longest that the honest caller may wait for half of its answers, on a machine that the attacker shares...
+const MAX_MEDIAN: Duration = Duration::from_millis(500);
+/// ... and for nearly all of them.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+
 /// The result of an attack.
 #[derive(Debug)]
 pub struct AttackRow {
@@ -9,6 +19,8 @@ pub struct AttackRow {
     pub name: &'static str,
     /// The fence that stopped it.
     pub stopped: StoppedBy,
+    /// True if that is the fence that is there for it.
+    pub is_stopped: bool,
     /// The controller's resident memory before, in bytes.
     pub before: u64,
     /// The most resident memory during the attack.
@@ -20,9 +32,29 @@ pub struct AttackRow {
 }
 
 impl AttackRow {
-    /// Returns the bytes by which the controller grew.
-    pub fn growth(&self) -> u64 {
-        self.peak.saturating_sub(self.before)
+    /// Checks that the attack was stopped, and that the controller's memory stayed within its bound.
+    ///
+    /// # Errors
+    /// It was not stopped as it should be, or the controller grew.
+    pub fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.is_stopped, "{}: {}", self.name, self.stopped);
+        let growth = self.peak.saturating_sub(self.before);
+        ensure!(growth < MAX_GROWTH, "{}: the controller grew by {growth} bytes", self.name);
+        Ok(())
+    }
+
+    /// Checks that the honest caller did not wait for too long.
+    ///
+    /// # Errors
+    /// It did.
+    pub fn check_latency(&self) -> anyhow::Result<()> {
+        let (median, last) = (self.latency(50), self.latency(99));
+        ensure!(
+            median < MAX_MEDIAN && last < MAX_WAIT,
+            "{}: the honest caller waited for {median:?} at the median and {last:?} at most",
+            self.name
+        );
+        Ok(())
     }
 
     fn latency(&self, percent: usize) -> Duration {

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicU8, Ordering},
     },
+    time::Duration,
 };
 
 use anyhow::{Context as _, ensure};
@@ -100,6 +101,44 @@ impl AttackedController {
     pub(super) fn next_network(&self) -> SocketAddr {
         let last = self.next_network.fetch_add(1, Ordering::Relaxed).max(2);
         (Ipv4Addr::new(127, 0, 66, last), 0).into()
+    }
+
+    /// Returns a new client over TLS that proves nothing, and does not come again when it is told to wait.
+    pub(super) fn impatient(&self) -> anyhow::Result<Client> {
+        let options = Options::new(self.url.clone(), Identity::Local).with_trust(self.trust.clone());
+        Ok(Client::new(options.with_busy_retry_timeout(Duration::ZERO))?)
+    }
+
+    /// Returns a new client over TLS that shows a certificate.
+    pub(super) fn showing(&self, certificate: ClientCertificate) -> anyhow::Result<Client> {
+        let options = Options::new(self.url.clone(), Identity::Local).with_trust(self.trust.clone());
+        Ok(Client::new(options.with_certificate(certificate))?)
+    }
+
+    /// Returns the operator on the controller's own host.
+    pub(super) fn operator(&self) -> anyhow::Result<Client> {
+        self.on_socket(Identity::Local)
+    }
+
+    /// Deploys a charm with a unit on an agent into the model of the honest user.
+    pub(super) fn deploy_honest(&self, charm: &str, agent: &str) -> anyhow::Result<()> {
+        let agent = format!("agent={agent}");
+        tokio::task::block_in_place(|| self.periapt.deploy(charm, ["-m", "admin/honest", "--to", &agent]))
+    }
+
+    /// Returns the number of entries of a user's refused act in the audit log.
+    pub(super) async fn audited(&self, act: &str, user: &str) -> anyhow::Result<usize> {
+        let (operator, user) = (self.operator()?, user.parse()?);
+        let (mut entries, mut after) = (0, None);
+        loop {
+            let page = operator.audit(after.as_deref()).await?;
+            let requests = page.entries.iter().map(|entry| &entry.request);
+            entries += requests.filter(|it| it.act == act && it.user.as_ref() == Some(&user)).count();
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(entries),
+            }
+        }
     }
 
     /// Opens a further session of the hostile user.
