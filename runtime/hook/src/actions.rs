@@ -8,7 +8,10 @@ pub(crate) use running::RunningAction;
 use periapt_host_api::{action::Parameters, commit::EarlyEffect};
 use serde_json::{Map, Value};
 
-use crate::{CallError, CallTime, run::HookRun};
+use crate::{
+    CallError, CallTime,
+    context::{HookContext, HookRun},
+};
 
 /// The failure message of an action whose charm gives none.
 const NO_REASON: &str = "action failed without reason given, check action for errors";
@@ -19,6 +22,34 @@ const RESERVED: [&str; 4] = ["stdout", "stdout-encoding", "stderr", "stderr-enco
 /// The most parts that a result's key may have. It bounds the recursion of programs that print
 /// results.
 const MAX_DEPTH: usize = 32;
+
+/// The typed interface: `actions`.
+impl HookContext {
+    /// Returns all parameters of the action.
+    pub fn action_params(&mut self) -> Result<Parameters, CallError> {
+        self.call("actions.params", (), |run| run.action_parameters().cloned())
+    }
+
+    /// Returns one parameter, or a part of it, by its path through objects.
+    pub fn action_param(&mut self, path: &str) -> Result<Option<Value>, CallError> {
+        self.call("actions.param", (path,), |run| run.action_parameter(path).map(Option::<&Value>::cloned))
+    }
+
+    /// Sets results, all or none. A key is a path through objects.
+    pub fn action_set(&mut self, results: &[(String, String)]) -> Result<(), CallError> {
+        self.call("actions.set-results", (results,), |run| run.set_action_results(results))
+    }
+
+    /// Sends a message to the operators that follow the action. It leaves the hook at once.
+    pub fn action_log(&mut self, now: CallTime, message: &str) -> Result<(), CallError> {
+        self.call("actions.log", (message,), |run| run.log_action(now, message))
+    }
+
+    /// Marks the action as failed. The last message counts.
+    pub fn action_fail(&mut self, message: Option<&str>) -> Result<(), CallError> {
+        self.call("actions.fail", (message,), |run| run.fail_action(message))
+    }
+}
 
 impl HookRun {
     fn action(&mut self) -> Result<&mut RunningAction, CallError> {

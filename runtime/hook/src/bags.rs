@@ -8,7 +8,11 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    CallError, CallTime, effects::Target, lease::Interruption, relations::OwnRelation, run::HookRun,
+    CallAnswer, CallError, CallTime,
+    context::{HookContext, HookRun},
+    effects::Target,
+    lease::Interruption,
+    relations::OwnRelation,
     snapshot::Snapshot,
 };
 
@@ -37,6 +41,47 @@ struct Readable {
     owner: BagOwner,
     /// The target of this hook's own writes to the bag.
     written: Option<Target>,
+}
+
+/// The typed interface: `relations`.
+impl HookContext {
+    /// Returns a whole bag.
+    pub fn relation_get(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &BagSelector,
+    ) -> CallAnswer<Result<Settings, CallError>> {
+        self.leader_call("relations.get", (relation, bag), |run| run.bag(now, relation, bag))
+    }
+
+    /// Returns one value of a bag.
+    pub fn relation_get_value(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &BagSelector,
+        key: &str,
+    ) -> CallAnswer<Result<Option<String>, CallError>> {
+        self.leader_call("relations.get-value", (relation, bag, key), |run| {
+            run.bag_value(now, relation, bag, key)
+        })
+    }
+
+    /// Writes to an own bag, all or nothing. An empty value deletes its key. Of a key that is given twice the
+    /// last value counts.
+    pub fn relation_set(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: OwnBag,
+        changes: &[(String, String)],
+    ) -> CallAnswer<Result<(), CallError>> {
+        self.leader_call("relations.set", (relation, bag, changes), |run| {
+            run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+            run.write_bag(now, relation, bag, changes.iter().cloned().collect())
+        })
+    }
 }
 
 impl HookRun {

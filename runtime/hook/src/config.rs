@@ -2,7 +2,23 @@
 
 use periapt_host_api::settings::OptionValue;
 
-use crate::run::HookRun;
+use crate::context::{HookContext, HookRun};
+
+/// The typed interface: `config`.
+impl HookContext {
+    /// Returns one option's value. None if it is unset without a default, or unknown.
+    pub fn config_get(&mut self, key: &str) -> Option<OptionValue> {
+        self.call("config.get", (key,), |run| run.config_value(key).cloned())
+    }
+
+    /// Returns all options that have a value, sorted.
+    pub fn config_get_all(&mut self) -> Vec<(String, OptionValue)> {
+        self.call("config.get-all", (), |run| {
+            let set = run.config_options().filter_map(|(key, value)| Some((key.to_owned(), value?.clone())));
+            set.collect()
+        })
+    }
+}
 
 impl HookRun {
     /// Returns one option's value. None if it is unset without a default, or unknown (O02).

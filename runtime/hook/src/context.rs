@@ -1,19 +1,32 @@
-//! A hook run, from its inputs to its gathered effects.
+//! A hook run, from its inputs to its gathered effects: its state, and the context around it that records calls. Files of
+//! their own hold the behaviour of each subject, with the typed functions that lead to it.
 
 use periapt_host_api::{
     LeaderTerm, ResourceName, Timestamp, UnitName,
     commit::{EarlyEffect, HookEffects},
     event::Event,
     journal::RecordedCalls,
+    ports::PortTable,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::View,
 };
+use serde::Serialize;
 
 use crate::{
-    ActionResults, CallError, CallTime, ContextError, FileError, FileRequest, HookLimits, IdSeed, LeaseState,
-    OutputStream, actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun,
+    ActionResults, CallAnswer, CallError, CallTime, ContextError, FileError, FileRequest, HookLimits, IdSeed,
+    LeaseState, OutputStream,
+    actions::RunningAction,
+    early::EarlyEffects,
+    effects::Effects,
+    exec::ExecRelation,
+    files::Files,
+    lease::{Interruption, Leadership, into_answer},
+    recorder::Recorder,
+    resources::Resources,
+    secrets::Secrets,
     snapshot::Snapshot,
+    status::Statuses,
 };
 
 /// The inputs of a hook run.
@@ -50,6 +63,24 @@ pub struct HookContext {
     pub(crate) context_id: String,
     pub(crate) api_addresses: Vec<String>,
     attempt: u32,
+}
+
+/// The state of one run.
+#[derive(Debug)]
+pub(crate) struct HookRun {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) event: Event,
+    pub(crate) limits: HookLimits,
+    pub(crate) effects: Effects,
+    pub(crate) early: EarlyEffects,
+    pub(crate) statuses: Statuses,
+    pub(crate) leadership: Leadership,
+    pub(crate) action: Option<RunningAction>,
+    pub(crate) secrets: Secrets,
+    pub(crate) files: Files,
+    /// The relation and remote unit of a script.
+    pub(crate) exec_relation: Option<ExecRelation>,
+    pub(crate) resources: Resources,
 }
 
 /// The outcome of a hook run. Of a failed one the host drops effects and term, and keeps the rest.
@@ -171,6 +202,33 @@ impl HookContext {
         self.run.early.drain()
     }
 
+    /// Makes a call, and records it with its answer.
+    pub(crate) fn call<A: Serialize, T: Serialize>(
+        &mut self,
+        function: &str,
+        arguments: A,
+        behaviour: impl FnOnce(&mut HookRun) -> T,
+    ) -> T {
+        let answer = behaviour(&mut self.run);
+        self.recorder.record(function, &arguments, &answer);
+        answer
+    }
+
+    /// Makes a call that may need leadership. It is recorded when it is answered, not when the host must repeat
+    /// it.
+    pub(crate) fn leader_call<A: Serialize, T: Serialize>(
+        &mut self,
+        function: &str,
+        arguments: A,
+        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
+    ) -> CallAnswer<Result<T, CallError>> {
+        let answer = into_answer(behaviour(&mut self.run));
+        if let CallAnswer::Ready(result) = &answer {
+            self.recorder.record(function, &arguments, result);
+        }
+        answer
+    }
+
     /// Ends the run.
     pub fn finish(self) -> HookResults {
         let status_set = self.run.statuses.unit_was_set();
@@ -186,5 +244,47 @@ impl HookContext {
             calls: self.recorder.finish(),
             log_bytes,
         }
+    }
+}
+
+impl HookRun {
+    pub(crate) fn new(
+        snapshot: Snapshot,
+        event: Event,
+        leadership: Leadership,
+        ids: IdSeed,
+        limits: HookLimits,
+    ) -> Self {
+        let ports = PortTable::new(snapshot.machine().ports_of(&snapshot.unit));
+        Self {
+            effects: Effects::new(ports),
+            early: EarlyEffects::new(&limits),
+            statuses: Statuses::default(),
+            action: RunningAction::of(&event, &snapshot.view),
+            secrets: Secrets::new(ids),
+            files: Files::default(),
+            exec_relation: None,
+            resources: Resources::default(),
+            snapshot,
+            event,
+            limits,
+            leadership,
+        }
+    }
+
+    /// Returns the term, if the unit is leader. Call it before any effect, because it may interrupt the call.
+    pub(crate) fn leader_term(&mut self, now: CallTime) -> Result<Option<LeaderTerm>, Interruption> {
+        self.leadership.check(now, self.snapshot.led_by_another())
+    }
+
+    /// Refuses a call whose arguments exceed [`Limits::call_bytes`].
+    pub(crate) fn check_call(&self, bytes: usize) -> Result<(), CallError> {
+        if bytes > self.limits.call_bytes {
+            return Err(CallError::LimitExceeded(format!(
+                "the call's arguments are {bytes} bytes long; at most {} are allowed",
+                self.limits.call_bytes
+            )));
+        }
+        Ok(())
     }
 }

@@ -13,7 +13,11 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{BagSelector, CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{
+    BagSelector, CallAnswer, CallError, CallTime,
+    context::{HookContext, HookRun},
+    lease::Interruption,
+};
 
 /// A condition that makes an event due: its subject changes from the state that this hook sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,6 +50,33 @@ pub struct LaterEvent {
     pub after_ms: Option<u64>,
     /// The conditions that make the event due earlier.
     pub when: Vec<DueCondition>,
+}
+
+/// The typed interface: `events`.
+impl HookContext {
+    /// Requests a later event, and returns its number.
+    pub fn emit_later(
+        &mut self,
+        now: CallTime,
+        later: &LaterEvent,
+    ) -> CallAnswer<Result<EventId, CallError>> {
+        self.leader_call("events.emit-later", (later,), |run| {
+            run.check_call(later.name.len() + later.data.as_ref().map_or(0, String::len))?;
+            run.emit_later(now, later)
+        })
+    }
+
+    /// Cancels a later event.
+    pub fn cancel_event(&mut self, id: EventId) -> Result<(), CallError> {
+        self.call("events.cancel", (id,), |run| run.cancel_event(id))
+    }
+
+    /// Returns the unit's pending events, by number.
+    pub fn pending_events(&mut self) -> Vec<(EventId, PendingEvent)> {
+        self.call("events.pending", (), |run| {
+            run.pending_events().into_iter().map(|(id, event)| (id, event.clone())).collect()
+        })
+    }
 }
 
 impl HookRun {

@@ -7,7 +7,7 @@ pub(crate) use relation::ExecRelation;
 
 use periapt_host_api::{RelationId, UnitName, event::RelationContext, exec::ExecRequest};
 
-use crate::{HookContext, run::HookRun};
+use crate::{HookContext, context::HookRun};
 
 /// The reason why a script could not start: the one case in which nothing is committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ mod request;
 pub(crate) use answers::Files;
 pub use request::{FileError, FileRequest};
 
-use crate::{CallError, lease::Interruption, run::HookRun};
+use crate::{CallError, context::HookRun, lease::Interruption};
 
 impl HookRun {
     /// Reads a file for a tool. All files of one call together have the bound of a call's arguments.

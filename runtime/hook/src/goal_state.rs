@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::run::HookRun;
+use crate::context::{HookContext, HookRun};
 
 /// The wanted units with their statuses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -35,6 +35,14 @@ pub struct GoalStatus {
 impl GoalStatus {
     fn new(status: &str, since: Timestamp) -> Self {
         Self { status: status.to_owned(), since: since.strftime("%Y-%m-%d %H:%M:%SZ").to_string() }
+    }
+}
+
+/// The typed interface: `goal-state`.
+impl HookContext {
+    /// Returns the units that the operator wants, here and at the other ends, with their statuses.
+    pub fn goal_state(&mut self) -> GoalState {
+        self.call("goal-state.get", (), |run| run.goal_state())
     }
 }
 

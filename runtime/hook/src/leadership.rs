@@ -2,7 +2,37 @@
 
 use periapt_host_api::relation::Settings;
 
-use crate::{CallError, CallTime, effects::Target, lease::Interruption, run::HookRun};
+use crate::{
+    CallAnswer, CallError, CallTime,
+    context::{HookContext, HookRun},
+    effects::Target,
+    lease::Interruption,
+};
+
+/// The typed interface: `leadership`.
+impl HookContext {
+    /// Returns true if the unit is leader, and stays so for 30 seconds from the answer.
+    pub fn is_leader(&mut self, now: CallTime) -> CallAnswer<Result<bool, CallError>> {
+        self.leader_call("leadership.is-leader", (), |run| run.is_leader(now))
+    }
+
+    /// Returns the leader settings.
+    pub fn leader_get(&mut self) -> Settings {
+        self.call("leadership.get-settings", (), |run| run.leader_settings())
+    }
+
+    /// Writes leader settings, all or nothing; leader only.
+    pub fn leader_set(
+        &mut self,
+        now: CallTime,
+        changes: &[(String, String)],
+    ) -> CallAnswer<Result<(), CallError>> {
+        self.leader_call("leadership.set-settings", (changes,), |run| {
+            run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+            run.write_leader_settings(now, changes.iter().cloned().collect())
+        })
+    }
+}
 
 impl HookRun {
     /// Returns true if the unit leads its application, and stays so for 30 seconds.

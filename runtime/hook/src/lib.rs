@@ -28,14 +28,12 @@ mod ports;
 mod recorder;
 mod relations;
 mod resources;
-mod run;
 mod secrets;
 mod snapshot;
 mod state;
 mod status;
 mod storage;
 mod tools;
-mod typed;
 
 pub use actions::ActionResults;
 pub use bags::{BagSelector, OwnBag};

@@ -6,7 +6,18 @@ pub use stream::OutputStream;
 
 use periapt_host_api::logs::LogLevel;
 
-use crate::{CallTime, run::HookRun};
+use crate::{
+    CallTime,
+    context::{HookContext, HookRun},
+};
+
+/// The typed interface: `log`.
+impl HookContext {
+    /// Writes one line to the unit's log, at once.
+    pub fn log(&mut self, now: CallTime, level: LogLevel, message: &str) {
+        self.call("log.write", (level, message), |run| run.log(now, level, message));
+    }
+}
 
 impl HookRun {
     /// Logs one line of the charm, with the hook's relation in front (O09).

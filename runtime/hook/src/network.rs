@@ -5,7 +5,22 @@ use periapt_host_api::{
     network::{NetworkInfo, egress_of, network_info},
 };
 
-use crate::{CallError, run::HookRun};
+use crate::{
+    CallError,
+    context::{HookContext, HookRun},
+};
+
+/// The typed interface: `network`.
+impl HookContext {
+    /// Returns the addresses of a binding.
+    pub fn network_get(
+        &mut self,
+        binding: &str,
+        relation: Option<RelationId>,
+    ) -> Result<NetworkInfo, CallError> {
+        self.call("network.get", (binding, relation), |run| run.network(binding, relation))
+    }
+}
 
 impl HookRun {
     /// Returns the addresses of a binding: an endpoint or an extra binding. Refuses a relation of another

@@ -10,7 +10,10 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, run::HookRun};
+use crate::{
+    CallError,
+    context::{HookContext, HookRun},
+};
 
 /// The most bytes of a port request in a commit: the range, the endpoint's name, and the words around them.
 const REQUEST_BYTES: usize = MAX_NAME_LENGTH + 64;
@@ -40,6 +43,24 @@ impl Ports {
 impl From<PortRangeError> for CallError {
     fn from(error: PortRangeError) -> Self {
         Self::InvalidArgument(error.to_string())
+    }
+}
+
+/// The typed interface: `ports`.
+impl HookContext {
+    /// Opens ports for some endpoints, or for all if none is named.
+    pub fn open_ports(&mut self, ports: Ports, endpoints: &[String]) -> Result<(), CallError> {
+        self.call("ports.open", (ports, endpoints), |run| run.open_ports(ports.range()?, endpoints))
+    }
+
+    /// Closes ports for some endpoints, or for all if none is named.
+    pub fn close_ports(&mut self, ports: Ports, endpoints: &[String]) -> Result<(), CallError> {
+        self.call("ports.close", (ports, endpoints), |run| run.close_ports(ports.range()?, endpoints))
+    }
+
+    /// Returns the unit's open ports, with this hook's requests.
+    pub fn opened_ports(&mut self) -> Vec<OpenedPorts> {
+        self.call("ports.opened", (), |run| run.opened_ports())
     }
 }
 

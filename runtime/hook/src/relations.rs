@@ -11,7 +11,10 @@ use periapt_host_api::{
     view::RelationView,
 };
 
-use crate::{CallError, run::HookRun};
+use crate::{
+    CallError,
+    context::{HookContext, HookRun},
+};
 
 /// A relation of the unit: one on its record, or the hook's.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +39,36 @@ impl OwnRelation<'_> {
 
     fn is_container(&self) -> bool {
         self.view.is_some_and(|view| view.scope == Scope::Container)
+    }
+}
+
+/// The typed interface: `relations`.
+impl HookContext {
+    /// Returns the relations of an endpoint, by number. None for an unknown endpoint.
+    pub fn relation_ids(&mut self, endpoint: &str) -> Vec<RelationId> {
+        self.call("relations.ids", (endpoint,), |run| run.relation_ids(endpoint))
+    }
+
+    /// Returns the endpoint on this unit's side.
+    pub fn relation_endpoint(&mut self, relation: RelationId) -> Result<EndpointName, CallError> {
+        self.call("relations.endpoint", (relation,), |run| Ok(run.relation(relation)?.endpoint.clone()))
+    }
+
+    /// Returns the application at the other end; in a peer relation the unit's own.
+    pub fn relation_remote_application(
+        &mut self,
+        relation: RelationId,
+    ) -> Result<ApplicationName, CallError> {
+        self.call("relations.remote-application", (relation,), |run| {
+            Ok(run.relation(relation)?.remote_application.clone())
+        })
+    }
+
+    /// Returns the remote units that this unit has been told of, sorted.
+    pub fn relation_members(&mut self, relation: RelationId) -> Result<Vec<UnitName>, CallError> {
+        self.call("relations.members", (relation,), |run| {
+            Ok(run.members(run.relation(relation)?).into_iter().collect())
+        })
     }
 }
 

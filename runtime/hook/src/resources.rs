@@ -12,7 +12,11 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, lease::Interruption, run::HookRun};
+use crate::{
+    CallAnswer, CallError,
+    context::{HookContext, HookRun},
+    lease::Interruption,
+};
 
 /// The most characters of a name in an error.
 const SHOWN: usize = 128;
@@ -29,6 +33,14 @@ pub struct ResourceFile {
     pub size: u64,
     /// The digest of the content.
     pub digest: Digest,
+}
+
+/// The typed interface: `resources`.
+impl HookContext {
+    /// Returns the file of a resource.
+    pub fn resource_get(&mut self, name: &str) -> CallAnswer<Result<ResourceFile, CallError>> {
+        self.leader_call("resources.get", (name,), |run| run.resource(name))
+    }
 }
 
 impl HookRun {

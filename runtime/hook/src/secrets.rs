@@ -12,12 +12,13 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{CallError, CallTime, context::HookRun, lease::Interruption};
 
 mod access;
 mod change;
 mod gathered;
 mod read;
+mod typed;
 
 pub use gathered::IdSeed;
 pub(crate) use gathered::Secrets;

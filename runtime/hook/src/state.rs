@@ -4,7 +4,36 @@ use std::{collections::BTreeMap, ops::Bound};
 
 use periapt_host_api::{relation::Settings, state::StateKey};
 
-use crate::{CallError, run::HookRun};
+use crate::{
+    CallError,
+    context::{HookContext, HookRun},
+};
+
+/// The typed interface: `state`.
+impl HookContext {
+    /// Returns the value that the charm stored under a key.
+    pub fn state_get(&mut self, key: &str) -> Option<String> {
+        self.call("state.get", (key,), |run| run.state_value(key))
+    }
+
+    /// Returns all that the charm stored, sorted.
+    pub fn state_get_all(&mut self) -> Settings {
+        self.call("state.get-all", (), |run| run.state())
+    }
+
+    /// Stores values, all or none. Of a key that is given twice the last value counts.
+    pub fn state_set(&mut self, changes: &[(String, String)]) -> Result<(), CallError> {
+        self.call("state.set", (changes,), |run| {
+            run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+            run.set_state(changes.iter().cloned().collect())
+        })
+    }
+
+    /// Deletes a key, if it is present.
+    pub fn state_delete(&mut self, key: &str) -> Result<(), CallError> {
+        self.call("state.delete", (key,), |run| run.delete_state(key))
+    }
+}
 
 impl HookRun {
     /// Returns the value of a key, with this hook's writes.

@@ -13,7 +13,11 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{
+    CallAnswer, CallError, CallTime,
+    context::{HookContext, HookRun},
+    lease::Interruption,
+};
 
 /// The statuses that a charm may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,6 +67,46 @@ pub struct ApplicationStatuses {
     pub application: StatusInfo<WorkloadStatus>,
     /// The status of each unit.
     pub units: BTreeMap<UnitName, StatusInfo<WorkloadStatus>>,
+}
+
+/// The typed interface: `status`.
+impl HookContext {
+    /// Sets the unit's status. It leaves the hook at once.
+    pub fn status_set(&mut self, now: CallTime, status: CharmStatus, message: &str) -> Result<(), CallError> {
+        self.call("status.set", (status, message), |run| run.set_unit_status(now, status, message))
+    }
+
+    /// Returns the unit's status.
+    pub fn status_get(&mut self) -> StatusInfo<WorkloadStatus> {
+        self.call("status.get", (), |run| run.unit_status())
+    }
+
+    /// Sets the application's status, which leaves the hook at once; leader only.
+    pub fn status_set_application(
+        &mut self,
+        now: CallTime,
+        status: CharmStatus,
+        message: &str,
+    ) -> CallAnswer<Result<(), CallError>> {
+        self.leader_call("status.set-application", (status, message), |run| {
+            run.set_application_status(now, status, message)
+        })
+    }
+
+    /// Returns the status of the application and of each unit; leader only.
+    pub fn status_get_application(
+        &mut self,
+        now: CallTime,
+    ) -> CallAnswer<Result<ApplicationStatuses, CallError>> {
+        self.leader_call("status.get-application", (), |run| run.application_status(now))
+    }
+
+    /// Sets the workload's version, which leaves the hook at once.
+    pub fn set_application_version(&mut self, now: CallTime, version: &str) -> Result<(), CallError> {
+        self.call("status.set-application-version", (version,), |run| {
+            run.set_application_version(now, version)
+        })
+    }
 }
 
 impl HookRun {

@@ -3,7 +3,10 @@
 use periapt_host_api::{StorageId, StorageName, storage::StorageKind, view::StorageView};
 use serde::Serialize;
 
-use crate::{CallError, run::HookRun};
+use crate::{
+    CallError,
+    context::{HookContext, HookRun},
+};
 
 /// The most instances that one call may request: far more than any unit may have.
 const MAX_COUNT: u32 = 1_000;
@@ -16,6 +19,27 @@ pub struct MountedStorage {
     pub kind: StorageKind,
     /// The path in the hook.
     pub location: String,
+}
+
+/// The typed interface: `storage`.
+impl HookContext {
+    /// Returns the unit's instances, of one storage or of all.
+    pub fn storage_list(&mut self, name: Option<&str>) -> Vec<StorageId> {
+        self.call("storage.list", (name,), |run| run.storage_ids(name))
+    }
+
+    /// Returns one instance, by its id.
+    pub fn storage_get(&mut self, id: &str) -> Result<MountedStorage, CallError> {
+        self.call("storage.get", (id,), |run| run.storage_info(run.find_storage(id)?))
+    }
+
+    /// Requests more instances of a storage.
+    pub fn storage_add(&mut self, name: &str, count: u32) -> Result<(), CallError> {
+        self.call("storage.add", (name, count), |run| {
+            let name = StorageName::new(name).map_err(|error| CallError::invalid(error.to_string()))?;
+            run.add_storage(&[(name, count)])
+        })
+    }
 }
 
 impl HookRun {

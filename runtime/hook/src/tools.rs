@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::{CallAnswer, CallError, CallTime, HookContext, lease::Interruption, run::HookRun};
+use crate::{CallAnswer, CallError, CallTime, HookContext, context::HookRun, lease::Interruption};
 
 mod action;
 mod call;

@@ -6,7 +6,7 @@ use periapt_host_api::{
 };
 
 use super::{CHANGE_BYTES, not_found};
-use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{CallError, CallTime, context::HookRun, lease::Interruption};
 
 impl HookRun {
     /// Grants a secret to the application at the other end of a relation, or to one unit of it. The grant

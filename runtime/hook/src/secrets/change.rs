@@ -5,7 +5,7 @@ use periapt_host_api::secret::{
 };
 
 use super::{CHANGE_BYTES, NewOwner, SecretMetadata, content_bytes, label_taken};
-use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{CallError, CallTime, context::HookRun, lease::Interruption};
 
 /// The entities of a new secret: itself and its first revision.
 const ADD_KEYS: usize = 2;

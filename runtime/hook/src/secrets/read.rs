@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::{CHANGE_BYTES, MAX_LABEL_BYTES, NewOwner, check_text, label_taken, not_found};
-use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{CallError, CallTime, context::HookRun, lease::Interruption};
 
 /// The revision to read (S-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -9,7 +9,7 @@ use super::{
     flags::{Flag, Flags, GivenFlag, Initial, Kind},
     format::Format,
 };
-use crate::{CallError, CallTime, lease::Interruption, run::HookRun};
+use crate::{CallError, CallTime, context::HookRun, lease::Interruption};
 
 /// The flags `--format` and `--output`.
 pub(super) const OUTPUT: &[Flag] = &[

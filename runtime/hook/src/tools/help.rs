@@ -5,7 +5,7 @@ use super::{
     Tool,
     flags::{Flag, Initial, Kind},
 };
-use crate::run::HookRun;
+use crate::context::HookRun;
 
 /// Returns the help of a tool. `run` is the calling hook, whose relation and storage are defaults; none outside a
 /// hook.

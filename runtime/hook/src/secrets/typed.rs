@@ -7,15 +7,15 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    CallAnswer, CallError, CallTime, GetMode, HookContext, NewOwner, SecretInfo, SecretMetadata,
+    CallAnswer, CallError, CallTime, GetMode, NewOwner, SecretInfo, SecretMetadata,
+    context::{HookContext, HookRun},
     lease::{Interruption, into_answer},
-    run::HookRun,
 };
 
 /// A secret's values by key, as charms write and read them.
 type Values = Vec<(String, Vec<u8>)>;
 
-/// `secrets`
+/// The typed interface: `secrets`.
 impl HookContext {
     /// Makes a call that holds content. The record keeps its arguments and answer apart, to be sealed.
     fn confidential<A: Serialize, T: Serialize>(
