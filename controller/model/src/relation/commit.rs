@@ -8,10 +8,9 @@ use periapt_host_api::{
     status::Life,
 };
 
-use super::scope;
 use crate::{
     access::check::denied,
-    entity::{Application, Unit},
+    entity::{Application, Bag, Unit},
     transaction::Transaction,
 };
 
@@ -48,8 +47,19 @@ fn write(tx: &mut Transaction<'_>, key: BagKey, changes: &Settings) -> Result<()
     let present = tx.state.bag(&key).map(|bag| bag.settings.clone()).unwrap_or_default();
     let about = format!("relation {}", key.relation);
     let next = merged(present, changes).map_err(|refusal| refusal.about(about))?;
-    scope::put_settings(tx, key, next);
+    put_settings(tx, key, next);
     Ok(())
+}
+
+/// Writes a bag's settings. Equal settings make no new version.
+pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Settings) {
+    let (same, version, container) = match tx.state.bag(&key) {
+        Some(bag) => (bag.settings == settings, bag.version, bag.container.clone()),
+        None => (settings.is_empty(), 0, None),
+    };
+    if !same {
+        tx.put(Bag { key, settings, version: version.saturating_add(1), container });
+    }
 }
 
 fn write_leader_settings(tx: &mut Transaction<'_>, unit: &Unit, changes: &Settings) -> Result<(), Refusal> {

@@ -10,7 +10,7 @@ use periapt_host_api::{
     view::Membership,
 };
 
-use super::life;
+use super::{commit::put_settings, life};
 use crate::{
     access::check::denied,
     entity::{Bag, Member, ModelKey, Relation, RelationProgress, SequenceKey, Unit},
@@ -124,17 +124,6 @@ pub(crate) fn refresh_addresses(tx: &mut Transaction<'_>, unit: &Unit) {
         let mut settings = bag.settings.clone();
         set_addresses(tx, unit, &relation, &mut settings);
         put_settings(tx, key, settings);
-    }
-}
-
-/// Writes a bag's settings. Equal settings make no new version.
-pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Settings) {
-    let (same, version, container) = match tx.state.bag(&key) {
-        Some(bag) => (bag.settings == settings, bag.version, bag.container.clone()),
-        None => (settings.is_empty(), 0, None),
-    };
-    if !same {
-        tx.put(Bag { key, settings, version: version.saturating_add(1), container });
     }
 }
 
