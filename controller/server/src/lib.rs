@@ -8,7 +8,6 @@ mod api;
 mod bounds;
 mod check;
 mod clock;
-mod commands;
 mod enrolled;
 mod history;
 mod listen;

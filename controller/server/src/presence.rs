@@ -10,9 +10,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    commands::Commands,
     published::{Published, Subscription},
-    writer::QueueKey,
+    writer::{Commands, QueueKey},
 };
 
 /// The delay before a refused command is repeated.

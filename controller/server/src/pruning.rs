@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use self::collect::BlobKind;
 use crate::{
     clock::Clock,
-    commands::Commands,
     state::{Charms, ControllerState, Durable, Resources},
+    writer::Commands,
 };
 
 /// The interval between checks for removed models.

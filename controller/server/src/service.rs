@@ -14,7 +14,6 @@ use crate::{
     api,
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
-    commands::Commands,
     enrolled::Enrolled,
     listen::{CertificateSource, Given, GivenFileError, Issuer, Issuing, Listen, renew},
     login::Logins,
@@ -33,7 +32,7 @@ use crate::{
     sums::write_sums,
     watch::Watches,
     workers::Workers,
-    writer::{self, Queue, QueueKey, Writer},
+    writer::{self, Commands, Queue, QueueKey, Writer},
 };
 
 /// An error that prevents the start of a controller.

@@ -7,7 +7,12 @@ use periapt_host_api::{Refusal, Timestamp, command::Caller};
 use periapt_model::{Input, WorkSchedule, WorkerCommand, due_work};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, commands::Commands, metrics::metrics, published::Subscription, writer::QueueKey};
+use crate::{
+    clock::Clock,
+    metrics::metrics,
+    published::Subscription,
+    writer::{Commands, QueueKey},
+};
 
 /// The loop of all workers.
 pub(crate) struct Workers {

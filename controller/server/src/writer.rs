@@ -2,10 +2,9 @@
 //! together, and only then publishes the state.
 
 mod batch;
-mod job;
+mod commands;
 mod queue;
 mod reopen;
-mod sender;
 
 use std::sync::Arc;
 
@@ -20,10 +19,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, field::Empty};
 
-pub(crate) use job::{CommandAnswer, Job};
+pub(crate) use commands::{Commands, Job, Sender};
 pub(crate) use queue::{Queue, QueueKey};
 pub(crate) use reopen::load;
-pub(crate) use sender::Sender;
 
 use crate::{
     clock::{Clock, RandomSource},
@@ -35,7 +33,7 @@ use crate::{
     store_slot::StoreSlot,
 };
 use batch::Speculation;
-use job::{Outcome, Pending};
+use commands::{CommandAnswer, Outcome, Pending};
 
 /// The most commands of one batch. With their bytes it bounds the duration of a batch.
 const BATCH_COUNT: usize = 512;

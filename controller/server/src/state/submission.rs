@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::Durable;
-use crate::{commands::Commands, seal::SecretSealer};
+use crate::{seal::SecretSealer, writer::Commands};
 
 /// The number of large bodies that are read at a time. With the largest body it bounds the memory that clients can
 /// use, however many streams they open.

@@ -9,7 +9,10 @@ use periapt_store::{Store, StoreError, codec};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{BATCH_BYTES, BATCH_COUNT, CommandAnswer, Writer, job::Outcome};
+use super::{
+    BATCH_BYTES, BATCH_COUNT, Writer,
+    commands::{CommandAnswer, Outcome},
+};
 use crate::{
     metrics::metrics,
     published::{Changed, Published, Weight},

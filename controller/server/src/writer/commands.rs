@@ -1,0 +1,215 @@
+//! The way of a command to the writer and back: its sender, its submission, its place in the queue, and its answer.
+
+use std::sync::Arc;
+
+use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller, trace::TraceContext, user::TokenScope};
+use periapt_model::{Input, Origin, Output};
+use periapt_telemetry::{
+    context::{self, Variant},
+    spans::{COMMAND, number},
+};
+use tokio::{sync::oneshot, time::Instant};
+use tracing::{Span, field::Empty};
+
+use super::queue::{Queue, QueueKey};
+use crate::metrics::metrics;
+
+/// A handle to submit commands to the writer. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Commands {
+    queue: Arc<Queue<Job>>,
+}
+
+impl Commands {
+    pub(crate) fn new(queue: Arc<Queue<Job>>) -> Self {
+        Self { queue }
+    }
+
+    /// Submits commands to be evaluated in order, and returns all results once they are durable. Each input may name the
+    /// span that it comes from. `bytes` is the size of the request. Refuses all of them if the queue has no room.
+    pub(crate) async fn submit(
+        &self,
+        key: QueueKey,
+        sender: impl Into<Sender>,
+        inputs: Vec<(Input, Option<TraceContext>)>,
+        bytes: usize,
+    ) -> Result<Vec<CommandAnswer>, Refusal> {
+        let sender = sender.into();
+        let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
+        for (input, cause) in inputs {
+            let (job, receiver) = Job::new(sender.clone(), input, cause.as_ref());
+            jobs.push(job);
+            answers.push(receiver);
+        }
+        self.queue.push(key, bytes, jobs)?;
+        let mut answered = Vec::with_capacity(answers.len());
+        for answer in answers {
+            answered.push(answer.await.map_err(|_| stopping())?);
+        }
+        Ok(answered)
+    }
+
+    /// Submits one command.
+    pub(crate) async fn submit_one(
+        &self,
+        key: QueueKey,
+        sender: impl Into<Sender>,
+        input: Input,
+        bytes: usize,
+    ) -> Result<(Output, Revision), Refusal> {
+        let answered = self.submit(key, sender, vec![(input, None)], bytes).await?;
+        let Some(CommandAnswer { result, revision }) = answered.into_iter().next() else {
+            return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
+        };
+        Ok((result?, revision))
+    }
+}
+
+/// The sender of a command: the caller, for a user's request its origin, which the audit log names, and the bounds of the
+/// API token that proved the user.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    pub(crate) caller: Caller,
+    pub(crate) origin: Option<Origin>,
+    pub(crate) scope: Option<TokenScope>,
+}
+
+/// A sender whose commands are not audited: an agent, a runner, or the controller itself.
+impl From<&Caller> for Sender {
+    fn from(caller: &Caller) -> Self {
+        Self { caller: caller.clone(), origin: None, scope: None }
+    }
+}
+
+/// A command that waits for the writer.
+pub(crate) struct Job {
+    /// The caller, and the origin of a user's request.
+    pub(crate) sender: Sender,
+    /// The command.
+    pub(crate) input: Input,
+    /// The place for its answer.
+    pub(crate) pending: Pending,
+}
+
+/// The answer that a caller waits for.
+pub(crate) struct Pending {
+    /// The caller may have gone.
+    answer: oneshot::Sender<CommandAnswer>,
+    since: Instant,
+    /// The command's span, from the queue to the answer.
+    span: Span,
+}
+
+/// The result of one command, once it is durable.
+#[derive(Debug)]
+pub(crate) struct CommandAnswer {
+    /// Its output, or the reason why it did nothing.
+    pub(crate) result: Result<Output, Refusal>,
+    /// The revision at which this can be read.
+    pub(crate) revision: Revision,
+}
+
+/// The end of a command.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Outcome {
+    /// The model took or refused it.
+    Evaluated,
+    /// The store did not write it.
+    Failed,
+}
+
+impl Job {
+    /// Makes a command's job. Its span is a child of `cause`, or else of the span in which this is called.
+    pub(crate) fn new(
+        sender: Sender,
+        input: Input,
+        cause: Option<&TraceContext>,
+    ) -> (Self, oneshot::Receiver<CommandAnswer>) {
+        let (answer, receiver) = oneshot::channel();
+        let span = periapt_telemetry::span!(
+            COMMAND,
+            command = %Variant(command_of(&input)),
+            outcome = Empty,
+            revision = Empty
+        );
+        if let Some(cause) = cause
+            && !span.is_disabled()
+        {
+            // The request that carries it stays known.
+            let request = context::of(&Span::current());
+            context::continue_from(&span, Some(cause));
+            request.iter().for_each(|request| context::link(&span, request));
+        }
+        let pending = Pending { answer, since: Instant::now(), span };
+        (Self { sender, input, pending }, receiver)
+    }
+}
+
+impl Pending {
+    /// Answers the command.
+    pub(super) fn answer(self, answered: CommandAnswer, outcome: Outcome) {
+        let outcome = match (outcome, &answered.result) {
+            (Outcome::Failed, _) => "failed",
+            (Outcome::Evaluated, Ok(_)) => "done",
+            (Outcome::Evaluated, Err(_)) => "refused",
+        };
+        metrics().commands.took(&[outcome], self.since.elapsed());
+        self.span.record("outcome", outcome).record("revision", number(answered.revision.0));
+        // The caller may have gone; the state says what the command did.
+        let _ = self.answer.send(answered);
+    }
+
+    /// Returns the command's place in its trace; none if it is not recorded.
+    pub(super) fn context(&self) -> Option<TraceContext> {
+        context::of(&self.span)
+    }
+
+    /// Returns the command's span.
+    pub(super) fn span(&self) -> &Span {
+        &self.span
+    }
+}
+
+/// Returns the value whose variant names the command.
+fn command_of(input: &Input) -> &dyn std::fmt::Debug {
+    match input {
+        Input::Controller(command) => command,
+        Input::Model(_, command) => command,
+        Input::Identity(command) => command,
+        Input::Runner(_, command) => command,
+        Input::Worker(command) => command,
+        Input::UploadCharm(_)
+        | Input::UploadResource(_)
+        | Input::Register(..)
+        | Input::Refused(_)
+        | Input::Join { .. } => input,
+    }
+}
+
+/// Returns the error for a writer that ended before its answer. It is unknown if the command is durable, so the code
+/// is not `try-again`: clients would repeat the request.
+fn stopping() -> Refusal {
+    let message = "the controller is shutting down; whether the request was carried out is not known";
+    Refusal::new(ErrorCode::StorageUnavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{ModelName, UserName, command::ControllerCommand};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_command_whose_writer_ends_before_it_answers_is_not_refused_as_one_to_send_again() {
+        let queue = Arc::new(Queue::default());
+        let commands = Commands::new(Arc::clone(&queue));
+        let input = Input::Controller(ControllerCommand::add_model(ModelName::new("m").unwrap()));
+        let caller = Caller::User(UserName::new("admin").unwrap());
+        let submitted = commands.submit_one(QueueKey::Controller, &caller, input, 1);
+        // The writer takes the command, and ends.
+        let (answer, ()) = tokio::join!(submitted, async { drop(queue.take(1 << 20, 1).await) });
+        let refusal = answer.unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::StorageUnavailable);
+        assert!(refusal.message.contains("whether the request was carried out is not known"), "{refusal}");
+    }
+}
