@@ -6,7 +6,11 @@ use periapt_host_api::command::Caller;
 use periapt_model::Input;
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, commands::Commands, refusals::Refusals, writer::QueueKey};
+use crate::{
+    clock::Clock,
+    refusals::Refusals,
+    writer::{Commands, QueueKey},
+};
 
 /// The time for which equal requests are counted before their entry is written, in milliseconds.
 const COUNTED_MS: u64 = 60_000;
