@@ -9,7 +9,7 @@
 //!
 //! | file | from | to |
 //! | --- | --- | --- |
-//! | `look.rs` | a change of the view, or a time | the resolver's decision |
+//! | `decide.rs` | a change of the view, or a time | the resolver's decision |
 //! | `charm.rs` | the request for a charm | the charm is ready, unusable, or not wanted any more |
 //! | `turn.rs` | the request for a turn | the turn, or it is not wanted any more |
 //! | `run.rs` | the start of a hook or an action | its end, and the commit of its outcome |
@@ -43,7 +43,6 @@ mod decide;
 mod dependencies;
 mod input;
 mod outbox;
-mod report;
 mod run;
 mod settle;
 mod suspect;
@@ -51,9 +50,8 @@ mod turn;
 
 pub use command::{ExecutorCommand, Run, RunKind, TrialEnd, Turn, Wake};
 pub use dependencies::{ChangedDependencies, Dependency, DependencyChange, Dependents};
-pub use input::{CharmAnswer, ExecutorInput, Now, SendOutcome};
+pub use input::{CharmAnswer, ExecutorInput, Now, Returned, RunReport, SendOutcome};
 pub use outbox::early_bytes;
-pub use report::{Returned, RunReport};
 
 use charm::CharmWait;
 use commit::Committing;

@@ -5,8 +5,9 @@ use std::time::Duration;
 use periapt_host_api::status::{AgentStatus, StatusInfo};
 
 use super::{
-    CharmAnswer, Executor, ExecutorCommand, Phase, Step, TrialEnd, commit::CommitSubject,
-    report::CommittedParts, turn::WaitingOperation,
+    CharmAnswer, Executor, ExecutorCommand, Phase, Step, TrialEnd,
+    commit::{CommitSubject, CommittedParts},
+    turn::WaitingOperation,
 };
 use crate::{Backoff, Decision, DeployRun, Jitter};
 

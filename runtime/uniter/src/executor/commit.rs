@@ -6,11 +6,16 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{ErrorCode, Refusal, TaskId, commit::UnitCommit, usage::Usage, view::View};
+use periapt_host_api::{
+    ErrorCode, LeaderTerm, Refusal, TaskId,
+    commit::{HookEffects, UnitCommit},
+    journal::{HookOutcome, JournalRecord},
+    usage::Usage,
+    view::View,
+};
 
 use super::{
     Executor, ExecutorCommand, Phase, SendOutcome, Step,
-    report::CommittedParts,
     settle::{Awaited, Then},
 };
 use crate::{ActionEnd, Backoff, HookEnd, HookRun, Jitter, Progress};
@@ -35,6 +40,23 @@ pub(super) enum CommitSubject {
     BeginAction(Box<HookRun>),
     /// A step without a run.
     Bookkeeping,
+}
+
+/// The parts of a run that its commit contains.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CommittedParts {
+    pub(super) effects: HookEffects,
+    pub(super) leader_term: Option<LeaderTerm>,
+    pub(super) journal: Option<JournalRecord>,
+}
+
+impl CommittedParts {
+    /// Returns the parts for a run that failed after all: its journal record alone.
+    pub(super) fn failed(self, message: &str) -> Self {
+        let outcome = HookOutcome::Failed { message: message.to_owned() };
+        let journal = self.journal.map(|record| JournalRecord { outcome, ..record });
+        Self { journal, ..Self::default() }
+    }
 }
 
 /// A commit without an answer.

@@ -3,7 +3,8 @@
 use periapt_host_api::{exec, view::View};
 
 use super::{
-    Executor, ExecutorCommand, Phase, Step, commit::CommitSubject, report::CommittedParts,
+    Executor, ExecutorCommand, Phase, Step,
+    commit::{CommitSubject, CommittedParts},
     turn::WaitingOperation,
 };
 use crate::{Decision, Progress};

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{OperationId, Refusal, Timestamp, commit::EarlyEffect};
+use periapt_host_api::{
+    Digest, LeaderTerm, OperationId, Refusal, Timestamp,
+    action::TaskResults,
+    commit::{EarlyEffect, HookEffects},
+    journal::{HookCosts, RecordedCalls},
+};
 
-use super::RunReport;
 use crate::Jitter;
 
 /// The time on the three clocks of a unit.
@@ -80,4 +84,79 @@ pub enum CharmAnswer {
     },
     /// The charm is not available yet. Holds the reason.
     Away(String),
+}
+
+/// The return of a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Returned {
+    /// The handler returned success.
+    Handled,
+    /// The charm has no handler for the event.
+    Unhandled,
+    /// The handler failed, trapped, exceeded a budget, or could not run.
+    Failed {
+        /// The exit code; not 0.
+        code: i32,
+        /// The message of the charm or the sandbox; may be empty.
+        message: String,
+    },
+    /// An operator's tool ended. Its exit code is a result and no failure, and its effects are committed in any case
+    /// (C-9).
+    Exited {
+        /// The exit code.
+        code: i32,
+    },
+    /// The run was stopped, because an operator cancelled the task.
+    Stopped,
+}
+
+/// The report of a run. Its early effects were reported before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunReport {
+    /// The handler's return.
+    pub returned: Returned,
+    /// The start of the run.
+    pub started_at: Timestamp,
+    /// True if the charm called status-set for its unit.
+    pub status_set: bool,
+    /// The charm's effects.
+    pub effects: HookEffects,
+    /// The leader term on which the effects depend.
+    pub leader_term: Option<LeaderTerm>,
+    /// The results of an action, without the return code.
+    pub results: TaskResults,
+    /// The charm's own failure message for an action.
+    pub said_failed: Option<String>,
+    /// The component that ran; none if the charm could not be loaded.
+    pub component: Option<Digest>,
+    /// The costs.
+    pub costs: HookCosts,
+    /// The calls to the host.
+    pub calls: RecordedCalls,
+    /// The seed of its random numbers, in hexadecimal digits.
+    pub seed: String,
+}
+
+impl RunReport {
+    /// Creates a report without effects.
+    pub fn of(returned: Returned, started_at: Timestamp) -> Self {
+        Self {
+            returned,
+            started_at,
+            status_set: false,
+            effects: HookEffects::default(),
+            leader_term: None,
+            results: TaskResults::default(),
+            said_failed: None,
+            component: None,
+            costs: HookCosts::default(),
+            calls: RecordedCalls::default(),
+            seed: String::new(),
+        }
+    }
+
+    /// Creates the report of a run that failed or could not start.
+    pub fn failed(message: String, started_at: Timestamp) -> Self {
+        Self::of(Returned::Failed { code: 1, message }, started_at)
+    }
 }

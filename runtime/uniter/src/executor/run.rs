@@ -1,10 +1,16 @@
 //! The run of a hook or an action, and the commit of its outcome.
 
-use periapt_host_api::{TaskId, action::TaskStatus, exec, view::View};
+use periapt_host_api::{
+    Digest, TaskId,
+    action::TaskStatus,
+    exec,
+    journal::{HookOutcome, JournalRecord},
+    view::View,
+};
 
 use super::{
-    Executor, ExecutorCommand, Phase, Run, RunKind, RunReport, Step, commit::CommitSubject,
-    report::CommittedParts,
+    Executor, ExecutorCommand, Phase, Returned, Run, RunKind, RunReport, Step,
+    commit::{CommitSubject, CommittedParts},
 };
 use crate::{ActionEnd, ActionRun, HookEnd, HookRun, Jitter};
 
@@ -160,6 +166,68 @@ impl Executor {
             _ => false,
         }
     }
+}
+
+impl RunReport {
+    /// Returns the end of a hook, and the parts for its commit. A failed hook keeps its journal record alone.
+    pub(super) fn of_hook(self, run: &HookRun, engine: &str) -> (HookEnd, CommittedParts) {
+        let status_set = self.status_set;
+        let (end, outcome) = match &self.returned {
+            Returned::Handled | Returned::Exited { .. } => {
+                (HookEnd::Handled { status_set }, HookOutcome::Handled)
+            }
+            Returned::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
+            Returned::Failed { message, .. } => failed(message.clone(), status_set),
+            Returned::Stopped => failed("it was stopped".to_owned(), status_set),
+        };
+        let parts = self.committed_parts(run, engine, outcome);
+        (end, parts)
+    }
+
+    /// Returns the end of an action, and the parts for its commit. An action without a handler has failed.
+    pub(super) fn of_action(mut self, run: &HookRun, engine: &str) -> (ActionEnd, CommittedParts) {
+        let succeeded = matches!(self.returned, Returned::Handled | Returned::Exited { .. });
+        let (results, said) = (std::mem::take(&mut self.results), self.said_failed.take());
+        let end = ActionEnd::of(&run.unit, self.returned.clone(), said, results, self.status_set);
+        let outcome = match succeeded {
+            true => HookOutcome::Handled,
+            false => HookOutcome::Failed { message: end.message.clone() },
+        };
+        let parts = self.committed_parts(run, engine, outcome);
+        (end, parts)
+    }
+
+    fn committed_parts(self, run: &HookRun, engine: &str, outcome: HookOutcome) -> CommittedParts {
+        let keeps = !matches!(outcome, HookOutcome::Failed { .. });
+        let journal = JournalRecord {
+            seq: run.operation().0,
+            event: run.event.clone(),
+            attempt: run.attempt,
+            snapshot: run.snapshot,
+            charm: run.charm.digest,
+            component: self.component.unwrap_or(Digest::from_bytes([0; 32])),
+            engine: engine.to_owned(),
+            started_at: self.started_at,
+            outcome,
+            costs: self.costs,
+            coalesced: run.coalesced.clone(),
+            calls: self.calls,
+            seed: self.seed,
+            sealed: None,
+        };
+        match keeps {
+            true => CommittedParts {
+                effects: self.effects,
+                leader_term: self.leader_term,
+                journal: Some(journal),
+            },
+            false => CommittedParts { journal: Some(journal), ..CommittedParts::default() },
+        }
+    }
+}
+
+fn failed(message: String, status_set: bool) -> (HookEnd, HookOutcome) {
+    (HookEnd::Failed { message: message.clone(), status_set }, HookOutcome::Failed { message })
 }
 
 /// Returns true if a task must stop.
