@@ -63,7 +63,7 @@ fn ended(record: &UnitRecord, task: TaskId, end: ActionEnd) -> Progress {
     if let Operation::Hook { event, step: HookStep::Failed(_) } = &record.operation {
         progress.early.push(status::hook_failed(event));
     }
-    let message = retry::cut(&end.message);
+    let message = retry::truncated(&end.message);
     progress.transitions.end_task =
         Some(TaskEnd { task, outcome: end.outcome, message, results: end.results });
     progress

@@ -18,7 +18,7 @@ const MAX_MESSAGE_LENGTH: usize = 4096;
 pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitter) -> HookFailure {
     let doubled = FIRST_WAIT_MS.saturating_mul(2_u64.saturating_pow(attempts)).min(LONGEST_WAIT_MS);
     HookFailure {
-        message: cut(message),
+        message: truncated(message),
         attempts: attempts.saturating_add(1),
         failed_at: now,
         retry_after_ms: jitter.spread(doubled, JITTER_PER_CENT).min(LONGEST_WAIT_MS),
@@ -37,15 +37,15 @@ pub(crate) fn due(failure: &HookFailure, config: &ModelConfig, now: Timestamp) -
     config.automatically_retry_hooks.then_some(at)
 }
 
-/// Returns the beginning of a long text.
-pub(crate) fn cut(message: &str) -> String {
+/// Returns a message, truncated if it is too long for the record.
+pub(crate) fn truncated(message: &str) -> String {
     if message.len() <= MAX_MESSAGE_LENGTH {
         return message.to_owned();
     }
-    const CUT: &str = "...";
-    let room = MAX_MESSAGE_LENGTH - CUT.len();
+    const ELLIPSIS: &str = "...";
+    let room = MAX_MESSAGE_LENGTH - ELLIPSIS.len();
     let end = (0..=room).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
-    message.get(..end).unwrap_or_default().to_owned() + CUT
+    message.get(..end).unwrap_or_default().to_owned() + ELLIPSIS
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_between_characters() {
+    fn a_long_message_is_truncated_between_characters() {
         let kept = failure(&"ä".repeat(5000), 0, Timestamp::UNIX_EPOCH, Jitter::NONE).message;
         assert!(kept.len() <= MAX_MESSAGE_LENGTH && kept.ends_with("ä..."));
     }

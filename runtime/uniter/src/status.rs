@@ -76,7 +76,7 @@ pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
 /// Returns the log line and the status of a unit whose charm does not arrive. Neither unit nor charm is at fault, and
 /// the host retries. Juju's agent is `failed`, too, while it cannot download or unpack a charm.
 pub fn charm_away(unit: &UnitName, charm: Digest, reason: &str) -> [EarlyEffect; 2] {
-    let message = retry::cut(&format!("charm {} not available yet, retrying: {reason}", charm.short()));
+    let message = retry::truncated(&format!("charm {} not available yet, retrying: {reason}", charm.short()));
     let log = EarlyEffect::Log {
         level: LogLevel::Warning,
         module: format!("unit.{unit}.uniter"),
