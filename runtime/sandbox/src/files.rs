@@ -23,7 +23,8 @@ mod whole;
 
 pub(crate) use charm::CharmFiles;
 pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used, spare_bytes};
-pub(crate) use handle::{Files, ResourcesMount};
+pub(crate) use handle::Files;
+pub use handle::ResourcesMount;
 pub(crate) use host::link;
 pub use unit::{UnitFile, UnitFiles};
 pub(crate) use view::FilesView;

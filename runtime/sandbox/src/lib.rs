@@ -30,7 +30,9 @@ pub use artifact::{ArtifactError, ArtifactId, ArtifactKey, SealedArtifact, WeakA
 pub use divide::{MOST_MODULES, SharedModule, shared_modules};
 pub use engine::{CompatibilityHash, engine_version};
 pub use error::{Busy, HookError, HookErrorKind, PrepareError};
-pub use files::{Bounds, Filesystem, FilesystemError, StorageMount, UnitFile, UnitFiles, Used, spare_bytes};
+pub use files::{
+    Bounds, Filesystem, FilesystemError, ResourcesMount, StorageMount, UnitFile, UnitFiles, Used, spare_bytes,
+};
 pub use fuel::FUEL_PER_SECOND;
 pub use options::{Budgets, Options};
 pub use random::Seed;

@@ -73,10 +73,7 @@ impl Sandbox {
         let began = Instant::now();
         let environment = context.environment();
         let invocation = contract::invocation(context.event(), context.attempt());
-        let shows = match context.has_resources() {
-            true => ResourcesMount::Present,
-            false => ResourcesMount::Absent,
-        };
+        let resources = ResourcesMount::of(&context);
         let access = ContextAccess::new(context, Arc::clone(&services));
         let meter = Arc::new(Meter::new(budgets.host_calls));
         let stdout = Output::new(OutputStream::Stdout, &access, &meter);
@@ -96,7 +93,7 @@ impl Sandbox {
                 Arc::clone(&clock),
             )
             .with_storage(storage)
-            .with_resources(shows),
+            .with_resources(resources),
             syncs: self.syncs(),
             clock,
             table,

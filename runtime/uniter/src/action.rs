@@ -71,15 +71,9 @@ fn ended(record: &UnitRecord, task: TaskId, end: ActionEnd) -> Progress {
 
 impl ActionEnd {
     /// Computes the end of an action from the handler's return, the charm's own failure message if any, and the
-    /// results, whose return code is set here. The effects are committed if and only if the handler returned
+    /// results, whose return code is set here; the caller sets `status_set`. The effects are committed if and only if the handler returned
     /// success, even if the charm reports a failure (C-8).
-    pub fn of(
-        unit: &UnitName,
-        returned: Returned,
-        failed: Option<String>,
-        results: TaskResults,
-        status_set: bool,
-    ) -> Self {
+    pub fn of(unit: &UnitName, returned: Returned, failed: Option<String>, results: TaskResults) -> Self {
         let (outcome, return_code, message) = match (returned, failed) {
             (Returned::Handled, None) => (TaskOutcome::Completed, 0, String::new()),
             (Returned::Handled, Some(message)) => (TaskOutcome::Failed, 0, message),
@@ -95,7 +89,7 @@ impl ActionEnd {
             (Returned::Failed { code, message }, None) => (TaskOutcome::Failed, code, message),
             (Returned::Stopped, _) => (TaskOutcome::Aborted, 1, "action cancelled".to_owned()),
         };
-        Self { outcome, message, results: TaskResults { return_code, ..results }, status_set }
+        Self { outcome, message, results: TaskResults { return_code, ..results }, status_set: false }
     }
 
     /// Returns the end of the action after its commit was refused: it failed, and has no effects (U-46).

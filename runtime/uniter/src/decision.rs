@@ -154,10 +154,21 @@ impl DeployRun {
     pub fn operation(&self) -> OperationId {
         OperationId(self.record.seq)
     }
+}
 
-    /// Returns true if the unit already has a charm.
-    pub fn is_upgrade(&self) -> bool {
-        self.record.charm.is_some()
+/// The kind of a deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeployKind {
+    /// The unit has no charm yet.
+    First,
+    /// The unit has a charm already.
+    Upgrade,
+}
+
+impl DeployKind {
+    /// Returns the kind of the next deployment of a unit with this record.
+    pub fn of(record: &UnitRecord) -> Self {
+        if record.charm.is_some() { Self::Upgrade } else { Self::First }
     }
 }
 

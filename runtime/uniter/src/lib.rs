@@ -29,7 +29,7 @@ mod update_status;
 pub use action::action_ended;
 use backoff::Backoff;
 pub use decision::{
-    ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, SeenVersions, Skipped,
+    ActionEnd, ActionRun, Decision, DeployKind, DeployRun, HookEnd, HookRun, Progress, SeenVersions, Skipped,
 };
 pub use jitter::Jitter;
 pub use progress::{begin, deploy_failed, deployed, hook_ended};

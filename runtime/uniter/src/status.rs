@@ -11,7 +11,7 @@ use periapt_host_api::{
 };
 use serde_json::{Map, Value};
 
-use crate::{HookRun, retry};
+use crate::{DeployKind, HookRun, retry};
 
 /// Returns the statuses before a hook: the executing agent, except for update-status (ST-4), and the workload's status
 /// at some points of the unit's life.
@@ -67,8 +67,11 @@ pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
 
 /// Returns the agent's status for a failed deployment (U-33). For an upgrade it starts with Juju's text; the reason
 /// follows, and is also in the data.
-pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
-    let what = if is_upgrade { "upgrade failed" } else { "deployment failed" };
+pub(crate) fn deploy_failed(kind: DeployKind, reason: &str) -> EarlyEffect {
+    let what = match kind {
+        DeployKind::First => "deployment failed",
+        DeployKind::Upgrade => "upgrade failed",
+    };
     let data = Map::from_iter([("reason".to_owned(), Value::from(reason))]);
     agent(AgentStatus::Error, format!("{what}: {reason}"), data)
 }
@@ -112,7 +115,7 @@ fn failure(record: &UnitRecord) -> Option<EarlyEffect> {
     match &record.operation {
         Operation::Hook { event, step: HookStep::Failed(_) } => Some(hook_failed(event)),
         Operation::DeployFailed { failure, .. } => {
-            Some(deploy_failed(record.charm.is_some(), &failure.message))
+            Some(deploy_failed(DeployKind::of(record), &failure.message))
         }
         Operation::Hook { step: HookStep::Queued, .. } | Operation::Continue => None,
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use periapt_hook::{CallAnswer, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
 use periapt_host_api::{Timestamp, view::View};
-use periapt_sandbox::{Budgets, HookServices as _, Seed};
+use periapt_sandbox::{Budgets, HookServices as _, ResourcesMount, Seed};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptProgress};
 use periapt_uniter::{
     HookRun,
@@ -53,7 +53,7 @@ pub(super) async fn execute(
     };
     let services = Services::new(runner, run, early, interrupt);
     let budgets = hook::budgets(&view, &run.unit, &run.event);
-    let files = ExecFiles::new(runner, &view, run, &budgets, context.has_resources());
+    let files = ExecFiles::new(runner, &view, run, &budgets, ResourcesMount::of(&context));
     let mut host = Host { context, services: &services, files };
     let ended = tokio::select! {
         biased;

@@ -51,36 +51,47 @@ fn status_set(call: Call<'_>) -> Result<Output, Interruption> {
 fn status_get(call: Call<'_>) -> Result<Output, Interruption> {
     let format = call.format()?;
     let [] = call.at_most()?;
-    let with_data = call.flags.is_on("--include-data");
-    let bare = format == Format::Smart && !with_data;
+    let detail = match call.flags.is_on("--include-data") {
+        true => Detail::WithData,
+        false => Detail::StatusAlone,
+    };
+    let bare = format == Format::Smart && detail == Detail::StatusAlone;
     let value = if call.flags.is_on("--application") {
         let status = call.run.application_status(call.now)?;
         match bare {
             true => status.application.status.as_str().into(),
-            false => of_application(&status, with_data),
+            false => of_application(&status, detail),
         }
     } else {
         let status = call.run.unit_status();
         match bare {
             true => status.status.as_str().into(),
-            false => Value::Object(details(&status, with_data)),
+            false => Value::Object(details(&status, detail)),
         }
     };
     Ok(format.print(&value).into())
 }
 
-fn of_application(status: &ApplicationStatuses, with_data: bool) -> Value {
+/// The part of a status that `status-get` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    StatusAlone,
+    /// With message and data.
+    WithData,
+}
+
+fn of_application(status: &ApplicationStatuses, detail: Detail) -> Value {
     let units = status.units.iter();
     let units: Map<String, Value> =
-        units.map(|(unit, status)| (unit.to_string(), details(status, with_data).into())).collect();
-    let mut application = details(&status.application, with_data);
+        units.map(|(unit, status)| (unit.to_string(), details(status, detail).into())).collect();
+    let mut application = details(&status.application, detail);
     application.insert("units".to_owned(), units.into());
     json!({"application-status": application})
 }
 
-fn details(status: &StatusInfo<WorkloadStatus>, with_data: bool) -> Map<String, Value> {
+fn details(status: &StatusInfo<WorkloadStatus>, detail: Detail) -> Map<String, Value> {
     let mut details = Map::from_iter([("status".to_owned(), status.status.as_str().into())]);
-    if with_data {
+    if detail == Detail::WithData {
         details.insert("message".to_owned(), status.message.clone().into());
         details.insert("status-data".to_owned(), status.data.clone().into());
     }

@@ -102,10 +102,17 @@ struct FinishedHook {
     report: Box<RunReport>,
 }
 
+/// A request of the executor to stop a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interrupt {
+    NotRequested,
+    Requested,
+}
+
 /// Work for a step of its own.
 #[derive(Debug, Clone)]
 enum Task {
-    Run { run: Box<Run>, interrupted: bool },
+    Run { run: Box<Run>, interrupt: Interrupt },
     Commit(Box<UnitCommit>),
 }
 
@@ -254,7 +261,7 @@ impl Driver {
             }
         }
         match self.tasks.pop_front() {
-            Some(Task::Run { run, interrupted }) => return self.run(run, interrupted, world).map(|()| true),
+            Some(Task::Run { run, interrupt }) => return self.run(run, interrupt, world).map(|()| true),
             Some(Task::Commit(commit)) => return self.deliver(commit, world),
             None => {}
         }
@@ -317,7 +324,7 @@ impl Driver {
                 Vec::new()
             }
             ExecutorCommand::Run(run) => {
-                let task = Task::Run { run, interrupted: false };
+                let task = Task::Run { run, interrupt: Interrupt::NotRequested };
                 match world.defect {
                     Some(Defect::NextBeforeAnswer) => self.tasks.push_front(task),
                     _ => self.tasks.push_back(task),
@@ -325,8 +332,8 @@ impl Driver {
                 Vec::new()
             }
             ExecutorCommand::Interrupt => {
-                if let Some(Task::Run { interrupted, .. }) = self.tasks.back_mut() {
-                    *interrupted = true;
+                if let Some(Task::Run { interrupt, .. }) = self.tasks.back_mut() {
+                    *interrupt = Interrupt::Requested;
                 }
                 Vec::new()
             }

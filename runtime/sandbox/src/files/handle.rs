@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs::File, sync::Arc, time::Duration};
 
+use periapt_hook::HookContext;
 use periapt_host_api::resource::RESOURCES;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags,
@@ -31,11 +32,18 @@ pub(super) enum Mount {
 
 /// The presence of `/resources` in a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResourcesMount {
+pub enum ResourcesMount {
     /// The charm declares no resources.
     Absent,
     /// The charm declares resources. The directory fills as the hook requests them.
     Present,
+}
+
+impl ResourcesMount {
+    /// Returns the presence in a hook of this context.
+    pub fn of(context: &HookContext) -> Self {
+        if context.has_resources() { Self::Present } else { Self::Absent }
+    }
 }
 
 /// An open file or directory.

@@ -39,14 +39,13 @@ impl UnitFiles {
     pub fn new(
         prepared: &Prepared,
         storage: Vec<StorageMount>,
-        has_resources: bool,
+        resources: ResourcesMount,
         budgets: &Budgets,
         now: Timestamp,
     ) -> Self {
         let clock = Arc::new(HookClock::new(now, 0));
-        let shows = if has_resources { ResourcesMount::Present } else { ResourcesMount::Absent };
         let files = Files::new(prepared.files.clone(), budgets.tmp_bytes, budgets.tmp_files, clock);
-        let files = files.with_storage(storage).with_resources(shows);
+        let files = files.with_storage(storage).with_resources(resources);
         Self { files, meter: Arc::new(Meter::new(u64::MAX)) }
     }
 

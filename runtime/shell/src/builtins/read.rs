@@ -9,6 +9,15 @@ type Read = (char, bool);
 /// Bytes of a line's character in memory.
 const PLACE: usize = size_of::<Read>();
 
+/// The meaning of a backslash in a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backslash {
+    /// It quotes the next character, or joins the next line.
+    Quotes,
+    /// It is a character like others (`-r`).
+    Plain,
+}
+
 /// Runs `read [-r] NAME...` on one line. The last name takes the rest. Without `-r`, a backslash quotes the next
 /// character, and joins a line to the next one.
 pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Unwind> {
@@ -16,7 +25,7 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Unwind> {
     if let Some(wrong) = parsed.operands.iter().find(|name| !is_name(name)) {
         return call.fail(2, &format!("{wrong}: not a valid identifier"));
     }
-    let (line, ended) = line(call, parsed.has('r'))?;
+    let (line, ended) = line(call, if parsed.has('r') { Backslash::Plain } else { Backslash::Quotes })?;
     let Some((last, first)) = parsed.operands.split_last() else {
         call.shell.scope.set("REPLY", text(&line));
         return Ok(u8::from(!ended));
@@ -36,7 +45,7 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Unwind> {
 }
 
 /// Reads a line, with those that backslashes join to it, and returns true if it has a line break.
-fn line(call: &mut Call<'_>, raw: bool) -> Result<(Vec<Read>, bool), Unwind> {
+fn line(call: &mut Call<'_>, backslash: Backslash) -> Result<(Vec<Read>, bool), Unwind> {
     let mut line = Vec::new();
     loop {
         let Some((bytes, ended)) = call.shell.read_line(call.streams.stdin)? else {
@@ -49,7 +58,7 @@ fn line(call: &mut Call<'_>, raw: bool) -> Result<(Vec<Read>, bool), Unwind> {
         let mut joined = false;
         while let Some(character) = characters.next() {
             match character {
-                '\\' if !raw => match characters.next() {
+                '\\' if backslash == Backslash::Quotes => match characters.next() {
                     Some(character) => line.push((character, true)),
                     None => joined = true,
                 },

@@ -172,13 +172,16 @@ impl RunReport {
     /// Returns the end of a hook, and the parts for its commit. A failed hook keeps its journal record alone.
     pub(super) fn of_hook(self, run: &HookRun, engine: &str) -> (HookEnd, CommittedParts) {
         let status_set = self.status_set;
+        let failed = |message: String| {
+            (HookEnd::Failed { message: message.clone(), status_set }, HookOutcome::Failed { message })
+        };
         let (end, outcome) = match &self.returned {
             Returned::Handled | Returned::Exited { .. } => {
                 (HookEnd::Handled { status_set }, HookOutcome::Handled)
             }
             Returned::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
-            Returned::Failed { message, .. } => failed(message.clone(), status_set),
-            Returned::Stopped => failed("it was stopped".to_owned(), status_set),
+            Returned::Failed { message, .. } => failed(message.clone()),
+            Returned::Stopped => failed("it was stopped".to_owned()),
         };
         let parts = self.committed_parts(run, engine, outcome);
         (end, parts)
@@ -188,7 +191,8 @@ impl RunReport {
     pub(super) fn of_action(mut self, run: &HookRun, engine: &str) -> (ActionEnd, CommittedParts) {
         let succeeded = matches!(self.returned, Returned::Handled | Returned::Exited { .. });
         let (results, said) = (std::mem::take(&mut self.results), self.said_failed.take());
-        let end = ActionEnd::of(&run.unit, self.returned.clone(), said, results, self.status_set);
+        let end = ActionEnd::of(&run.unit, self.returned.clone(), said, results);
+        let end = ActionEnd { status_set: self.status_set, ..end };
         let outcome = match succeeded {
             true => HookOutcome::Handled,
             false => HookOutcome::Failed { message: end.message.clone() },
@@ -224,10 +228,6 @@ impl RunReport {
             false => CommittedParts { journal: Some(journal), ..CommittedParts::default() },
         }
     }
-}
-
-fn failed(message: String, status_set: bool) -> (HookEnd, HookOutcome) {
-    (HookEnd::Failed { message: message.clone(), status_set }, HookOutcome::Failed { message })
 }
 
 /// Returns true if a task must stop.

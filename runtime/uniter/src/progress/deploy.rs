@@ -6,7 +6,7 @@ use periapt_host_api::{
     record::{HookStep, InterruptedHook, Operation, UnitRecord},
 };
 
-use crate::{DeployRun, Jitter, Progress, retry, status};
+use crate::{DeployKind, DeployRun, Jitter, Progress, retry, status};
 
 /// Returns the commit after a successful deployment. Install or upgrade-charm follows, or under the new code the
 /// failed hook that a forced upgrade put aside (U-35).
@@ -31,9 +31,13 @@ pub fn deploy_failed(run: &DeployRun, message: &str, now: Timestamp, jitter: Jit
         _ => 0,
     };
     let failure = retry::failure(message, earlier, now, jitter);
-    let what = if run.is_upgrade() { "charm upgrade" } else { "charm deployment" };
+    let kind = DeployKind::of(&run.record);
+    let what = match kind {
+        DeployKind::First => "charm deployment",
+        DeployKind::Upgrade => "charm upgrade",
+    };
     progress.early.push(status::failure_log(&run.unit, what, &failure.message));
-    progress.early.push(status::deploy_failed(run.is_upgrade(), &failure.message));
+    progress.early.push(status::deploy_failed(kind, &failure.message));
     progress.record.operation = Operation::DeployFailed {
         charm: run.charm,
         failure,

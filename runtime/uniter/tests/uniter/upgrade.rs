@@ -1,7 +1,7 @@
 //! Tests of charm upgrades (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{command::ResolveMode, record::Operation, status::AgentStatus};
-use periapt_uniter::Decision;
+use periapt_uniter::{Decision, DeployKind};
 
 use crate::{World, check};
 
@@ -10,7 +10,7 @@ fn e01_a_new_charm_is_upgrade_charm_then_config_changed() {
     let mut world = World::started();
     world.want_charm(2, false);
     let Decision::Deploy(run) = world.decide() else { panic!() };
-    assert!(run.is_upgrade());
+    assert_eq!(DeployKind::of(&run.record), DeployKind::Upgrade);
     check(&mut world, &["deploy 2", "upgrade-charm", "config-changed"]);
     assert_eq!(world.record().charm.unwrap().digest, world.digest(2));
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 
 use periapt_hook::{CallError, FileError, FileRequest};
 use periapt_host_api::{Timestamp, view::View};
-use periapt_sandbox::{Budgets, UnitFile, UnitFiles};
+use periapt_sandbox::{Budgets, ResourcesMount, UnitFile, UnitFiles};
 use periapt_shell::{FileAnswer, FileCall, FileKind, FileStat};
 use periapt_uniter::HookRun;
 
@@ -17,7 +17,7 @@ pub(super) struct ExecFiles<'a> {
     view: &'a View,
     run: &'a HookRun,
     budgets: &'a Budgets,
-    has_resources: bool,
+    resources: ResourcesMount,
     found: Option<UnitFiles>,
 }
 
@@ -27,9 +27,9 @@ impl<'a> ExecFiles<'a> {
         view: &'a View,
         run: &'a HookRun,
         budgets: &'a Budgets,
-        has_resources: bool,
+        resources: ResourcesMount,
     ) -> Self {
-        Self { runner, view, run, budgets, has_resources, found: None }
+        Self { runner, view, run, budgets, resources, found: None }
     }
 
     async fn files(&mut self) -> Result<&mut UnitFiles, NotBegun> {
@@ -38,8 +38,8 @@ impl<'a> ExecFiles<'a> {
             None => {
                 let loaded = self.runner.charms.get(self.run.charm.digest).await?;
                 let storage = self.runner.storages.mounts(self.view, &self.run.unit).await?;
-                let Self { has_resources, budgets, .. } = *self;
-                UnitFiles::new(&loaded.prepared, storage, has_resources, budgets, Timestamp::now())
+                let Self { resources, budgets, .. } = *self;
+                UnitFiles::new(&loaded.prepared, storage, resources, budgets, Timestamp::now())
             }
         };
         Ok(self.found.insert(files))

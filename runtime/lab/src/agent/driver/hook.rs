@@ -7,7 +7,7 @@ use periapt_uniter::{
     executor::{Returned, Run, RunKind, RunReport},
 };
 
-use super::{Driver, FinishedHook, World};
+use super::{Driver, FinishedHook, Interrupt, World};
 use crate::{
     Ending, LabError, LabHookReport,
     charm::{HookHost, exec, play},
@@ -35,7 +35,7 @@ impl Driver {
     pub(super) fn run(
         &mut self,
         what: Box<Run>,
-        interrupted: bool,
+        interrupt: Interrupt,
         world: &mut World<'_>,
     ) -> Result<(), LabError> {
         let Run { run, view, kind } = &*what;
@@ -59,7 +59,7 @@ impl Driver {
         };
         let (charms, scripts) = (world.charms, world.scripts);
         let ran = match (HookContext::new(inputs), charms.get(&run.charm.digest)) {
-            (Ok(_), Some(_)) if interrupted => Err(NotRun::Stopped),
+            (Ok(_), Some(_)) if interrupt == Interrupt::Requested => Err(NotRun::Stopped),
             (Ok(context), Some(charm)) => {
                 let script = scripts.get(&(self.name().clone(), run.event.hook_name()));
                 let mut host = Host { world, unit: self, seed };
