@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_says_for_whom_and_for_how_long_it_is() {
+    fn a_certificate_names_its_subject_and_its_validity() {
         let authority = Authority::generate("one").unwrap();
         let (_, certificate) = issued(&authority);
         let signed = certificate.tbs_certificate();

@@ -104,10 +104,10 @@ impl DueWork<'_> {
                 self.wake_in(expires - self.lease_now_ms);
                 break;
             }
-            let anybody_else = root.model(model).is_some_and(|state| {
-                leadership::expire::somebody_else_could_lead(root, state, application, self.lease_now_ms)
+            let has_candidate = root.model(model).is_some_and(|state| {
+                leadership::expire::another_unit_could_lead(root, state, application, self.lease_now_ms)
             });
-            if anybody_else {
+            if has_candidate {
                 self.add(model, WorkerCommand::ExpireLease(*model, application.clone()));
             }
         }

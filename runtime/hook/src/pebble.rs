@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_asks_is_told_whom_they_asked_for_within_bounds() {
+    fn the_error_names_the_container_within_bounds() {
         let CallError::NotReady(text) = nobody_listens("web") else { panic!("another kind of error") };
         assert_eq!(text, "nobody listens for container \"web\": no workloads run here");
         assert!(nobody_listens(&"w".repeat(1 << 20)).to_string().len() < 200);

@@ -90,26 +90,26 @@ impl Pattern {
     }
 
     /// Returns the number of characters of the shortest or longest matching prefix. None without one. It reads each
-    /// character once, keeps all places of the pattern that it may be at, and pays for each.
+    /// character once, keeps all positions of the pattern that it may be at, and pays for each.
     pub(crate) fn begins<E>(
         &self,
         mut text: impl Iterator<Item = char>,
         length: MatchLength,
         pay: &mut impl FnMut(usize) -> Result<(), E>,
     ) -> Result<Option<usize>, E> {
-        let (mut places, mut next) = (Vec::new(), Vec::new());
-        self.enter(0, &mut places);
+        let (mut positions, mut next) = (Vec::new(), Vec::new());
+        self.enter(0, &mut positions);
         let (mut found, mut count) = (None, 0);
         loop {
-            if places.last() == Some(&self.units.len()) {
+            if positions.last() == Some(&self.units.len()) {
                 found = Some(count);
                 if length == MatchLength::Shortest {
                     break;
                 }
             }
-            let Some(character) = text.next().filter(|_| !places.is_empty()) else { break };
+            let Some(character) = text.next().filter(|_| !positions.is_empty()) else { break };
             next.clear();
-            for place in &places {
+            for place in &positions {
                 let Some(unit) = self.units.get(*place) else { continue };
                 pay(unit.price())?;
                 if unit.has(character) {
@@ -117,7 +117,7 @@ impl Pattern {
                     self.enter(place + step, &mut next);
                 }
             }
-            std::mem::swap(&mut places, &mut next);
+            std::mem::swap(&mut positions, &mut next);
             count += 1;
         }
         Ok(found)
@@ -125,11 +125,11 @@ impl Pattern {
 
     /// Adds a place, and the next one if the place holds a `*`, which may match nothing. Places are added in ascending
     /// order.
-    fn enter(&self, place: usize, places: &mut Vec<usize>) {
+    fn enter(&self, place: usize, positions: &mut Vec<usize>) {
         let behind = matches!(self.units.get(place), Some(Unit::Star)).then_some(place + 1);
         for place in std::iter::once(place).chain(behind) {
-            if places.last().is_none_or(|last| *last < place) {
-                places.push(place);
+            if positions.last().is_none_or(|last| *last < place) {
+                positions.push(place);
             }
         }
     }

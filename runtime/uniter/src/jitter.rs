@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn units_get_different_places_in_the_range() {
         let now = Timestamp::UNIX_EPOCH;
-        let places: std::collections::BTreeSet<_> =
+        let offsets: std::collections::BTreeSet<_> =
             (0..100).map(|number| Jitter::of_unit(&format!("a/{number}").parse().unwrap(), now)).collect();
-        assert!(places.len() > 80, "{}", places.len());
+        assert!(offsets.len() > 80, "{}", offsets.len());
     }
 
     #[test]

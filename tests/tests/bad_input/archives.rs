@@ -36,14 +36,14 @@ fn bomb(sizes: &[usize]) -> anyhow::Result<Vec<u8>> {
 /// Returns a charm's archive with two more files of these names.
 fn with_files(whole: &[u8], names: [&str; 2]) -> anyhow::Result<Vec<u8>> {
     // The library refuses some names: placeholders of equal length are replaced afterwards.
-    let places = names.map(|name| "#".repeat(name.len() - 1));
+    let placeholders = names.map(|name| "#".repeat(name.len() - 1));
     let mut zip = ZipWriter::new_append(Cursor::new(whole.to_vec()))?;
-    for (number, place) in places.iter().enumerate() {
+    for (number, place) in placeholders.iter().enumerate() {
         zip.start_file(format!("{place}{number}"), SimpleFileOptions::default())?;
         zip.write_all(b"content")?;
     }
     let mut archive = zip.finish()?.into_inner();
-    for (number, (place, name)) in places.iter().zip(names).enumerate() {
+    for (number, (place, name)) in placeholders.iter().zip(names).enumerate() {
         let place = format!("{place}{number}");
         while let Some(at) = archive.windows(place.len()).position(|window| window == place.as_bytes()) {
             archive[at..at + name.len()].copy_from_slice(name.as_bytes());

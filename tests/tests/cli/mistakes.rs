@@ -146,7 +146,7 @@ fn of_several_commands_one_that_is_refused_stops_none() -> anyhow::Result<()> {
 }
 
 #[test]
-fn nothing_is_destroyed_before_somebody_said_yes() -> anyhow::Result<()> {
+fn nothing_is_destroyed_before_the_operator_confirms() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     periapt.ok(["bootstrap", "--no-agent"])?;
     periapt.ok(["add-model", "test"])?;

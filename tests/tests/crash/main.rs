@@ -54,7 +54,8 @@ fn any_seed() -> u64 {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_and_each_hook_counts_once_whoever_is_killed() -> anyhow::Result<()> {
+fn what_was_acknowledged_is_there_and_each_hook_counts_once_whatever_process_is_killed() -> anyhow::Result<()>
+{
     let kills = number("PERIAPT_CRASH_KILLS")?.unwrap_or(KILLS);
     let seed = number("PERIAPT_CRASH_SEED")?.unwrap_or_else(any_seed);
     println!("PERIAPT_CRASH_SEED={seed} PERIAPT_CRASH_KILLS={kills}");

@@ -32,7 +32,7 @@ const CALM: u32 = 12;
 /// An application without units: a unit that is related to it has only its own bag.
 const DESK: &str = "desk";
 /// A second application without units, which keeps the second charm in use and its revision stable.
-const SHELF: &str = "shelf";
+const SPARE: &str = "spare";
 /// The count that a miscounting unit sets: more hooks than any of these units runs.
 const WRONG: u64 = 100_000;
 /// The hook that the script can fail.
@@ -65,7 +65,7 @@ impl Operator {
         let mut commands = vec![
             Command::SetModelConfig { set: quiet, reset: Vec::new() },
             deploy(first, DESK, 0, [])?,
-            deploy(second, SHELF, 0, [])?,
+            deploy(second, SPARE, 0, [])?,
         ];
         for (name, units) in LASTING {
             commands.push(deploy(first, name, units, [("ledger", "true".to_owned())])?);

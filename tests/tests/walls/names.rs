@@ -48,28 +48,28 @@ fn declared(text: &str) -> impl Iterator<Item = &str> {
 /// Returns one text for each name that exists twice and is not listed, and for each entry of the list that no longer
 /// holds. `types` has each declaration with its crate and file.
 fn breaches(shared: &[Shared], types: &[(String, String, String)]) -> Vec<String> {
-    let mut places: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    let mut declarations: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (name, room, file) in types {
-        places.entry(name).or_default().push((room, file));
+        declarations.entry(name).or_default().push((room, file));
     }
     let mut breaches = Vec::new();
-    for (name, places) in &places {
+    for (name, declarations) in &declarations {
         let listed: BTreeSet<&str> = shared
             .iter()
             .filter(|entry| entry.name == *name)
             .flat_map(|entry| entry.rooms)
             .copied()
             .collect();
-        let rooms: BTreeSet<&str> = places.iter().map(|(room, _)| *room).collect();
-        if places.len() > 1 && (rooms.len() < places.len() || !rooms.is_subset(&listed)) {
-            let files: Vec<_> = places.iter().map(|(_, file)| *file).collect();
+        let rooms: BTreeSet<&str> = declarations.iter().map(|(room, _)| *room).collect();
+        if declarations.len() > 1 && (rooms.len() < declarations.len() || !rooms.is_subset(&listed)) {
+            let files: Vec<_> = declarations.iter().map(|(_, file)| *file).collect();
             breaches.push(format!("{name} is declared in {}: give each a name of its own", files.join(", ")));
         }
     }
     for entry in shared {
-        let places = places.get(entry.name).map_or(&[][..], Vec::as_slice);
+        let declarations = declarations.get(entry.name).map_or(&[][..], Vec::as_slice);
         for room in entry.rooms {
-            if places.len() < 2 || places.iter().all(|(declaring, _)| declaring != room) {
+            if declarations.len() < 2 || declarations.iter().all(|(declaring, _)| declaring != room) {
                 let name = entry.name;
                 breaches.push(format!("{room} shares the name {name} no longer: take it off the list"));
             }

@@ -10,7 +10,7 @@ use crate::{
 
 /// Returns true if a unit other than the leader could claim. Otherwise a leader that was away for a while keeps its
 /// leadership: its charm would only lose it and get it back.
-pub(crate) fn somebody_else_could_lead(
+pub(crate) fn another_unit_could_lead(
     root: &Root,
     state: &ModelState,
     application: &ApplicationName,
@@ -31,7 +31,7 @@ pub(crate) fn expire(tx: &mut Transaction<'_>, name: &ApplicationName) {
         return;
     }
     let Some(application) = tx.state.application(name).cloned() else { return };
-    if application.leader.is_some() && somebody_else_could_lead(tx.root, &tx.state, name, tx.env.lease_now_ms)
+    if application.leader.is_some() && another_unit_could_lead(tx.root, &tx.state, name, tx.env.lease_now_ms)
     {
         tx.put(Application { leader: None, ..Application::clone(&application) });
         tx.set_lease(name, None);

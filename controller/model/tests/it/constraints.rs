@@ -125,7 +125,7 @@ fn constraints_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_unit_without_a_machine_is_tried_again_when_somebody_asks() {
+fn a_unit_without_a_machine_is_tried_again_when_an_operator_asks() {
     // P-2
     let mut world = world();
     world.deploy_db("db", 1);

@@ -123,7 +123,7 @@ fn a_unit_that_is_gone_loses_leadership_at_once() {
 }
 
 #[test]
-fn a_lapsed_lease_is_taken_away_once_somebody_else_could_lead() {
+fn a_lapsed_lease_is_taken_away_once_another_unit_could_lead() {
     let mut world = World::new();
     world.deploy_app("app", 1);
     world.start("app/0");

@@ -66,7 +66,7 @@ fn a_runner_sees_its_own_units_and_the_other_side_of_their_relations() {
 }
 
 #[test]
-fn whoever_is_no_runner_of_the_model_sees_nothing() {
+fn a_caller_that_is_no_runner_of_the_model_sees_nothing() {
     let (mut world, _) = apart();
     let other = world.add_model("other");
     let callers = [

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller, trace::TraceContext, user::TokenScope};
+use periapt_host_api::{
+    ErrorCode, Refusal, Revision, command::Caller, trace::TraceContext, user::TokenScope,
+};
 use periapt_model::{Input, Origin, Output};
 use periapt_telemetry::{
     context::{self, Variant},

@@ -105,7 +105,7 @@ async fn an_application_shows_where_its_settings_come_from() {
 }
 
 #[tokio::test]
-async fn errors_are_problems_whoever_finds_them() {
+async fn errors_of_each_layer_are_problems() {
     let fixture = Fixture::start().await;
     fixture.add_model("m").await;
     let address = fixture.handle.address();

@@ -251,9 +251,9 @@ async fn a_watcher_that_is_cut_off_at_any_byte_goes_on_from_where_it_was() {
     let after = deployed.view().await;
     assert_ne!(before, after);
 
-    let mut cut = 0;
+    let mut bytes = 0;
     loop {
-        let url = cut_after(fixture.handle.address(), cut).await;
+        let url = cut_after(fixture.handle.address(), bytes).await;
         let client = Client::new(Options::new(url, Identity::Agent(deployed.agent.name.clone()))).unwrap();
         let mut mirror = before.clone();
         if let Ok(mut watch) = client.watch(&deployed.agent.name, &deployed.model.uuid, Some(start)).await
@@ -268,9 +268,9 @@ async fn a_watcher_that_is_cut_off_at_any_byte_goes_on_from_where_it_was() {
         assert_eq!(frame.from, Some(start.revision), "only what it missed");
         mirror.apply(frame).unwrap();
         assert_eq!(mirror, after);
-        cut += 1;
+        bytes += 1;
     }
-    assert!(cut > 300, "a frame and what comes before it are more than {cut} bytes");
+    assert!(bytes > 300, "a frame and what comes before it are more than {bytes} bytes");
 
     // The cut watchers left no stream open.
     drop(deployed.assignments);

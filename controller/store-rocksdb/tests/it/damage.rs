@@ -118,9 +118,9 @@ async fn a_torn_last_write_is_one_that_was_never_acknowledged() {
     for missing in [1, 9, 40] {
         let copy = copy(&original);
         fs::write(file(copy.path(), ".log"), &bytes[..bytes.len() - missing]).unwrap();
-        let cut = read(copy.path()).await.unwrap();
-        assert_eq!(cut.loaded.revision, Revision(9), "all but the last of ten commits");
-        assert_eq!(cut.records.iter().map(|(_, records)| records.len()).sum::<usize>(), 18);
+        let truncated = read(copy.path()).await.unwrap();
+        assert_eq!(truncated.loaded.revision, Revision(9), "all but the last of ten commits");
+        assert_eq!(truncated.records.iter().map(|(_, records)| records.len()).sum::<usize>(), 18);
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_panics_is_told_by_whoever_waits_for_it() {
+    fn a_panic_of_a_worker_is_told_by_the_thread_that_waits_for_it() {
         let part = || -> u8 { panic!("in part 2") };
         let work = || std::thread::spawn(part).join().unwrap_or_else(|payload| panic::resume_unwind(payload));
         let error = guarded_with_workers(work).unwrap_err();

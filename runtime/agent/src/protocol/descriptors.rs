@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_takes_none_is_given_none() {
+    async fn a_receiver_that_drops_descriptors_is_given_none() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, outgoing) = ours.into_split();
         let mut incoming = Receiver::new(theirs.into_split().0, Descriptors::Dropped);

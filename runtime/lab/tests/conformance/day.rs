@@ -202,7 +202,7 @@ fn end(lab: &mut Lab, agent: &str, fault: AgentFault) -> Option<AgentFault> {
 }
 
 #[test]
-fn k03_whoever_stands_still_or_is_cut_off_two_units_never_lead_and_no_retry_is_lost() {
+fn k03_no_pause_or_lost_connection_makes_two_units_lead_or_loses_a_retry() {
     for seed in 0..2 {
         stormy_day(seed);
     }

@@ -63,11 +63,11 @@ fn k03_while_a_unit_believes_that_it_leads_nobody_else_is_told_so() {
         lab.advance(Duration::from_secs(renewed_before)).unwrap();
         assert!(is_leader(&mut lab, &leader));
         lab.cut_off(&agent).unwrap();
-        let cut = lab.now();
+        let cut_off_at = lab.now();
         let believed = lab.now();
         while !is_leader(&mut lab, &other) {
             lab.advance(Duration::from_secs(1)).unwrap();
-            assert!(lab.now().duration_since(cut).as_secs() < 200, "nobody ever leads");
+            assert!(lab.now().duration_since(cut_off_at).as_secs() < 200, "nobody ever leads");
         }
         let free = lab.now().duration_since(believed).as_secs_f64();
         assert!((30.0..=62.0).contains(&free), "the other leads {free} s after the leader was told so");
@@ -75,7 +75,7 @@ fn k03_while_a_unit_believes_that_it_leads_nobody_else_is_told_so() {
 }
 
 #[test]
-fn k03_a_leader_that_is_cut_off_stops_believing_before_anybody_else_leads() {
+fn k03_a_leader_that_is_cut_off_stops_believing_before_another_unit_leads() {
     let mut lab = apart();
     let (leader, agent, other) = roles(&lab);
     // One hook, which began before the cut and cannot end, calls again and again.

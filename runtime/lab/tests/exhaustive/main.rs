@@ -46,7 +46,7 @@ struct Found {
     /// The number of times that each kind of move changed the state.
     moves: HashMap<&'static str, usize>,
     /// The digests of all states.
-    places: HashSet<u128>,
+    states: HashSet<u128>,
 }
 
 impl Found {
@@ -87,8 +87,8 @@ const PROGRESS: usize = 20_000;
 /// # Errors
 /// The fault of a state, and the path to it.
 fn search(scene: &Scene, bound: usize) -> Result<Found, String> {
-    let mut places = StateDigests::new(scene.equal_units());
-    search_by(scene, bound, |lab| places.of(lab))
+    let mut states = StateDigests::new(scene.equal_units());
+    search_by(scene, bound, |lab| states.of(lab))
 }
 
 /// Searches with another digest of states.
@@ -134,7 +134,7 @@ fn search_by(scene: &Scene, bound: usize, mut place: impl FnMut(&Lab) -> u128) -
             }
         }
     }
-    found.places = known.into_keys().collect();
+    found.states = known.into_keys().collect();
     match found.stuck().as_slice() {
         [] => Ok(found),
         stuck => Err(format!(
@@ -272,7 +272,7 @@ fn units_that_are_alike_are_told_apart_by_nothing() {
     });
     let whole = whole.unwrap_or_else(|what| panic!("{what}"));
     assert!(whole.reached.len() > reduced.reached.len());
-    assert_eq!(images, reduced.places);
+    assert_eq!(images, reduced.states);
 }
 
 #[test]

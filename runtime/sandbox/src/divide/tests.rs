@@ -161,9 +161,9 @@ fn what_is_cut_short_or_no_component_is_left_to_the_compiler() {
     let one = format!("(core instance $env (instantiate $env)) {}", instance("$big"));
     let bytes = wat::parse_str(format!("(component {env} {} {one})", module(""))).unwrap();
     for end in (0..bytes.len()).step_by(97) {
-        let cut = &bytes[..end];
-        find(cut).unwrap_or_default();
-        let _ = shape::of(cut);
+        let truncated = &bytes[..end];
+        find(truncated).unwrap_or_default();
+        let _ = shape::of(truncated);
     }
     assert!(shared_modules(&vec![0xff; SMALLEST_COMPONENT]).is_empty());
     // The header of a module before the sections of a component.

@@ -98,7 +98,7 @@ mod tests {
     use crate::{clock::HookClock, meter::Meter};
 
     /// Creates storage at some locations, each in its own directory with its name in a file.
-    fn files(places: &[(&str, &str, bool)]) -> (tempfile::TempDir, Files) {
+    fn files(mounts_given: &[(&str, &str, bool)]) -> (tempfile::TempDir, Files) {
         let outside = tempfile::tempdir().unwrap();
         let mount = |(name, location, read_only): &(&str, &str, bool)| {
             let directory = outside.path().join(name);
@@ -108,7 +108,7 @@ mod tests {
             let filesystem = Arc::new(filesystem);
             StorageMount { filesystem, location: (*location).to_owned(), read_only: *read_only }
         };
-        let mounts = places.iter().map(mount).collect();
+        let mounts = mounts_given.iter().map(mount).collect();
         let clock = Arc::new(HookClock::new(Timestamp::UNIX_EPOCH, 0));
         let files = Files::new(CharmFiles::none(), 100, 10, clock).with_storage(mounts);
         (outside, files)
@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn the_innermost_storage_counts_whatever_the_order_and_the_way() {
         for turned in 0..NESTED.len() {
-            let mut places = NESTED;
-            places.rotate_left(turned);
-            let (_outside, mut files) = files(&places);
+            let mut mounts_given = NESTED;
+            mounts_given.rotate_left(turned);
+            let (_outside, mut files) = files(&mounts_given);
             let outer = handle(&mut files, "/srv");
             for (path, name) in [
                 ("name", "outer"),

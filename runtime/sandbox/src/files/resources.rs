@@ -52,8 +52,8 @@ mod tests {
         let mut files =
             Files::new(CharmFiles::none(), 100, 10, clock).with_resources(ResourcesMount::Present);
         let preopened = files.preopened().unwrap();
-        let places: Vec<_> = preopened.iter().map(|(_, place)| place.as_str()).collect();
-        assert_eq!(places, ["/charm", "/tmp", "/resources"]);
+        let paths: Vec<_> = preopened.iter().map(|(_, place)| place.as_str()).collect();
+        assert_eq!(paths, ["/charm", "/tmp", "/resources"]);
         let root = preopened[2].0;
         (files, root)
     }

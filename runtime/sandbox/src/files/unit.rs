@@ -187,8 +187,8 @@ impl UnitFiles {
         }
         let storage = self.files.storage().iter().map(|mount| mount.location.as_str());
         let resources = self.files.has_resources().then_some(RESOURCES);
-        let places = [CHARM, TMP].into_iter().chain(resources).chain(storage);
-        let names = places.filter_map(|place| {
+        let mounts = [CHARM, TMP].into_iter().chain(resources).chain(storage);
+        let names = mounts.filter_map(|place| {
             let rest = place.strip_prefix(base)?.strip_prefix('/')?;
             rest.split('/').next().filter(|name| !name.is_empty())
         });

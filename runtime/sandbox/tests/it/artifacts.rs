@@ -65,7 +65,7 @@ async fn what_was_checked_is_what_is_mapped_whatever_becomes_of_the_file() {
 }
 
 #[test]
-fn checked_code_cannot_be_changed_by_whoever_holds_it() {
+fn checked_code_cannot_be_changed_by_its_holders() {
     let sealed = StoredArtifact::new().open().unwrap();
     let descriptor = || sealed.as_fd().try_clone_to_owned().unwrap();
     let mut file = fs::File::from(descriptor());

@@ -220,7 +220,7 @@ async fn a_lease_that_is_too_short_is_renewed_while_the_hook_waits() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_renew_is_no_leader() {
+async fn a_unit_that_cannot_renew_is_no_leader() {
     let hook = script(Event::Install, "*: tool is-leader\n*: tool is-leader\n*: app-set key=value");
     let ran = probe(hook).await;
     assert_eq!(ran.log().iter().filter(|line| line.ends_with("tool is-leader: 0 False ")).count(), 2);

@@ -55,15 +55,15 @@ async fn part(mut call: Call<'_>, part: Part) -> Result<u8, Unwind> {
             call.say(&format!("{gap}==> {path} <==\n"))?;
         }
         let total = if in_bytes.is_some() { content.len() } else { lines(content).count() };
-        // The position of the cut, counted in units from the beginning of the text.
-        let cut = match (part, from_other) {
+        // The position at which the text is split, counted in units from the beginning of the text.
+        let split = match (part, from_other) {
             (Part::Head, false) => count.min(total),
             (Part::Head, true) | (Part::Tail, false) => total.saturating_sub(count),
             (Part::Tail, true) => count.saturating_sub(1).min(total),
         };
         let at = match in_bytes {
-            Some(_) => cut,
-            None => lines(content).take(cut).map(<[u8]>::len).sum(),
+            Some(_) => split,
+            None => lines(content).take(split).map(<[u8]>::len).sum(),
         };
         let (front, back) = content.split_at(at.min(content.len()));
         call.shell.write(call.streams.stdout, if part == Part::Head { front } else { back })?;

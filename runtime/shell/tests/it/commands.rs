@@ -290,7 +290,7 @@ fn tests_hold_or_do_not() {
 }
 
 #[test]
-fn sleeping_takes_time_that_somebody_else_measures() {
+fn sleeping_takes_time_that_the_host_measures() {
     let mut world = World::new();
     assert_eq!(world.run("sleep 1; sleep 0.5 2m").code, Ok(0));
     assert_eq!(world.slept, Duration::from_millis(121_500));

@@ -276,91 +276,95 @@ mod tests {
 
     #[test]
     fn what_no_commit_takes_along_is_sent_after_fifty_milliseconds() {
-        let mut post = StartedExecutor::new();
-        assert_eq!(numbers(&noted(&post.say(["one".to_owned()]))[0]), [11], "the keeper hears of it at once");
-        assert!(sent(&post.pass(30)).is_empty());
-        post.say(["two".to_owned()]);
-        assert!(sent(&post.pass(19)).is_empty());
-        assert_eq!(numbers(&sent(&post.pass(1))[0]), [11, 12]);
-        assert!(sent(&post.pass(1_000)).is_empty(), "it is under way");
+        let mut executor = StartedExecutor::new();
+        assert_eq!(
+            numbers(&noted(&executor.say(["one".to_owned()]))[0]),
+            [11],
+            "the keeper hears of it at once"
+        );
+        assert!(sent(&executor.pass(30)).is_empty());
+        executor.say(["two".to_owned()]);
+        assert!(sent(&executor.pass(19)).is_empty());
+        assert_eq!(numbers(&sent(&executor.pass(1))[0]), [11, 12]);
+        assert!(sent(&executor.pass(1_000)).is_empty(), "it is under way");
     }
 
     #[test]
     fn a_commit_takes_along_what_waits_and_a_refused_one_gives_it_back() {
-        let mut post = StartedExecutor::new();
-        post.say(["one".to_owned(), "two".to_owned()]);
-        let taken = post.take().unwrap();
+        let mut executor = StartedExecutor::new();
+        executor.say(["one".to_owned(), "two".to_owned()]);
+        let taken = executor.take().unwrap();
         assert_eq!(numbers(&taken), [11, 12]);
-        assert!(sent(&post.pass(1_000)).is_empty());
-        post.say(["three".to_owned()]);
-        let (view, now) = (View::default(), post.at());
+        assert!(sent(&executor.pass(1_000)).is_empty());
+        executor.say(["three".to_owned()]);
+        let (view, now) = (View::default(), executor.at());
         let mut step = Step { view: &view, now, commands: Vec::new() };
-        post.executor.outbox.put_back(taken, &mut step);
-        assert_eq!(numbers(&sent(&post.pass(50))[0]), [11, 12, 13]);
+        executor.executor.outbox.put_back(taken, &mut step);
+        assert_eq!(numbers(&sent(&executor.pass(50))[0]), [11, 12, 13]);
     }
 
     #[test]
     fn nothing_passes_what_was_sent_before_it() {
-        let mut post = StartedExecutor::new();
-        post.say(["one".to_owned()]);
-        let first = sent(&post.pass(50));
-        post.say(["two".to_owned()]);
+        let mut executor = StartedExecutor::new();
+        executor.say(["one".to_owned()]);
+        let first = sent(&executor.pass(50));
+        executor.say(["two".to_owned()]);
         // The same batch is repeated, with doubling waits, until the controller answers.
         for wait in [50, 100, 200] {
-            post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Unreachable));
-            assert_eq!(post.take(), None, "a commit waits for it");
-            assert!(sent(&post.pass(wait - 1)).is_empty());
-            assert_eq!(sent(&post.pass(1)), first);
+            executor.feed(ExecutorInput::EarlyAnswered(SendOutcome::Unreachable));
+            assert_eq!(executor.take(), None, "a commit waits for it");
+            assert!(sent(&executor.pass(wait - 1)).is_empty());
+            assert_eq!(sent(&executor.pass(1)), first);
         }
-        post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted));
-        assert_eq!(numbers(&post.take().unwrap()), [12]);
+        executor.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted));
+        assert_eq!(numbers(&executor.take().unwrap()), [12]);
     }
 
     #[test]
     fn what_the_controller_refuses_is_dropped() {
-        let mut post = StartedExecutor::new();
-        post.say(["one".to_owned()]);
-        post.pass(50);
+        let mut executor = StartedExecutor::new();
+        executor.say(["one".to_owned()]);
+        executor.pass(50);
         let refusal = Refusal::new(ErrorCode::PermissionDenied, "not yours");
-        post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Refused(refusal)));
-        assert_eq!(post.take(), Some(Vec::new()));
+        executor.feed(ExecutorInput::EarlyAnswered(SendOutcome::Refused(refusal)));
+        assert_eq!(executor.take(), Some(Vec::new()));
     }
 
     /// Returns all batches of the waiting items. The last one goes with a commit.
-    fn pieces(post: &mut StartedExecutor) -> Vec<Vec<EarlyItem>> {
+    fn pieces(executor: &mut StartedExecutor) -> Vec<Vec<EarlyItem>> {
         let mut pieces = Vec::new();
         loop {
-            let (view, now) = (View::default(), post.at());
+            let (view, now) = (View::default(), executor.at());
             let mut step = Step { view: &view, now, commands: Vec::new() };
-            if let Some(last) = post.executor.outbox.take(&mut step) {
+            if let Some(last) = executor.executor.outbox.take(&mut step) {
                 pieces.push(last);
                 return pieces;
             }
             pieces.extend(sent(&step.commands));
-            post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted));
+            executor.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted));
         }
     }
 
     #[test]
     fn a_flood_leaves_in_pieces_and_in_order() {
-        let mut post = StartedExecutor::new();
-        let commands = post.say((0..100).map(|_| "x".repeat(16 << 10)));
-        let pieces = pieces(&mut post);
+        let mut executor = StartedExecutor::new();
+        let commands = executor.say((0..100).map(|_| "x".repeat(16 << 10)));
+        let pieces = pieces(&mut executor);
         let all: Vec<u64> = pieces.iter().flat_map(|items| numbers(items)).collect();
         assert_eq!(all, (11..111).collect::<Vec<_>>());
         assert!(pieces.len() > 2 && pieces.last().unwrap().len() < 40, "{}", pieces.len());
         let noted: Vec<u64> = noted(&commands).iter().flat_map(|items| numbers(items)).collect();
         assert_eq!(noted, all);
-        assert!(post.executor.has_sent_all());
+        assert!(executor.executor.has_sent_all());
     }
 
     #[test]
     fn a_flood_that_no_commit_takes_along_leaves_at_once_piece_by_piece() {
-        let mut post = StartedExecutor::new();
-        post.say((0..100).map(|_| "x".repeat(16 << 10)));
-        let mut pieces = sent(&post.pass(50));
+        let mut executor = StartedExecutor::new();
+        executor.say((0..100).map(|_| "x".repeat(16 << 10)));
+        let mut pieces = sent(&executor.pass(50));
         loop {
-            let next = sent(&post.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted)));
+            let next = sent(&executor.feed(ExecutorInput::EarlyAnswered(SendOutcome::Accepted)));
             if next.is_empty() {
                 break;
             }
@@ -368,17 +372,17 @@ mod tests {
         }
         let all: Vec<u64> = pieces.iter().flat_map(|items| numbers(items)).collect();
         assert_eq!(all, (11..111).collect::<Vec<_>>());
-        assert!(post.executor.has_sent_all());
+        assert!(executor.executor.has_sent_all());
     }
 
     #[test]
     fn text_that_grows_when_it_is_written_still_fits_into_messages() {
         /// A quarter of the keeper's limit for one message.
         const FITS: usize = 1 << 20;
-        let mut post = StartedExecutor::new();
+        let mut executor = StartedExecutor::new();
         // The largest log of one hook, written at once.
-        let commands = post.say((0..64).map(|_| "\u{1}".repeat(16 << 10)));
-        let pieces = pieces(&mut post);
+        let commands = executor.say((0..64).map(|_| "\u{1}".repeat(16 << 10)));
+        let pieces = pieces(&mut executor);
         for items in pieces.iter().chain(&noted(&commands)) {
             assert!(serde_json::to_vec(items).unwrap().len() < FITS);
         }

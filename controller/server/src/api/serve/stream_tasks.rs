@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 tokio::task_local! {
     /// Ends the task that polls this.
-    static CUT: CancellationToken;
+    static END: CancellationToken;
 }
 
 /// The executor of HTTP/2 streams.
@@ -21,11 +21,11 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let cut = CancellationToken::new();
-        let task = CUT.scope(cut.clone(), async move {
+        let ended = CancellationToken::new();
+        let task = END.scope(ended.clone(), async move {
             tokio::select! {
                 () = stream => {}
-                () = cut.cancelled() => {}
+                () = ended.cancelled() => {}
             }
         });
         drop(tokio::spawn(task));
@@ -34,5 +34,5 @@ where
 
 /// Returns the token that ends the current stream; none outside a stream's task, as with HTTP/1.1.
 pub(super) fn current() -> Option<CancellationToken> {
-    CUT.try_with(CancellationToken::clone).ok()
+    END.try_with(CancellationToken::clone).ok()
 }

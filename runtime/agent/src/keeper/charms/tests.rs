@@ -190,7 +190,7 @@ fn code(ready: &ReadyCharm) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_charm_is_fetched_and_compiled_once_whoever_asks_and_after_a_restart() {
+async fn a_charm_is_fetched_and_compiled_once_for_all_callers_and_after_a_restart() {
     let mut bench = Bench::working();
     let (one, other) = tokio::join!(bench.charms().obtain(digest()), bench.charms().obtain(digest()));
     let ready = one.unwrap();
@@ -238,7 +238,7 @@ async fn a_component_goes_once_it_is_compiled_and_its_charm_runs_while_the_contr
 }
 
 #[tokio::test]
-async fn code_is_in_memory_for_as_long_as_somebody_holds_it() {
+async fn code_is_in_memory_for_as_long_as_a_handle_to_it_exists() {
     let bench = Bench::working();
     let one = bench.charms().obtain(digest()).await.unwrap();
     let other = bench.charms().obtain(digest()).await.unwrap();
@@ -282,7 +282,7 @@ fn failing() -> [(Bench, bool); 5] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_for_a_charm_that_failed_is_told_why_and_it_is_tried_again_later() {
+async fn a_request_for_a_charm_that_failed_is_told_why_and_it_is_tried_again_later() {
     for (bench, charms_fault) in failing() {
         let mut told = Vec::new();
         for _ in 0..5 {

@@ -190,7 +190,7 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
 }
 
 #[tokio::test]
-async fn content_is_fetched_once_whoever_asks_and_is_at_hand_when_the_controller_is_away() {
+async fn content_is_fetched_once_for_all_callers_and_is_at_hand_when_the_controller_is_away() {
     let mut bench = Bench::new(&["one"]);
     let resources = bench.resources(1);
     resources.observe(&frame(None, &["one"]));

@@ -41,8 +41,8 @@ async fn a_new_unit_is_claimed_for_at_once_however_short_ago_the_last_claims_wer
         let name = format!("app{number}/0");
         let from = (number > 0).then_some(number);
         let told_at = Instant::now();
-        let somebody_else = led_by(&format!("app{number}"), &format!("app{number}/9"));
-        let puts = vec![somebody_else, unit(&name, Life::Alive)];
+        let led_by_another = led_by(&format!("app{number}"), &format!("app{number}/9"));
+        let puts = vec![led_by_another, unit(&name, Life::Alive)];
         watch.frames.send(Ok(frame(from, number + 1, puts))).await.unwrap();
         assert!(claimed(&mut scene).await.contains(&name));
         assert!(told_at.elapsed() < ROUND, "{name} waited for {:?}", told_at.elapsed());
@@ -72,7 +72,7 @@ async fn what_the_controller_cannot_answer_now_is_claimed_again_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whom_somebody_else_leads_is_not_claimed_for_before_the_next_renewal() {
+async fn an_application_that_another_unit_leads_is_not_claimed_before_the_next_renewal() {
     let mut scene = Scene::new();
     scene.controller.answers(Arc::new(|commands| {
         let answers = obliging(commands)?.into_iter().map(|answer| {

@@ -18,7 +18,7 @@ static void without_a_greeting_it_is_blocked(void) {
   PT_SAME(pt_status(), "blocked: option greeting is empty");
 }
 
-static void the_action_greets_whom_it_is_given(void) {
+static void the_action_greets_the_name_that_it_is_given(void) {
   configured("Ahoy");
   pt_param("whom", "\"you\"");
   PT_EXPECT(pt_action("greet"));
@@ -28,6 +28,6 @@ static void the_action_greets_whom_it_is_given(void) {
 int main(void) {
   PT_TEST(it_says_what_it_is_told_to);
   PT_TEST(without_a_greeting_it_is_blocked);
-  PT_TEST(the_action_greets_whom_it_is_given);
+  PT_TEST(the_action_greets_the_name_that_it_is_given);
   return pt_end();
 }

@@ -21,7 +21,7 @@ fn without_a_greeting_it_is_blocked() {
 }
 
 #[test]
-fn the_action_greets_whom_it_is_given() {
+fn the_action_greets_the_name_that_it_is_given() {
     let mut unit = configured("Ahoy");
     unit.action("greet", &[("whom", "\"you\"")]).unwrap();
     assert_eq!(unit.action_results()["greeting"], "Ahoy, you!");

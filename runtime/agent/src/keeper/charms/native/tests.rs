@@ -159,7 +159,7 @@ async fn a_component_that_is_too_large_is_read_by_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_module_that_somebody_changed_is_made_anew() {
+async fn a_module_that_was_changed_is_made_anew() {
     let bench = Bench::new();
     bench.charm(1).await;
     bench.compiled();

@@ -19,7 +19,7 @@ def test_without_a_greeting_it_is_blocked():
     assert configured("").unit_status == ops.BlockedStatus("option greeting is empty")
 
 
-def test_the_action_greets_whom_it_is_given():
+def test_the_action_greets_the_name_that_it_is_given():
     context = testing.Context(Charm)
     context.run(context.on.action("greet", params={"whom": "you"}), testing.State(config={"greeting": "Ahoy"}))
     assert context.action_results == {"greeting": "Ahoy, you!"}
