@@ -85,7 +85,7 @@ fn a_given_certificate_is_what_clients_and_agents_know_the_controller_by() -> an
     // It can be taken away again, even if its files are gone.
     let error = periapt.refused(["controller", "start", "--no-tls-cert"])?;
     assert!(
-        error.contains("controller local is running, and keeps its address and its certificate"),
+        error.contains("controller local is running, and keeps the options that it was started with"),
         "{error}"
     );
     periapt.ok(["controller", "stop"])?;

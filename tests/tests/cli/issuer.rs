@@ -263,6 +263,14 @@ fn an_issuer_is_known_by_its_authority_and_named_with_its_client() -> anyhow::Re
     let untrusted = periapt.refused(["login", "-u", "jane@example.com"])?;
     assert!(untrusted.contains("of an authority that the controller does not trust"), "{untrusted}");
 
+    // The issuer stays until it is taken away.
+    let running = periapt.refused(["controller", "start", "--no-oidc-issuer"])?;
+    assert!(running.contains("keeps the options that it was started with"), "{running}");
+    periapt.ok(["controller", "stop"])?;
+    periapt.ok(["controller", "start", "--no-oidc-issuer"])?;
+    let taken = periapt.refused(["login", "-u", "jane@example.com"])?;
+    assert!(taken.contains("this controller has no issuer of identities"), "{taken}");
+
     let elsewhere = Installation::empty()?;
     let missing = elsewhere.refused(bootstrap(url))?;
     assert!(

@@ -95,6 +95,9 @@ pub(crate) struct Start {
     no_tls_cert: bool,
     #[command(flatten)]
     issuer: IssuerArgs,
+    /// End logins at an issuer; open sessions stay
+    #[arg(long, conflicts_with = "oidc_issuer")]
+    no_oidc_issuer: bool,
 }
 
 /// Stop a controller that was bootstrapped on this machine, and its agent
@@ -192,10 +195,13 @@ impl Start {
         // A started process ends with this one until it is recorded.
         let mut guard = None;
         let unrecorded = |_: &ProcessId| Ok(());
-        let given = self.tls.files()?;
+        let (given, issuer) = (self.tls.files()?, self.issuer.absolute()?);
+        self.issuer.options()?;
         if processes.controller.is_running() {
-            if self.listen.is_some() || given.is_some() || self.no_tls_cert {
-                let text = format!("controller {name} is running, and keeps its address and its certificate");
+            let changed = self.listen.is_some() || given.is_some() || issuer.is_some();
+            if changed || self.no_tls_cert || self.no_oidc_issuer {
+                let text =
+                    format!("controller {name} is running, and keeps the options that it was started with");
                 return Err(Failure::new(text).with_hint("stop it before: `periapt controller stop`"));
             }
             context.say(format_args!("Controller \"{name}\" is running at {}", entry.url));
@@ -210,9 +216,8 @@ impl Start {
             if self.no_tls_cert {
                 processes.tls = None;
             }
-            if let Some(issuer) = self.issuer.absolute()? {
-                issuer.options()?;
-                processes.issuer = Some(issuer);
+            if issuer.is_some() || self.no_oidc_issuer {
+                processes.issuer = issuer;
             }
             let options = StartOptions {
                 listen,
