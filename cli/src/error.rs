@@ -10,6 +10,10 @@ use crate::{output::one_line, program::spelled};
 /// The exit code of an invalid command line: Juju's, and the parser's own.
 pub(crate) const MISUSE: u8 = 2;
 
+/// The exit code of an agent that its controller does not know any more. Another start would end in the same way, so the
+/// unit for systemd makes none (`packaging/systemd/periapt-agent@.service`).
+pub(crate) const REMOVED: u8 = 3;
+
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -30,6 +34,8 @@ pub(crate) enum Failure {
         /// The signal's number.
         signal: u8,
     },
+    /// The controller does not know the agent any more.
+    Removed(String),
     /// The command line is invalid, though each of its options is valid.
     Misused(String),
     /// The reader of the output has closed it (`periapt status | head`), so no message is needed.
@@ -68,6 +74,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { .. } => 1,
+            Self::Removed(_) => REMOVED,
             Self::Misused(_) => MISUSE,
             // The exit code that shells give a process ended by the signal.
             Self::Interrupted { signal, .. } => signal.saturating_add(128),
@@ -92,7 +99,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { message, hint: None } | Self::Misused(message) => f.write_str(&spelled(message)),
+            Self::Failed { message, hint: None } | Self::Removed(message) | Self::Misused(message) => {
+                f.write_str(&spelled(message))
+            }
             Self::Failed { message, hint: Some(hint) } => {
                 write!(f, "{}\nhint: {}", spelled(message), spelled(hint))
             }

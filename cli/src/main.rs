@@ -38,8 +38,8 @@ use logging::Process;
 use output::{Verbosity, note};
 use tracing::{Instrument as _, Span};
 
-/// Runs the command line. Its exit codes are: 0: success; 1: a failure or a refusal; 2: an invalid command line; 128 and
-/// a signal's number: that signal interrupted it.
+/// Runs the command line. Its exit codes are: 0: success; 1: a failure or a refusal; 2: an invalid command line; 3: the
+/// controller does not know the agent any more; 128 and a signal's number: that signal interrupted it.
 fn main() -> ExitCode {
     if let Some(code) = periapt_trial::answer_as_hook_tool(std::env::args_os()) {
         return code.into();

@@ -83,6 +83,8 @@ fn what_a_package_stages_speaks_of_where_it_will_be() -> anyhow::Result<()> {
         let text = fs::read_to_string(place.path().join(file))?;
         ensure!(text.contains("/usr/bin/periapt") && !text.contains(stage), "{file}: {text}");
     }
+    let agent = fs::read_to_string(place.path().join("usr/lib/systemd/system/periapt-agent@.service"))?;
+    ensure!(agent.contains("\nRestartPreventExitStatus=3\n"), "a removed agent is started for ever: {agent}");
     Ok(())
 }
 

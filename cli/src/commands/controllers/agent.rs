@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use periapt_agent::{ChildProgram, Options};
+use periapt_agent::{AgentError, ChildProgram, IdentityError, Options};
 use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
 use periapt_transport::{Readers, read_file};
@@ -51,8 +51,8 @@ pub(crate) enum Agent {
 /// At its first start it joins with a token that `periapt agent-token NAME` has made: it makes a key, which never leaves
 /// its directory, and the controller issues certificates for it. Then it registers, and from then on units are placed on
 /// it. It prints `ready NAME` once it is registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in
-/// progress are abandoned, and run again after a restart. It ends with an error when the controller does not know it any
-/// more, as after `periapt remove-agent`.
+/// progress are abandoned, and run again after a restart. It ends with an error and exit code 3 when the controller does
+/// not know it any more, as after `periapt remove-agent`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt agent run --controller https://node-1.example:17070 --name worker-1 --token-file worker-1.token\n  \
@@ -156,7 +156,12 @@ impl Run {
                 announce(&name);
             }
         });
-        agent.run(cancel).await.map_err(with_source)
+        agent.run(cancel).await.map_err(|error| match error {
+            AgentError::Identity(removed @ IdentityError::Removed(_)) => {
+                Failure::Removed(removed.to_string())
+            }
+            other => with_source(other),
+        })
     }
 }
 
