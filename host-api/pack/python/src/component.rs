@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::process::ExitStatusExt as _, path::Path};
 
-use crate::{PythonError, python::Python};
+use crate::{ImportFailure, PythonError, python::Python};
 
 /// A Python program that runs `componentize-py`. Its arguments: the tool's directory, a limit of CPU time in seconds,
 /// and the tool's own arguments. The limit is needed: the tool imports the charm's modules, and their code may never
@@ -52,8 +52,8 @@ impl Stage<'_> {
         )?;
         match done.status.success() && output.exists() {
             true => Ok(()),
-            false => Err(PythonError::Build(match done.status.signal() {
-                Some(signal) => stopped(signal),
+            false => Err(PythonError::Import(match done.status.signal() {
+                Some(signal) => ImportFailure::new(stopped(signal)),
                 None => reason(&String::from_utf8_lossy(&done.stderr)),
             })),
         }
@@ -68,33 +68,36 @@ fn stopped(signal: i32) -> String {
 }
 
 /// Extracts the charm's own error, which stands between two traces of the tool: one line with the place and the
-/// exception, then Python's trace without this package's own calls. Without calls of the charm's or of its dependencies, a
-/// trace would only repeat the exception. Warnings that were printed before are left out.
-fn reason(stderr: &str) -> String {
+/// exception, and Python's trace without this package's own calls. Warnings that were printed before are left out.
+fn reason(stderr: &str) -> ImportFailure {
     let (_, from) = stderr.split_once("AssertionError: ").unwrap_or(("", stderr));
     let (text, causes) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));
     let text = text.trim();
     if text.is_empty() {
         return without_exception(causes);
     }
-    let Some(start) = text.find(TRACE) else { return text.to_owned() };
+    let Some(start) = text.find(TRACE) else { return of_lines(text) };
     let lines: Vec<&str> = text.get(start..).unwrap_or_default().lines().collect();
     let trace = without_own_calls(&lines);
-    let has_calls = trace.iter().any(|line| line.starts_with(CALL));
     match exception(&lines) {
-        Some([exception, ..]) if has_calls => {
+        Some([exception, ..]) => {
             let place = lines.iter().rev().find_map(|line| own_place(line));
-            let place = place.map(|place| format!("{place} ")).unwrap_or_default();
-            format!("  {place}{exception}\n{}", trace.join("\n"))
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            ImportFailure { cause: format!("{place}{exception}"), trace: trace.join("\n") }
         }
-        Some(exception) => format!("  {}", exception.join("\n")),
-        None => trace.join("\n"),
+        _ => of_lines(&trace.join("\n")),
     }
 }
 
-/// Describes a build whose interpreter ended without an exception: the tool's last cause in one line, then the innermost
+/// Takes the first line of a message as the cause, and all of it as the trace.
+fn of_lines(text: &str) -> ImportFailure {
+    let cause = text.lines().next().unwrap_or_default().to_owned();
+    ImportFailure { cause, trace: text.to_owned() }
+}
+
+/// Describes a build whose interpreter ended without an exception: the tool's last cause in one line, and the innermost
 /// functions, which may name a native module.
-fn without_exception(causes: &str) -> String {
+fn without_exception(causes: &str) -> ImportFailure {
     let (causes, _) = causes.split_once("\n\nStack backtrace:").unwrap_or((causes, ""));
     let mut lines: Vec<&str> = causes.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines.pop().unwrap_or("no cause is known");
@@ -102,11 +105,8 @@ fn without_exception(causes: &str) -> String {
     let cause =
         last.split_once(": ").filter(|(number, _)| is_number(number)).map_or(last, |(_, cause)| cause);
     let calls = lines.into_iter().filter(|line| line.contains('!')).take(SHOWN_CALLS);
-    let calls: Vec<_> = calls.map(|call| format!("\n    {call}")).collect();
-    format!(
-        "  the interpreter ended while it imported the charm, without an exception of Python's: {cause}{}",
-        calls.concat()
-    )
+    let cause = format!("the interpreter ended without an exception of Python's: {cause}");
+    ImportFailure { cause, trace: calls.collect::<Vec<_>>().join("\n") }
 }
 
 /// The number of innermost calls that are shown of an interpreter that ended: a native module's are among the first.
@@ -154,35 +154,43 @@ fn without_own_calls<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn of_a_failed_build_the_charms_own_words_are_told() {
-        let stderr = "Traceback (most recent call last):\n  File \"<string>\", line 1\nAssertionError: Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero\n\n\nCaused by:\n    x\n\nStack backtrace:\n   0: y\n";
-        let expected = "  src/charm.py:3 ZeroDivisionError: division by zero\nTraceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero";
-        assert_eq!(reason(stderr), expected);
-        assert_eq!(reason("no such file\n"), "no such file");
+    fn failure(cause: &str, trace: &str) -> ImportFailure {
+        ImportFailure { cause: cause.to_owned(), trace: trace.to_owned() }
     }
 
     #[test]
-    fn an_exception_without_calls_of_the_charms_is_told_once() {
+    fn a_failed_import_is_told_in_one_line_and_its_trace_apart() {
+        let stderr = "Traceback (most recent call last):\n  File \"<string>\", line 1\nAssertionError: Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero\n\n\nCaused by:\n    x\n\nStack backtrace:\n   0: y\n";
+        let trace = "Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero";
+        assert_eq!(reason(stderr), failure("src/charm.py:3: ZeroDivisionError: division by zero", trace));
+        assert_eq!(reason("no such file\n"), failure("no such file", "no such file"));
+        let told = PythonError::Import(reason(stderr)).to_string();
+        assert_eq!(
+            told,
+            "the charm cannot be imported in the sandbox: src/charm.py:3: ZeroDivisionError: division by zero"
+        );
+    }
+
+    #[test]
+    fn of_an_exception_without_calls_of_the_charms_the_first_line_is_the_cause() {
         let trace = |exception: &str| {
             let calls = "  File \"/0/periapt_component.py\", line 53, in <module>\n    PROGRAM = build.build(sys.path)\n  File \"/0/periapt_ops/build.py\", line 25, in build\n    from . import storage\n";
             format!("AssertionError: {TRACE}\n{calls}{exception}\n\nCaused by:\n    x")
         };
         let exception = "ModuleNotFoundError: No module named 'yaml'";
-        assert_eq!(reason(&trace(exception)), format!("  {exception}"));
+        assert_eq!(reason(&trace(exception)), failure(exception, &format!("{TRACE}\n{exception}")));
         let long = "own.Error: two causes\n - one\n - two";
-        assert_eq!(reason(&trace(long)), format!("  {long}"));
+        assert_eq!(reason(&trace(long)), failure("own.Error: two causes", &format!("{TRACE}\n{long}")));
         let chained = format!(
             "KeyError: 'x'\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACE}\n  File \"/0/periapt_ops/build.py\", line 25, in build\n{exception}"
         );
-        assert_eq!(reason(&trace(&chained)), format!("  {exception}"));
+        assert_eq!(reason(&trace(&chained)).cause, exception);
     }
 
     #[test]
     fn an_interpreter_that_ends_without_an_exception_is_told_with_the_tools_cause() {
-        let expected =
-            "  the interpreter ended while it imported the charm, without an exception of Python's: ";
-        assert_eq!(reason(""), format!("{expected}no cause is known"));
+        let expected = "the interpreter ended without an exception of Python's: ";
+        assert_eq!(reason(""), failure(&format!("{expected}no cause is known"), ""));
         let stderr = "Traceback (most recent call last):
   File \"<string>\", line 6, in <module>
 AssertionError: \n
@@ -194,13 +202,13 @@ Caused by:
 
 Stack backtrace:
    0: <anyhow::Error>::new";
-        let calls = "\n    0:  0x1a962 - libc.so!abort\n    1: 0x49963a - libpython3.14.so!os_abort";
-        let cause = "wasm trap: wasm `unreachable` instruction executed";
-        assert_eq!(reason(stderr), format!("{expected}{cause}{calls}"));
+        let calls = "0:  0x1a962 - libc.so!abort\n1: 0x49963a - libpython3.14.so!os_abort";
+        let cause = format!("{expected}wasm trap: wasm `unreachable` instruction executed");
+        assert_eq!(reason(stderr), failure(&cause, calls));
     }
 
     #[test]
-    fn the_first_line_names_the_charms_own_place_and_the_exception() {
+    fn the_cause_names_the_charms_own_place_and_the_exception() {
         let stderr = r#"AssertionError: /charm/venv/old/__init__.py:35: Warning: old
   warnings.warn(
 Traceback (most recent call last):
@@ -219,8 +227,7 @@ The following exceptions were observed:
 
 Caused by:
     x"#;
-        let expected = r#"  src/charm.py:4 driver.DependencyException: Unable to load
-Traceback (most recent call last):
+        let trace = r#"Traceback (most recent call last):
   File "/charm/src/charm.py", line 4, in <module>
     from driver.cluster import Cluster
   File "/charm/venv/driver/cluster.py", line 174, in <module>
@@ -228,6 +235,9 @@ Traceback (most recent call last):
 driver.DependencyException: Unable to load
 The following exceptions were observed:
  - No extension"#;
-        assert_eq!(reason(stderr), expected);
+        assert_eq!(
+            reason(stderr),
+            failure("src/charm.py:4: driver.DependencyException: Unable to load", trace)
+        );
     }
 }

@@ -43,9 +43,9 @@ pub enum PythonError {
     /// them.
     #[error("the charm cannot be imported in the sandbox:\n{}", lines(.0))]
     CannotRun(Vec<CheckFinding>),
-    /// The charm's import failed. Holds Python's message.
-    #[error("the charm cannot be imported in the sandbox:\n{0}")]
-    Build(String),
+    /// The charm's import failed.
+    #[error("the charm cannot be imported in the sandbox: {0}")]
+    Import(ImportFailure),
     /// The archive cannot be made.
     #[error(transparent)]
     Pack(#[from] PackError),
@@ -65,6 +65,22 @@ pub enum PythonError {
         /// The program's message.
         message: String,
     },
+}
+
+/// The failure of a charm's import. Its text is the cause alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct ImportFailure {
+    /// The place in the charm's own code and the exception, or the reason why there is none, in one line.
+    pub cause: String,
+    /// Python's trace, or the innermost functions of the interpreter that ended; may be empty.
+    pub trace: String,
+}
+
+impl ImportFailure {
+    pub(crate) fn new(cause: String) -> Self {
+        Self { cause, trace: String::new() }
+    }
 }
 
 fn lines(findings: &[CheckFinding]) -> String {

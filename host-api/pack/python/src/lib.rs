@@ -18,6 +18,6 @@ mod tools;
 mod vendor;
 
 pub use dependency_options::{DependencyOptions, Repositories};
-pub use error::PythonError;
+pub use error::{ImportFailure, PythonError};
 pub use finding::{CheckFinding, Severity};
 pub use pack::{CheckedCharm, Packer, Step, is_python_charm};

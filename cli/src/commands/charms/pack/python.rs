@@ -71,12 +71,20 @@ fn packer() -> Result<Packer> {
 }
 
 fn failure(error: PythonError) -> Failure {
+    if let PythonError::Import(failed) = &error {
+        // Shown by --debug.
+        failed.trace.lines().for_each(|line| tracing::debug!("{line}"));
+    }
     let hint = match &error {
         PythonError::Unreachable(_) | PythonError::Tool { .. } => {
             "packages come from where pip is told to look: PIP_INDEX_URL, PIP_CERT and pip.conf count"
         }
-        PythonError::CannotRun(_) | PythonError::Build(_) => {
+        PythonError::CannotRun(_) => "docs/python.md says what works in the sandbox and what does not",
+        PythonError::Import(failed) if failed.trace.is_empty() => {
             "docs/python.md says what works in the sandbox and what does not"
+        }
+        PythonError::Import(_) => {
+            "--debug shows Python's trace; docs/python.md says what works in the sandbox and what does not"
         }
         _ => return with_source(error),
     };
