@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 
-from . import beyond, fetching, markers, native, pinned, preferring, refusing, requirements, trees, upgrading
+from . import beyond, fetching, markers, native, pinned, preferring, refusing, requirements, trees, unmet, upgrading
 from .built import Built
 from .fetching import PYTHON_VERSIONS, NoWheel, Unresolved, VendorError
 from .git import Checkouts
@@ -44,7 +44,10 @@ def vendor(
             upgrading.release(wanted, choices.upgrades)
             refusing.before(wanted)
             target.mkdir(parents=True, exist_ok=True)
-            version, fetched, findings = _bring(wanted, target, pathlib.Path(place), built)
+            try:
+                version, fetched, findings = _bring(wanted, target, pathlib.Path(place), built)
+            except VendorError as error:
+                raise unmet.error(choices.upgrades, wanted, pathlib.Path(place), built) or error from None
             refusing.after(wanted, fetched, target)
             beyond.tell(wanted, fetched)
         except (RequirementError, markers.UnreadableError) as error:

@@ -87,6 +87,7 @@ const PACKING: &[(&str, &str)] = sources!["../":
     "periapt_packing/stdlib.py",
     "periapt_packing/trees.py",
     "periapt_packing/unpacked.py",
+    "periapt_packing/unmet.py",
     "periapt_packing/upgrading.py",
     "periapt_packing/uvlock.py",
     "periapt_packing/vendor.py",

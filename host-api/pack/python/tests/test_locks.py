@@ -541,7 +541,29 @@ class TestUpgrade:
         there, told = pydantic.pack("pydantic>=2.12,<3")
         assert there == ["ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
         assert told[0] == "uv.lock:12: pydantic 2.12.5 is packed and not 2.10.6, which is locked: --upgrade pydantic"
-        assert "--upgrade pydantic: " in pydantic.refused("pydantic>=3")
+        assert pydantic.refused("pydantic>=3") == (
+            "--upgrade 'pydantic>=3': there is no release of pydantic that satisfies it; the newest that runs is 2.12.5"
+        )
+
+    def test_versions_that_there_are_none_of_are_told_with_the_newest_that_runs(self, pydantic):
+        newest = "the newest that runs is 2.12.5"
+        for asked in ("pydantic>=99", "pydantic==2.12.49"):
+            said = f"--upgrade '{asked}': there is no release of pydantic that satisfies it; {newest}"
+            assert pydantic.refused(asked) == said
+        (pydantic.charm / "uv.lock").unlink()
+        (pydantic.charm / "pyproject.toml").unlink()
+        listed = pydantic.charm / "requirements.txt"
+        listed.write_text("ops==2.0\npydantic==2.10.6\n")
+        assert pydantic.refused("pydantic>=99") == (
+            f"--upgrade 'pydantic>=99': there is no release of pydantic that satisfies it; {newest}"
+        )
+        listed.write_text("ops==2.0\npydantic>=2\n")
+        assert pydantic.refused("pydantic<2.5") == (
+            f"--upgrade 'pydantic<2.5': there is no release of pydantic that satisfies it and that requirements.txt:2 allows; {newest}"
+        )
+        # Another reason stays as it is told.
+        listed.write_text("ops==2.0\npydantic>=2\nnowhere\n")
+        assert "nowhere" in pydantic.refused("pydantic>=2.12")
 
     def test_pinned_lines_are_left_on_request_and_those_of_what_it_needs_as_far_as_they_must(self, pydantic):
         (pydantic.charm / "uv.lock").unlink()
