@@ -120,6 +120,34 @@ fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow:
     Ok(())
 }
 
+#[test]
+fn whoever_loses_the_right_to_a_log_while_following_it_is_told_why() -> anyhow::Result<()> {
+    let (operator, colleague) = (Installation::bootstrapped()?, Installation::empty()?);
+    operator.deploy("mysql", [])?;
+    operator.wait_for(["model"])?;
+    operator.ok(["exec", "--unit", "mysql/0", "juju-log hello"])?;
+    let text = registration(&operator.ok(["add-user", "jane"])?)?;
+    let line = format!("{text}\ncorrect horse");
+    let done = run_with_line(&colleague, &line, ["register", "-", "--no-prompt"])?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for (losing, told) in [
+        (&["revoke", "jane", "read", "test"][..], "model admin/test not found"),
+        (&["disable-user", "jane"], "`periapt login` opens a new session"),
+    ] {
+        operator.ok(["grant", "jane", "read", "test"])?;
+        let log = colleague.path().join("follower.log");
+        let command = colleague.command(["debug-log", "-m", "admin/test", "--replay", "--tail"]);
+        let mut follower = colleague.logged(command, &log)?;
+        assert!(!follower.first_line()?.is_empty());
+        operator.ok(losing)?;
+        assert_eq!(follower.ended()?, Some(1));
+        let log = std::fs::read_to_string(log)?;
+        assert_eq!(log.lines().filter(|line| line.starts_with("ERROR ")).count(), 1, "{log}");
+        assert!(log.contains(told), "{log}");
+    }
+    Ok(())
+}
+
 /// Puts the store of an earlier version in the place of a stopped controller's: it has no users, no enrolled agents and no
 /// authority.
 fn replace_store(periapt: &Installation) -> anyhow::Result<()> {

@@ -8,8 +8,8 @@ use periapt_host_api::logs::{LogLevel, LogLine, LogQuery};
 
 use crate::{
     commands::Verb,
-    context::{Context, ModelArg},
-    error::Result,
+    context::{Context, Model, ModelArg},
+    error::{Failure, Result},
     output::{Sink, Text, TextStyle, continued, is_watched, one_line, to_json},
     parse::ParseError,
 };
@@ -105,7 +105,12 @@ impl Verb for DebugLog {
         let mut sink = Sink::new(self.output.as_deref(), context.color)?;
         let mut left = limit.map_or(u64::MAX, u64::from);
         while left > 0 {
-            let Some(line) = lines.next().await else { break };
+            let Some(line) = lines.next().await else {
+                if follow {
+                    return Err(why_ended(&model).await);
+                }
+                break;
+            };
             let line = line?;
             let text = match self.format {
                 Format::Text => self.text(&line),
@@ -115,6 +120,16 @@ impl Verb for DebugLog {
             left -= 1;
         }
         Ok(())
+    }
+}
+
+/// Returns the reason why a log that is followed has ended: the caller may not see the model any more, the model or the
+/// controller is gone, or the controller was started again.
+async fn why_ended(model: &Model) -> Failure {
+    match model.client().model(&model.selector).await {
+        Err(error) => error.into(),
+        Ok(_) => Failure::new("the controller has ended the stream of the log")
+            .with_hint("the same command begins it again"),
     }
 }
 
