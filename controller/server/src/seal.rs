@@ -4,7 +4,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
     sync::Arc,
 };
@@ -59,11 +59,18 @@ impl SealKey {
     /// Returns the key in a file that only its owner may read. Creates the file if it does not exist.
     ///
     /// # Errors
-    /// The file cannot be read or created, or is no key.
+    /// The file cannot be read or created, is no key, or others can reach it.
     pub fn in_file(path: &Path) -> io::Result<Self> {
         let mut key = [0; KEY_BYTES];
         match OpenOptions::new().read(true).open(path) {
             Ok(file) => {
+                let mode = file.metadata()?.mode() & 0o777;
+                if mode & 0o077 != 0 {
+                    let text = format!(
+                        "it has mode {mode:03o}, and others than its owner can reach it; `chmod 600` it"
+                    );
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+                }
                 let mut bytes = Vec::new();
                 file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
                 key = bytes.try_into().map_err(|_| {
@@ -201,6 +208,10 @@ mod tests {
         let sealed = SealKey::in_file(&path).unwrap().seal(what(1), b"x").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(SealKey::in_file(&path).unwrap().open(what(1), &sealed).unwrap(), b"x");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = SealKey::in_file(&path).unwrap_err();
+        assert!(error.to_string().starts_with("it has mode 640, and others than its owner"), "{error}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"short").unwrap();
         assert_eq!(SealKey::in_file(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
