@@ -1,5 +1,7 @@
 //! Controllers: bootstrapped, killed, started again, selected, removed.
 
+use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+
 use anyhow::Context as _;
 use periapt_tests::{Installation, signal};
 
@@ -191,7 +193,7 @@ fn what_clients_are_told_of_a_controller_is_how_it_is_reached() -> anyhow::Resul
 }
 
 #[test]
-fn a_controller_without_half_of_its_authority_does_not_start_and_says_what_to_do() -> anyhow::Result<()> {
+fn a_controller_whose_authority_is_unusable_does_not_start_and_says_what_to_do() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     let run = ["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"];
     let mut controller = periapt.spawn(run)?;
@@ -202,6 +204,43 @@ fn a_controller_without_half_of_its_authority_does_not_start_and_says_what_to_do
     let error = periapt.refused(run)?;
     assert!(error.contains("ca-key.pem is missing, but"), "{error}");
     assert!(error.contains("restore it from a backup; or move the other file away"), "{error}");
+    // A key that others can read, files that are none, and two that do not belong together.
+    let authority = periapt.path().join("c/ca.pem");
+    let (own, made) = (std::fs::read(key.with_extension("away"))?, std::fs::read(&authority)?);
+    let mut other = periapt.spawn(["controller", "run", "--data", "e", "--listen", "127.0.0.1:0"])?;
+    assert!(other.first_line()?.starts_with("ready https://"));
+    assert_eq!(other.end("TERM")?, Some(0));
+    let (others, rubbish) = (std::fs::read(periapt.path().join("e/ca-key.pem"))?, b"rubbish".to_vec());
+    let both = "restore both files from a backup; or move both away";
+    for (content, certificate, mode, told) in [
+        (
+            &own,
+            &made,
+            0o644,
+            "ca-key.pem has mode 644, and others than its owner can reach it; `chmod 600` it",
+        ),
+        (&rubbish, &made, 0o600, both),
+        (&own, &rubbish, 0o600, both),
+        (&others, &made, 0o600, both),
+    ] {
+        std::fs::write(&key, content)?;
+        std::fs::write(&authority, certificate)?;
+        std::fs::set_permissions(&key, Permissions::from_mode(mode))?;
+        let error = periapt.refused(run)?;
+        assert!(error.contains(told), "{error}");
+        assert_eq!((&std::fs::read(&key)?, &std::fs::read(&authority)?), (content, certificate), "unchanged");
+    }
+    std::fs::remove_file(&key)?;
+    std::fs::create_dir(&key)?;
+    std::fs::set_permissions(&key, Permissions::from_mode(0o700))?;
+    let error = periapt.refused(run)?;
+    assert!(error.contains("ca-key.pem: Is a directory"), "{error}");
+    std::fs::remove_dir(&key)?;
+    std::fs::write(&authority, &made)?;
+    std::fs::rename(key.with_extension("away"), &key)?;
+    let mut controller = periapt.spawn(run)?;
+    assert!(controller.first_line()?.starts_with("ready https://"), "it goes on with its authority");
+    assert_eq!(controller.end("TERM")?, Some(0));
     let error = periapt.refused(["controller", "run", "--data", "d", "--listen", "0.0.0.0:0"])?;
     assert!(error.contains("--public-name says by which name or address clients reach it"), "{error}");
     let error = periapt.run(["controller", "run", "--data", "d", "--public-name", "https://x"])?;

@@ -33,7 +33,11 @@ pub enum AuthorityError {
     #[error(transparent)]
     File(#[from] KeyFileError),
     /// A file has no authority, or the two do not belong together.
-    #[error("{}: {source}; restore both files from a backup", .path.display())]
+    #[error(
+        "{}: {source}; restore both files from a backup; or move both away, and the controller makes a new authority, \
+         whose certificate all clients and agents must be given",
+        .path.display()
+    )]
     Unusable {
         /// The file.
         path: PathBuf,
