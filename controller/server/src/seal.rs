@@ -5,7 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -31,6 +31,8 @@ const KEY_BYTES: usize = 32;
 pub struct SealKey {
     digest: hmac::Key,
     cipher: Arc<LessSafeKey>,
+    /// The file of a new key, and its bytes, until they are written.
+    unwritten: Option<Arc<(PathBuf, [u8; KEY_BYTES])>>,
 }
 
 impl std::fmt::Debug for SealKey {
@@ -53,13 +55,15 @@ impl SealKey {
         Ok(Self {
             digest: hmac::Key::new(hmac::HMAC_SHA256, derived(b"periapt seal digest").as_ref()),
             cipher: Arc::new(LessSafeKey::new(cipher)),
+            unwritten: None,
         })
     }
 
-    /// Returns the key in a file that only its owner may read. Creates the file if it does not exist.
+    /// Returns the key in a file that only its owner may read, or a new one if the file does not exist.
+    /// [`Self::keep`] then writes it.
     ///
     /// # Errors
-    /// The file cannot be read or created, is no key, or others can reach it.
+    /// The file cannot be read, is no key, or others can reach it.
     pub fn in_file(path: &Path) -> io::Result<Self> {
         let mut key = [0; KEY_BYTES];
         match OpenOptions::new().read(true).open(path) {
@@ -79,11 +83,25 @@ impl SealKey {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
-                make(path, &key)?;
+                let unwritten = Some(Arc::new((path.to_owned(), key)));
+                return Ok(Self { unwritten, ..Self::new(&key)? });
             }
             Err(error) => return Err(error),
         }
         Self::new(&key)
+    }
+
+    /// Returns the file of a new key; none if the key was in its file.
+    pub(crate) fn new_file(&self) -> Option<&Path> {
+        self.unwritten.as_ref().map(|unwritten| unwritten.0.as_path())
+    }
+
+    /// Writes a new key into its file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn keep(&self) -> io::Result<()> {
+        self.unwritten.as_ref().map_or(Ok(()), |unwritten| make(&unwritten.0, &unwritten.1))
     }
 
     fn checksum(&self, bound: &[u8], bytes: &[u8]) -> [u8; 32] {
@@ -205,7 +223,11 @@ mod tests {
     fn a_key_is_made_once_and_for_its_owner_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("secret-key");
-        let sealed = SealKey::in_file(&path).unwrap().seal(what(1), b"x").unwrap();
+        let key = SealKey::in_file(&path).unwrap();
+        assert_eq!((key.new_file(), path.exists()), (Some(&*path), false), "not before it is kept");
+        key.keep().unwrap();
+        let sealed = key.seal(what(1), b"x").unwrap();
+        assert_eq!(SealKey::in_file(&path).unwrap().new_file(), None);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(SealKey::in_file(&path).unwrap().open(what(1), &sealed).unwrap(), b"x");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();

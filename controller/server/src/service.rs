@@ -1,10 +1,10 @@
 //! The life of a controller, from its options to its end.
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use periapt_blobs::BlobError;
 use periapt_host_api::{Refusal, Timestamp, command::Caller};
-use periapt_model::{Input, WorkerCommand};
+use periapt_model::{Input, Root, WorkerCommand};
 use periapt_store::StoreError;
 use periapt_transport::{CertificateError, ServerCertificate, server_config};
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
@@ -23,7 +23,7 @@ use crate::{
     pruning::{Pruner, SequenceGrowth},
     published::{Publisher, Subscription},
     refusals::Refusals,
-    seal::SecretSealer,
+    seal::{SealKey, SecretSealer},
     show::StatusSource,
     state::{
         BlobCollector, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams, Submission,
@@ -44,6 +44,13 @@ pub enum BuildError {
     /// The directory of blobs cannot be used.
     #[error(transparent)]
     Blobs(#[from] BlobError),
+    /// The key of the store's secrets is missing.
+    #[error(
+        "{} is missing, and no other key opens the secrets of the store: restore it from a backup; or put 32 random bytes \
+         in its place, in a file of mode 600, and set each secret anew",
+        .0.display()
+    )]
+    SealKey(PathBuf),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -132,6 +139,7 @@ impl Options {
     pub async fn build(self) -> Result<Service, BuildError> {
         guard_secrets();
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
+        keep_key(&self.seal, &first.root)?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
         let issuer_logins = IssuerLogins::new(self.oidc, Arc::clone(&self.clock), Arc::clone(&self.random))
@@ -191,6 +199,16 @@ impl Options {
             timeouts,
         })
     }
+}
+
+/// Writes a new key of secrets into its file, unless the store has secrets already: they were sealed under another key.
+fn keep_key(seal: &SealKey, root: &Root) -> Result<(), BuildError> {
+    let Some(path) = seal.new_file() else { return Ok(()) };
+    if root.models().any(|(_, state)| state.secrets().next().is_some()) {
+        return Err(BuildError::SealKey(path.to_owned()));
+    }
+    let unusable = |source| BlobError::Directory { directory: path.display().to_string(), source };
+    Ok(seal.keep().map_err(unusable)?)
 }
 
 impl Service {

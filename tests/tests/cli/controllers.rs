@@ -247,3 +247,33 @@ fn a_controller_whose_authority_is_unusable_does_not_start_and_says_what_to_do()
     assert!(error.stderr.contains("is neither a DNS name nor an IP address"), "{error:?}");
     Ok(())
 }
+
+#[test]
+fn a_controller_that_lost_the_key_of_its_secrets_does_not_start_with_another_one() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    let key = periapt.path().join("data/controllers/local/controller/secret-key");
+    // Without secrets nothing is lost.
+    periapt.ok(["controller", "stop"])?;
+    std::fs::remove_file(&key)?;
+    periapt.ok(["controller", "start"])?;
+    periapt.ok(["add-secret", "token", "token=hunter2"])?;
+    periapt.ok(["controller", "stop"])?;
+    let away = key.with_extension("away");
+    std::fs::rename(&key, &away)?;
+    for _ in 0..2 {
+        let error = periapt.refused(["controller", "start"])?;
+        assert!(error.contains("secret-key is missing, and no other key opens the secrets"), "{error}");
+        assert!(error.contains("restore it from a backup"), "{error}");
+        assert!(!key.exists(), "no other key was made");
+    }
+    std::fs::rename(&away, &key)?;
+    std::fs::set_permissions(&key, Permissions::from_mode(0o644))?;
+    let error = periapt.refused(["controller", "start"])?;
+    assert!(error.contains("it has mode 644, and others than its owner can reach it"), "{error}");
+    std::fs::set_permissions(&key, Permissions::from_mode(0o600))?;
+    periapt.ok(["controller", "start"])?;
+    assert!(periapt.ok(["show-secret", "token", "--reveal"])?.contains("hunter2"));
+    Ok(())
+}
