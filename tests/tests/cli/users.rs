@@ -121,7 +121,7 @@ fn a_login_lasts_until_it_ends_and_its_token_is_for_its_owner_alone() -> anyhow:
 }
 
 #[test]
-fn whoever_loses_the_right_to_a_log_while_following_it_is_told_why() -> anyhow::Result<()> {
+fn a_user_who_loses_the_right_to_a_followed_log_is_told_why() -> anyhow::Result<()> {
     let (operator, colleague) = (Installation::bootstrapped()?, Installation::empty()?);
     operator.deploy("mysql", [])?;
     operator.wait_for(["model"])?;

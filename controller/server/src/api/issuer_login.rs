@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{Json, body::Body, extract::State};
+use axum::{
+    Json,
+    body::Body,
+    extract::{FromRef, State},
+};
 use http::HeaderMap;
 use periapt_host_api::{
     Refusal,
@@ -24,7 +28,7 @@ use crate::{
     network::Network,
     oidc::IssuerLogins,
     refusals::Refusals,
-    state::{Streams, Submission},
+    state::{ControllerState, Streams, Submission},
 };
 
 /// The body of a request without content: an object. Web pages cannot send JSON without permission.
@@ -44,35 +48,54 @@ pub(crate) async fn begin(
     Ok(Json(issuer.begin(Network::of(peer.ip()), token).await?))
 }
 
+/// The parts that the end of a login needs.
+#[derive(Clone)]
+pub(crate) struct LoginEnd {
+    issuer: IssuerLogins,
+    streams: Streams,
+    submission: Submission,
+    logins: Logins,
+    refusals: Refusals,
+    clock: Arc<dyn Clock>,
+}
+
+impl FromRef<ControllerState> for LoginEnd {
+    fn from_ref(state: &ControllerState) -> Self {
+        Self {
+            issuer: state.issuer_logins.clone(),
+            streams: state.streams.clone(),
+            submission: state.submission.clone(),
+            logins: state.logins.clone(),
+            refusals: state.refusals.clone(),
+            clock: Arc::clone(&state.clock),
+        }
+    }
+}
+
 /// Waits for the approval of a login, and opens a session.
 pub(crate) async fn result(
-    State(issuer): State<IssuerLogins>,
-    State(streams): State<Streams>,
-    State(submission): State<Submission>,
-    State(logins): State<Logins>,
-    State(refusals): State<Refusals>,
-    State(clock): State<Arc<dyn Clock>>,
+    State(end): State<LoginEnd>,
     peer: Peer,
     headers: HeaderMap,
     content: Body,
 ) -> HandlerResult<Json<LoginResult>> {
     let AwaitLogin { token } = body::small_value(&headers, content).await?;
     let failed = |subject: String, refusal: Refusal| {
-        refusals.note(unproved(&peer, "log-in", subject, refusal.code), clock.now());
+        end.refusals.note(unproved(&peer, "log-in", subject, refusal.code), end.clock.now());
         refusal
     };
     let waited = tokio::select! {
-        waited = issuer.result(&token) => waited,
-        () = streams.stop.cancelled() => Ok(None),
+        waited = end.issuer.result(&token) => waited,
+        () = end.streams.stop.cancelled() => Ok(None),
     };
     let login = waited.map_err(|refusal| failed("at the issuer".to_owned(), refusal))?;
     let Some(login) = login else { return Ok(Json(LoginResult::Pending)) };
     // A refused account is counted, and has no entry of its own in the audit log.
-    user_at_issuer(&submission.durable.current().root, &login)
+    user_at_issuer(&end.submission.durable.current().root, &login)
         .map_err(|refusal| failed(account(&login), refusal))?;
-    let prepared = PreparedSession::new(&logins, &*clock, &peer);
+    let prepared = PreparedSession::new(&end.logins, &*end.clock, &peer);
     let command = IdentityCommand::LogInAtIssuer { login, session: prepared.session() };
-    Ok(Json(LoginResult::LoggedIn(prepared.open(&submission, command).await?)))
+    Ok(Json(LoginResult::LoggedIn(prepared.open(&end.submission, command).await?)))
 }
 
 /// Returns the account of a login, as the audit log names it.

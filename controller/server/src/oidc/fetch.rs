@@ -107,7 +107,7 @@ impl HttpsClient {
         let stream = TcpStream::connect((url.host(), port)).await.map_err(FetchError::Connect)?;
         let name = ServerName::try_from(url.host().to_owned()).map_err(|error| protocol(&error))?;
         let connector = TlsConnector::from(Arc::clone(&self.0));
-        let stream = connector.connect(name, stream).await.map_err(|error| untrusted(error))?;
+        let stream = connector.connect(name, stream).await.map_err(untrusted)?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| protocol(&error))?;
         // The connection ends with this request.
