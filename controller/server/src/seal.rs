@@ -60,7 +60,7 @@ impl SealKey {
     }
 
     /// Returns the key in a file that only its owner may read, or a new one if the file does not exist.
-    /// [`Self::keep`] then writes it.
+    /// `keep` then writes it.
     ///
     /// # Errors
     /// The file cannot be read, is no key, or others can reach it.
