@@ -91,6 +91,8 @@ impl Driver {
                     let (unit, reason) = (self.name().clone(), refusal.to_string());
                     return Err(LabError::AnswerChanged { unit, reason });
                 }
+                // The run stays as its commit was taken. The executor still tries to commit it as a failure.
+                self.traced = None;
                 SendOutcome::Refused(refusal)
             }
             Err(LabError::Refused(refusal)) => {
