@@ -59,8 +59,8 @@ impl SealKey {
         })
     }
 
-    /// Returns the key in a file that only its owner may read, or a new one if the file does not exist.
-    /// `keep` then writes it.
+    /// Returns the key in a file that only its owner may read, or a new one if the file does not exist. The controller
+    /// writes a new one into the file when it starts.
     ///
     /// # Errors
     /// The file cannot be read, is no key, or others can reach it.

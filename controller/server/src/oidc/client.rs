@@ -21,6 +21,9 @@ const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The longest text of a code or an address that clients are shown, in bytes.
 const MAX_SHOWN: usize = 1_024;
 
+/// The longest code that the controller polls with, in bytes. It is held until the login ends.
+const MAX_DEVICE_CODE: usize = 4_096;
+
 /// The pause between two polls of an issuer that names none, in seconds: RFC 8628's.
 const INTERVAL: u64 = 5;
 
@@ -154,15 +157,22 @@ impl IssuerClient {
             return Err(refused(REQUEST, &answer));
         }
         let answer: AuthorizationAnswer = parsed(REQUEST, &answer)?;
-        let shown = [&answer.user_code, &answer.verification_uri];
-        let fits = |text: &&String| {
+        let unreadable = |reason: String| LoginError::Unreadable { request: REQUEST, reason };
+        let fits = |text: &str| {
             !text.is_empty() && text.len() <= MAX_SHOWN && !text.contains(|c: char| !c.is_ascii_graphic())
         };
+        let AuthorizationAnswer { device_code, user_code, verification_uri, .. } = &answer;
         // A code may have spaces for people.
-        let code = answer.user_code.replace(' ', "");
-        if !fits(&&code) || !fits(&shown[1]) || HttpsUrl::parse(&answer.verification_uri).is_none() {
-            let reason = "a code and an address that begins with https:// are expected".to_owned();
-            return Err(LoginError::Unreadable { request: REQUEST, reason });
+        if !fits(&user_code.replace(' ', ""))
+            || !fits(verification_uri)
+            || HttpsUrl::parse(verification_uri).is_none()
+        {
+            return Err(unreadable(
+                "a code and an address that begins with https:// are expected".to_owned(),
+            ));
+        }
+        if device_code.len() > MAX_DEVICE_CODE {
+            return Err(unreadable(format!("its device code has more than {MAX_DEVICE_CODE} bytes")));
         }
         Ok(Authorization {
             device_code: answer.device_code,
@@ -228,12 +238,12 @@ impl IssuerClient {
         url: &HttpsUrl,
         form: &[(&str, String)],
     ) -> Result<Fetched, LoginError> {
-        let (body, headers) = self.signed(metadata, form)?;
+        let (body, headers) = self.authenticated(metadata, form)?;
         Ok(self.https.post(url, body, headers).await?)
     }
 
     /// Returns a form and headers that name this client and prove it.
-    fn signed(
+    fn authenticated(
         &self,
         metadata: &Metadata,
         form: &[(&str, String)],

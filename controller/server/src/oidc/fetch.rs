@@ -69,7 +69,7 @@ pub(super) struct HttpsClient(pub(super) Arc<ClientConfig>);
 impl HttpsClient {
     /// Reads a resource.
     pub(super) async fn get(&self, url: &HttpsUrl) -> Result<Fetched, FetchError> {
-        self.send(Method::GET, url, HeaderMap::new(), Bytes::new()).await
+        self.send(url, Request::new(Full::default())).await
     }
 
     /// Sends a form, with more headers.
@@ -77,30 +77,26 @@ impl HttpsClient {
         &self,
         url: &HttpsUrl,
         form: String,
-        mut headers: HeaderMap,
-    ) -> Result<Fetched, FetchError> {
-        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
-        headers.insert(header::CONTENT_TYPE, kind);
-        self.send(Method::POST, url, headers, form.into()).await
-    }
-
-    async fn send(
-        &self,
-        method: Method,
-        url: &HttpsUrl,
         headers: HeaderMap,
-        content: Bytes,
     ) -> Result<Fetched, FetchError> {
-        let sent = self.exchange(method, url, headers, content);
-        tokio::time::timeout(ANSWERS_WITHIN, sent).await.map_err(|_| FetchError::Late)?
+        let mut request = Request::new(Full::from(form));
+        *request.method_mut() = Method::POST;
+        *request.headers_mut() = headers;
+        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(header::CONTENT_TYPE, kind);
+        self.send(url, request).await
     }
 
+    async fn send(&self, url: &HttpsUrl, request: Request<Full<Bytes>>) -> Result<Fetched, FetchError> {
+        let exchange = self.exchange(url, request);
+        tokio::time::timeout(ANSWERS_WITHIN, exchange).await.map_err(|_| FetchError::Late)?
+    }
+
+    /// Sends a request over a connection of its own, and reads the answer.
     async fn exchange(
         &self,
-        method: Method,
         url: &HttpsUrl,
-        headers: HeaderMap,
-        content: Bytes,
+        mut request: Request<Full<Bytes>>,
     ) -> Result<Fetched, FetchError> {
         let protocol = |error: &dyn std::fmt::Display| FetchError::Protocol(error.to_string());
         let port = url.0.port_u16().unwrap_or(HTTPS_PORT);
@@ -114,15 +110,12 @@ impl HttpsClient {
         let mut connections = JoinSet::new();
         connections.spawn(connection);
 
-        let path = url.0.path_and_query().map_or("/", |path| path.as_str());
-        let mut request = Request::builder().method(method).uri(path);
-        if let Some(target) = request.headers_mut() {
-            target.extend(headers);
-            target.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-            let authority = url.0.authority().map_or("", |authority| authority.as_str());
-            target.insert(header::HOST, HeaderValue::try_from(authority).map_err(|error| protocol(&error))?);
-        }
-        let request = request.body(Full::new(content)).map_err(|error| protocol(&error))?;
+        let path = url.0.path_and_query().cloned();
+        *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        let authority = url.0.authority().map_or("", |authority| authority.as_str());
+        let host = HeaderValue::try_from(authority).map_err(|error| protocol(&error))?;
+        request.headers_mut().insert(header::HOST, host);
         let answer = sender.send_request(request).await.map_err(|error| protocol(&error))?;
         let status = answer.status();
         if status.is_redirection() {
