@@ -222,9 +222,18 @@ impl HookContext {
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
     ) -> CallAnswer<Result<T, CallError>> {
+        self.recorded(behaviour, |recorder, answer| recorder.record(function, &arguments, answer))
+    }
+
+    /// Makes a call, and records it once it is answered.
+    pub(crate) fn recorded<T>(
+        &mut self,
+        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
+        record: impl FnOnce(&mut Recorder, &Result<T, CallError>),
+    ) -> CallAnswer<Result<T, CallError>> {
         let answer = into_answer(behaviour(&mut self.run));
         if let CallAnswer::Ready(result) = &answer {
-            self.recorder.record(function, &arguments, result);
+            record(&mut self.recorder, result);
         }
         answer
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     CallAnswer, CallError, CallTime, GetMode, NewOwner, SecretInfo, SecretMetadata,
     context::{HookContext, HookRun},
-    lease::{Interruption, into_answer},
+    lease::Interruption,
 };
 
 /// A secret's values by key, as charms write and read them.
@@ -24,11 +24,9 @@ impl HookContext {
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
     ) -> CallAnswer<Result<T, CallError>> {
-        let answer = into_answer(behaviour(&mut self.run));
-        if let CallAnswer::Ready(result) = &answer {
-            self.recorder.record_confidential(function, &arguments, result);
-        }
-        answer
+        self.recorded(behaviour, |recorder, answer| {
+            recorder.record_confidential(function, &arguments, answer)
+        })
     }
 
     /// Makes a secret with the commit, and returns its URI. `expire` is a duration or a time, as `secret-add`
