@@ -52,6 +52,7 @@ pub use command::{ExecutorCommand, Run, RunKind, TrialEnd, Turn, Wake};
 pub use dependencies::{ChangedDependencies, Dependency, DependencyChange, Dependents};
 pub use input::{CharmAnswer, ExecutorInput, Now, Returned, RunReport, SendOutcome};
 pub use outbox::early_bytes;
+pub use run::{begin, hook_ended};
 
 use charm::CharmWait;
 use commit::Committing;

@@ -31,8 +31,9 @@ use backoff::Backoff;
 pub use decision::{
     ActionEnd, ActionRun, Decision, DeployKind, DeployRun, HookEnd, HookRun, Progress, SeenVersions, Skipped,
 };
+pub use executor::{begin, hook_ended};
 pub use jitter::Jitter;
-pub use progress::{begin, deploy_failed, deployed, hook_ended};
+pub use progress::{deploy_failed, deployed};
 pub use relation::MAX_SCOPES_PER_COMMIT;
 pub use resolver::resolve;
 pub use status::{before_hook, charm_arrived, charm_away, hidden_failure, idle_effect};

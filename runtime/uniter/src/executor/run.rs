@@ -1,10 +1,12 @@
-//! The run of a hook or an action, and the commit of its outcome.
+//! The run of a hook or an action, the unit's record after it (`docs/hook-model.md` 1.5, 1.6), and the commit of its
+//! outcome.
 
 use periapt_host_api::{
-    Digest, TaskId,
+    Digest, OperationId, TaskId, Timestamp,
     action::TaskStatus,
     exec,
     journal::{HookOutcome, JournalRecord},
+    record::{Begun, HookStep, Operation},
     view::View,
 };
 
@@ -12,7 +14,9 @@ use super::{
     Executor, ExecutorCommand, Phase, Returned, Run, RunKind, RunReport, Step,
     commit::{CommitSubject, CommittedParts},
 };
-use crate::{ActionEnd, ActionRun, HookEnd, HookRun, Jitter};
+use crate::{
+    ActionEnd, ActionRun, HookEnd, HookRun, Jitter, Progress, progress, retry, status, update_status,
+};
 
 /// The current run.
 #[derive(Debug, Clone)]
@@ -28,7 +32,7 @@ impl Executor {
         if !run.must_begin() {
             return self.run(run, step.view.clone(), step);
         }
-        let (progress, begun) = crate::begin(&run);
+        let (progress, begun) = begin(&run);
         let subject = CommitSubject::BeginHook { view: Box::new(step.view.clone()), run: Box::new(begun) };
         self.commit(run.record.seq, &progress, CommittedParts::default(), subject, step);
     }
@@ -106,7 +110,7 @@ impl Executor {
         jitter: Jitter,
         step: &mut Step<'_>,
     ) {
-        let progress = crate::hook_ended(&run, end.clone(), step.now.timer, jitter);
+        let progress = hook_ended(&run, end.clone(), step.now.timer, jitter);
         if progress.only_rearms(&run) && parts.effects.is_empty() {
             let due = progress.record.update_status_due;
             self.rearmed = Some(super::NextUpdateStatus { seq: run.record.seq, due });
@@ -166,6 +170,47 @@ impl Executor {
             _ => false,
         }
     }
+}
+
+/// Returns the commit before a run that [must begin](HookRun::must_begin), and the run after it. The record of the
+/// attempt shows later that an interrupted run had started (`docs/design/storage.md`).
+pub fn begin(run: &HookRun) -> (Progress, HookRun) {
+    let mut after = Progress::after(&run.record);
+    let begun = Begun { event: run.event.clone(), attempt: run.attempt, operation: run.operation };
+    after.record.begun = Some(begun);
+    let run = HookRun { record: after.record.clone(), ..run.clone() };
+    (after, run)
+}
+
+/// Returns the commit after a hook: the unit's progress after success, the failure otherwise. The jitter is for the
+/// back-off or the update-status timer, whichever is armed.
+pub fn hook_ended(run: &HookRun, end: HookEnd, now: Timestamp, jitter: Jitter) -> Progress {
+    let mut after = Progress::after(&run.record);
+    match end {
+        HookEnd::Handled { status_set } | HookEnd::Unhandled { status_set } => {
+            after.record.status_set |= status_set;
+            progress::commit(&mut after, &run.event, &run.seen);
+            update_status::rearm(&mut after.record, run, now, jitter);
+            after.early.extend(status::after_hook(&run.event, &after.record));
+        }
+        HookEnd::Failed { message, status_set } => {
+            after.record.status_set |= status_set;
+            let failure = retry::failure(&message, run.failures, now, jitter);
+            if let Some(begun) = &mut after.record.begun {
+                // The next attempt is a new run.
+                begun.operation = OperationId(after.record.seq);
+            }
+            after.early.push(status::failure_log(
+                &run.unit,
+                &format!("hook \"{}\"", run.event),
+                &failure.message,
+            ));
+            after.early.push(status::hook_failed(&run.event));
+            after.record.operation =
+                Operation::Hook { event: run.event.clone(), step: HookStep::Failed(failure) };
+        }
+    }
+    after
 }
 
 impl RunReport {

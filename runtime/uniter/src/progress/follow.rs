@@ -10,7 +10,7 @@ use periapt_host_api::{
 use crate::{Progress, SeenVersions, Skipped};
 
 /// Applies a committed hook: marks its view as seen, and queues the hook that must follow.
-pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &SeenVersions) {
+pub(crate) fn commit(progress: &mut Progress, event: &Event, seen: &SeenVersions) {
     let record = &mut progress.record;
     record.operation = Operation::Continue;
     record.begun = None;
