@@ -64,7 +64,12 @@ fn an_event_is_asked_for_shown_told_and_cancelled() -> anyhow::Result<()> {
     assert!(periapt.ok(["show-unit", "probe/0"])?.contains("  pending-events:\n  - id: 0\n    name: look\n"));
 
     periapt.ok(["config", "probe", "count=true"])?;
-    periapt.wait_for(["model"])?;
+    // The unit may rest for a moment before it is told the event.
+    let is_told = |shown: &Value| {
+        let journal = shown.pointer("/probe~10/journal").and_then(Value::as_array);
+        journal.and_then(|journal| journal.last()).is_some_and(|last| last["hook"] == "look")
+    };
+    periapt.json_until(&["show-unit", "probe/0", "--journal"], is_told)?;
     let hooks = hooks(&periapt, "probe/0")?;
     assert!(hooks.ends_with(&["config-changed".into(), "look".into()]), "{hooks:?}");
 
