@@ -1,11 +1,12 @@
 //! The context of every command: the client's data, and the connection to the selected controller and model.
 
+mod addresses;
 mod environment;
 
 use std::{fmt, str::FromStr, time::Duration};
 
 use clap::Args;
-use periapt_client::{Client, Identity, Options, Trust};
+use periapt_client::{Client, Identity, Options, StartAt, Trust};
 use periapt_host_api::{
     UserName,
     api::ModelSelector,
@@ -24,7 +25,10 @@ use crate::{
     program::spelled,
 };
 
+pub(crate) use addresses::{Used, listed, remember};
 pub(crate) use environment::Environment;
+
+use addresses::addresses_of;
 
 /// The options of commands about one model.
 #[derive(Debug, Clone, Default, Args)]
@@ -74,6 +78,8 @@ pub(crate) struct Context {
     pub(crate) color: ColorChoice,
     /// The amount of messages beside the output.
     pub(crate) verbosity: Verbosity,
+    /// The clients that may have gone on to another address.
+    pub(crate) used: Used,
 }
 
 /// A controller in the client's file, with a client for it.
@@ -124,6 +130,7 @@ impl Context {
         let user = user_of(account.as_ref())?;
         let identity = account.map_or(Identity::Local, |account| Identity::Token(account.token));
         let client = client_as(&self.data, &name, &entry, identity)?;
+        self.used.add(&name, &entry, &client)?;
         Ok(Controller { name, entry, user, client })
     }
 
@@ -230,7 +237,8 @@ pub(crate) fn client_as(
              for `periapt register TEXT --replace` here",
         ));
     }
-    let mut options = Options::new(&entry.url, identity);
+    // The URL that answered last is the first.
+    let mut options = Options::new(addresses_of(entry)?, identity).with_start(StartAt::First);
     options.trust = entry.ca_cert.clone().map(Trust::Authority);
     connected(options)
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use periapt_client::{ClientError, HandshakeError};
+use periapt_client::{Attempt, AttemptError, ClientError, HandshakeError};
 use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
 use crate::{output::one_line, program::spelled};
@@ -111,10 +111,21 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The advice about a controller that another authority than the known one has certified.
+const OTHER_AUTHORITY: &str = "nothing was sent to it; if its operator has made a new authority, ask the operator for its \
+                               certificate";
+
+fn is_of_another_authority(attempt: &Attempt) -> bool {
+    matches!(attempt.reason, AttemptError::NotTrusted(HandshakeError::OtherAuthority))
+}
+
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let hint = match &error {
-            ClientError::Unreachable { .. } => Some(
+            ClientError::NoneReached(attempts) if attempts.iter().all(is_of_another_authority) => {
+                Some(OTHER_AUTHORITY)
+            }
+            ClientError::Unreachable { .. } | ClientError::NoneReached(_) => Some(
                 "`periapt controllers` lists the controllers and whether they answer; one that was \
                  bootstrapped on this machine is started again by `periapt controller start`",
             ),
@@ -125,9 +136,7 @@ impl From<ClientError> for Failure {
                 Some("deploy, refresh or attach the same file again: the controller replaces what is damaged")
             }
             ClientError::Refused(refusal) => hint_of(refusal.code),
-            ClientError::NotTrusted { reason: HandshakeError::OtherAuthority, .. } => Some(
-                "nothing was sent to it; if its operator has made a new authority, ask the operator for its certificate",
-            ),
+            ClientError::NotTrusted { reason: HandshakeError::OtherAuthority, .. } => Some(OTHER_AUTHORITY),
             ClientError::NotTrusted { .. } | ClientError::InvalidUrl { .. } | ClientError::Local(_) => None,
         };
         let message = match &error {

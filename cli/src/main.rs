@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use args::Cli;
 use commands::{Runtime, Verb as _};
-use context::{Context, Environment};
+use context::{Context, Environment, Used};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};
 use logging::Process;
@@ -91,6 +91,7 @@ fn run(cli: Cli) -> Result<()> {
         environment: Environment::of_process(),
         color: cli.color(),
         verbosity: if cli.quiet { Verbosity::Quiet } else { Verbosity::Usual },
+        used: Used::default(),
     };
     let mut runtime = match cli.command.runtime() {
         Runtime::AllCores(_) => tokio::runtime::Builder::new_multi_thread(),
@@ -103,6 +104,7 @@ fn run(cli: Cli) -> Result<()> {
     };
     let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
     let result = runtime.block_on(cli.command.run(&context).instrument(span.clone()));
+    runtime.block_on(context.used.remember(&context.data));
     span.record("outcome", if result.is_ok() { "ok" } else { "failed" });
     result
 }

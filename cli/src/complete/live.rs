@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{Kind, Words};
 use crate::{
-    context::{Context, Controller, Environment, Model},
+    context::{Context, Controller, Environment, Model, Used},
     data::{ClientData, DataDir},
     error::{Explain as _, Failure, Result},
     output::{ColorChoice, Verbosity},
@@ -24,6 +24,7 @@ pub(super) fn names(kinds: &[Kind], words: &Words) -> Result<Vec<String>> {
         environment: Environment::of_process(),
         color: ColorChoice::Never,
         verbosity: Verbosity::Quiet,
+        used: Used::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.explain(|| "cannot start".to_owned())?;

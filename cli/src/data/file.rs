@@ -66,6 +66,9 @@ impl fmt::Debug for Credential {
 pub(crate) struct ControllerEntry {
     /// The URL.
     pub(crate) url: String,
+    /// The URLs of all controllers of its store, if there are several: first the one that answered last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) addresses: Vec<String>,
     /// The certificate of the authority that the client trusts, as PEM text; none in entries of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca_cert: Option<String>,
@@ -82,8 +85,21 @@ pub(crate) struct ControllerEntry {
 impl ControllerEntry {
     /// Returns `HOST:PORT`, the form of an address for Juju's clients.
     pub(crate) fn server(&self) -> &str {
-        self.url.split_once("://").map_or(self.url.as_str(), |(_, server)| server).trim_end_matches('/')
+        server(&self.url)
     }
+
+    /// Returns `HOST:PORT` of all controllers that serve the models.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        match self.addresses.as_slice() {
+            [] => vec![self.server().to_owned()],
+            addresses => addresses.iter().map(|url| server(url).to_owned()).collect(),
+        }
+    }
+}
+
+/// Returns `HOST:PORT` of a URL.
+fn server(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, server)| server).trim_end_matches('/')
 }
 
 /// The processes of a controller that was bootstrapped here, as they were last started.
@@ -241,6 +257,7 @@ mod tests {
     fn entry() -> ControllerEntry {
         ControllerEntry {
             url: "https://127.0.0.1:1".into(),
+            addresses: vec!["https://127.0.0.1:2".into(), "https://127.0.0.1:1".into()],
             ca_cert: Some("PEM".into()),
             uuid: Uuid::nil(),
             current_model: None,
@@ -264,6 +281,14 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(ClientData::read(&directory).unwrap().controllers.get(&name), Some(&entry()));
+    }
+
+    #[test]
+    fn an_entry_of_an_earlier_version_knows_one_address() {
+        let text = r#"{"url": "https://node-1:17070/", "uuid": "00000000-0000-0000-0000-000000000000"}"#;
+        let earlier: ControllerEntry = serde_json::from_str(text).unwrap();
+        assert_eq!((earlier.servers(), earlier.addresses.len()), (vec!["node-1:17070".to_owned()], 0));
+        assert_eq!(entry().servers(), ["127.0.0.1:2", "127.0.0.1:1"]);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) struct Registration {
     pub(crate) controller: ControllerName,
     /// The controller's URL.
     pub(crate) url: String,
+    /// The URLs of all controllers of its store, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) addresses: Vec<String>,
     /// The certificate of the controller's authority, in PEM, by which the new user's client knows the controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca_cert: Option<String>,
@@ -50,6 +53,7 @@ impl Registration {
             user: user.clone(),
             controller: controller.name.clone(),
             url: controller.entry.url.clone(),
+            addresses: controller.entry.addresses.clone(),
             ca_cert: controller.entry.ca_cert.clone(),
             uuid: controller.entry.uuid,
             token: None,
@@ -66,6 +70,7 @@ impl Registration {
     pub(crate) fn entry(&self) -> ControllerEntry {
         ControllerEntry {
             url: self.url.clone(),
+            addresses: self.addresses.clone(),
             ca_cert: self.ca_cert.clone(),
             uuid: self.uuid,
             current_model: None,
@@ -94,6 +99,7 @@ mod tests {
             user: "jane".parse().unwrap(),
             controller: "home".parse().unwrap(),
             url: "https://192.0.2.7:17070".into(),
+            addresses: vec!["https://192.0.2.7:17070".into(), "https://192.0.2.8:17070".into()],
             ca_cert: Some("-----BEGIN CERTIFICATE-----".into()),
             uuid: Uuid::from_u128(7),
             token: Some(Token::new(TokenKind::Registration, [7; 32])),
@@ -101,6 +107,9 @@ mod tests {
         let text = registration.to_text();
         assert!(!text.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_'), "{text}");
         assert_eq!(text.parse(), Ok(registration));
+        let earlier = r#"{"user":"jane","controller":"home","url":"https://a:1","uuid":"00000000-0000-0000-0000-000000000007"}"#;
+        let earlier: Registration = URL_SAFE_NO_PAD.encode(earlier).parse().unwrap();
+        assert!(earlier.entry().addresses.is_empty());
         for bad in ["", "x", &text[1..], "bm8"] {
             assert_eq!(bad.parse::<Registration>(), Err(RegistrationError));
         }

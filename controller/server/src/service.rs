@@ -174,7 +174,11 @@ impl Options {
                 presence: Presence::default(),
                 stop: handle.stop.child_token(),
             },
-            statuses: StatusSource { clock: Arc::clone(&self.clock), engine: self.engine.into() },
+            statuses: StatusSource {
+                clock: Arc::clone(&self.clock),
+                engine: self.engine.into(),
+                addresses: [handle.url()].into(),
+            },
             sealer,
             clock: Arc::clone(&self.clock),
             logins: Logins::new(Arc::clone(&self.random)),

@@ -1,11 +1,12 @@
 //! The forms of a controller's URL.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use http::{
     Uri,
     uri::{Authority, Scheme},
 };
+use periapt_host_api::api::MAX_ADDRESSES;
 
 /// The place of a controller, as its URL tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,10 +20,10 @@ pub(crate) enum Address {
 }
 
 /// The fault of a URL that no controller can have.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum UrlError {
-    #[error(transparent)]
-    NotAUrl(#[from] http::uri::InvalidUri),
+    #[error("{0}")]
+    NotAUrl(String),
     #[error("it must start with https:// or unix:///")]
     Scheme,
     #[error("without TLS a controller is reached on its own machine only; use https://")]
@@ -35,6 +36,14 @@ pub(crate) enum UrlError {
     Port,
     #[error("it names no absolute path, as unix:///run/periapt/control.socket does")]
     Socket,
+    #[error("a URL is needed, such as https://node-1.example:17070")]
+    Missing,
+    #[error("it stands twice in the list")]
+    Twice,
+    #[error("several controllers are reached over https:// alone")]
+    Alone,
+    #[error("it is one too many: a list has at most {MAX_ADDRESSES} URLs")]
+    TooMany,
 }
 
 impl Address {
@@ -47,7 +56,8 @@ impl Address {
                 false => Err(UrlError::Socket),
             };
         }
-        let uri: Uri = url.parse()?;
+        let uri: Uri =
+            url.parse().map_err(|error: http::uri::InvalidUri| UrlError::NotAUrl(error.to_string()))?;
         let tls = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
@@ -80,6 +90,17 @@ impl Address {
         match self {
             Self::Tls(authority) | Self::Plain(authority) => authority.clone(),
             Self::Unix(_) => Authority::from_static("localhost"),
+        }
+    }
+}
+
+/// Formats the URL.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tls(authority) => write!(f, "https://{authority}"),
+            Self::Plain(authority) => write!(f, "http://{authority}"),
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
         }
     }
 }

@@ -1,36 +1,23 @@
-//! The single connection to the controller, opened on demand and replaced when it breaks.
+//! The single connection to a controller, opened on demand, and replaced by one to the next controller when it breaks.
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use periapt_host_api::{Digest, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
-    Backoff, ClientError, Options, RequestOutcome, Result,
-    address::Address,
-    dial::{DialError, Dialler},
-    error::chain,
+    Attempt, Backoff, ClientError, Options, Result,
+    connect::{Body, Pace, connect},
+    peer::Peer,
+    peers::Peers,
 };
 
-/// The body of a request.
-pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
-
-/// The bytes of one response that may wait unread; enough to receive a blob at a disk's speed.
-const STREAM_WINDOW: u32 = 256 * 1024;
-/// The windows of all streams together, so that a stream without a reader blocks no other.
-const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
-/// The longest time to open a connection.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// The first pause between attempts to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// A client of a controller's API. Cloning is cheap, and all clones share one connection.
+/// A client of the API of the controllers of one store. Cloning is cheap, and all clones share one connection.
 #[derive(Debug, Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -39,31 +26,63 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     options: Options,
-    dialler: Dialler,
-    open: Mutex<Option<Open>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    peers: Peers,
+    open: Option<Open>,
+    /// The number of connections so far.
+    generation: u64,
+    /// The last round over all addresses that failed.
+    failed: Option<FailedRound>,
+}
+
+/// A round over all addresses that failed.
+#[derive(Debug, Clone)]
+struct FailedRound {
+    began: Instant,
+    error: ClientError,
+    is_temporary: bool,
+    /// True if an address did not answer in the shorter time.
+    is_slow: bool,
 }
 
 #[derive(Debug)]
 struct Open {
     sender: http2::SendRequest<Body>,
     generation: u64,
+    peer: Peer,
 }
 
-/// A sender of one request, and the generation of its connection.
+/// The news in a list of controllers' URLs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learned {
+    /// The client knew one address, and knows others now. Streams that are open should be opened again: the connection
+    /// of theirs notices a silent controller late.
+    FirstAlternatives,
+    /// The client knows as well as before where else to go.
+    NothingNew,
+}
+
+/// A sender of one request, and its connection.
 pub(crate) struct RequestSender {
     pub(crate) sender: http2::SendRequest<Body>,
     pub(crate) generation: u64,
+    pub(crate) peer: Peer,
+    /// The number of other addresses that the client knows.
+    pub(crate) alternatives: usize,
 }
 
 impl Client {
-    /// Creates a client without connecting. Fails only for a URL that no controller can have, or without an authority
+    /// Creates a client without connecting. Fails only for URLs that no controllers can have, or without an authority
     /// to trust.
     pub fn new(options: Options) -> Result<Self> {
-        let invalid = |reason: String| ClientError::InvalidUrl { url: options.url.clone(), reason };
-        let address = Address::parse(&options.url).map_err(|error| invalid(error.to_string()))?;
-        let dialler = Dialler::new(address, options.trust.as_ref(), &options.certificate);
-        let dialler = dialler.map_err(|error| invalid(error.to_string()))?;
-        Ok(Self { shared: Arc::new(Shared { options, dialler, open: Mutex::new(None) }) })
+        let addresses = options.addresses.clone()?;
+        let peers = Peers::new(&options, addresses)?;
+        let state = Mutex::new(State { peers, open: None, generation: 0, failed: None });
+        Ok(Self { shared: Arc::new(Shared { options, state }) })
     }
 
     /// Returns the client's options.
@@ -71,115 +90,126 @@ impl Client {
         &self.shared.options
     }
 
-    pub(crate) fn address(&self) -> &Address {
-        self.shared.dialler.address()
+    /// Returns the URLs that the client knows, in the order of its attempts: first the one that answered last.
+    pub async fn urls(&self) -> Vec<String> {
+        let state = self.shared.state.lock().await;
+        state.peers.order().iter().map(|dialler| dialler.peer().to_string()).collect()
+    }
+
+    /// Takes over the URLs that a controller names for all controllers of its store, beside those that the client was
+    /// given. Only what came from a trusted controller may be passed on here. URLs that are not `https://` are ignored.
+    ///
+    /// A connection that was opened while no other address was known notices a silent controller late. If there are
+    /// alternatives now, requests from now on use a new one.
+    pub async fn learn<T: AsRef<str>>(&self, urls: impl IntoIterator<Item = T>) -> Learned {
+        let mut state = self.shared.state.lock().await;
+        let knew = state.peers.order().len();
+        state.peers.learn(urls);
+        match knew == 1 && state.peers.order().len() > 1 {
+            true => {
+                state.open = None;
+                Learned::FirstAlternatives
+            }
+            false => Learned::NothingNew,
+        }
     }
 
     /// Opens a new connection for requests from now on, such as after the client's certificate was replaced. Requests
     /// in progress stay on the old one.
     pub async fn reconnect(&self) {
-        *self.shared.open.lock().await = None;
+        self.shared.state.lock().await.open = None;
     }
 
-    /// Returns the open connection, or a new one if none is open or the open one is `broken`. Retries for as long as
-    /// the options allow; concurrent callers share the attempt.
+    /// Returns the open connection, or a new one if none is open or the open one is `broken`: to the first address that
+    /// answers, beginning behind that of the broken one. Pauses after all addresses have failed, and retries for as long
+    /// as the options allow; concurrent callers share the attempts and their failures.
     pub(crate) async fn request_sender(&self, broken: Option<u64>) -> Result<RequestSender> {
         let began = Instant::now();
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut pace = Pace::Quick;
         loop {
-            let mut open = self.shared.open.lock().await;
-            let generation = match &*open {
-                Some(known) if !known.sender.is_closed() && broken != Some(known.generation) => {
-                    return Ok(RequestSender { sender: known.sender.clone(), generation: known.generation });
-                }
-                Some(known) => known.generation.wrapping_add(1),
-                None => broken.map_or(0, |broken| broken.wrapping_add(1)),
+            let asked = Instant::now();
+            let mut state = self.shared.state.lock().await;
+            if let Some(open) = state.usable(broken) {
+                return Ok(open);
+            }
+            // Callers that waited together for a whole round do not make one each.
+            let failed = match state.failed.clone().filter(|failed| failed.began >= asked) {
+                Some(failed) => failed,
+                None => match state.connect(pace).await {
+                    Ok(open) => return Ok(open),
+                    Err(failed) => state.failed.insert(failed).clone(),
+                },
             };
-            let reason = match self.connect().await {
-                Ok(sender) => {
-                    *open = Some(Open { sender: sender.clone(), generation });
-                    return Ok(RequestSender { sender, generation });
-                }
-                Err(reason) => reason,
-            };
-            drop(open);
+            drop(state);
+            // A slow line needs more time than a first round takes for several addresses.
+            if failed.is_slow && pace == Pace::Quick {
+                pace = Pace::Slow;
+                continue;
+            }
             let wait = backoff.failed();
             let in_time = began.elapsed() + wait <= self.shared.options.retry_timeout;
-            if !in_time || !reason.is_temporary() {
-                return Err(self.not_connected(&reason));
+            if !in_time || !failed.is_temporary {
+                return Err(failed.error);
             }
-            tracing::debug!(url = self.shared.options.url, %reason, "controller does not answer; trying again");
+            tracing::debug!(error = %failed.error, "trying again");
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn connect(&self) -> std::result::Result<http2::SendRequest<Body>, ConnectError> {
-        let connect = async {
-            let stream = self.shared.dialler.dial().await?;
-            let handshake = http2::Builder::new(TokioExecutor::new())
-                .timer(TokioTimer::new())
-                .initial_stream_window_size(STREAM_WINDOW)
-                .initial_connection_window_size(CONNECTION_WINDOW)
-                .keep_alive_interval(KEEP_ALIVE)
-                .keep_alive_timeout(KEEP_ALIVE)
-                .keep_alive_while_idle(true)
-                .handshake(TokioIo::new(stream));
-            Ok::<_, ConnectError>(handshake.await?)
-        };
-        let connected = tokio::time::timeout(CONNECT_WITHIN, connect).await;
-        let (sender, connection) = connected.map_err(|_| ConnectError::TooLate)??;
-        // The task ends after the last sender and the last stream, or with the peer.
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error = chain(&error), "connection to the controller ended");
-            }
-        });
-        Ok(sender)
-    }
-
-    fn not_connected(&self, reason: &ConnectError) -> ClientError {
-        match reason {
-            ConnectError::Dial(DialError::Tls(reason)) => {
-                ClientError::NotTrusted { url: self.shared.options.url.clone(), reason: reason.clone() }
-            }
-            other => self.unreachable(other.to_string(), RequestOutcome::NothingHappened),
-        }
-    }
-
-    pub(crate) fn unreachable(&self, reason: impl Into<String>, outcome: RequestOutcome) -> ClientError {
-        ClientError::Unreachable { url: self.shared.options.url.clone(), reason: reason.into(), outcome }
-    }
-
-    /// Returns the error for content with an unexpected digest.
-    pub(crate) fn damaged(&self, what: &'static str, expected: Digest, got: Digest) -> ClientError {
-        ClientError::Damaged { url: self.shared.options.url.clone(), what, expected, got }
-    }
-
+    /// Returns the error for content that no controller could have sent or read.
     pub(crate) fn protocol(&self, reason: impl Into<String>) -> ClientError {
-        ClientError::Protocol { url: self.shared.options.url.clone(), reason: reason.into() }
+        let url = self.shared.options.addresses.as_ref().map(ToString::to_string).unwrap_or_default();
+        ClientError::Protocol { url, reason: reason.into() }
     }
 }
 
-/// The reason for a missing connection.
-#[derive(Debug, thiserror::Error)]
-enum ConnectError {
-    /// There is no connection.
-    #[error(transparent)]
-    Dial(#[from] DialError),
-    /// The server does not speak HTTP/2.
-    #[error("{}", chain(.0))]
-    Handshake(#[from] hyper::Error),
-    /// The server does not answer.
-    #[error("no connection within {} s", CONNECT_WITHIN.as_secs())]
-    TooLate,
-}
-
-impl ConnectError {
-    /// Returns true if another attempt may succeed by itself.
-    fn is_temporary(&self) -> bool {
-        match self {
-            Self::Dial(error) => error.is_temporary(),
-            Self::Handshake(_) | Self::TooLate => true,
+impl State {
+    /// Returns the open connection. Lets go of it if it is broken, and its address is then tried last.
+    fn usable(&mut self, broken: Option<u64>) -> Option<RequestSender> {
+        let alternatives = self.peers.order().len().saturating_sub(1);
+        match &self.open {
+            Some(open) if !open.sender.is_closed() && broken != Some(open.generation) => {
+                Some(RequestSender {
+                    sender: open.sender.clone(),
+                    generation: open.generation,
+                    peer: open.peer.clone(),
+                    alternatives,
+                })
+            }
+            _ => {
+                if let Some(open) = self.open.take() {
+                    self.peers.broke(&open.peer);
+                }
+                None
+            }
         }
+    }
+
+    /// Connects to the first address that answers, or returns the failures of all.
+    async fn connect(&mut self, pace: Pace) -> std::result::Result<RequestSender, FailedRound> {
+        let began = Instant::now();
+        let alternatives = self.peers.order().len().saturating_sub(1);
+        let mut failures = Vec::new();
+        for (index, dialler) in self.peers.order().iter().enumerate() {
+            let peer = dialler.peer().clone();
+            let sender = match connect(dialler, alternatives, pace).await {
+                Ok(sender) => sender,
+                Err(reason) => {
+                    failures.push((peer, reason));
+                    continue;
+                }
+            };
+            self.generation = self.generation.wrapping_add(1);
+            self.peers.answered(index);
+            let generation = self.generation;
+            self.open = Some(Open { sender: sender.clone(), generation, peer: peer.clone() });
+            return Ok(RequestSender { sender, generation, peer, alternatives });
+        }
+        let is_slow = failures.iter().any(|(_, reason)| reason.is_early());
+        let is_temporary = failures.iter().any(|(_, reason)| reason.is_temporary());
+        let error =
+            Attempt::all_failed(failures.into_iter().map(|(peer, reason)| reason.of(&peer)).collect());
+        Err(FailedRound { began, error, is_temporary, is_slow })
     }
 }

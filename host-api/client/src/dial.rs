@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use periapt_transport::{ClientCertificate, HandshakeError, SocketPath, Trust, client_config};
+use periapt_transport::{HandshakeError, SocketPath};
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -18,6 +18,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::{
     address::{Address, bare},
     error::chain,
+    peer::Peer,
 };
 
 /// The reason for a missing connection.
@@ -42,10 +43,10 @@ impl DialError {
     }
 }
 
-/// A dialler of one controller.
+/// A dialler of one address.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialler {
-    address: Address,
+    peer: Peer,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
 
@@ -61,31 +62,27 @@ pub(crate) enum TrustError {
 }
 
 impl Dialler {
-    /// Prepares connections to an address.
-    pub(crate) fn new(
-        address: Address,
-        trust: Option<&Trust>,
-        certificate: &ClientCertificate,
-    ) -> Result<Self, TrustError> {
+    /// Prepares connections to an address, which use `tls` if the address does.
+    pub(crate) fn new(address: Address, tls: Option<&Arc<ClientConfig>>) -> Result<Self, TrustError> {
         let tls = match &address {
             Address::Tls(authority) => {
-                let config = client_config(trust.ok_or(TrustError::Nobody)?, certificate)?;
                 let name = ServerName::try_from(bare(authority.host()).to_owned());
-                Some((config, name.map_err(|_| TrustError::Name)?))
+                let name = name.map_err(|_| TrustError::Name)?;
+                Some((Arc::clone(tls.ok_or(TrustError::Nobody)?), name))
             }
             Address::Unix(_) | Address::Plain(_) => None,
         };
-        Ok(Self { address, tls })
+        Ok(Self { peer: Peer::new(address), tls })
     }
 
-    /// Returns the address.
-    pub(crate) fn address(&self) -> &Address {
-        &self.address
+    /// Returns the controller at the address.
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
     }
 
     /// Opens a connection.
     pub(crate) async fn dial(&self) -> Result<Stream, DialError> {
-        let stream = match &self.address {
+        let stream = match self.peer.address() {
             Address::Unix(path) => {
                 let place = SocketPath::open(path)?;
                 return Ok(Stream::Unix(UnixStream::connect(place.path()).await?));

@@ -5,6 +5,8 @@ use std::fmt;
 use periapt_host_api::{Digest, Refusal};
 use periapt_transport::HandshakeError;
 
+use crate::AddressesError;
+
 /// The reason for a call without an answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
@@ -29,6 +31,9 @@ pub enum ClientError {
         /// The reason.
         reason: HandshakeError,
     },
+    /// No controller can be reached at any of several URLs. The request was not sent.
+    #[error("none of {} controllers can be reached: {}", .0.len(), listed(.0))]
+    NoneReached(Vec<Attempt>),
     /// The response does not conform to this API.
     #[error("controller at {url} sent an answer that this version cannot read: {reason}")]
     Protocol {
@@ -52,7 +57,7 @@ pub enum ClientError {
         /// The digest of the received content.
         got: Digest,
     },
-    /// No controller can have this URL.
+    /// No controller can have this URL, or it cannot stand in this list.
     #[error("invalid controller URL {url:?}: {reason}")]
     InvalidUrl {
         /// The URL.
@@ -63,6 +68,12 @@ pub enum ClientError {
     /// Reading or writing a file of the caller failed.
     #[error("charm archive: {0}")]
     Local(String),
+}
+
+impl From<AddressesError> for ClientError {
+    fn from(AddressesError { url, reason }: AddressesError) -> Self {
+        Self::InvalidUrl { url, reason: reason.to_string() }
+    }
 }
 
 impl ClientError {
@@ -78,6 +89,7 @@ impl ClientError {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
+            Self::NoneReached(attempts) => attempts.iter().any(Attempt::is_temporary),
             Self::Refused(refusal) => refusal.code.is_temporary(),
             Self::NotTrusted { .. }
             | Self::Protocol { .. }
@@ -85,6 +97,69 @@ impl ClientError {
             | Self::InvalidUrl { .. }
             | Self::Local(_) => false,
         }
+    }
+}
+
+/// An attempt to connect to one of several URLs, which failed.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The URL.
+    pub url: String,
+    /// The reason.
+    pub reason: AttemptError,
+}
+
+/// The reason for a failed attempt to connect.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AttemptError {
+    /// The TLS handshake with the server failed.
+    #[error("not trusted: {0}")]
+    NotTrusted(HandshakeError),
+    /// No server answers.
+    #[error("{}", shortened(.0))]
+    NoAnswer(String),
+}
+
+/// The longest reason of one attempt in an error, in characters. An error that names many attempts stays readable.
+const MAX_REASON: usize = 200;
+
+impl Attempt {
+    /// Returns true if another attempt may succeed by itself. The program that answers without TLS may be replaced by
+    /// the controller; a wrong trust stays wrong.
+    pub fn is_temporary(&self) -> bool {
+        match &self.reason {
+            AttemptError::NotTrusted(reason) => matches!(reason, HandshakeError::Protocol(_)),
+            AttemptError::NoAnswer(_) => true,
+        }
+    }
+
+    /// Returns the error of attempts that all failed: of one, the error about its URL alone.
+    pub(crate) fn all_failed(mut attempts: Vec<Self>) -> ClientError {
+        if attempts.len() != 1 {
+            return ClientError::NoneReached(attempts);
+        }
+        match attempts.pop() {
+            Some(Self { url, reason: AttemptError::NotTrusted(reason) }) => {
+                ClientError::NotTrusted { url, reason }
+            }
+            Some(Self { url, reason: AttemptError::NoAnswer(reason) }) => {
+                ClientError::Unreachable { url, reason, outcome: RequestOutcome::NothingHappened }
+            }
+            None => ClientError::NoneReached(Vec::new()),
+        }
+    }
+}
+
+/// Formats attempts, each with its URL.
+fn listed(attempts: &[Attempt]) -> String {
+    let each: Vec<_> = attempts.iter().map(|Attempt { url, reason }| format!("{url}: {reason}")).collect();
+    each.join("; ")
+}
+
+fn shortened(reason: &str) -> String {
+    match reason.char_indices().nth(MAX_REASON) {
+        Some((end, _)) => format!("{}...", reason.get(..end).unwrap_or_default()),
+        None => reason.to_owned(),
     }
 }
 

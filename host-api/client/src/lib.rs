@@ -1,26 +1,31 @@
 //! The HTTP/2 client that agent and command line share: one multiplexed connection to a controller, with typed
-//! methods for all of its API.
+//! methods for all of its API. A client that knows several controllers of one store goes on to the next when one fails.
 //!
 //! Calls return a [`ClientError`], which says that the controller refused, was unreachable or sent a malformed
 //! answer. Streams end with an error when the connection breaks; the reader opens a new stream from its last
 //! position.
 
 mod address;
+mod addresses;
 mod api;
 mod backoff;
+mod connect;
 mod connection;
 mod dial;
 mod error;
 mod ndjson;
 mod options;
+mod peer;
+mod peers;
 mod request;
 mod retry;
 
+pub use addresses::{Addresses, AddressesError};
 pub use backoff::Backoff;
-pub use connection::Client;
-pub use error::{ClientError, RequestOutcome};
+pub use connection::{Client, Learned};
+pub use error::{Attempt, AttemptError, ClientError, RequestOutcome};
 pub use ndjson::NdJson;
-pub use options::{Identity, Options};
+pub use options::{Identity, Options, StartAt};
 pub use periapt_transport::{ClientCertificate, HandshakeError, Trust};
 
 /// The result of a call.

@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use periapt_host_api::api::MAX_LINE_BYTES;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, RequestOutcome, Result, error::chain};
+use crate::{RequestOutcome, Result, error::chain, peer::Peer};
 
 /// A stream of values. It ends when the controller ends it, or after one error. It may be polled after its end.
 pub type NdJson<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
@@ -20,15 +20,15 @@ enum LineError {
     Unreadable(String),
 }
 
-/// Decodes the values of a body.
-pub(crate) fn decode<B, T>(body: B, client: Client) -> NdJson<T>
+/// Decodes the values of a peer's body.
+pub(crate) fn decode<B, T>(body: B, peer: Peer) -> NdJson<T>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: std::error::Error + Send,
     T: DeserializeOwned + Send + 'static,
 {
     let lines = Some(Lines { body, buffer: BytesMut::new(), searched: 0, limit: MAX_LINE_BYTES });
-    let values = stream::unfold((lines, client), |(lines, client)| async move {
+    let values = stream::unfold((lines, peer), |(lines, peer)| async move {
         let mut lines = lines?;
         let value = match lines.next().await {
             Ok(None) => return None,
@@ -38,11 +38,11 @@ where
             Err(error) => Err(error),
         };
         match value {
-            Ok(value) => Some((Ok(value), (Some(lines), client))),
+            Ok(value) => Some((Ok(value), (Some(lines), peer))),
             Err(LineError::Broken(reason)) => {
-                Some((Err(client.unreachable(reason, RequestOutcome::NothingHappened)), (None, client)))
+                Some((Err(peer.unreachable(reason, RequestOutcome::NothingHappened)), (None, peer)))
             }
-            Err(LineError::Unreadable(reason)) => Some((Err(client.protocol(reason)), (None, client))),
+            Err(LineError::Unreadable(reason)) => Some((Err(peer.protocol(reason)), (None, peer))),
         }
     });
     // A caller may ask an ended stream again.

@@ -5,11 +5,16 @@ use std::time::Duration;
 use periapt_host_api::{AgentName, UserName, token::Token, trace::TraceContext};
 use periapt_transport::{ClientCertificate, Trust};
 
+use crate::{Addresses, AddressesError};
+
 /// The options of a [`Client`](crate::Client).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The controller's URL: `https://HOST:PORT`, or `unix:///PATH` on its own host.
-    pub url: String,
+    /// The controllers' URLs: `https://HOST:PORT`, several of them, or `unix:///PATH` on a controller's own host.
+    /// [`Client::new`](crate::Client::new) returns the error of a text that is no list of URLs.
+    pub(crate) addresses: Result<Addresses, AddressesError>,
+    /// The address at which the client begins.
+    pub start_at: StartAt,
     /// The authority that has issued the controller's certificate. A URL `https://` needs one.
     pub trust: Option<Trust>,
     /// The certificate that the client shows; by default none.
@@ -29,9 +34,13 @@ pub struct Options {
 
 impl Options {
     /// Creates options with a single attempt to connect and 30 seconds for an answer.
-    pub fn new(url: impl Into<String>, identity: Identity) -> Self {
+    pub fn new<A: TryInto<Addresses>>(addresses: A, identity: Identity) -> Self
+    where
+        AddressesError: From<A::Error>,
+    {
         Self {
-            url: url.into(),
+            addresses: addresses.try_into().map_err(AddressesError::from),
+            start_at: StartAt::default(),
             trust: None,
             certificate: ClientCertificate::default(),
             identity,
@@ -40,6 +49,12 @@ impl Options {
             answer_within: Duration::from_secs(30),
             trace: None,
         }
+    }
+
+    /// Begins at this address.
+    pub fn with_start(mut self, start_at: StartAt) -> Self {
+        self.start_at = start_at;
+        self
     }
 
     /// Trusts an authority.
@@ -71,6 +86,16 @@ impl Options {
         self.busy_retry_timeout = retry_timeout;
         self
     }
+}
+
+/// The address at which a client begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StartAt {
+    /// A random one, and then the others in random order: many clients spread over their controllers.
+    #[default]
+    Random,
+    /// The first of the list, and then the others as they stand there.
+    First,
 }
 
 /// The identity that the caller names. A controller believes it where it knows its caller: on its socket, and in one

@@ -11,9 +11,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Client, ClientError, Identity, RequestOutcome, Result,
-    connection::Body,
+    connect::Body,
+    connection::RequestSender,
     error::chain,
     ndjson::{self, NdJson},
+    peer::Peer,
     retry::{self, Retry, is_busy},
 };
 
@@ -32,6 +34,12 @@ pub(crate) struct Call<'a> {
     query: Vec<(&'static str, String)>,
     headers: HeaderMap,
     content: Content<'a>,
+}
+
+/// A response, and the controller that it came from.
+pub(crate) struct Received {
+    pub(crate) peer: Peer,
+    pub(crate) response: Response<Incoming>,
 }
 
 /// The content of a request, which may be sent more than once.
@@ -95,46 +103,45 @@ impl<'a> Call<'a> {
 
     /// Sends the request and reads the response as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
-        let client = self.client;
         let outcome = RequestOutcome::of(&self.method);
-        let within = client.options().answer_within;
-        let body = self.response().await?.into_body();
-        let bytes = tokio::time::timeout(within, collect(client, body, MAX_ANSWER_BYTES, outcome))
+        let within = self.client.options().answer_within;
+        let Received { peer, response } = self.response().await?;
+        let collected = collect(&peer, response.into_body(), MAX_ANSWER_BYTES, outcome);
+        let bytes = tokio::time::timeout(within, collected)
             .await
-            .unwrap_or_else(|_| Err(too_late(client, outcome)))?;
-        serde_json::from_slice(&bytes).map_err(|error| client.protocol(error.to_string()))
+            .unwrap_or_else(|_| Err(too_late(&peer, outcome)))?;
+        serde_json::from_slice(&bytes).map_err(|error| peer.protocol(error.to_string()))
     }
 
     /// Sends the request and reads the response as a stream of lines.
     pub(crate) async fn lines<T: DeserializeOwned + Send + 'static>(self) -> Result<NdJson<T>> {
-        let client = self.client.clone();
-        let response = self.response().await?;
-        Ok(ndjson::decode(response.into_body(), client))
+        let Received { peer, response } = self.response().await?;
+        Ok(ndjson::decode(response.into_body(), peer))
     }
 
     /// Sends the request and waits for the head of a successful response, within the time for an answer.
-    pub(crate) async fn response(self) -> Result<Response<Incoming>> {
+    pub(crate) async fn response(self) -> Result<Received> {
         let within = self.client.options().answer_within;
         self.exchange(within).await
     }
 
     /// Sends the request with a slow body, and waits up to `within` for the head of a successful response.
-    pub(crate) async fn upload(self, within: Duration) -> Result<Response<Incoming>> {
+    pub(crate) async fn upload(self, within: Duration) -> Result<Received> {
         self.exchange(within).await
     }
 
     /// Sends the request until the controller is not too busy, for as long as the options allow. `within` limits each
     /// attempt.
-    async fn exchange(self, within: Duration) -> Result<Response<Incoming>> {
+    async fn exchange(self, within: Duration) -> Result<Received> {
         let mut retry = Retry::new(self.client.options().busy_retry_timeout);
         let mut told = false;
         loop {
-            let response = self.attempt(within).await?;
-            if response.status().is_success() {
-                return Ok(response);
+            let received = self.attempt(within).await?;
+            if received.response.status().is_success() {
+                return Ok(received);
             }
-            let asked = retry::asked_for(response.headers());
-            let error = refused(self.client, response, &self.method).await;
+            let asked = retry::asked_for(received.response.headers());
+            let error = refused(received, &self.method).await;
             if !is_busy(&error) || !retry.next(asked).await {
                 return Err(error);
             }
@@ -148,32 +155,42 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Connects for as long as the options allow, then sends the request within `within`.
-    async fn attempt(&self, within: Duration) -> Result<Response<Incoming>> {
-        let client = self.client;
+    /// Connects for as long as the options allow, then sends the request within `within`. Over a connection that
+    /// breaks, the request is sent again if it was not sent or only reads: there may be another controller that answers.
+    async fn attempt(&self, within: Duration) -> Result<Received> {
         let outcome = RequestOutcome::of(&self.method);
-        let mut request = self.request()?;
         let mut broken = None;
+        let mut failed = None;
         for _ in 0..=MAX_RECONNECTS {
-            let mut request_sender = client.request_sender(broken).await?;
-            let sent = tokio::time::timeout(within, request_sender.sender.try_send_request(request)).await;
-            match sent.map_err(|_| too_late(client, outcome))? {
-                Ok(response) => return Ok(response),
-                Err(mut error) => match error.take_message() {
-                    // The connection was dead before the request was sent.
-                    Some(unsent) => {
-                        request = unsent;
-                        broken = Some(request_sender.generation);
+            let RequestSender { mut sender, generation, peer, alternatives } =
+                self.client.request_sender(broken).await?;
+            let sent = tokio::time::timeout(within, sender.try_send_request(self.request(&peer)?)).await;
+            let mut error = match sent.map_err(|_| too_late(&peer, outcome))? {
+                Ok(response) => return Ok(Received { peer, response }),
+                Err(error) => error,
+            };
+            broken = Some(generation);
+            failed = match error.take_message() {
+                // The connection was dead before the request was sent.
+                Some(_) => Some(peer.unreachable(
+                    "its connections break as soon as they are made",
+                    RequestOutcome::NothingHappened,
+                )),
+                None => {
+                    let error = peer.unreachable(chain(error.error()), outcome);
+                    if outcome == RequestOutcome::Unknown || alternatives == 0 {
+                        return Err(error);
                     }
-                    None => return Err(client.unreachable(chain(error.error()), outcome)),
-                },
-            }
+                    tracing::debug!(%error, "asking another controller");
+                    Some(error)
+                }
+            };
         }
-        Err(client
-            .unreachable("its connections break as soon as they are made", RequestOutcome::NothingHappened))
+        Err(failed.unwrap_or_else(|| self.client.protocol("no attempt was made")))
     }
 
-    fn request(&self) -> Result<Request<Body>> {
+    /// Returns the request to a controller.
+    fn request(&self, peer: &Peer) -> Result<Request<Body>> {
         let mut target = self.path.clone();
         for (index, (key, value)) in self.query.iter().enumerate() {
             target.push(if index == 0 { '?' } else { '&' });
@@ -181,11 +198,10 @@ impl<'a> Call<'a> {
             target.push('=');
             escape_into(value, &mut target);
         }
-        let cannot =
-            |error: http::Error| self.client.protocol(format!("the request cannot be made: {error}"));
+        let cannot = |error: http::Error| peer.protocol(format!("the request cannot be made: {error}"));
         let uri = Uri::builder()
-            .scheme(self.client.address().scheme())
-            .authority(self.client.address().authority())
+            .scheme(peer.address().scheme())
+            .authority(peer.address().authority())
             .path_and_query(target)
             .build()
             .map_err(cannot)?;
@@ -207,37 +223,38 @@ impl<'a> Call<'a> {
     }
 }
 
-fn too_late(client: &Client, outcome: RequestOutcome) -> ClientError {
-    client.unreachable("no answer in time", outcome)
+fn too_late(peer: &Peer, outcome: RequestOutcome) -> ClientError {
+    peer.unreachable("no answer in time", outcome)
 }
 
-async fn collect(client: &Client, body: Incoming, limit: usize, outcome: RequestOutcome) -> Result<Bytes> {
+async fn collect(peer: &Peer, body: Incoming, limit: usize, outcome: RequestOutcome) -> Result<Bytes> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(client.protocol(format!("the answer is larger than {limit} bytes")))
+            Err(peer.protocol(format!("the answer is larger than {limit} bytes")))
         }
-        Err(error) => Err(client.unreachable(chain(error.as_ref()), outcome)),
+        Err(error) => Err(peer.unreachable(chain(error.as_ref()), outcome)),
     }
 }
 
 /// Reads the refusal of a response.
 ///
 /// The body is small and on its way; the connection's keep-alive notices a controller that stalls.
-async fn refused(client: &Client, response: Response<Incoming>, method: &Method) -> ClientError {
+async fn refused(received: Received, method: &Method) -> ClientError {
+    let Received { peer, response } = received;
     let status = response.status();
     if *method == Method::HEAD && status == StatusCode::NOT_FOUND {
         return Refusal::not_found("no such thing").into();
     }
-    let bytes =
-        match collect(client, response.into_body(), MAX_PROBLEM_BYTES, RequestOutcome::NothingHappened).await
-        {
-            Ok(bytes) => bytes,
-            Err(error) => return error,
-        };
+    let bytes = match collect(&peer, response.into_body(), MAX_PROBLEM_BYTES, RequestOutcome::NothingHappened)
+        .await
+    {
+        Ok(bytes) => bytes,
+        Err(error) => return error,
+    };
     match serde_json::from_slice::<Problem>(&bytes) {
         Ok(problem) => ClientError::Refused(problem.into()),
-        Err(_) => client.protocol(format!("HTTP status {status} without a reason that can be read")),
+        Err(_) => peer.protocol(format!("HTTP status {status} without a reason that can be read")),
     }
 }
 

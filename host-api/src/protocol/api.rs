@@ -35,6 +35,8 @@ pub use model::{
 /// 40 MiB.
 pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 
+pub use crate::timing::MAX_ADDRESSES;
+
 /// The longest line of an NDJSON stream that a reader accepts, in bytes. Watches cut frames to [`FRAME_LINE_BYTES`];
 /// a status is one line.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;

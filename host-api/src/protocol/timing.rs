@@ -4,6 +4,10 @@
 
 use std::time::Duration;
 
+/// The most controllers of one store that a client knows, by their URLs. A few controllers serve one store; the bound
+/// keeps a list short that others wrote, and a round over all of it within [`crate::timing::AGENT_GRACE_MS`].
+pub const MAX_ADDRESSES: usize = 16;
+
 /// The length of the lease that an agent claims, in seconds (`docs/hook-model.md` 7.4, `docs/design/leases.md`).
 pub const LEASE_SECONDS: u32 = 60;
 
@@ -51,6 +55,22 @@ pub const WATCH_SILENCE: Duration = Duration::from_secs(30);
 /// independently.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
+/// The longest silence of a controller before a client pings it that knows others, while a request or a stream is open. A
+/// client of one controller alone has nowhere to go and pings every [`KEEP_ALIVE`]: on each watcher's connection a ping
+/// this often costs two small packets each way and a wake-up on both sides, 20,000 pings per second for 10,000 hosts at
+/// one controller, about a fifth of a core. Nobody pings on an idle connection, or where other data arrives.
+pub const PEER_PING_EVERY: Duration = Duration::from_millis(500);
+
+/// The longest wait for that ping's reply: well above a round trip around the earth and a pause of a loaded controller,
+/// both of which must not move its clients.
+pub const PEER_PING_WITHIN: Duration = Duration::from_millis(1_000);
+
+/// The longest silence of a controller that a client which knows others bears.
+pub const PEER_SILENCE: Duration = Duration::from_millis(1_500);
+
+/// The longest time to connect to one of several controllers, in the first round over all of them.
+pub const PEER_CONNECT_WITHIN: Duration = Duration::from_secs(1);
+
 /// The interval at which a runner tells its keeper that it is alive, whatever its hooks do.
 pub const RUNNER_ALIVE_EVERY: Duration = Duration::from_secs(5);
 
@@ -82,6 +102,22 @@ const _: () = assert!(
 const _: () = assert!(
     2 * ms(KEEP_ALIVE) < AGENT_GRACE_MS as u128,
     "a dead connection is replaced before its agent counts as lost"
+);
+const _: () = assert!(
+    ms(PEER_PING_EVERY) + ms(PEER_PING_WITHIN) <= ms(PEER_SILENCE),
+    "a silent controller is left in time"
+);
+const _: () = assert!(
+    ms(PEER_SILENCE) < ms(KEEP_ALIVE),
+    "a client that knows other controllers leaves a silent one sooner than a client that does not"
+);
+const _: () = assert!(
+    ms(PEER_SILENCE) + MAX_ADDRESSES as u128 * ms(PEER_CONNECT_WITHIN) < AGENT_GRACE_MS as u128,
+    "an agent has tried all controllers before it counts as lost"
+);
+const _: () = assert!(
+    ms(PEER_SILENCE) + MAX_ADDRESSES as u128 * ms(PEER_CONNECT_WITHIN) < ms(LEASE) - ms(LEASE_RENEWED_EVERY),
+    "leases outlast the way to another controller"
 );
 const _: () = assert!(
     ms(LEASE) + LEADERSHIP_GUARANTEE_MS as u128 <= ms(FAILOVER_AFTER),

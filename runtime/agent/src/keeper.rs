@@ -197,7 +197,7 @@ impl AgentService {
         if let Some(metrics) = self.metrics {
             beside.spawn(metrics.serve(cancel.clone())?);
         }
-        let joined = self.identity.join(&self.options.controller, self.options.join.as_ref());
+        let joined = self.identity.join(&self.options.controllers, self.options.join.as_ref());
         let joined = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
             joined = joined => joined?,
@@ -206,8 +206,9 @@ impl AgentService {
         let refused = Arc::new(Notify::new());
         let controller =
             HttpController::new(joined.client.clone(), self.options.name.clone(), Arc::clone(&refused));
+        beside.spawn(controller.clone().follow_addresses());
         let directories = Arc::new(self.directories);
-        let api_addresses = vec![host_and_port(&self.options.controller)];
+        let api_addresses = self.options.controllers.servers().collect();
         // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
@@ -297,12 +298,6 @@ async fn forget_resources(directory: PathBuf) {
     if let Ok(Err(error)) = tokio::task::spawn_blocking(move || temporary::remove(&directory)).await {
         tracing::warn!(%error, directory = shown, "unused resources could not be deleted");
     }
-}
-
-/// Returns the host and port of a URL.
-fn host_and_port(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.trim_end_matches('/').to_owned()
 }
 
 /// Reads a kernel file with one line.

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet, ffi::OsString, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration,
 };
 
+use periapt_client::Addresses;
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
 
 use crate::host;
@@ -11,8 +12,8 @@ use crate::host;
 /// The options of an agent. It reads nothing else from the environment.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The controller's URL, such as `https://node-1.example:17070`.
-    pub controller: String,
+    /// The controllers' URLs, such as `https://node-1.example:17070`. All controllers are of one store.
+    pub controllers: Addresses,
     /// The agent's name, unique in its controller.
     pub name: AgentName,
     /// The join token, for an agent that has not joined yet.
@@ -117,9 +118,9 @@ impl Default for CompileLimits {
 
 impl Options {
     /// Creates the default options.
-    pub fn new(controller: impl Into<String>, name: AgentName, data: PathBuf, program: ChildProgram) -> Self {
+    pub fn new(controllers: Addresses, name: AgentName, data: PathBuf, program: ChildProgram) -> Self {
         Self {
-            controller: controller.into(),
+            controllers,
             name,
             join: None,
             data,

@@ -28,6 +28,7 @@ mod joining;
 mod languages;
 mod later;
 mod mistakes;
+mod moving;
 mod networks;
 mod outputs;
 mod python;

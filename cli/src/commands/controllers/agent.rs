@@ -8,6 +8,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use periapt_agent::{AgentError, ChildProgram, IdentityError, Options};
+use periapt_client::Addresses;
 use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
 use periapt_transport::{Readers, read_file};
@@ -51,17 +52,19 @@ pub(crate) enum Agent {
 /// At its first start it joins with a token that `periapt agent-token NAME` has made: it makes a key, which never leaves
 /// its directory, and the controller issues certificates for it. Then it registers, and from then on units are placed on
 /// it. It prints `ready NAME` once it is registered, logs to standard error, and stops at SIGTERM or SIGINT. Hooks in
-/// progress are abandoned, and run again after a restart. It ends with an error and exit code 3 when the controller does
+/// progress are abandoned, and run again after a restart. When its controller ends or falls silent, the agent goes on with
+/// the next one that it knows: of --controller, and of the list that the controllers keep. It ends with an error and exit code 3 when the controller does
 /// not know it any more, as after `periapt remove-agent`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt agent run --controller https://node-1.example:17070 --name worker-1 --token-file worker-1.token\n  \
-                  periapt agent run --controller https://node-1.example:17070 --name worker-1 --tag ssd --storage-limit 100G"
+                  periapt agent run --controller https://node-1.example:17070 --name worker-1 --tag ssd --storage-limit 100G\n  \
+                  periapt agent run --controller https://node-1.example:17070,https://node-2.example:17070 --name worker-1"
 )]
 pub(crate) struct Run {
-    /// The controller's URL
-    #[arg(long, value_name = "URL")]
-    controller: String,
+    /// The controller's URL; those of several controllers of one store are separated by commas, or the option is repeated
+    #[arg(long = "controller", value_name = "URL[,URL...]", required = true)]
+    controllers: Vec<String>,
     /// A file with the join token, which only its owner can read; needed until the agent has joined. The token may stand
     /// in $PERIAPT_AGENT_TOKEN as well
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
@@ -134,6 +137,7 @@ impl Run {
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
         };
         let data = std::path::absolute(&data).explain(|| format!("{}", data.display()))?;
+        let controllers = Addresses::read(&self.controllers).map_err(with_source)?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
             join,
@@ -142,7 +146,7 @@ impl Run {
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,
             metrics_address: self.metrics_address,
-            ..Options::new(self.controller, self.name.clone(), data, own_program(self.log_format))
+            ..Options::new(controllers, self.name.clone(), data, own_program(self.log_format))
         };
         let agent = options.build().map_err(with_source)?;
         if let Some(address) = agent.metrics_address() {

@@ -12,7 +12,7 @@ use periapt_transport::PublicName;
 
 use crate::{
     commands::Verb,
-    context::{Context, local_client},
+    context::{Context, listed, local_client},
     data::{
         ClientData, ControllerEntry, ControllerName, ControllerNameError, CurrentModel, Local, LocalAgent,
         TlsFiles, starting::Starting,
@@ -222,7 +222,9 @@ impl Bootstrap {
         let ca_cert = Some(trusted(&directory, tls.as_ref())?);
         let local =
             Local { controller: process, listen: Some(listen), public_names, tls, issuer, agent: None };
-        let entry = ControllerEntry { url, ca_cert, uuid: info.uuid, current_model: None, local: None };
+        let addresses = listed(&info, None, &url);
+        let entry =
+            ControllerEntry { url, addresses, ca_cert, uuid: info.uuid, current_model: None, local: None };
         let begun = begun.insert(Begun { entry, local, guards: vec![guard] });
         if self.no_agent {
             return Ok(());

@@ -293,7 +293,11 @@ impl Stop {
 fn store(context: &Context, name: &ControllerName, entry: &crate::data::ControllerEntry) -> Result<()> {
     ClientData::update(&context.data, |data| {
         let known = data.controllers.get_mut(name).ok_or_else(|| crate::context::unknown_controller(name))?;
-        known.url = entry.url.clone();
+        if known.url != entry.url {
+            known.url = entry.url.clone();
+            // They named the controller at its former address. The next answer has them anew.
+            known.addresses.clear();
+        }
         known.ca_cert = entry.ca_cert.clone();
         known.local = entry.local.clone();
         Ok(())

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::{
     commands::Verb,
-    context::{Context, Controller},
+    context::{Context, Controller, remember},
     data::{ClientData, ControllerName},
     error::Result,
     output::{OutputArgs, Table, Text, TextStyle},
@@ -50,7 +50,7 @@ struct Row {
     /// Juju's name in YAML; its JSON has `uuid`. Both formats have both.
     controller_uuid: String,
     uuid: String,
-    api_endpoints: [String; 1],
+    api_endpoints: Vec<String>,
     /// The certificate of the controller's authority; empty in entries of earlier versions.
     ca_cert: String,
     cloud: &'static str,
@@ -81,7 +81,7 @@ impl Verb for Controllers {
             context.say("no controllers yet: `periapt bootstrap` makes one");
         }
         let rows = data.controllers.into_keys().map(async |name| {
-            let row = row(context.controller(Some(&name))?).await;
+            let row = row(context, context.controller(Some(&name))?).await;
             Ok((name, row))
         });
         let controllers = join_all(rows).await.into_iter().collect::<Result<_>>()?;
@@ -90,8 +90,8 @@ impl Verb for Controllers {
     }
 }
 
-async fn row(controller: Controller) -> Row {
-    let Controller { entry, user, client, .. } = controller;
+async fn row(context: &Context, controller: Controller) -> Row {
+    let Controller { name, entry, user, client } = controller;
     let answer = async {
         let info = client.controller().await.ok()?;
         // Another controller may answer at the same address.
@@ -103,19 +103,24 @@ async fn row(controller: Controller) -> Row {
     };
     let answer = timeout(ANSWERS_WITHIN, answer).await.ok().flatten();
     let (info, counts) = answer.unzip();
+    if let Some(info) = &info
+        && let Err(error) = remember(&context.data, &name, &client, info).await
+    {
+        tracing::warn!(%error, "the controllers' addresses are not recorded");
+    }
     let (models, machines, access) = match counts {
         Some((models, machines, access)) => (Some(models), Some(machines), access),
         None => (None, None, None),
     };
-    let server = entry.server().to_owned();
+    let servers = entry.servers();
     Row {
         current_model: entry.current_model.map(|model| model.shown_to(&user)),
         user: user.to_string(),
         access: access.map(|access| access.to_string()).unwrap_or_default(),
-        recent_server: server.clone(),
+        recent_server: servers.first().cloned().unwrap_or_default(),
         controller_uuid: entry.uuid.to_string(),
         uuid: entry.uuid.to_string(),
-        api_endpoints: [server],
+        api_endpoints: servers,
         ca_cert: entry.ca_cert.unwrap_or_default(),
         cloud: CLOUD,
         region: REGION,

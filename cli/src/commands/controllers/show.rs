@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use crate::{
     commands::Verb,
-    context::models_by_name,
-    context::{Context, ControllerArg},
+    context::{Context, Controller, ControllerArg, models_by_name, remember},
     data::ControllerName,
     error::Result,
     output::OutputArgs,
@@ -45,7 +44,7 @@ struct Details {
     /// Juju's name in YAML; its JSON has `uuid`. Both formats have both.
     controller_uuid: String,
     uuid: String,
-    api_endpoints: [String; 1],
+    api_endpoints: Vec<String>,
     cloud: &'static str,
     region: &'static str,
     agent_version: &'static str,
@@ -85,6 +84,10 @@ impl Verb for ShowController {
         for name in named {
             let controller = context.controller(name)?;
             let info = controller.client.controller().await?;
+            remember(&context.data, &controller.name, &controller.client, &info).await?;
+            // With the addresses as they are now.
+            let controller =
+                Controller { entry: context.controller(Some(&controller.name))?.entry, ..controller };
             let own = controller.client.whoami().await?;
             let models = models_by_name(&controller.client).await?.into_iter().map(|model| {
                 let counts = ShownModel {
@@ -99,7 +102,7 @@ impl Verb for ShowController {
                 details: Details {
                     controller_uuid: info.uuid.to_string(),
                     uuid: info.uuid.to_string(),
-                    api_endpoints: [controller.entry.server().to_owned()],
+                    api_endpoints: controller.entry.servers(),
                     cloud: CLOUD,
                     region: REGION,
                     agent_version: JUJU_VERSION,

@@ -136,6 +136,7 @@ mod tests {
     fn known() -> ClientData {
         let entry = ControllerEntry {
             url: "https://127.0.0.1:1".into(),
+            addresses: Vec::new(),
             ca_cert: None,
             uuid: Uuid::nil(),
             current_model: None,

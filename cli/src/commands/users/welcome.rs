@@ -4,7 +4,7 @@ use periapt_client::Client;
 use periapt_host_api::user::IssuedSession;
 
 use crate::{
-    context::Context,
+    context::{Context, remember},
     data::{Account, Accounts, ControllerName},
     error::Result,
 };
@@ -18,6 +18,8 @@ pub(super) async fn welcome(
 ) -> Result<()> {
     let IssuedSession { user, token, expires_at, .. } = issued;
     Accounts::keep(&context.data, controller, Account { user: user.clone(), token, expires_at })?;
+    let info = client.controller().await?;
+    remember(&context.data, controller, client, &info).await?;
     context.say(format!("Welcome, {user}. You are now logged into \"{controller}\"."));
     let models = client.models().await?;
     context.say(match models.as_slice() {

@@ -7,11 +7,14 @@ use periapt_model::{StatusContext, full_status};
 
 use crate::{clock::Clock, published::Published};
 
-/// The data of a status that is in no model: the time, this version, and the engine of the agents.
+/// The data of a status or an info that is in no model: the time, this version, the engine of the agents, and where
+/// controllers are.
 #[derive(Clone)]
 pub(crate) struct StatusSource {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) engine: Arc<str>,
+    /// The URLs of the controllers of this store.
+    pub(crate) addresses: Arc<[String]>,
 }
 
 impl StatusSource {
@@ -41,6 +44,7 @@ impl StatusSource {
             store: published.store,
             revision: published.revision(),
             writable: published.problem.is_none(),
+            addresses: self.addresses.to_vec(),
         })
     }
 }

@@ -91,6 +91,11 @@ fn tls_in(directory: &Path, address: &str) -> TlsListen {
     TlsListen::in_directory(directory, address.parse().unwrap(), Vec::new()).unwrap()
 }
 
+/// Returns the certificate of a new authority in a directory.
+pub(crate) fn authority_in(directory: &Path) -> String {
+    tls_in(directory, "127.0.0.1:0").authority.certificate().to_owned()
+}
+
 pub(crate) fn socket_in(directory: &Path) -> std::path::PathBuf {
     directory.join("control.socket")
 }
@@ -114,7 +119,7 @@ async fn the_socket_is_for_the_controllers_user_and_over_tls_a_stranger_is_nobod
 #[tokio::test]
 async fn a_controller_with_another_authority_is_sent_nothing() {
     let (controller, other) = (Listening::open().await, TempDir::new().unwrap());
-    let trust = Trust::Authority(tls_in(other.path(), "127.0.0.1:0").authority.certificate().to_owned());
+    let trust = Trust::Authority(authority_in(other.path()));
     let error = controller.over_tls(trust).models().await.unwrap_err();
     assert!(
         matches!(&error, ClientError::NotTrusted { reason: HandshakeError::OtherAuthority, .. }),

@@ -11,6 +11,7 @@ mod charms;
 mod commands;
 mod disk;
 mod enrolment;
+mod failover;
 mod file_system;
 mod fixture;
 mod identity;

@@ -11,7 +11,11 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use crate::{Client, ClientError, RequestOutcome, Result, error::chain, request::Content};
+use crate::{
+    Client, ClientError, RequestOutcome, Result,
+    error::chain,
+    request::{Content, Received},
+};
 
 /// The longest pause in a transfer. A whole blob may take longer than other calls.
 const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
@@ -38,15 +42,13 @@ where
 
 impl Client {
     /// Reads the answer to an upload.
-    pub(super) async fn uploaded<T: DeserializeOwned>(
-        &self,
-        response: http::Response<hyper::body::Incoming>,
-    ) -> Result<T> {
+    pub(super) async fn uploaded<T: DeserializeOwned>(&self, received: Received) -> Result<T> {
+        let Received { peer, response } = received;
         let collected = tokio::time::timeout(PROGRESS_WITHIN, response.into_body().collect()).await;
         let body = collected
-            .map_err(|_| self.unreachable("no answer arrived", RequestOutcome::Unknown))?
-            .map_err(|error| self.unreachable(chain(&error), RequestOutcome::Unknown))?;
-        serde_json::from_slice(&body.to_bytes()).map_err(|error| self.protocol(error.to_string()))
+            .map_err(|_| peer.unreachable("no answer arrived", RequestOutcome::Unknown))?
+            .map_err(|error| peer.unreachable(chain(&error), RequestOutcome::Unknown))?;
+        serde_json::from_slice(&body.to_bytes()).map_err(|error| peer.protocol(error.to_string()))
     }
 
     /// Fetches a blob into a writer, checks its digest and returns its size in bytes. After an error, the caller must
@@ -57,23 +59,24 @@ impl Client {
         writer: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<u64> {
         let BlobRequest { path, what, digest, limit } = wanted;
-        let mut body = self.get(path).response().await?.into_body();
+        let Received { peer, response } = self.get(path).response().await?;
+        let mut body = response.into_body();
         let mut hasher = Sha256::new();
         let mut length = 0;
         loop {
             let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame()).await.map_err(|_| {
-                self.unreachable(
+                peer.unreachable(
                     format!("the download of the {what} stalled"),
                     RequestOutcome::NothingHappened,
                 )
             })?;
             let Some(frame) = next else { break };
             let frame =
-                frame.map_err(|error| self.unreachable(chain(&error), RequestOutcome::NothingHappened))?;
+                frame.map_err(|error| peer.unreachable(chain(&error), RequestOutcome::NothingHappened))?;
             let Ok(data) = frame.into_data() else { continue };
             length += data.len() as u64;
             if length > limit {
-                return Err(self.protocol(format!("{what} {digest} is larger than {limit} bytes")));
+                return Err(peer.protocol(format!("{what} {digest} is larger than {limit} bytes")));
             }
             hasher.update(&data);
             writer.write_all(&data).await.map_err(|error| ClientError::Local(error.to_string()))?;
@@ -82,7 +85,7 @@ impl Client {
         let got = Digest::from_bytes(hasher.finalize().into());
         match got == *digest {
             true => Ok(length),
-            false => Err(self.damaged(what, *digest, got)),
+            false => Err(peer.damaged(what, *digest, got)),
         }
     }
 }

@@ -163,6 +163,9 @@ pub struct ControllerInfo {
     pub revision: crate::Revision,
     /// True if the controller accepts writes now.
     pub writable: bool,
+    /// The URLs by which clients reach the controllers of this store; none from controllers of earlier versions.
+    #[serde(default)]
+    pub addresses: Vec<String>,
 }
 
 /// The answer to an upload of a charm.

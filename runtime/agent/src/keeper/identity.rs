@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use periapt_client::{Backoff, Client, ClientCertificate, ClientError, Identity, Trust};
+use periapt_client::{Addresses, Backoff, Client, ClientCertificate, ClientError, Identity, Trust};
 use periapt_host_api::{
     AgentName, ErrorCode, Refusal, Timestamp,
     agent::{CertificateRequest, IssuedCertificate, JoinText},
@@ -116,11 +116,16 @@ impl AgentIdentity {
 
     /// Joins the controller with a token, or with the key that the controller knows already. Waits for a controller that
     /// does not answer.
-    pub(crate) async fn join(&self, url: &str, token: Option<&JoinText>) -> Result<Joined, IdentityError> {
-        if !url.starts_with("https://") {
-            return Err(IdentityError::WithoutTls(url.to_owned()));
+    pub(crate) async fn join(
+        &self,
+        controllers: &Addresses,
+        token: Option<&JoinText>,
+    ) -> Result<Joined, IdentityError> {
+        if !controllers.are_over_tls() {
+            return Err(IdentityError::WithoutTls(controllers.to_string()));
         }
-        let options = |trust| periapt_client::Options::new(url, Identity::Local).with_trust(trust);
+        let options =
+            |trust| periapt_client::Options::new(controllers.clone(), Identity::Local).with_trust(trust);
         let joining = Client::new(options(self.trust(token)?))?;
         let issued = self.ask(&joining, token.map(|text| &text.token)).await?;
         write_file(&self.directory.join(AUTHORITY), &issued.authority, Readers::All)?;
@@ -149,6 +154,7 @@ impl AgentIdentity {
                 },
                 () = refused.notified() => AFTER_REFUSAL,
             };
+            issuing.learn(client.urls().await).await;
             let renewed = self.ask(&issuing, None).await;
             match renewed.and_then(|renewed| self.show(&renewed).map(|()| renewed)) {
                 Ok(renewed) => {

@@ -1,9 +1,9 @@
 //! The controller over HTTP/2, with one connection for all calls of an agent.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
-use periapt_client::{Client, ClientError, NdJson};
+use periapt_client::{Backoff, Client, ClientError, Learned, NdJson};
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
@@ -13,9 +13,16 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
     view::FrameLine,
 };
-use tokio::sync::Notify;
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
 
 use super::{Answers, Controller, ControllerError};
+
+/// The least interval at which the controllers' addresses are read: a list changes when operators add or remove a
+/// controller, and 1,000 agents ask 8 times per second.
+const ADDRESSES_READ_EVERY: Duration = Duration::from_secs(120);
 
 /// A client with the agent's name.
 #[derive(Debug, Clone)]
@@ -23,13 +30,42 @@ pub(crate) struct HttpController {
     client: Client,
     agent: AgentName,
     refused: Arc<Notify>,
+    /// Notified when the stream of assignments is open, after each reconnect.
+    opened: Arc<Notify>,
+    /// Changes when all streams must be opened again.
+    moved: Arc<watch::Sender<()>>,
 }
 
 impl HttpController {
     /// Creates the interface for one agent. `refused` is notified when the controller does not know the agent by its
     /// certificate: the stream of assignments is open all the time, and is refused then.
     pub(crate) fn new(client: Client, agent: AgentName, refused: Arc<Notify>) -> Self {
-        Self { client, agent, refused }
+        Self { client, agent, refused, opened: Arc::default(), moved: Arc::default() }
+    }
+}
+
+impl HttpController {
+    /// Follows the list of all controllers of the store: reads it at the start, after each reconnect, and from time to time.
+    /// The client keeps it in memory; after a restart of the agent, its command line says where to begin.
+    pub(crate) async fn follow_addresses(self) {
+        let mut pauses = Backoff::at_least(ADDRESSES_READ_EVERY, ADDRESSES_READ_EVERY);
+        loop {
+            match self.client.controller().await {
+                Ok(info) => self.learn(info.addresses).await,
+                Err(error) => tracing::debug!(%error, "the controllers' addresses could not be read"),
+            }
+            tokio::select! {
+                () = sleep(pauses.failed()) => {}
+                () = self.opened.notified() => {}
+            }
+        }
+    }
+
+    async fn learn(&self, addresses: Vec<String>) {
+        if self.client.learn(addresses).await == Learned::FirstAlternatives {
+            tracing::info!("there are other controllers to go on with");
+            self.moved.send_replace(());
+        }
     }
 }
 
@@ -43,8 +79,15 @@ impl From<ClientError> for ControllerError {
     }
 }
 
-fn answers<T: Send + 'static>(stream: NdJson<T>) -> Answers<T> {
-    stream.map(|item| item.map_err(ControllerError::from)).boxed()
+/// Returns the items of a stream, until all streams must be opened again.
+fn answers<T: Send + 'static>(stream: NdJson<T>, mut moves: watch::Receiver<()>) -> Answers<T> {
+    let moved = async move {
+        // Without a sender nobody follows the addresses any more, and the stream stays.
+        if moves.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    stream.map(|item| item.map_err(ControllerError::from)).take_until(moved).boxed()
 }
 
 impl Controller for HttpController {
@@ -54,12 +97,15 @@ impl Controller for HttpController {
     }
 
     async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
+        let moves = self.moved.subscribe();
         let opened = self.client.assignments(&self.agent).await;
         let refusal = opened.as_ref().err().and_then(ClientError::refusal);
         if refusal.is_some_and(|refusal| refusal.code == ErrorCode::NotLoggedIn) {
             self.refused.notify_one();
         }
-        Ok(answers(opened?))
+        let opened = opened?;
+        self.opened.notify_one();
+        Ok(answers(opened, moves))
     }
 
     async fn watch(
@@ -67,7 +113,8 @@ impl Controller for HttpController {
         model: ModelUuid,
         position: Option<WatchPosition>,
     ) -> Result<Answers<FrameLine>, ControllerError> {
-        Ok(answers(self.client.watch_lines(&self.agent, &model, position).await?))
+        let moves = self.moved.subscribe();
+        Ok(answers(self.client.watch_lines(&self.agent, &model, position).await?, moves))
     }
 
     async fn commands(
@@ -107,5 +154,47 @@ impl Controller for HttpController {
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
         self.client.fetch_charm_to(&digest, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt as _, stream};
+    use periapt_client::{Identity, Options, Trust};
+    use periapt_transport::Authority;
+
+    use super::*;
+
+    fn controller() -> HttpController {
+        let trust = Trust::Authority(Authority::generate().unwrap().certificate().to_owned());
+        let options = Options::new("https://a:1", Identity::Local).with_trust(trust);
+        HttpController::new(Client::new(options).unwrap(), "one".parse().unwrap(), Arc::default())
+    }
+
+    fn open_stream(controller: &HttpController) -> Answers<u8> {
+        let items = stream::iter([Ok(1)]).chain(stream::pending());
+        answers(Box::pin(items), controller.moved.subscribe())
+    }
+
+    #[tokio::test]
+    async fn streams_end_once_when_there_are_first_alternatives() {
+        let controller = controller();
+        let mut streams = [open_stream(&controller), open_stream(&controller)];
+        for stream in &mut streams {
+            assert!(matches!(stream.next().await, Some(Ok(1))));
+        }
+        controller.learn(vec!["https://a:1".into()]).await;
+        for stream in &mut streams {
+            assert!(stream.next().now_or_never().is_none(), "one address is no alternative");
+        }
+        controller.learn(vec!["https://a:1".into(), "https://b:1".into()]).await;
+        for stream in &mut streams {
+            assert!(stream.next().await.is_none());
+        }
+        let mut again = open_stream(&controller);
+        assert!(again.next().await.is_some());
+        controller.learn(vec!["https://b:1".into(), "https://c:1".into()]).await;
+        assert!(again.next().now_or_never().is_none(), "its connection notices silence soon");
+        assert_eq!(controller.client.urls().await.len(), 3);
     }
 }
