@@ -41,7 +41,7 @@ test: setup ## Build the charms and run every test
 	tools/test
 
 # What follows `bench` names what is measured: `make bench scale`.
-benchmarks := hook commits python memory scale
+benchmarks := hook commits python memory scale log
 ifeq (bench,$(firstword $(MAKECMDGOALS)))
 .PHONY: $(benchmarks)
 $(benchmarks): ; @:

@@ -22,7 +22,7 @@ pub(crate) struct JoinTerms {
 }
 
 /// Draws the text with which agents join. Only its token's digest is sent to the controller.
-fn drawn(authority: &str) -> Result<JoinText> {
+pub(crate) fn drawn(authority: &str) -> Result<JoinText> {
     let authority =
         digest_of(authority).explain(|| "the certificate of the controller's authority".to_owned())?;
     let mut secret = [0; TOKEN_BYTES];

@@ -19,6 +19,7 @@ use crate::{
     input,
     issuer::IssuerArgs,
     join::{JoinTerms, admit},
+    log_args::LogArgs,
     process::{Detached, Ended, ProcessId, Started},
 };
 
@@ -45,6 +46,8 @@ pub(crate) struct StartOptions<'a> {
     pub(crate) tls: Option<&'a TlsFiles>,
     /// The issuer at which external users log in.
     pub(crate) issuer: Option<&'a IssuerArgs>,
+    /// The log that it shares with other controllers.
+    pub(crate) log: Option<&'a LogArgs>,
 }
 
 /// Starts the controller with its data in a directory, and waits until it answers. `at` in the result is its URL.
@@ -65,6 +68,7 @@ pub(crate) async fn start_controller(
         arguments.extend(["--tls-cert".into(), certificate.into(), "--tls-key".into(), key.into()]);
     }
     arguments.extend(options.issuer.map(IssuerArgs::words).unwrap_or_default());
+    arguments.extend(options.log.map(LogArgs::words).unwrap_or_default());
     arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }
@@ -81,7 +85,7 @@ pub(crate) async fn start_agent(
     let terms = JoinTerms { valid_for: JOINS_WITHIN, again: true };
     let joining = admit(&local_client(directory)?, name, &authority(directory)?, terms).await?;
     let token = directory.agent_token();
-    write_file(&token, &joining.reveal(), Readers::Owner).map_err(with_source)?;
+    write_file(&token, joining.reveal(), Readers::Owner).map_err(with_source)?;
     let mut arguments: Vec<OsString> =
         words(["agent", "run", "--controller", &url, "--name", name.as_str(), "--data"]);
     arguments.push(directory.agent().into());

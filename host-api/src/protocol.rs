@@ -4,6 +4,7 @@ pub mod agent;
 pub mod api;
 pub mod command;
 pub mod logs;
+pub mod member;
 pub mod problem;
 pub mod status;
 pub mod timing;

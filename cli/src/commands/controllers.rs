@@ -5,7 +5,9 @@ mod agent_token;
 mod agents;
 mod bootstrap;
 mod controller;
+mod controller_token;
 mod destroy;
+mod join;
 mod list;
 mod remove_agent;
 mod show;
@@ -20,6 +22,7 @@ verbs! {
         /// Run a controller, or start one again that was bootstrapped here
         #[command(subcommand)]
         controller::Controller,
+        controller_token::ControllerToken,
         list::Controllers,
         show::ShowController,
         destroy::DestroyController,

@@ -20,6 +20,7 @@ use super::{ControllerName, CurrentModel, DataDir};
 use crate::{
     error::{Explain as _, Failure, Result},
     issuer::IssuerArgs,
+    log_args::LogArgs,
     process::ProcessId,
 };
 
@@ -120,6 +121,9 @@ pub(crate) struct Local {
     /// The issuer at which external users log in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) issuer: Option<IssuerArgs>,
+    /// The log that it shares with other controllers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) log: Option<LogArgs>,
     /// This machine's agent, unless it was bootstrapped without one.
     pub(crate) agent: Option<LocalAgent>,
 }

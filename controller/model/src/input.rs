@@ -8,6 +8,7 @@ use periapt_host_api::{
     command::{Answer, Command, ControllerCommand},
     user::ExternalIdentity,
 };
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::entity::{PasswordHash, Registration, SessionKind, WorkId};
@@ -31,7 +32,8 @@ impl Environment {
 }
 
 /// One request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Input {
     /// A command about the controller, about a model to be made, or about a whole model.
     Controller(ControllerCommand),
@@ -63,7 +65,8 @@ pub enum Input {
 }
 
 /// A command about a user's identity.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum IdentityCommand {
     /// Makes a user who may register.
     AddUser {
@@ -123,7 +126,8 @@ pub enum IdentityCommand {
 }
 
 /// A login that an issuer has proved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct IssuerLogin {
     /// The user, as the issuer's claims name it.
     pub user: UserName,
@@ -134,7 +138,8 @@ pub struct IssuerLogin {
 }
 
 /// A session or API token to open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct NewSession {
     /// The digest of the token.
     pub token: Digest,
@@ -147,7 +152,8 @@ pub struct NewSession {
 }
 
 /// An uploaded charm.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct UploadedCharm {
     /// The archive's digest.
     pub digest: Digest,
@@ -160,7 +166,8 @@ pub struct UploadedCharm {
 }
 
 /// Content that was uploaded for resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct UploadedResource {
     /// The content's digest.
     pub digest: Digest,
@@ -169,7 +176,8 @@ pub struct UploadedResource {
 }
 
 /// A command that the controller sends to itself.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WorkerCommand {
     /// Gives the controller its name and id at its first start. Changes nothing afterwards.
     Initialize {
@@ -227,7 +235,8 @@ impl WorkerCommand {
 }
 
 /// The result of a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Output {
     /// A command's answer.
     Answer(Answer),

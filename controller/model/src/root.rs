@@ -127,11 +127,28 @@ impl Root {
         next
     }
 
-    /// Returns the state after a restart of the controller. The remaining times of the leases are lost, so each
+    /// Returns the state after writes that another controller's writer made, in one or several commands.
+    pub fn replay(&self, changes: &Changes, revision: Revision) -> Self {
+        let mut next = self.clone();
+        next.revision = revision;
+        let makes_model = |key: &EntityKey, entity: &Option<Entity>| {
+            entity.is_some() && matches!(key, EntityKey::InModel(_, ModelKey::Model))
+        };
+        // A command that adds a model comes before those that write in it; a batch is ordered by key.
+        let (models, rest): (Vec<_>, Vec<_>) =
+            changes.puts.iter().partition(|(key, entity)| makes_model(key, entity));
+        for (key, entity) in models.into_iter().chain(rest) {
+            next.put(key, entity.as_ref());
+        }
+        next
+    }
+
+    /// Returns the state after a restart of the controller, or once this controller leads. The remaining times of the leases are lost, so each
     /// leader gets a full new lease before another unit may claim (`docs/design/leases.md`). Each agent gets the
     /// grace period for its reconnect.
     pub fn restart(&self, now: Timestamp, lease_now_ms: u64) -> Self {
         let mut next = self.clone();
+        (next.leases, next.lapses) = (OrdMap::new(), OrdSet::new());
         for name in self.agents.keys() {
             let presence = Presence { connected: false, last_seen: now, since_ms: lease_now_ms };
             next.presence.insert(name.clone(), presence);

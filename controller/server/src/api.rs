@@ -17,6 +17,7 @@ mod find;
 mod guard;
 mod issuer_login;
 mod join;
+mod members;
 mod metrics;
 mod models;
 mod offers;

@@ -21,6 +21,7 @@ mod pruning;
 mod published;
 mod records;
 mod refusals;
+mod replication;
 mod seal;
 mod service;
 mod show;
@@ -39,5 +40,6 @@ pub use listen::{AuthorityError, CertificateFiles, GivenFileError, Listen, TlsLi
 pub use oidc::{ClientSecret, IssuerUrl, IssuerUrlError, OidcOptions};
 pub use options::{OpenStore, Options};
 pub use periapt_helper::Program;
+pub use replication::ReplicationOptions;
 pub use seal::SealKey;
 pub use service::{BuildError, Handle, RunError, Service};

@@ -19,6 +19,7 @@ use crate::{
     clock::{Clock, RandomSource, SystemClock, SystemRandomSource},
     listen::Listen,
     oidc::OidcOptions,
+    replication::ReplicationOptions,
     seal::SealKey,
 };
 
@@ -42,6 +43,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The controller's source of randomness.
     pub random: Arc<dyn RandomSource>,
+    /// The part that makes this controller one of several; none: it is alone, and its store is all there is.
+    pub replication: Option<ReplicationOptions>,
     /// The issuer at which external users log in; none: users log in by password alone.
     pub oidc: Option<OidcOptions>,
     /// The longest time for requests in progress after the controller is told to stop. Streams end at once.
@@ -75,7 +78,7 @@ impl Options {
         let unusable = |source| BlobError::Directory { directory: key.display().to_string(), source };
         let seal = SealKey::in_file(&key).map_err(unusable)?;
         let random = Arc::new(SystemRandomSource);
-        let store = RocksDirectory { directory: directory.join("store"), random: random.clone() };
+        let store = RocksDirectory { directory: directory.join("store") };
         Ok(Self {
             name: name.into(),
             listen,
@@ -84,6 +87,7 @@ impl Options {
             blobs,
             check_helper,
             seal,
+            replication: None,
             oidc: None,
             clock: Arc::new(SystemClock::default()),
             random,
@@ -96,21 +100,19 @@ impl Options {
 
 /// An opener of the store. After a failure it is called again, when the failed store is dropped.
 pub trait OpenStore: Send + Sync + 'static {
-    /// Opens the store, ready to be read.
-    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>>;
+    /// Opens the store, ready to be read. A new one gets this identity.
+    fn open(&self, fresh: StoreId) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>>;
 }
 
 /// A RocksDB store in a directory.
 struct RocksDirectory {
     directory: PathBuf,
-    random: Arc<dyn RandomSource>,
 }
 
 impl OpenStore for RocksDirectory {
-    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
-        async {
-            let fresh = uuid::Builder::from_random_bytes(self.random.seed()).into_uuid();
-            let store = RocksStore::open(&self.directory, StoreId(fresh)).await?;
+    fn open(&self, fresh: StoreId) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
+        async move {
+            let store = RocksStore::open(&self.directory, fresh).await?;
             Ok(Arc::new(store) as Arc<dyn Store>)
         }
         .boxed()

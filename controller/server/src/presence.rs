@@ -1,18 +1,26 @@
-//! The connected agents: those with an open stream. This task tells the model about changes, and repeats refused
-//! commands.
+//! The connected agents: those with an open stream, at this controller or at another one of the same log. This task
+//! tells the model about changes, and repeats refused commands. It runs where the controller leads.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+mod report;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{AgentName, command::Caller};
 use periapt_model::{Input, Root, WorkerCommand};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     published::{Published, Subscription},
     writer::{Commands, QueueKey},
 };
+
+pub(crate) use report::{PresenceReport, REPORT_HELD};
 
 /// The delay before a refused command is repeated.
 const RETRY: Duration = Duration::from_secs(1);
@@ -30,8 +38,37 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Streams {
     open: BTreeMap<AgentName, usize>,
+    /// The newest reports of other controllers, by their names.
+    reports: BTreeMap<String, MemberReport>,
     /// The number of openings and ends of streams so far.
     changes: u64,
+}
+
+/// The newest report of another controller.
+#[derive(Debug, Clone)]
+pub(crate) struct MemberReport {
+    /// The last position of the log that it has applied.
+    pub(crate) applied: u64,
+    /// The URL by which clients reach it.
+    pub(crate) url: String,
+    agents: BTreeSet<AgentName>,
+    at: Instant,
+}
+
+impl Streams {
+    /// Returns true if an agent is connected to any controller.
+    fn has(&self, agent: &AgentName) -> bool {
+        self.open.contains_key(agent) || self.reports.values().any(|report| report.agents.contains(agent))
+    }
+
+    /// Forgets reports of controllers that are gone.
+    fn forget_old(&mut self, now: Instant) {
+        let before = self.reports.len();
+        self.reports.retain(|_, report| now.duration_since(report.at) < REPORT_HELD);
+        if self.reports.len() != before {
+            self.changes += 1;
+        }
+    }
 }
 
 /// The guard of one open stream of an agent.
@@ -60,16 +97,47 @@ impl Presence {
         self.0.changed.notify_one();
     }
 
+    /// Returns the agents with open streams at this controller, and the number of changes so far.
+    pub(crate) fn open(&self) -> (u64, BTreeSet<AgentName>) {
+        let streams = self.lock();
+        (streams.changes, streams.open.keys().cloned().collect())
+    }
+
+    /// Waits for a change.
+    pub(crate) async fn changed(&self) {
+        self.0.changed.notified().await;
+    }
+
+    /// Takes the report of another controller.
+    pub(crate) fn report(&self, report: PresenceReport) {
+        let PresenceReport { term: _, member, applied, url, agents } = report;
+        let mut streams = self.lock();
+        if streams.reports.get(&member).is_none_or(|before| before.agents != agents) {
+            streams.changes += 1;
+        }
+        streams.reports.insert(member, MemberReport { applied, url, agents, at: Instant::now() });
+        drop(streams);
+        self.0.changed.notify_one();
+    }
+
+    /// Returns the newest reports of other controllers, by their names.
+    pub(crate) fn members(&self) -> BTreeMap<String, MemberReport> {
+        let mut streams = self.lock();
+        streams.forget_old(Instant::now());
+        streams.reports.clone()
+    }
+
     /// Returns the commands that bring the model's presence up to date.
     fn differences(&self, root: &Root) -> Vec<WorkerCommand> {
         let streams = self.lock();
         let known = |agent: &AgentName| root.presence(agent).is_some_and(|presence| presence.connected);
-        let come =
-            streams.open.keys().filter(|agent| !known(agent)).cloned().map(WorkerCommand::AgentConnected);
+        let reported = streams.reports.values().flat_map(|report| &report.agents);
+        let here: BTreeSet<&AgentName> = streams.open.keys().chain(reported).collect();
+        let come = here.into_iter().filter(|agent| !known(agent)).cloned().map(WorkerCommand::AgentConnected);
         let gone = root
             .agents()
             .map(|agent| &agent.name)
-            .filter(|agent| known(agent) && !streams.open.contains_key(*agent))
+            .filter(|agent| known(agent) && !streams.has(agent))
             .cloned()
             .map(WorkerCommand::AgentDisconnected);
         come.chain(gone).collect()
@@ -85,7 +153,12 @@ impl Presence {
         // The number of changes and the state for which there was nothing to tell.
         let mut told: Option<(u64, Arc<Published>)> = None;
         loop {
-            let (published, changes) = (state.seen(), self.lock().changes);
+            let published = state.seen();
+            let (changes, has_reports) = {
+                let mut streams = self.lock();
+                streams.forget_old(Instant::now());
+                (streams.changes, !streams.reports.is_empty())
+            };
             let is_told = told.as_ref().is_some_and(|(for_changes, at)| {
                 *for_changes == changes && at.root.knows_the_same_agents(&published.root)
             });
@@ -101,9 +174,11 @@ impl Presence {
                 };
             }
             let again = async {
-                match refused {
-                    true => tokio::time::sleep(RETRY).await,
-                    false => std::future::pending().await,
+                match (refused, has_reports) {
+                    (true, _) => tokio::time::sleep(RETRY).await,
+                    // Reports end by time.
+                    (false, true) => tokio::time::sleep(REPORT_HELD / 4).await,
+                    (false, false) => std::future::pending().await,
                 }
             };
             tokio::select! {

@@ -136,9 +136,19 @@ impl Changed {
     }
 }
 
+/// The origin of published states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The controller's own writer: no newer state than the published one was ever shown.
+    Writer,
+    /// A log that other controllers apply, too: some may be ahead of this one.
+    Log,
+}
+
 /// The writer's end: it publishes states.
 #[derive(Debug)]
 pub(crate) struct Publisher {
+    origin: Origin,
     sender: watch::Sender<Arc<Published>>,
     history: Arc<Mutex<History>>,
 }
@@ -146,6 +156,7 @@ pub(crate) struct Publisher {
 /// A reader's end. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Subscription {
+    origin: Origin,
     receiver: watch::Receiver<Arc<Published>>,
     history: Arc<Mutex<History>>,
 }
@@ -179,14 +190,15 @@ impl Weight {
 }
 
 impl Publisher {
-    pub(crate) fn new(first: Published) -> Self {
+    pub(crate) fn new(first: Published, origin: Origin) -> Self {
         let mut history = History::new(first.store);
         history.push(first.store, &first.root, Weight::default());
-        Self { sender: watch::Sender::new(Arc::new(first)), history: Arc::new(Mutex::new(history)) }
+        Self { origin, sender: watch::Sender::new(Arc::new(first)), history: Arc::new(Mutex::new(history)) }
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
-        Subscription { receiver: self.sender.subscribe(), history: Arc::clone(&self.history) }
+        let (receiver, history) = (self.sender.subscribe(), Arc::clone(&self.history));
+        Subscription { origin: self.origin, receiver, history }
     }
 
     pub(crate) fn current(&self) -> Arc<Published> {
@@ -214,6 +226,20 @@ impl Subscription {
     /// Waits for a state that was not seen. Returns false if there will be none.
     pub(crate) async fn changed(&mut self) -> bool {
         self.receiver.changed().await.is_ok()
+    }
+
+    /// Waits until this controller has applied a revision that another one has shown. Returns at once if there is no
+    /// other, and if the revision is that of another store. Returns false if there will be no more states.
+    pub(crate) async fn reach(&mut self, store: StoreId, revision: Revision) -> bool {
+        loop {
+            let now = self.seen();
+            if self.origin == Origin::Writer || now.store != store || now.revision() >= revision {
+                return true;
+            }
+            if !self.changed().await {
+                return false;
+            }
+        }
     }
 
     /// Returns the state at a revision, if it is still kept.
@@ -336,7 +362,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_history_is_forgotten_after_a_while_without_commits_too() {
-        let publisher = Publisher::new(published(1));
+        let publisher = Publisher::new(published(1), Origin::Writer);
         let seen = publisher.subscribe();
         for revision in 2..5 {
             publisher.publish(published(revision), Weight(1));

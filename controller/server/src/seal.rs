@@ -31,6 +31,8 @@ const KEY_BYTES: usize = 32;
 pub struct SealKey {
     digest: hmac::Key,
     cipher: Arc<LessSafeKey>,
+    /// The bytes that both are derived from.
+    secret: [u8; KEY_BYTES],
     /// The file of a new key, and its bytes, until they are written.
     unwritten: Option<Arc<(PathBuf, [u8; KEY_BYTES])>>,
 }
@@ -55,6 +57,7 @@ impl SealKey {
         Ok(Self {
             digest: hmac::Key::new(hmac::HMAC_SHA256, derived(b"periapt seal digest").as_ref()),
             cipher: Arc::new(LessSafeKey::new(cipher)),
+            secret: *secret,
             unwritten: None,
         })
     }
@@ -89,6 +92,11 @@ impl SealKey {
             Err(error) => return Err(error),
         }
         Self::new(&key)
+    }
+
+    /// Returns the secret bytes in base64, for another controller of the same log.
+    pub(crate) fn reveal(&self) -> String {
+        STANDARD.encode(self.secret)
     }
 
     /// Returns the file of a new key; none if the key was in its file.

@@ -3,8 +3,9 @@
 use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use periapt_blobs::BlobError;
-use periapt_host_api::{Refusal, Timestamp, command::Caller};
-use periapt_model::{Input, Root, WorkerCommand};
+use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, Timestamp};
+use periapt_log::{Announcement, EntryError, LEVEL, Term};
+use periapt_model::Root;
 use periapt_store::StoreError;
 use periapt_transport::{CertificateError, ServerCertificate, server_config};
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
@@ -21,8 +22,12 @@ use crate::{
     options::Options,
     presence::Presence,
     pruning::{Pruner, SequenceGrowth},
-    published::{Publisher, Subscription},
+    published::{Origin, Publisher, Subscription},
     refusals::Refusals,
+    replication::{
+        self, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn, Replica, ReplicationOptions,
+        Reporter, Role, SharedKeys, while_leading,
+    },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
     state::{
@@ -32,7 +37,7 @@ use crate::{
     sums::write_sums,
     watch::Watches,
     workers::Workers,
-    writer::{self, Commands, Queue, QueueKey, Writer},
+    writer::{self, Commands, Journal, LoadedStore, Queue, Writer},
 };
 
 /// An error that prevents the start of a controller.
@@ -64,6 +69,22 @@ pub enum BuildError {
         "{0} is every address of this host: --public-name says by which name or address clients reach it"
     )]
     Unnamed(SocketAddr),
+    /// The store belongs to another log, or to none.
+    #[error(
+        "the store {store} is not fed from the log {log}: use the data directory of this set of controllers, or an empty one"
+    )]
+    OtherLog {
+        /// The store's id.
+        store: StoreId,
+        /// The log's id.
+        log: StoreId,
+    },
+    /// The store is fed from a log, and no log is given.
+    #[error("the store is one of several that are fed from a log: start the controller with --log")]
+    WithoutLog,
+    /// The end of the log that the store has applied cannot be read.
+    #[error(transparent)]
+    Log(#[from] EntryError),
     /// The certificate that the operator gives cannot be used.
     #[error(transparent)]
     Given(#[from] GivenFileError),
@@ -91,7 +112,8 @@ pub struct Service {
     listeners: Vec<api::Listener>,
     certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
     given: Option<Given>,
-    writer: Writer,
+    writer: Writing,
+    role: watch::Sender<Role>,
     state: ControllerState,
     growth: SequenceGrowth,
     name: String,
@@ -138,7 +160,19 @@ impl Options {
     /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
     pub async fn build(self) -> Result<Service, BuildError> {
         guard_secrets();
-        let (store, first) = writer::load(&*self.store, &*self.clock).await?;
+        let fresh = match &self.replication {
+            Some(replication) => replication.log.id(),
+            None => StoreId(uuid::Builder::from_random_bytes(self.random.seed()).into_uuid()),
+        };
+        let LoadedStore { store, published: first, note } =
+            writer::load(&*self.store, &*self.clock, fresh).await?;
+        let head = match &self.replication {
+            Some(_) if first.store != fresh || (note.is_none() && first.revision() > Revision(0)) => {
+                return Err(BuildError::OtherLog { store: first.store, log: fresh });
+            }
+            None if note.is_some() => return Err(BuildError::WithoutLog),
+            _ => replication::head_of(note.as_deref(), fresh)?,
+        };
         keep_key(&self.seal, &first.root)?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
@@ -146,12 +180,17 @@ impl Options {
             .map_err(BuildError::Issuer)?;
         let Bound { address, url, listeners, certificate, given, issuer } =
             bind(&self.listen, self.clock.now()).await?;
-        let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
+        let origin = if self.replication.is_some() { Origin::Log } else { Origin::Writer };
+        let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first, origin));
+        let role = watch::Sender::new(match &self.replication {
+            Some(_) => Role::Following(None),
+            None => Role::Leading(Term(0)),
+        });
         let serving = watch::Sender::new(false);
         let handle = Handle { address, url, stop: CancellationToken::new(), serving: serving.subscribe() };
         let (store, growth) = (StoreSlot::new(store), SequenceGrowth::default());
         let durable = Durable { state: publisher.subscribe(), store: store.clone() };
-        let sealer = SecretSealer { key: self.seal, random: Arc::clone(&self.random) };
+        let sealer = SecretSealer { key: self.seal.clone(), random: Arc::clone(&self.random) };
         let contents = |blobs, bounds| Contents {
             blobs,
             collector: BlobCollector::default(),
@@ -162,6 +201,17 @@ impl Options {
         let charms = contents(self.blobs, Bounds::CHARMS);
         let charms = Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) };
         let resources = Resources { contents: resources };
+        let presence = Presence::default();
+        let joins = match (&self.replication, &self.listen) {
+            (Some(replication), Listen::Tls(tls)) => Joins::new(Some(SharedKeys {
+                authority: Arc::clone(&tls.authority),
+                seal: self.seal.clone(),
+                log: replication.place.clone(),
+            })),
+            _ => Joins::default(),
+        };
+        let own = self.replication.as_ref().map(|replication| (replication.member.clone(), handle.url()));
+        let members = Members::new(own, role.subscribe(), presence.clone(), durable.state.clone());
         let state = ControllerState {
             sizes: Sizes::new(durable.clone(), charms.clone(), resources.clone()),
             submission: Submission::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
@@ -171,7 +221,7 @@ impl Options {
             streams: Streams {
                 watches: Watches::default(),
                 limits: StreamLimits::default(),
-                presence: Presence::default(),
+                presence,
                 stop: handle.stop.child_token(),
             },
             statuses: StatusSource {
@@ -184,17 +234,62 @@ impl Options {
             logins: Logins::new(Arc::clone(&self.random)),
             issuer_logins,
             refusals: Refusals::default(),
+            role: role.subscribe(),
+            members,
+            joins,
             issuer,
         };
-        let (opener, clock, random) = (self.store, self.clock, self.random);
+        let (opener, clock, random) = (self.store, Arc::clone(&self.clock), self.random);
         let (growth_of, refusals) = (growth.clone(), state.refusals.clone());
-        let writer = Writer { queue, store, opener, publisher, growth: growth_of, clock, random, refusals };
+        let journal = Journal::Store;
+        let writer =
+            Writer { queue, store, opener, publisher, journal, growth: growth_of, clock, random, refusals };
+        let writer = match self.replication {
+            None => Writing::Alone(Box::new(writer)),
+            Some(ReplicationOptions { log, member, place: _ }) => {
+                let identity = match &self.listen {
+                    Listen::InProcess(_) => LinkIdentity::InProcess,
+                    Listen::Tls(tls) => {
+                        let authority = Arc::clone(&tls.authority);
+                        LinkIdentity::Certificate(LinkCertificate::issue(
+                            authority,
+                            member.clone(),
+                            self.clock,
+                        )?)
+                    }
+                };
+                let announcement = Announcement { member, url: handle.url(), level: LEVEL };
+                let (links, passed_on) = (Links::new(identity), PassedOn::default());
+                let reporter = Reporter {
+                    links: links.clone(),
+                    role: role.subscribe(),
+                    presence: state.streams.presence.clone(),
+                    state: state.durable.state.clone(),
+                    member: announcement.member.clone(),
+                    url: announcement.url.clone(),
+                };
+                let (name, role) = (self.name.clone(), role.clone());
+                Writing::Replica(Box::new(Replica {
+                    writer,
+                    log,
+                    announcement,
+                    links,
+                    role,
+                    head,
+                    name,
+                    reporter,
+                    members: state.members.clone(),
+                    passed_on,
+                }))
+            }
+        };
         let timeouts = api::ConnectionTimeouts { drain: self.drain_within, stall: self.stall_within };
         Ok(Service {
             listeners,
             certificate,
             given,
             writer,
+            role,
             state,
             growth,
             name: self.name,
@@ -227,14 +322,37 @@ impl Service {
     /// # Errors
     /// [`RunError`] if the controller cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listeners, certificate, given, writer, state, growth, name, handle, serving, timeouts } =
-            self;
+        let Self {
+            listeners,
+            certificate,
+            given,
+            writer,
+            role,
+            state,
+            growth,
+            name,
+            handle,
+            serving,
+            timeouts,
+        } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end before the writer, which still answers their commands.
         let writer_stop = CancellationToken::new();
-        let writing = tokio::spawn(writer.run(writer_stop.clone()));
-        let result = match initialize(&state.submission.commands, name).await {
+        let initialized = match &writer {
+            Writing::Alone(_) => Initialized::Here(name),
+            Writing::Replica(_) => Initialized::ByLeader,
+        };
+        let writing = match writer {
+            Writing::Alone(writer) => tokio::spawn(writer.run(writer_stop.clone())),
+            Writing::Replica(replica) => tokio::spawn(replica.run(writer_stop.clone())),
+        };
+        let initialized = tokio::select! {
+            initialized = initialized.wait(&state) => initialized,
+            () = stop.cancelled() => Ok(()),
+            () = stopping.cancelled() => Ok(()),
+        };
+        let result = match initialized {
             Err(refusal) => Err(RunError::Initialize(refusal)),
             Ok(()) => {
                 start_parts(&mut parts, &state, growth, &stopping);
@@ -272,6 +390,7 @@ impl Service {
         writer_stop.cancel();
         let written = writing.await;
         state.durable.store.close();
+        drop(role);
         match written {
             Ok(()) => result,
             Err(_) => Err(RunError::PartEnded),
@@ -359,17 +478,50 @@ fn start_parts(
         parts.spawn(part);
     };
     let (commands, streams) = (state.submission.commands.clone(), state.streams.clone());
-    start(Box::pin(streams.presence.run(commands.clone(), published(), stop.clone())));
+    let (presence, commands_of, state_of) = (streams.presence, commands.clone(), published());
+    let telling = while_leading(state.role.clone(), stop.clone(), move |until| {
+        presence.clone().run(commands_of.clone(), state_of.clone(), until)
+    });
+    start(Box::pin(telling));
     let refusals = state.refusals.clone();
     start(Box::pin(write_sums(refusals, commands.clone(), Arc::clone(&state.clock), stop.clone())));
     start(Box::pin(streams.watches.run(published(), stop.clone())));
     let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
-    start(Box::pin(workers.run(stop.clone())));
+    let working = while_leading(state.role.clone(), stop.clone(), move |until| workers.clone().run(until));
+    start(Box::pin(working));
     start(Box::pin(Pruner::new(state.clone(), growth).run(stop.clone())));
 }
 
-/// Gives a new controller its name and id. Changes nothing at later starts.
-async fn initialize(commands: &Commands, name: String) -> Result<(), Refusal> {
-    let input = Input::Worker(WorkerCommand::Initialize { name });
-    commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await.map(|_| ())
+/// The part that carries out commands.
+enum Writing {
+    /// The writer of a controller that is alone.
+    Alone(Box<Writer>),
+    /// A controller among several.
+    Replica(Box<Replica>),
+}
+
+/// The initialization of a new controller, or of a new set of controllers.
+enum Initialized {
+    /// This controller gives itself its name and id. Changes nothing at later starts.
+    Here(String),
+    /// The controller that leads does it.
+    ByLeader,
+}
+
+impl Initialized {
+    /// Waits until the controller has its name and id.
+    async fn wait(self, state: &ControllerState) -> Result<(), Refusal> {
+        match self {
+            Self::Here(name) => replication::initialize(&state.submission.commands, name).await,
+            Self::ByLeader => {
+                let mut state = state.durable.state.clone();
+                while state.seen().root.controller().is_none() {
+                    if !state.changed().await {
+                        return Err(Refusal::new(ErrorCode::TryAgain, "the controller is shutting down"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
 }

@@ -19,8 +19,17 @@ pub(crate) use self::{
     submission::Submission,
 };
 use crate::{
-    bounds::StreamLimits, clock::Clock, listen::Issuer, login::Logins, oidc::IssuerLogins,
-    presence::Presence, refusals::Refusals, seal::SecretSealer, show::StatusSource, watch::Watches,
+    bounds::StreamLimits,
+    clock::Clock,
+    listen::Issuer,
+    login::Logins,
+    oidc::IssuerLogins,
+    presence::Presence,
+    refusals::Refusals,
+    replication::{Joins, Members, RoleReceiver},
+    seal::SecretSealer,
+    show::StatusSource,
+    watch::Watches,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
@@ -55,6 +64,12 @@ parts! {
     statuses: StatusSource,
     /// The encryption of confidential data.
     sealer: SecretSealer,
+    /// The role of this controller among several.
+    role: RoleReceiver,
+    /// The known controllers of the same log.
+    members: Members,
+    /// The joining of further controllers.
+    joins: Joins,
     /// The clock.
     clock: Arc<dyn Clock>,
     /// The authority that issues agents' certificates.

@@ -133,7 +133,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::published::{Changed, Publisher, Weight};
+    use crate::published::{Changed, Origin, Publisher, Weight};
 
     const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
     const OWN: ModelUuid = ModelUuid(uuid::Uuid::from_u128(2));
@@ -166,7 +166,7 @@ mod tests {
     impl Watched {
         fn new() -> Self {
             let (publisher, watches, stop) =
-                (Publisher::new(at(5)), Watches::default(), CancellationToken::new());
+                (Publisher::new(at(5), Origin::Writer), Watches::default(), CancellationToken::new());
             tokio::spawn(watches.clone().run(publisher.subscribe(), stop.clone()));
             Self { publisher, watches, stop }
         }

@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// The loop of all workers.
+#[derive(Clone)]
 pub(crate) struct Workers {
     pub(crate) commands: Commands,
     pub(crate) state: Subscription,

@@ -3,12 +3,13 @@
 
 mod batch;
 mod commands;
+mod journal;
 mod queue;
 mod reopen;
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, Revision};
+use periapt_host_api::{ErrorCode, Refusal, Revision, Timestamp};
 use periapt_model::Environment;
 use periapt_store::{Batch, MAX_COMMIT_BYTES, Store, StoreError};
 use periapt_telemetry::{
@@ -19,9 +20,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, field::Empty};
 
-pub(crate) use commands::{Commands, Job, Sender};
+pub(crate) use commands::{CommandAnswer, Commands, Job, Outcome, Pending, Sender};
+pub(crate) use journal::{Journal, LogJournal, WriteError};
 pub(crate) use queue::{Queue, QueueKey};
-pub(crate) use reopen::load;
+pub(crate) use reopen::{LoadedStore, load};
 
 use crate::{
     clock::{Clock, RandomSource},
@@ -33,7 +35,6 @@ use crate::{
     store_slot::StoreSlot,
 };
 use batch::Speculation;
-use commands::{CommandAnswer, Outcome, Pending};
 
 /// The most commands of one batch. With their bytes it bounds the duration of a batch.
 const BATCH_COUNT: usize = 512;
@@ -46,6 +47,7 @@ pub(crate) struct Writer {
     pub(crate) store: StoreSlot,
     pub(crate) opener: Arc<dyn OpenStore>,
     pub(crate) publisher: Publisher,
+    pub(crate) journal: Journal,
     pub(crate) growth: SequenceGrowth,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn RandomSource>,
@@ -56,22 +58,45 @@ pub(crate) struct Writer {
 impl Writer {
     /// Runs until the controller stops, and then drops the queued commands, none of which was answered.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        loop {
-            let jobs = tokio::select! {
-                () = stop.cancelled() => break,
-                jobs = self.queue.take(BATCH_BYTES, BATCH_COUNT) => jobs,
+        while let Err(failure) = self.serve(&stop).await {
+            let failure = match failure {
+                WriteError::Store(failure) => failure,
+                other => StoreError::Failed(other.to_string()),
             };
-            if let Err(failure) = self.turn(jobs).await
-                && !self.reopen(failure, &stop).await
-            {
+            if !self.reopen(failure, &stop).await {
                 break;
             }
         }
         self.queue.close();
     }
 
-    /// Evaluates some commands and commits their writes. Returns an error if the store must be reopened.
-    async fn turn(&self, jobs: Vec<Job>) -> Result<(), StoreError> {
+    /// Evaluates and commits commands until it is told to stop. Returns an error if the writer cannot go on as it is.
+    pub(crate) async fn serve(&self, stop: &CancellationToken) -> Result<(), WriteError> {
+        loop {
+            let jobs = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                jobs = self.take() => jobs,
+            };
+            self.turn(jobs).await?;
+        }
+    }
+
+    /// Takes the commands of one batch from the queue.
+    pub(crate) async fn take(&self) -> Vec<Job> {
+        self.queue.take(BATCH_BYTES, BATCH_COUNT).await
+    }
+
+    /// Queues commands again that had no effect. One that finds no room is dropped, which refuses it.
+    pub(crate) fn give_back(&self, jobs: impl IntoIterator<Item = Job>) {
+        for job in jobs {
+            if let Err(refusal) = self.queue.push(job.key, 0, vec![job]) {
+                tracing::warn!(%refusal, "a command of a deposed writer found no room");
+            }
+        }
+    }
+
+    /// Evaluates some commands and commits their writes. Returns an error if the writer cannot go on as it is.
+    async fn turn(&self, jobs: Vec<Job>) -> Result<(), WriteError> {
         metrics().batch_commands.observe(&[], jobs.len() as f64);
         let span = batch_span(&jobs);
         let before = self.publisher.current();
@@ -81,31 +106,36 @@ impl Writer {
             let cause = job.pending.context();
             let result = speculation.evaluate(&job.sender, &job.input, &self.environment(), cause);
             let model = batch::model_of(&job.input);
-            waiting.push((job.pending, result, model));
+            waiting.push((job, result, model));
         }
         let failure = match self.commit(&before, speculation).instrument(span).await {
             Ok(after) => {
-                for (pending, result, model) in waiting {
+                for (job, result, model) in waiting {
                     let revision = model.map_or(after.revision(), |model| after.changed.model(&model));
-                    pending.answer(CommandAnswer { result, revision }, Outcome::Evaluated);
+                    job.pending.answer(CommandAnswer { result, revision }, Outcome::Evaluated);
                 }
                 return Ok(());
             }
             Err(failure) => failure,
         };
+        if let WriteError::Deposed(_) = failure {
+            // Nothing of them happened: they are passed on to the controller that leads now.
+            self.give_back(waiting.into_iter().map(|(job, ..)| job));
+            return Err(failure);
+        }
         tracing::error!(error = %failure, "a batch of {} commands was not written", waiting.len());
-        if !matches!(failure, StoreError::Refused(_)) {
+        if !failure.is_without_effect() {
             // Published before the answers, so that a caller who gets the failure also sees it in `status`.
             self.say(&failure);
         }
         let refusal = unavailable(&failure);
-        for (pending, ..) in waiting {
+        for (job, ..) in waiting {
             let answered = CommandAnswer { result: Err(refusal.clone()), revision: before.revision() };
-            pending.answer(answered, Outcome::Failed);
+            job.pending.answer(answered, Outcome::Failed);
         }
         match failure {
-            StoreError::Refused(_) => Ok(()),
-            in_doubt => Err(in_doubt),
+            WriteError::Store(StoreError::Refused(_)) | WriteError::Refused(_) => Ok(()),
+            other => Err(other),
         }
     }
 
@@ -114,17 +144,20 @@ impl Writer {
         &self,
         before: &Published,
         speculation: Speculation,
-    ) -> Result<Arc<Published>, StoreError> {
+    ) -> Result<Arc<Published>, WriteError> {
         let speculated = speculation.finish();
         let mut changed = before.changed.clone();
         let mut replaced = Weight::default();
         let root = match speculated.batch {
-            None => speculated.root,
+            None => {
+                self.journal.confirm().await?;
+                speculated.root
+            }
             Some(mut batch) => {
                 self.growth.admit(&mut batch.records);
                 replaced = Weight::of(&batch);
                 let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
-                let revision = committed(&*store, batch).await?;
+                let revision = committed(&self.journal, &*store, batch, self.clock.now()).await?;
                 for model in speculated.models {
                     changed.note_model(model, revision);
                 }
@@ -147,7 +180,7 @@ impl Writer {
 
     fn environment(&self) -> Environment {
         Environment {
-            now: self.clock.now(),
+            now: self.journal.time(self.clock.now()),
             lease_now_ms: self.clock.monotonic_ms(),
             seed: self.random.seed(),
         }
@@ -155,7 +188,12 @@ impl Writer {
 }
 
 /// Commits a batch, and measures that.
-async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreError> {
+async fn committed(
+    journal: &Journal,
+    store: &dyn Store,
+    batch: Batch,
+    now: Timestamp,
+) -> Result<Revision, WriteError> {
     let entities = batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
     let records = batch.records.iter().map(|record| record.prefix.len() + record.body.len());
     let bytes: usize = entities.chain(records).sum();
@@ -167,10 +205,10 @@ async fn committed(store: &dyn Store, batch: Batch) -> Result<Revision, StoreErr
         sync_us = Empty
     );
     let began = Instant::now();
-    let result = store.commit(batch).instrument(span.clone()).await;
+    let result = journal.write(store, batch, now).instrument(span.clone()).await;
     let outcome = match &result {
         Ok(_) => "written",
-        Err(StoreError::Refused(_)) => "refused",
+        Err(error) if error.is_without_effect() => "refused",
         Err(_) => "failed",
     };
     metrics().commits.took(&[outcome], began.elapsed());
@@ -199,9 +237,12 @@ fn batch_span(jobs: &[Job]) -> Span {
 }
 
 /// Returns the refusal for the commands of a batch that the store did not take.
-fn unavailable(failure: &StoreError) -> Refusal {
+fn unavailable(failure: &WriteError) -> Refusal {
     let message = match failure {
-        StoreError::Refused(_) => format!("{failure}; the request had no effect, try again"),
+        failure if failure.is_without_effect() => {
+            format!("{failure}; the request had no effect, try again")
+        }
+        WriteError::InDoubt => format!("{failure}; check whether the request had an effect"),
         _ => format!("{failure}; it is being opened again, check whether the request had an effect"),
     };
     Refusal::new(ErrorCode::StorageUnavailable, message)

@@ -50,6 +50,15 @@ struct Inner {
     sync_ns: AtomicU64,
 }
 
+/// The time at which a write is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// Before the call returns.
+    Synced,
+    /// With the next synced write or flush.
+    Later,
+}
+
 impl RocksStore {
     /// Opens the store in a directory, or creates it with `fresh_id` as its identity.
     ///
@@ -118,12 +127,16 @@ impl Store for RocksStore {
                 let (key, value) = row.map_err(damaged)?;
                 entities.push((key.into_vec(), value.into_vec()));
             }
-            Ok(LoadedState { revision, entities })
+            Ok(LoadedState { revision, entities, note: schema::note(&inner.db)? })
         })
     }
 
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        self.call(move |inner| inner.commit(batch))
+        self.call(move |inner| inner.commit(batch, Durability::Synced))
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        self.call(move |inner| inner.commit(batch, Durability::Later))
     }
 
     fn records(
@@ -210,7 +223,7 @@ impl Inner {
         self.writing.lock()
     }
 
-    fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<Revision, StoreError> {
         let _one = self.one_writer();
         let have = schema::head(&self.db)?;
         if batch.expected != have {
@@ -235,16 +248,21 @@ impl Inner {
             writes.put_cf(records, key::record(&record.prefix, position), key::body(record.at, &record.body));
         }
         schema::put_head(&mut writes, revision);
+        if let Some(note) = batch.note {
+            schema::put_note(&mut writes, &note);
+        }
         let mut options = WriteOptions::default();
-        options.set_sync(true);
+        options.set_sync(durability == Durability::Synced);
         let began = Instant::now();
         self.db.write_opt(writes, &options).map_err(|error| {
             // After a failed write or sync the disk's content is unknown: RocksDB must read its log again.
             self.failed.store(true, Ordering::Release);
             StoreError::Failed(error.to_string())
         })?;
-        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
-        self.sync_ns.store(took, Ordering::Relaxed);
+        if durability == Durability::Synced {
+            let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
+            self.sync_ns.store(took, Ordering::Relaxed);
+        }
         Ok(revision)
     }
 

@@ -5,6 +5,7 @@
 //! | `schema` | u32, big-endian |
 //! | `store-id` | 16 bytes |
 //! | `head` | u64, big-endian: the last commit's revision |
+//! | `note` | the newest note of a commit |
 //! | `upgrade` | the progress of the step to `schema`, while the step is under way |
 //!
 //! | schema | addition |
@@ -82,6 +83,16 @@ pub(crate) fn head(db: &DB) -> Result<Revision, StoreError> {
 /// Adds the new head to a commit.
 pub(crate) fn put_head(writes: &mut WriteBatch, revision: Revision) {
     writes.put("head", revision.0.to_be_bytes());
+}
+
+/// Returns the newest note of a commit.
+pub(crate) fn note(db: &DB) -> Result<Option<Vec<u8>>, StoreError> {
+    db.get("note").map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// Adds a note to a commit.
+pub(crate) fn put_note(writes: &mut WriteBatch, note: &[u8]) {
+    writes.put("note", note);
 }
 
 fn schema(db: &DB) -> Result<Option<u32>, StoreError> {

@@ -78,7 +78,7 @@ pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> 
         entities.extend(writes.entities);
         records.extend(writes.records);
     }
-    Batch { expected, entities: entities.into_iter().collect(), records }
+    Batch { expected, entities: entities.into_iter().collect(), records, note: None }
 }
 
 /// Decodes all entities of a store.
@@ -86,19 +86,29 @@ pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> 
 /// # Errors
 /// [`CodecError`] names the entity that cannot be decoded.
 pub fn entities(loaded: LoadedState) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
-    loaded
-        .entities
-        .into_iter()
-        .map(|(raw, value)| {
-            let key = key::parse_entity(&raw)?;
-            let at = || String::from_utf8_lossy(&raw).into_owned();
-            let entity: Entity = decode(&value, at)?;
-            match entity.stands_under(&key) {
-                true => Ok((key, entity)),
-                false => Err(CodecError::Misplaced(at())),
-            }
-        })
-        .collect()
+    loaded.entities.into_iter().map(|(raw, value)| entity(&raw, &value)).collect()
+}
+
+/// Decodes the entities that a batch puts (`Some`) and deletes (`None`).
+///
+/// # Errors
+/// [`CodecError`] names the entity that cannot be decoded.
+pub fn writes(batch: &Batch) -> Result<Changes, CodecError> {
+    let written = batch.entities.iter().map(|(raw, value)| match value {
+        Some(value) => entity(raw, value).map(|(key, entity)| (key, Some(entity))),
+        None => Ok((key::parse_entity(raw)?, None)),
+    });
+    Ok(Changes { puts: written.collect::<Result<_, _>>()?, ..Changes::default() })
+}
+
+fn entity(raw: &[u8], value: &[u8]) -> Result<(EntityKey, Entity), CodecError> {
+    let key = key::parse_entity(raw)?;
+    let at = || String::from_utf8_lossy(raw).into_owned();
+    let entity: Entity = decode(value, at)?;
+    match entity.stands_under(&key) {
+        true => Ok((key, entity)),
+        false => Err(CodecError::Misplaced(at())),
+    }
 }
 
 /// Decodes a record's body.

@@ -72,6 +72,9 @@ pub struct Batch {
     pub entities: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// The records to append, in order.
     pub records: Vec<NewRecord>,
+    /// A value that the store keeps with its head, in the place of the earlier one; none leaves that one. A controller
+    /// keeps the end of its log here.
+    pub note: Option<Vec<u8>>,
 }
 
 /// A record to append.
@@ -139,6 +142,8 @@ pub struct LoadedState {
     pub revision: Revision,
     /// All entities, sorted by key.
     pub entities: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The newest [`Batch::note`].
+    pub note: Option<Vec<u8>>,
 }
 
 /// A durable store of models. Calls do not block the caller's thread.
@@ -154,6 +159,13 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// After [`StoreError::Failed`], every call fails until the store is opened again.
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>>;
+
+    /// Writes a batch as [`commit`](Self::commit) does, but perhaps not durably: after a crash of the machine the store
+    /// may be at any earlier revision. The caller has the batch elsewhere, in a log.
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
     /// Reads up to `limit` records of one sequence.
     fn records(

@@ -23,6 +23,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct State {
     revision: Revision,
+    note: Option<Vec<u8>>,
     entities: BTreeMap<Vec<u8>, Vec<u8>>,
     records: BTreeMap<RecordKey, RecordValue>,
 }
@@ -54,6 +55,7 @@ impl Store for MemoryStore {
         let loaded = self.with(|state| LoadedState {
             revision: state.revision,
             entities: state.entities.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            note: state.note.clone(),
         });
         ready(Ok(loaded)).boxed()
     }
@@ -65,6 +67,9 @@ impl Store for MemoryStore {
             }
             let revision = Revision(state.revision.0 + 1);
             state.revision = revision;
+            if batch.note.is_some() {
+                state.note = batch.note;
+            }
             for (key, value) in batch.entities {
                 match value {
                     Some(value) => state.entities.insert(key, value),
@@ -78,6 +83,10 @@ impl Store for MemoryStore {
             Ok(revision)
         }))
         .boxed()
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        self.commit(batch)
     }
 
     fn records(

@@ -29,6 +29,7 @@ pub async fn run(mut tested: impl TestedStore) {
     assert!(empty.entities.is_empty(), "a fresh store holds nothing");
 
     let put = |key: &str, value: &str| (key.as_bytes().to_vec(), Some(value.as_bytes().to_vec()));
+    let put_again = put;
     let record = |prefix: &str, seconds: i64, body: &str| NewRecord {
         prefix: prefix.as_bytes().to_vec(),
         at: Timestamp::from_second(seconds).expect("a small number of seconds is a time"),
@@ -45,6 +46,7 @@ pub async fn run(mut tested: impl TestedStore) {
                 record("log2", 5, "other"),
                 record("log\0", 5, ""),
             ],
+            note: Some(b"first".to_vec()),
         })
         .await
         .expect("a batch is written");
@@ -60,12 +62,13 @@ pub async fn run(mut tested: impl TestedStore) {
             expected: first,
             entities: vec![put("a", "2"), (b"b".to_vec(), None), (b"never".to_vec(), None)],
             records: vec![record("log", 30, "three"), record("log", 25, "four")],
+            note: None,
         })
         .await
         .expect("a second batch is written");
     assert!(second > first, "revisions rise");
 
-    match store.commit(Batch { expected: first, entities: vec![put("a", "3")], records: vec![] }).await {
+    match store.commit(Batch { expected: first, entities: vec![put("a", "3")], ..Batch::default() }).await {
         Err(StoreError::HeadMoved { expected, have }) => assert_eq!((expected, have), (first, second)),
         other => panic!("a batch for an old head is refused, got {other:?}"),
     }
@@ -83,6 +86,7 @@ pub async fn run(mut tested: impl TestedStore) {
         .map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()))
         .into();
     assert_eq!(loaded.entities, entities, "entities are sorted by key and those deleted are gone");
+    assert_eq!(loaded.note.as_deref(), Some(&b"first"[..]), "a batch without a note leaves the earlier one");
 
     let bodies = async |order, limit| -> Vec<String> {
         let records = store.records(b"log", order, limit).await.expect("records can be read");
@@ -136,14 +140,29 @@ pub async fn run(mut tested: impl TestedStore) {
     assert_eq!(store.load().await.expect("entities stay").entities.len(), 3);
 
     let third = store
-        .commit(Batch { expected: second, entities: vec![], records: vec![] })
+        .commit(Batch { expected: second, ..Batch::default() })
         .await
         .expect("an empty batch is a commit");
     assert!(third > second && third != Revision(0));
 
     let put =
-        |body: &str| Batch { expected: third, entities: vec![], records: vec![record("race", 1, body)] };
+        |body: &str| Batch { expected: third, records: vec![record("race", 1, body)], ..Batch::default() };
     let (one, other) = futures_util::join!(store.commit(put("one")), store.commit(put("other")));
     assert!(one.is_ok() != other.is_ok(), "of two batches for one head one is refused");
     assert_eq!(names(None, 99).await, ["race"], "one that was forgotten and written again is listed");
+    let raced = store.load().await.expect("the head can be read").revision;
+
+    let applied = Batch {
+        expected: raced,
+        entities: vec![put_again("a", "applied")],
+        records: vec![record("race", 2, "applied")],
+        note: Some(b"second".to_vec()),
+    };
+    let fourth = store.apply(applied.clone()).await.expect("a batch is applied");
+    assert!(fourth > raced, "revisions rise");
+    assert!(matches!(store.apply(applied).await, Err(StoreError::HeadMoved { .. })), "but not twice");
+    let loaded = store.load().await.expect("what was applied can be read");
+    assert_eq!((loaded.revision, loaded.note), (fourth, Some(b"second".to_vec())));
+    assert!(loaded.entities.contains(&(b"a".to_vec(), b"applied".to_vec())));
+    assert_eq!(store.records(b"race", oldest, 99).await.expect("records can be read").len(), 2);
 }

@@ -3,6 +3,7 @@
 mod agent;
 mod blob;
 mod charm;
+mod controllers;
 mod operator;
 mod resource;
 mod user;

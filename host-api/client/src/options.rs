@@ -111,4 +111,6 @@ pub enum Identity {
     Token(Token),
     /// The keeper of an agent, for itself and for its runners.
     Agent(AgentName),
+    /// Another controller of the same log.
+    Controller,
 }

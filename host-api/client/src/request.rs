@@ -213,6 +213,7 @@ impl<'a> Call<'a> {
                 builder.header(header::AUTHORIZATION, format!("Bearer {}", token.reveal()))
             }
             Identity::Agent(name) => builder.header(agent::header::AGENT, name.as_str()),
+            Identity::Controller => builder.header(agent::header::CONTROLLER, "1"),
         };
         if let Some(trace) = &self.client.options().trace {
             builder = builder.header(TRACEPARENT, trace.to_string());

@@ -158,6 +158,8 @@ pub mod header {
     pub const AGENT: &str = "periapt-agent";
     /// The calling user's name.
     pub const USER: &str = "periapt-user";
+    /// The calling controller's name among several, in one process with its tests.
+    pub const CONTROLLER: &str = "periapt-controller";
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -13,7 +13,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    answer::{AgentSummary, Answer, CharmUploaded, ControllerInfo, ModelSummary, ResourceUploaded},
+    answer::{
+        AgentSummary, Answer, CharmUploaded, ControllerInfo, MemberInfo, MemberRole, ModelSummary,
+        ResourceUploaded,
+    },
     caller::Caller,
     controller::ControllerCommand,
     deploy::{Deploy, Exposure, RefreshWith},

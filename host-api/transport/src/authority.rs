@@ -10,7 +10,7 @@ use rcgen::{
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::{
-    certificate::{AGENT_URI, CertificateError, chain, parsed, public_key},
+    certificate::{AGENT_URI, CONTROLLER_URI, CertificateError, chain, parsed, public_key},
     clock::seconds,
     key::{making, request},
     name::PublicName,
@@ -116,6 +116,25 @@ impl Authority {
         params.subject_alt_names = vec![SanType::URI(uri.as_str().try_into().map_err(making)?)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.signed(&params, &key)
+    }
+
+    /// Issues a certificate by which one of several controllers is known to the others, with a new key. Returns both as
+    /// PEM texts.
+    ///
+    /// # Errors
+    /// The system has no randomness, or the name cannot stand in a certificate.
+    pub fn issue_controller(
+        &self,
+        member: &str,
+        now: Timestamp,
+    ) -> Result<(String, String), CertificateError> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(making)?;
+        let mut params = issued(now, SERVER_VALIDITY)?;
+        params.distinguished_name = named(member);
+        let uri = format!("{CONTROLLER_URI}{member}");
+        params.subject_alt_names = vec![SanType::URI(uri.as_str().try_into().map_err(making)?)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        Ok((self.signed(&params, &key)?, key.serialize_pem()))
     }
 
     fn signed(

@@ -17,6 +17,9 @@ use crate::{clock::timestamp, provider::provider};
 /// The beginning of the name that an agent's certificate has, as a URI.
 pub(crate) const AGENT_URI: &str = "periapt:agent:";
 
+/// The beginning of the name that a controller's certificate has among controllers, as a URI.
+pub(crate) const CONTROLLER_URI: &str = "periapt:controller:";
+
 /// An error of a certificate, a key or a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CertificateError {
@@ -54,28 +57,49 @@ pub struct AgentCertificate {
     pub until: Timestamp,
 }
 
-impl AgentCertificate {
+/// The certificate that another controller showed, already verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControllerCertificate {
+    /// The controller's name among several.
+    pub member: String,
+    /// The end of its validity.
+    pub until: Timestamp,
+}
+
+/// The certificate that a client showed, already verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerCertificate {
+    /// An agent's.
+    Agent(AgentCertificate),
+    /// Another controller's.
+    Controller(ControllerCertificate),
+}
+
+impl PeerCertificate {
     /// Reads a certificate in DER form.
     ///
     /// # Errors
-    /// It cannot be read, or names no agent.
+    /// It cannot be read, or names neither an agent nor a controller.
     pub fn read(der: &[u8]) -> Result<Self, CertificateError> {
         let certificate = parsed(der)?;
         let content = certificate.tbs_certificate();
         let names = content.get_extension::<SubjectAltName>().map_err(|_| CertificateError::Malformed)?;
         let names = names.map_or_else(Vec::new, |(_, names)| names.0);
-        let agent = names.iter().find_map(|name| match name {
-            GeneralName::UniformResourceIdentifier(uri) => {
-                AgentName::new(uri.as_str().strip_prefix(AGENT_URI)?).ok()
-            }
-            _ => None,
-        });
+        let uris = || {
+            names.iter().filter_map(|name| match name {
+                GeneralName::UniformResourceIdentifier(uri) => Some(uri.as_str()),
+                _ => None,
+            })
+        };
         let until = content.validity().not_after.to_unix_duration().as_secs();
-        Ok(Self {
-            agent: agent.ok_or(CertificateError::Malformed)?,
-            key: Digest::of(&public_key(&certificate)?),
-            until: timestamp(i64::try_from(until).unwrap_or(i64::MAX)),
-        })
+        let until = timestamp(i64::try_from(until).unwrap_or(i64::MAX));
+        if let Some(agent) = uris().find_map(|uri| AgentName::new(uri.strip_prefix(AGENT_URI)?).ok()) {
+            let key = Digest::of(&public_key(&certificate)?);
+            return Ok(Self::Agent(AgentCertificate { agent, key, until }));
+        }
+        let member = uris().find_map(|uri| uri.strip_prefix(CONTROLLER_URI)).map(str::to_owned);
+        let member = member.ok_or(CertificateError::Malformed)?;
+        Ok(Self::Controller(ControllerCertificate { member, until }))
     }
 }
 

@@ -51,7 +51,15 @@ impl ClientCertificate {
     /// # Errors
     /// The certificate cannot be read, or is of another key.
     pub fn set(&self, certificate: &str, key: &AgentKey) -> Result<(), CertificateError> {
-        *self.0.write() = Some(Arc::new(certified(certificate, &key.to_pem())?));
+        self.set_pem(certificate, &key.to_pem())
+    }
+
+    /// Sets the certificate for connections that are opened from now on, with its key as PEM text.
+    ///
+    /// # Errors
+    /// See [`Self::set`].
+    pub fn set_pem(&self, certificate: &str, key: &str) -> Result<(), CertificateError> {
+        *self.0.write() = Some(Arc::new(certified(certificate, key)?));
         Ok(())
     }
 }

@@ -64,11 +64,11 @@ pub fn read_file(path: &Path, readers: Readers) -> Result<Option<String>, KeyFil
     Ok(Some(text))
 }
 
-/// Writes a text file, in the place of an earlier one.
+/// Writes a file, in the place of an earlier one.
 ///
 /// # Errors
 /// It cannot be written; the earlier one then stays.
-pub fn write_file(path: &Path, text: &str, readers: Readers) -> Result<(), KeyFileError> {
+pub fn write_file(path: &Path, content: impl AsRef<[u8]>, readers: Readers) -> Result<(), KeyFileError> {
     let mode = match readers {
         Readers::Owner => 0o600,
         Readers::All => 0o644,
@@ -77,7 +77,7 @@ pub fn write_file(path: &Path, text: &str, readers: Readers) -> Result<(), KeyFi
     let write = || {
         let _ = fs::remove_file(&partial);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content.as_ref())?;
         file.sync_all()?;
         fs::rename(&partial, path)
     };

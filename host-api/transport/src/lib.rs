@@ -20,7 +20,9 @@ mod socket;
 mod web;
 
 pub use authority::{Authority, SERVER_VALIDITY};
-pub use certificate::{AgentCertificate, CertificateError, digest_of};
+pub use certificate::{
+    AgentCertificate, CertificateError, ControllerCertificate, PeerCertificate, digest_of,
+};
 pub use client::{ClientCertificate, Trust, client_config};
 pub use failure::HandshakeError;
 pub use files::{KeyFileError, Readers, read_file, write_file};

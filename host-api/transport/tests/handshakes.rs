@@ -6,8 +6,9 @@ use std::{sync::Arc, time::Duration};
 
 use periapt_host_api::{AgentName, Timestamp};
 use periapt_transport::{
-    AgentCertificate, AgentKey, Authority, ClientCertificate, GivenCertificate, HandshakeError, PublicName,
-    ServerCertificate, Trust, client_config, digest_of, requested_key, server_config,
+    AgentCertificate, AgentKey, Authority, ClientCertificate, GivenCertificate, HandshakeError,
+    PeerCertificate, PublicName, ServerCertificate, Trust, client_config, digest_of, requested_key,
+    server_config,
 };
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -43,7 +44,10 @@ impl Server {
             stream.shutdown().await?;
             let certificates = stream.get_ref().1.peer_certificates();
             let first = certificates.and_then(|certificates| certificates.first());
-            Ok::<_, std::io::Error>(first.map(|first| AgentCertificate::read(first).unwrap()))
+            Ok::<_, std::io::Error>(first.map(|first| match PeerCertificate::read(first).unwrap() {
+                PeerCertificate::Agent(agent) => agent,
+                PeerCertificate::Controller(_) => unreachable!("agents alone connect"),
+            }))
         });
         let connector = TlsConnector::from(client_config(trust, shown).unwrap());
         let reason = |error| HandshakeError::of(&error).unwrap();

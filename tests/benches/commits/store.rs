@@ -38,9 +38,9 @@ pub(crate) struct Recorded {
 }
 
 impl OpenStore for Recorded {
-    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
-        async {
-            let store = RocksStore::open(&self.directory, StoreId(uuid::Uuid::from_u128(1))).await?;
+    fn open(&self, fresh: StoreId) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
+        async move {
+            let store = RocksStore::open(&self.directory, fresh).await?;
             Ok(Arc::new(RecordedStore { store, batches: self.batches.clone() }) as Arc<dyn Store>)
         }
         .boxed()
@@ -64,6 +64,10 @@ impl Store for RecordedStore {
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
         self.batches.add(&batch);
         self.store.commit(batch)
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        self.store.apply(batch)
     }
 
     fn records(

@@ -118,7 +118,7 @@ fn written_by_another(data: &Path, rows: &[(&str, &[u8])]) -> anyhow::Result<()>
     fs::create_dir_all(data)?;
     let mut database = BaselineDatabase::open(&data.join("store"))?;
     let entities = rows.iter().map(|(key, value)| (key.as_bytes().to_vec(), Some(value.to_vec()))).collect();
-    Ok(database.write(&Batch { expected: Revision(0), entities, records: vec![] })?)
+    Ok(database.write(&Batch { expected: Revision(0), entities, ..Batch::default() })?)
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Door {
 fn pass(mut from: TcpStream, mut to: TcpStream, silent: &AtomicBool) {
     let mut bytes = [0; 4096];
     while let Ok(length @ 1..) = from.read(&mut bytes) {
-        if !silent.load(Ordering::SeqCst) && to.write_all(&bytes[..length]).is_err() {
+        if !silent.load(Ordering::SeqCst) && to.write_all(bytes.get(..length).unwrap_or_default()).is_err() {
             return;
         }
     }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::graph::Graph;
-use crate::rooms::{ENGINE, PURE, ROOMS, STORE_ENGINE};
+use crate::rooms::{ENGINE, LOG_ENGINE, PURE, ROOMS, STORE_ENGINE};
 use crate::sources::Source;
 
 /// The packages that a pure crate must not reach by any path: runtimes, engines, databases, random numbers.
@@ -172,14 +172,14 @@ fn one_crate_names_the_engine_and_one_the_database() -> anyhow::Result<()> {
     let graph = host_workspace()?;
     let mut breaches = Vec::new();
     for (member, dependency) in graph.declared_dependencies() {
-        for (owner, owned) in [ENGINE, STORE_ENGINE] {
+        for (owner, owned) in [ENGINE, STORE_ENGINE, LOG_ENGINE] {
             if owned.contains(&dependency.as_str()) && member != owner {
                 breaches.push(format!("{member} names {dependency}, but only {owner} may"));
             }
         }
     }
     no_breaches("an engine is named outside its room", &breaches);
-    for (owner, owned) in [ENGINE, STORE_ENGINE] {
+    for (owner, owned) in [ENGINE, STORE_ENGINE, LOG_ENGINE] {
         for name in owned {
             let named = graph
                 .declared_dependencies()

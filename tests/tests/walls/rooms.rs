@@ -44,16 +44,19 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-model", arrows: &["periapt-host-api"] },
     Room { name: "periapt-store", arrows: &["periapt-model"] },
     Room { name: "periapt-store-rocksdb", arrows: &["periapt-store"] },
+    Room { name: "periapt-log", arrows: &["periapt-store"] },
+    Room { name: "periapt-log-etcd", arrows: &["periapt-log", "periapt-transport"] },
     Room { name: "periapt-blobs", arrows: &["periapt-store"] },
     Room {
         name: "periapt-controller",
         arrows: &[
             "periapt-store-rocksdb",
             "periapt-blobs",
+            "periapt-log",
             "periapt-archive",
+            "periapt-client",
             "periapt-helper",
             "periapt-telemetry",
-            "periapt-transport",
         ],
     },
     Room {
@@ -61,6 +64,7 @@ pub(crate) const ROOMS: &[Room] = &[
         arrows: &[
             "periapt-client",
             "periapt-controller",
+            "periapt-log-etcd",
             "periapt-agent",
             "periapt-pack",
             "periapt-python",
@@ -82,6 +86,9 @@ pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wa
 
 /// The only crate that may name the embedded database, so that a build without it needs no C++ compiler.
 pub(crate) const STORE_ENGINE: (&str, &[&str]) = ("periapt-store-rocksdb", &["rocksdb", "librocksdb-sys"]);
+
+/// The only crate that may name the client of etcd, so that a build without it needs no gRPC.
+pub(crate) const LOG_ENGINE: (&str, &[&str]) = ("periapt-log-etcd", &["etcd-client", "tonic"]);
 
 /// Returns all rooms that `name` reaches by arrows, without itself.
 fn reach<'a>(rooms: &'a [Room], name: &'a str) -> BTreeSet<&'a str> {

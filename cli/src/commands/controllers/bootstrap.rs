@@ -20,6 +20,7 @@ use crate::{
     error::{Failure, Result, with_source},
     issuer::IssuerArgs,
     local::{StartOptions, alive, listening, start_agent, start_controller, trusted},
+    log_args::LogArgs,
     parse::cloud::HERE,
     parse::settings,
     process::{Interrupts, ProcessId, StartGuard, Started},
@@ -68,6 +69,8 @@ pub(crate) struct Bootstrap {
     tls: TlsArgs,
     #[command(flatten)]
     issuer: IssuerArgs,
+    #[command(flatten)]
+    log: LogArgs,
     /// Start no agent on this machine
     #[arg(long, conflicts_with = "agent_name")]
     no_agent: bool,
@@ -207,12 +210,13 @@ impl Bootstrap {
         let directory = starting.directory().clone();
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);
-        let issuer = self.issuer.absolute()?;
+        let (issuer, log) = (self.issuer.absolute()?, self.log.absolute()?);
         let options = StartOptions {
             listen: self.listen,
             public_names: &public_names,
             tls: tls.as_ref(),
             issuer: issuer.as_ref(),
+            log: log.as_ref(),
         };
         let record = |process: &ProcessId| starting.add(process);
         let Started { process, at: url, guard } = start_controller(name, &directory, options, record).await?;
@@ -221,7 +225,7 @@ impl Bootstrap {
         let listen = listening(self.listen, &url)?;
         let ca_cert = Some(trusted(&directory, tls.as_ref())?);
         let local =
-            Local { controller: process, listen: Some(listen), public_names, tls, issuer, agent: None };
+            Local { controller: process, listen: Some(listen), public_names, tls, issuer, log, agent: None };
         let addresses = listed(&info, None, &url);
         let entry =
             ControllerEntry { url, addresses, ca_cert, uuid: info.uuid, current_model: None, local: None };

@@ -1,24 +1,22 @@
 //! `controller`: the process itself, and the start and stop of a controller that was bootstrapped here.
 
-use std::{
-    fs::DirBuilder,
-    net::SocketAddr,
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
-};
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use periapt_controller::{Listen, Options, Program, TlsListen};
 use periapt_helper::{Resident, give_back_what_is_freed};
+use periapt_host_api::StoreId;
 use periapt_transport::PublicName;
 
 use crate::{
-    commands::{Runtime, Verb},
+    commands::{Runtime, Verb, controllers::join::Join},
     context::{Context, local_client},
     data::{ClientData, ControllerName, LocalAgent, starting},
     error::{Explain as _, Failure, Result, with_source},
+    files::make_private,
     issuer::IssuerArgs,
     local::{self, StartOptions},
+    log_args::LogArgs,
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
@@ -30,6 +28,7 @@ use crate::{
 #[derive(Debug, Subcommand)]
 pub(crate) enum Controller {
     Run(Run),
+    Join(Join),
     Start(Start),
     Stop(Stop),
     /// A controller's process that checks one charm: started by a controller
@@ -62,6 +61,8 @@ pub(crate) struct Run {
     tls: TlsArgs,
     #[command(flatten)]
     issuer: IssuerArgs,
+    #[command(flatten)]
+    log: LogArgs,
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
@@ -113,6 +114,7 @@ impl Verb for Controller {
     async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Run(run) => run.run().await,
+            Self::Join(join) => join.run(context).await,
             Self::Start(start) => start.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
             // `main` runs it before there is a runtime.
@@ -125,7 +127,7 @@ impl Verb for Controller {
             Self::Run(run) => {
                 Runtime::AllCores(Service { name: "periapt-controller", log_format: run.log_format })
             }
-            Self::Start(_) | Self::Stop(_) => Runtime::OneThread,
+            Self::Join(_) | Self::Start(_) | Self::Stop(_) => Runtime::OneThread,
             Self::CheckCharm { order } => Runtime::Own(periapt_controller::run_check_helper, order),
         }
     }
@@ -149,6 +151,7 @@ impl Run {
         let mut options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
             .map_err(with_source)?;
         options.oidc = self.issuer.options()?;
+        options.replication = self.log.open(StoreId(random_uuid()?)).await?;
         let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
@@ -162,10 +165,10 @@ impl Run {
     }
 }
 
-/// Makes a directory that only its owner may enter.
-fn make_private(path: &Path) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.explain(|| format!("cannot make {}", path.display()))
+fn random_uuid() -> Result<uuid::Uuid> {
+    let mut seed = [0; 16];
+    getrandom::fill(&mut seed).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
+    Ok(uuid::Builder::from_random_bytes(seed).into_uuid())
 }
 
 /// Returns the program that the controller starts as its helper: this same binary, even if its file was replaced
@@ -224,6 +227,7 @@ impl Start {
                 public_names: &processes.public_names,
                 tls: processes.tls.as_ref(),
                 issuer: processes.issuer.as_ref(),
+                log: processes.log.as_ref(),
             };
             let started = local::start_controller(&name, &directory, options, unrecorded).await;
             let started = started.map_err(|failure| {

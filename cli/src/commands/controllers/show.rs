@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use periapt_host_api::JUJU_VERSION;
+use periapt_host_api::{
+    JUJU_VERSION,
+    command::{ControllerInfo, MemberRole},
+};
 use serde::Serialize;
 
 use crate::{
@@ -54,6 +57,30 @@ struct Details {
     periapt_version: String,
     engine: String,
     writable: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    controller_machines: BTreeMap<String, ShownMember>,
+}
+
+/// One of several controllers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownMember {
+    url: String,
+    role: MemberRole,
+    revision: u64,
+    /// The revisions that it has not applied yet, as far as is known.
+    behind: u64,
+}
+
+/// Returns the controllers of one log, by name.
+fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
+    let newest = info.members.iter().map(|member| member.revision.0).max().unwrap_or_default();
+    let shown = info.members.iter().map(|member| {
+        let (revision, url) = (member.revision.0, member.url.clone());
+        let shown = ShownMember { url, role: member.role, revision, behind: newest - revision };
+        (member.name.clone(), shown)
+    });
+    shown.collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -98,6 +125,7 @@ impl Verb for ShowController {
                 };
                 (model.name.to_string(), counts)
             });
+            let controller_machines = members(&info);
             let one = ShownController {
                 details: Details {
                     controller_uuid: info.uuid.to_string(),
@@ -111,6 +139,7 @@ impl Verb for ShowController {
                     periapt_version: info.version,
                     engine: info.engine,
                     writable: info.writable,
+                    controller_machines,
                 },
                 models: models.collect(),
                 current_model: controller.entry.current_model.map(|model| model.qualified(&controller.user)),

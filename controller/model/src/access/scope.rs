@@ -11,6 +11,7 @@ pub fn scope_admits(scope: &TokenScope, right: Right, model: Option<&ModelUuid>)
     let needed = match right {
         Right::LogIn
         | Right::JoinAgent
+        | Right::JoinControllers
         | Right::ReadController
         | Right::ReadOneself
         | Right::List

@@ -141,6 +141,7 @@ macro_rules! table {
 
 table! {
     LogIn on Controller: "Logs in by a password or at the issuer, or sets the first password with a registration token." for Anyone;
+    JoinControllers on Controller: "Joins the controllers of one log with a token, and is given their keys." for Anyone;
     JoinAgent on Agent: "Joins as the agent with a join token, and renews the certificate of the key that joined." for Anyone;
     ReadController on Controller: "Reads the controller's version, name and state." for AnyUser, AnyAgent;
     ReadOneself on Controller: "Reads the caller's own name and access." for AnyUser;

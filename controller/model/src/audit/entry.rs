@@ -8,6 +8,7 @@ use periapt_host_api::{
     command::{Caller, Command, ControllerCommand},
     user::{ExternalIdentity, SessionId},
 };
+use serde::{Deserialize, Serialize};
 
 use super::entity::AuditHead;
 use crate::{
@@ -21,7 +22,8 @@ use crate::{
 };
 
 /// The origin of a user's request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Origin {
     /// The session that proves the user; none for the operator on the controller's own host.
     pub session: Option<SessionId>,

@@ -535,5 +535,5 @@ fn no_caller_but_users_holds_a_right_over_users_and_models() {
         .filter(|row| row.holders.contains(&periapt_model::Holder::Anyone))
         .map(|row| row.right)
         .collect();
-    assert_eq!(anyone, [Right::LogIn, Right::JoinAgent]);
+    assert_eq!(anyone, [Right::LogIn, Right::JoinControllers, Right::JoinAgent]);
 }

@@ -1,6 +1,6 @@
 //! The routes below `/v1/agents` that keepers use, for themselves and for their runners.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Version};
 use periapt_host_api::{
-    AgentName, ModelUuid, Refusal,
+    AgentName, ErrorCode, ModelUuid, Refusal, Revision, StoreId,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::CommandResults,
@@ -29,6 +29,9 @@ use crate::{
     watch::{ViewOf, Watch},
     writer::QueueKey,
 };
+
+/// The longest wait of a watcher for a controller that is behind. It then asks another one.
+const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn register(
     State(durable): State<Durable>,
@@ -137,6 +140,9 @@ pub(crate) async fn watch(
         _ => return Err(Refusal::bad_request("a position is a store and a revision").into()),
     };
     query.end()?;
+    if let Some(WatchPosition { store, revision }) = position {
+        reached(durable.state.clone(), store, revision).await?;
+    }
     let permit = streams.limits.admit(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
     let watch = Watch::new(&streams.watches, durable.state.clone(), of, position);
@@ -147,6 +153,21 @@ pub(crate) async fn watch(
         own.next(&stop).await.map(|frame| (frame, (own, stop)))
     });
     Ok(streams::encoded(permit, frames))
+}
+
+/// Waits until this controller has applied what its caller has seen at another one: an older view would take that back.
+///
+/// # Errors
+/// It takes too long.
+async fn reached(mut state: Subscription, store: StoreId, revision: Revision) -> Result<(), Refusal> {
+    let reached = tokio::time::timeout(REACHED_WITHIN, state.reach(store, revision)).await;
+    if matches!(reached, Ok(true)) {
+        return Ok(());
+    }
+    let now = state.current().revision();
+    let message =
+        format!("this controller is behind the others: it has applied revision {now}, not yet {revision}");
+    Err(Refusal::new(ErrorCode::TryAgain, message))
 }
 
 /// The watch of a runner's view, which ends once the agent has nothing left of the model.

@@ -165,7 +165,8 @@ pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<Req
         ConnectionIdentity::Tls(Some(agent)) if is_enrolled(root, agent, now) => {
             Caller::Agent(agent.agent.clone())
         }
-        ConnectionIdentity::Tls(_) => return Err(not_logged_in()),
+        ConnectionIdentity::Controller(certificate) if now < certificate.until => Caller::Worker,
+        ConnectionIdentity::Tls(_) | ConnectionIdentity::Controller(_) => return Err(not_logged_in()),
     };
     match &caller {
         Caller::User(_) if active_user(root, &caller).is_none() => Err(not_logged_in()),
@@ -188,6 +189,9 @@ fn named(parts: &Parts, connection: &ConnectionIdentity) -> Result<Caller, Refus
         Some(Err(_)) => Err(Refusal::bad_request(format!("header {name} is not text"))),
     };
     let wrong = |error: periapt_host_api::NameError| Refusal::bad_request(error.to_string());
+    if *connection == ConnectionIdentity::InProcess && parts.headers.contains_key(agent::header::CONTROLLER) {
+        return Ok(Caller::Worker);
+    }
     match (text(agent::header::AGENT)?, text(agent::header::USER)?) {
         (Some(_), None) if *connection == ConnectionIdentity::Socket => {
             Err(Refusal::permission_denied("an agent identifies itself by its certificate, not by its name"))
@@ -206,7 +210,9 @@ fn refuse_browsers(parts: &Parts) -> Result<(), Refusal> {
         return Err(Refusal::permission_denied("requests from web pages are refused"));
     }
     let peer = parts.extensions.get::<Peer>();
-    if peer.is_some_and(|peer| matches!(peer.identity, ConnectionIdentity::Tls(_))) {
+    if peer.is_some_and(|peer| {
+        matches!(peer.identity, ConnectionIdentity::Tls(_) | ConnectionIdentity::Controller(_))
+    }) {
         return Ok(());
     }
     let named = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse::<Uri>().ok());

@@ -9,7 +9,7 @@ use std::{
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use periapt_host_api::{ErrorCode, Refusal};
-use periapt_transport::AgentCertificate;
+use periapt_transport::{AgentCertificate, ControllerCertificate};
 
 use crate::api::failure::Failure;
 
@@ -33,6 +33,8 @@ pub(crate) enum ConnectionIdentity {
     Socket,
     /// A client with the verified certificate of an agent, or without one.
     Tls(Option<AgentCertificate>),
+    /// Another controller of the same log, with its verified certificate.
+    Controller(ControllerCertificate),
 }
 
 impl Peer {

@@ -14,6 +14,7 @@ use periapt_model::{Input, Output, Right, Subject, agent_summaries};
 use crate::{
     api::{body, bulk, caller::RequestCaller, failure::HandlerResult, find::visible_models},
     clock::Clock,
+    replication::Members,
     show::StatusSource,
     state::{Durable, Submission},
     writer::QueueKey,
@@ -22,8 +23,12 @@ use crate::{
 pub(crate) async fn info(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
+    State(members): State<Members>,
 ) -> HandlerResult<Json<ControllerInfo>> {
-    Ok(Json(statuses.info(&durable.current())?))
+    let mut info = ControllerInfo { members: members.list(), ..statuses.info(&durable.current())? };
+    let others = info.members.iter().map(|member| &member.url).filter(|url| !info.addresses.contains(*url));
+    info.addresses.extend(others.cloned().collect::<Vec<_>>());
+    Ok(Json(info))
 }
 
 pub(crate) async fn commands(

@@ -4,6 +4,7 @@ mod actions;
 mod agents;
 mod charms;
 mod controller;
+mod members;
 mod models;
 mod operation;
 mod query;
@@ -35,6 +36,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(charms::routes());
     table.extend(resources::routes());
     table.extend(agents::routes());
+    table.extend(members::routes());
     table.extend(users::routes());
     table
 }

@@ -144,8 +144,21 @@ async fn identified(
         Err(_) => return tracing::debug!("closed a connection that did not finish its handshake"),
     };
     let known = KnownCaller::new(&peer, counted);
-    let ConnectionIdentity::Tls(Some(certificate)) = peer.identity.clone() else {
-        return connection(protocols, stream, peer, known, router, stop, stall).await;
+    let certificate = match peer.identity.clone() {
+        ConnectionIdentity::Tls(Some(certificate)) => certificate,
+        ConnectionIdentity::Controller(certificate) => {
+            tokio::select! {
+                () = connection(protocols, stream, peer, known, router, stop, stall) => {}
+                () = expired(certificate.until) => {
+                    let member = certificate.member;
+                    tracing::debug!(%member, "closed a connection whose certificate has expired");
+                }
+            }
+            return;
+        }
+        ConnectionIdentity::Tls(None) | ConnectionIdentity::Socket | ConnectionIdentity::InProcess => {
+            return connection(protocols, stream, peer, known, router, stop, stall).await;
+        }
     };
     let agent = &certificate.agent;
     tokio::select! {

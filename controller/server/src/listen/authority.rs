@@ -65,7 +65,7 @@ pub(super) fn in_directory(directory: &Path) -> Result<Authority, AuthorityError
         (None, Some(_)) => Err(AuthorityError::Half { missing: place(CERTIFICATE), found: place(KEY) }),
         (None, None) => {
             let authority = Authority::generate().map_err(unusable)?;
-            write_file(&place(NEW_KEY), &authority.key_pem(), Readers::Owner)?;
+            write_file(&place(NEW_KEY), authority.key_pem(), Readers::Owner)?;
             write_file(&place(CERTIFICATE), authority.certificate(), Readers::All)?;
             finish(directory).map(|()| authority)
         }
@@ -140,7 +140,7 @@ mod tests {
             "{}",
             error(directory.path())
         );
-        write_file(&place(KEY), &Authority::generate().unwrap().key_pem(), Readers::Owner).unwrap();
+        write_file(&place(KEY), Authority::generate().unwrap().key_pem(), Readers::Owner).unwrap();
         assert!(error(directory.path()).contains("made for another key; restore both files"));
         write_file(&place(KEY), &key, Readers::Owner).unwrap();
         fs::write(place(CERTIFICATE), "").unwrap();

@@ -39,7 +39,7 @@ impl Commands {
         let sender = sender.into();
         let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
         for (input, cause) in inputs {
-            let (job, receiver) = Job::new(sender.clone(), input, cause.as_ref());
+            let (job, receiver) = Job::new(key, sender.clone(), input, cause.as_ref());
             jobs.push(job);
             answers.push(receiver);
         }
@@ -47,6 +47,29 @@ impl Commands {
         let mut answered = Vec::with_capacity(answers.len());
         for answer in answers {
             answered.push(answer.await.map_err(|_| stopping())?);
+        }
+        Ok(answered)
+    }
+
+    /// Submits commands that another controller passes on, each in its queue, and returns their results in order.
+    pub(crate) async fn submit_forwarded(
+        &self,
+        commands: impl IntoIterator<Item = (QueueKey, Sender, Input, Option<TraceContext>)>,
+    ) -> Result<Vec<CommandAnswer>, Refusal> {
+        let mut answers = Vec::new();
+        for (key, sender, input, cause) in commands {
+            let (job, receiver) = Job::new(key, sender, input, cause.as_ref());
+            answers.push(match self.queue.push(key, 0, vec![job]) {
+                Ok(()) => Ok(receiver),
+                Err(refusal) => Err(refusal),
+            });
+        }
+        let mut answered = Vec::with_capacity(answers.len());
+        for answer in answers {
+            answered.push(match answer {
+                Ok(receiver) => receiver.await.map_err(|_| stopping())?,
+                Err(refusal) => CommandAnswer { result: Err(refusal), revision: Revision(0) },
+            });
         }
         Ok(answered)
     }
@@ -85,6 +108,8 @@ impl From<&Caller> for Sender {
 
 /// A command that waits for the writer.
 pub(crate) struct Job {
+    /// The queue.
+    pub(crate) key: QueueKey,
     /// The caller, and the origin of a user's request.
     pub(crate) sender: Sender,
     /// The command.
@@ -113,7 +138,7 @@ pub(crate) struct CommandAnswer {
 
 /// The end of a command.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// The model took or refused it.
     Evaluated,
     /// The store did not write it.
@@ -123,6 +148,7 @@ pub(super) enum Outcome {
 impl Job {
     /// Makes a command's job. Its span is a child of `cause`, or else of the span in which this is called.
     pub(crate) fn new(
+        key: QueueKey,
         sender: Sender,
         input: Input,
         cause: Option<&TraceContext>,
@@ -143,13 +169,13 @@ impl Job {
             request.iter().for_each(|request| context::link(&span, request));
         }
         let pending = Pending { answer, since: Instant::now(), span };
-        (Self { sender, input, pending }, receiver)
+        (Self { key, sender, input, pending }, receiver)
     }
 }
 
 impl Pending {
     /// Answers the command.
-    pub(super) fn answer(self, answered: CommandAnswer, outcome: Outcome) {
+    pub(crate) fn answer(self, answered: CommandAnswer, outcome: Outcome) {
         let outcome = match (outcome, &answered.result) {
             (Outcome::Failed, _) => "failed",
             (Outcome::Evaluated, Ok(_)) => "done",
@@ -162,7 +188,7 @@ impl Pending {
     }
 
     /// Returns the command's place in its trace; none if it is not recorded.
-    pub(super) fn context(&self) -> Option<TraceContext> {
+    pub(crate) fn context(&self) -> Option<TraceContext> {
         context::of(&self.span)
     }
 

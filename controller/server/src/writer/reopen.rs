@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_host_api::{ErrorCode, Refusal};
+use periapt_host_api::{ErrorCode, Refusal, StoreId};
 use periapt_model::Root;
 use periapt_store::{Store, StoreError, codec};
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 impl Writer {
     /// Reopens the store, with repeated attempts, and refuses commands meanwhile. Reads go on from the last durable
     /// state. Returns false if the controller stops.
-    pub(super) async fn reopen(&self, mut failure: StoreError, stop: &CancellationToken) -> bool {
+    pub(crate) async fn reopen(&self, mut failure: StoreError, stop: &CancellationToken) -> bool {
         self.store.close();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -36,10 +36,10 @@ impl Writer {
                 () = stop.cancelled() => return false,
                 () = refusing => {}
             }
-            match load(&*self.opener, &*self.clock).await {
-                Ok((store, published)) => {
-                    self.store.open(store);
-                    self.publisher.publish(published, Weight::default());
+            match load(&*self.opener, &*self.clock, self.publisher.current().store).await {
+                Ok(loaded) => {
+                    self.store.open(loaded.store);
+                    self.publisher.publish(loaded.published, Weight::default());
                     metrics().store_opened.inc(&[]);
                     tracing::info!("the store was opened again");
                     return true;
@@ -69,21 +69,30 @@ impl Writer {
     }
 
     /// Publishes for `status` that nothing can be written.
-    pub(super) fn say(&self, failure: &StoreError) {
+    pub(crate) fn say(&self, failure: &dyn std::fmt::Display) {
         let problem = Some(format!("the store cannot be written: {failure}"));
         let (current, since) = (self.publisher.current(), Instant::now());
         self.publisher.publish(Published { problem, since, ..Published::clone(&current) }, Weight::default());
     }
 }
 
+/// An opened store, with its state.
+pub(crate) struct LoadedStore {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) published: Published,
+    /// The end of the log that the store is fed from, in stored form; none for a store without one.
+    pub(crate) note: Option<Vec<u8>>,
+}
+
 /// Opens a store and reads its state.
 pub(crate) async fn load(
     opener: &dyn crate::options::OpenStore,
     clock: &dyn crate::clock::Clock,
-) -> Result<(Arc<dyn Store>, Published), StoreError> {
-    let store = opener.open().await?;
-    let loaded = store.load().await?;
-    let revision = loaded.revision;
+    fresh: StoreId,
+) -> Result<LoadedStore, StoreError> {
+    let store = opener.open(fresh).await?;
+    let mut loaded = store.load().await?;
+    let (revision, note) = (loaded.revision, loaded.note.take());
     let damaged = |error: &dyn std::error::Error| StoreError::Damaged(error.to_string());
     let entities = codec::entities(loaded).map_err(|error| damaged(&error))?;
     let root = Root::from_entities(entities, revision).map_err(|error| damaged(&error))?;
@@ -95,5 +104,5 @@ pub(crate) async fn load(
         problem: None,
         since: Instant::now(),
     };
-    Ok((store, published))
+    Ok(LoadedStore { store, published, note })
 }

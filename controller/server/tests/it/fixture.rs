@@ -13,7 +13,10 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_blobs::Blobs;
 use periapt_client::{Client, ClientError, Identity, NdJson};
-use periapt_controller::{Clock, Handle, Listen, OpenStore, Options, Program, RandomSource, RunError};
+use periapt_controller::{
+    Clock, Handle, Listen, OpenStore, Options, Program, RandomSource, RunError, SystemClock,
+    SystemRandomSource,
+};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
     UnitName, UserName,
@@ -61,21 +64,11 @@ impl Fixture {
     async fn start_with(memory: Arc<MemoryStore>, stall_within: Duration) -> Self {
         let (clock, faults) = (ManualClock::default(), Faults::default());
         let blobs = TempDir::new().unwrap();
-        let store = FaultyStore { memory, faults: faults.clone() };
         let options = Options {
-            name: "home".into(),
-            listen: Listen::InProcess("127.0.0.1:0".parse().unwrap()),
-            engine: "wasmtime 48".into(),
-            store: Arc::new(store),
-            blobs: Blobs::local(blobs.path()).unwrap(),
-            check_helper: check_helper(),
-            seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
-            oidc: None,
             clock: Arc::new(clock.clone()),
             random: Arc::new(Counting::default()),
-            drain_within: Duration::from_secs(5),
             stall_within,
-            upload_progress_within: Duration::from_secs(10),
+            ..options(memory, faults.clone(), blobs.path())
         };
         let (handle, client, running) = run(options).await;
         // The first answer means that the first write is done; faults come after it.
@@ -139,6 +132,26 @@ impl Fixture {
         let charm = self.client.upload_charm(charm()).await.unwrap().digest;
         model.command(deploy(charm, units)).await.unwrap();
         Deployed { agent, model, assignments }
+    }
+}
+
+/// Returns the options of a controller on an existing store, with the machine's clock and randomness.
+pub(crate) fn options(memory: Arc<MemoryStore>, faults: Faults, blobs: &Path) -> Options {
+    Options {
+        name: "home".into(),
+        listen: Listen::InProcess("127.0.0.1:0".parse().unwrap()),
+        engine: "wasmtime 48".into(),
+        store: Arc::new(FaultyStore { memory, faults }),
+        blobs: Blobs::local(blobs).unwrap(),
+        check_helper: check_helper(),
+        seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
+        replication: None,
+        oidc: None,
+        clock: Arc::new(SystemClock::default()),
+        random: Arc::new(SystemRandomSource),
+        drain_within: Duration::from_secs(5),
+        stall_within: 2 * TIMEOUT,
+        upload_progress_within: Duration::from_secs(10),
     }
 }
 
@@ -419,7 +432,7 @@ struct FaultyStore {
 }
 
 impl OpenStore for FaultyStore {
-    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
+    fn open(&self, _: StoreId) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
         async {
             match self.faults.get() {
                 Fault::FailAfterWriting | Fault::FailBeforeWriting => {
@@ -460,6 +473,10 @@ impl Store for FaultyStore {
             }
         }
         .boxed()
+    }
+
+    fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        self.memory.apply(batch)
     }
 
     fn records(

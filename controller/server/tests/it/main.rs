@@ -23,6 +23,7 @@ mod openapi;
 mod overload;
 mod raw;
 mod records;
+mod replication;
 mod resources;
 mod store;
 mod streams;

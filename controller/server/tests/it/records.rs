@@ -38,7 +38,7 @@ async fn records_of_a_model_that_was_removed_before_a_crash_are_forgotten_at_the
         at: "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap(),
         body: vec![],
     });
-    let batch = Batch { expected: Revision(0), entities: vec![], records: records.into() };
+    let batch = Batch { expected: Revision(0), entities: vec![], records: records.into(), note: None };
     memory.commit(batch).await.unwrap();
     let fixture = Fixture::start_on(Arc::clone(&memory)).await;
     wait_for_sequences(&memory, |name| name.starts_with(&key::records_of_model(&gone)), &[]).await;
@@ -123,7 +123,7 @@ async fn a_history_is_pruned_by_age_and_by_size_as_the_model_says() {
     let mut records: Vec<_> = (0..40).map(|second| row("big/0", second, 32 << 10)).collect();
     records.extend([row("small/0", -3 * 3600, 10), row("small/0", -3600, 10)]);
     let expected = memory.load().await.unwrap().revision;
-    memory.commit(Batch { expected, entities: vec![], records }).await.unwrap();
+    memory.commit(Batch { expected, records, ..Batch::default() }).await.unwrap();
 
     let fixture = Fixture::start_on(Arc::clone(&memory)).await;
     let left = async |unit: &str| {

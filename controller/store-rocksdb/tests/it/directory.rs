@@ -57,7 +57,8 @@ pub(crate) async fn database(commits: u64) -> TempDir {
             at: Timestamp::UNIX_EPOCH,
             body: number.to_string().into_bytes(),
         };
-        let batch = Batch { expected: Revision(number), entities, records: vec![record.clone(), record] };
+        let batch =
+            Batch { expected: Revision(number), entities, records: vec![record.clone(), record], note: None };
         store.commit(batch).await.unwrap();
     }
     directory

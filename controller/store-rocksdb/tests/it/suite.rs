@@ -42,7 +42,7 @@ async fn a_backup_holds_what_was_committed_before_it() {
     let put = |key: &[u8], expected| Batch {
         expected,
         entities: vec![(key.to_vec(), Some(b"value".to_vec()))],
-        records: vec![],
+        ..Batch::default()
     };
     let first = store.commit(put(b"before", Revision(0))).await.unwrap();
     store.checkpoint(&directory.path().join("backup")).await.unwrap();

@@ -16,7 +16,7 @@ use crate::samples::{self, Content, Sample};
 
 fn load(key: &[u8], value: &[u8]) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
     let entities = vec![(key.to_vec(), value.to_vec())];
-    codec::entities(LoadedState { revision: Revision(1), entities })
+    codec::entities(LoadedState { revision: Revision(1), entities, note: None })
 }
 
 fn body(bytes: &[u8]) -> Result<RecordBody, CodecError> {

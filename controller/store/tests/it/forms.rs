@@ -160,7 +160,7 @@ fn read(form: u8, stored: &Stored, expected: &Content) -> Result<Content, codec:
     match expected {
         Content::Entity(..) => {
             let entities = vec![(stored.key.clone().into_bytes(), bytes)];
-            let mut read = codec::entities(LoadedState { revision: Revision(1), entities })?;
+            let mut read = codec::entities(LoadedState { revision: Revision(1), entities, note: None })?;
             let (key, entity) = read.pop().unwrap();
             Ok(Content::Entity(key, entity))
         }

@@ -166,6 +166,33 @@ pub struct ControllerInfo {
     /// The URLs by which clients reach the controllers of this store; none from controllers of earlier versions.
     #[serde(default)]
     pub addresses: Vec<String>,
+    /// The controllers that share the log; none for a controller that is alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberInfo>,
+}
+
+/// One of several controllers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct MemberInfo {
+    /// Its name among them.
+    pub name: String,
+    /// The URL by which clients reach it.
+    pub url: String,
+    /// Its role.
+    pub role: MemberRole,
+    /// The last revision that it is known to have applied.
+    pub revision: crate::Revision,
+}
+
+/// The role of one of several controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberRole {
+    /// Its writer evaluates commands.
+    Leader,
+    /// It applies what the leader writes, serves reads, and passes commands on.
+    Follower,
 }
 
 /// The answer to an upload of a charm.

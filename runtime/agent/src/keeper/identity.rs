@@ -107,7 +107,7 @@ impl AgentIdentity {
             Some(text) => AgentKey::from_pem(&text).map_err(unusable)?,
             None => {
                 let key = AgentKey::generate().map_err(unusable)?;
-                write_file(&path, &key.to_pem(), Readers::Owner)?;
+                write_file(&path, key.to_pem(), Readers::Owner)?;
                 key
             }
         };

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
-use periapt_transport::{AgentCertificate, HandshakeError, SocketPath};
+use periapt_transport::{HandshakeError, PeerCertificate, SocketPath};
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -50,7 +50,7 @@ pub(super) enum Rejected {
     Broken(#[from] io::Error),
     #[error("a process of user {0}, who is neither the controller's nor root")]
     OtherUser(u32),
-    #[error("a certificate of the controller's authority that names no agent")]
+    #[error("a certificate of the controller's authority that names neither an agent nor a controller")]
     NoAgent,
 }
 
@@ -115,8 +115,8 @@ impl Accepted {
                         Some(reason) => Rejected::Handshake(reason),
                         None => Rejected::Broken(error),
                     })?;
-                let certificate = certificate_of(&stream)?;
-                Ok((Peer::new(Some(address), ConnectionIdentity::Tls(certificate)), Box::new(stream)))
+                let identity = identity_of(&stream)?;
+                Ok((Peer::new(Some(address), identity), Box::new(stream)))
             }
             Self::Socket(stream) => {
                 let user = stream.peer_cred()?.uid();
@@ -134,8 +134,13 @@ fn without_delay(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
 }
 
-/// Returns the verified certificate of a client, if it showed one.
-fn certificate_of(stream: &TlsStream<TcpStream>) -> Result<Option<AgentCertificate>, Rejected> {
+/// Returns the identity that the verified certificate of a client proves, if it showed one.
+fn identity_of(stream: &TlsStream<TcpStream>) -> Result<ConnectionIdentity, Rejected> {
     let shown = stream.get_ref().1.peer_certificates().and_then(|certificates| certificates.first());
-    shown.map(|shown| AgentCertificate::read(shown)).transpose().map_err(|_| Rejected::NoAgent)
+    let read = shown.map(|shown| PeerCertificate::read(shown)).transpose().map_err(|_| Rejected::NoAgent)?;
+    Ok(match read {
+        None => ConnectionIdentity::Tls(None),
+        Some(PeerCertificate::Agent(agent)) => ConnectionIdentity::Tls(Some(agent)),
+        Some(PeerCertificate::Controller(controller)) => ConnectionIdentity::Controller(controller),
+    })
 }

@@ -38,9 +38,10 @@ impl KnownCaller {
     pub(super) fn new(peer: &Peer, connections: Connections) -> Self {
         let permit = match peer.identity {
             ConnectionIdentity::Tls(None) => OnceLock::new(),
-            ConnectionIdentity::Tls(Some(_)) | ConnectionIdentity::Socket | ConnectionIdentity::InProcess => {
-                OnceLock::from(None)
-            }
+            ConnectionIdentity::Tls(Some(_))
+            | ConnectionIdentity::Controller(_)
+            | ConnectionIdentity::Socket
+            | ConnectionIdentity::InProcess => OnceLock::from(None),
         };
         Self { connections, permit: Arc::new(permit), full: CancellationToken::new() }
     }

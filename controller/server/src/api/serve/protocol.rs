@@ -41,9 +41,10 @@ impl Protocols {
     pub(super) fn of(&self, peer: &Peer) -> &auto::Builder<StreamTasks> {
         match peer.identity {
             ConnectionIdentity::Tls(None) => &self.users,
-            ConnectionIdentity::Tls(Some(_)) | ConnectionIdentity::Socket | ConnectionIdentity::InProcess => {
-                &self.agents
-            }
+            ConnectionIdentity::Tls(Some(_))
+            | ConnectionIdentity::Controller(_)
+            | ConnectionIdentity::Socket
+            | ConnectionIdentity::InProcess => &self.agents,
         }
     }
 }

@@ -144,6 +144,7 @@ async fn a_record_that_is_written_while_its_sequence_is_emptied_stays_listed() {
             at: Timestamp::UNIX_EPOCH,
             body: vec![],
         }],
+        note: None,
     };
     let mut head = Revision(0);
     for _ in 0..200 {

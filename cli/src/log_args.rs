@@ -1,0 +1,186 @@
+//! The options of a controller about the log that it shares with others.
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use periapt_controller::ReplicationOptions;
+use periapt_host_api::{StoreId, member::LogPlace};
+use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError};
+use periapt_transport::{Readers, read_file};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Explain as _, Failure, Result, with_source};
+
+/// The options. The client's file keeps them, so that the controller is started again with them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct LogArgs {
+    /// The log that several controllers share, in etcd: etcd://HOST:2379,HOST:2379,HOST:2379
+    #[arg(long, value_name = "URL", value_parser = url)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log: Option<String>,
+    /// The file with the certificate of the authority that issued etcd's, in PEM form; without one the connection to
+    /// etcd is not encrypted
+    #[arg(long, value_name = "FILE", requires = "log")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_ca: Option<PathBuf>,
+    /// The file with this controller's certificate for etcd, in PEM form
+    #[arg(long, value_name = "FILE", requires = "log_ca", requires = "log_key")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_cert: Option<PathBuf>,
+    /// The file with the key of --log-cert, in PEM form, which only its owner may read
+    #[arg(long, value_name = "FILE", requires = "log_cert")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_key: Option<PathBuf>,
+    /// The name of this controller among those of the log, by default the machine's own
+    #[arg(long, value_name = "NAME", value_parser = member, requires = "log")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    member: Option<String>,
+}
+
+fn url(text: &str) -> Result<String, EtcdUrlError> {
+    text.parse::<EtcdUrl>().map(|url| url.to_string())
+}
+
+/// Reads the name of a controller: it stands in its certificate.
+fn member(text: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    match !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("a name has up to 64 letters, digits and the characters - _ .".to_owned()),
+    }
+}
+
+impl LogArgs {
+    /// Returns the options of a controller that joined.
+    pub(crate) fn of(
+        log: &str,
+        ca: Option<PathBuf>,
+        cert: Option<PathBuf>,
+        key: Option<PathBuf>,
+        member: &str,
+    ) -> Self {
+        Self {
+            log: Some(log.to_owned()),
+            log_ca: ca,
+            log_cert: cert,
+            log_key: key,
+            member: Some(member.to_owned()),
+        }
+    }
+
+    /// Returns true if a log is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Returns the options with absolute paths, for a process that runs elsewhere; none if no log is named.
+    pub(crate) fn absolute(&self) -> Result<Option<Self>> {
+        if !self.is_given() {
+            return Ok(None);
+        }
+        let absolute = |path: &Option<PathBuf>| {
+            let made = |path: &PathBuf| std::path::absolute(path).explain(|| path.display().to_string());
+            path.as_ref().map(made).transpose()
+        };
+        Ok(Some(Self {
+            log_ca: absolute(&self.log_ca)?,
+            log_cert: absolute(&self.log_cert)?,
+            log_key: absolute(&self.log_key)?,
+            ..self.clone()
+        }))
+    }
+
+    /// Returns the options as the words of a command line.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let text = |text: &Option<String>| text.as_ref().map(OsString::from);
+        let path = |path: &Option<PathBuf>| path.as_ref().map(OsString::from);
+        let all = [
+            ("--log", text(&self.log)),
+            ("--log-ca", path(&self.log_ca)),
+            ("--log-cert", path(&self.log_cert)),
+            ("--log-key", path(&self.log_key)),
+            ("--member", text(&self.member)),
+        ];
+        let words = all.into_iter().filter_map(|(name, value)| Some([OsString::from(name), value?]));
+        words.flatten().collect()
+    }
+
+    /// Opens the log; none if no log is named. `fresh` is the identity of a new one.
+    pub(crate) async fn open(&self, fresh: StoreId) -> Result<Option<ReplicationOptions>> {
+        let Some(url) = &self.log else { return Ok(None) };
+        let read = |path: &PathBuf, readers: Readers| {
+            let text = read_file(path, readers).map_err(with_source)?;
+            text.ok_or_else(|| Failure::new(format!("{}: no such file", path.display())))
+        };
+        let identity = match (&self.log_cert, &self.log_key) {
+            (Some(certificate), Some(key)) => {
+                Some((read(certificate, Readers::All)?, read(key, Readers::Owner)?))
+            }
+            _ => None,
+        };
+        let authority = self.log_ca.as_ref().map(|path| read(path, Readers::All)).transpose()?;
+        let place = LogPlace { url: url.clone(), authority: authority.clone(), identity: identity.clone() };
+        let tls = authority.map(|authority| EtcdTls { authority, identity });
+        let options = EtcdOptions { url: url.parse().map_err(with_source)?, tls, fresh_id: fresh };
+        let log = EtcdLog::open(&options).await.map_err(with_source)?;
+        let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let name = self.member.clone().unwrap_or_else(own);
+        let name = member(&name).map_err(|reason| {
+            Failure::new(format!("controller name {name:?}: {reason}"))
+                .with_hint("--member gives it another name")
+        })?;
+        Ok(Some(ReplicationOptions { log: Arc::new(log), member: name, place }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        log: LogArgs,
+    }
+
+    fn read(words: &[&str]) -> Result<LogArgs, clap::Error> {
+        Line::try_parse_from([&["periapt"], words].concat()).map(|line| line.log)
+    }
+
+    #[test]
+    fn options_are_read_back_from_their_words_and_kept() {
+        let words = [
+            "--log",
+            "etcd://a:2379,b:2379/prod",
+            "--log-ca",
+            "/ca.pem",
+            "--log-cert",
+            "/cert.pem",
+            "--log-key",
+            "/key.pem",
+            "--member",
+            "one",
+        ];
+        let given = read(&words).unwrap();
+        assert_eq!(given.words(), words);
+        let kept: LogArgs = serde_json::from_str(&serde_json::to_string(&given).unwrap()).unwrap();
+        assert_eq!(kept, given);
+        assert_eq!(read(&[]).unwrap().absolute().unwrap(), None);
+    }
+
+    #[test]
+    fn options_without_a_log_and_logs_that_are_none_are_refused() {
+        for bad in [
+            &["--member", "one"][..],
+            &["--log-ca", "/ca.pem"],
+            &["--log", "etcd://a:1", "--log-cert", "/cert.pem"],
+            &["--log", "etcd://a:1", "--member", "two words"],
+            &["--log", "redis://a:1"],
+        ] {
+            assert!(read(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The log itself.
+
+use std::sync::{Arc, atomic::AtomicI64};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, future::BoxFuture, stream::BoxStream};
+use periapt_host_api::{Revision, StoreId};
+use periapt_log::{Announcement, Leadership, Log, LogError, LogLeader, StoredEntry, Term};
+
+use crate::{
+    EtcdOptions, EtcdTuning, OpenError, follow, keys::Keys, lead, leaders, open::open, shared::Shared,
+};
+
+/// A log in etcd.
+#[derive(Clone)]
+pub struct EtcdLog {
+    shared: Arc<Shared>,
+}
+
+impl EtcdLog {
+    /// Opens the log, and makes it if there is none.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing was written then.
+    pub async fn open(options: &EtcdOptions) -> Result<Self, OpenError> {
+        Self::open_tuned(options, EtcdTuning::default()).await
+    }
+
+    /// Opens the log with further options.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub async fn open_tuned(options: &EtcdOptions, tuning: EtcdTuning) -> Result<Self, OpenError> {
+        let EtcdTuning { shard, timeout, compaction } = tuning;
+        let keys = Keys::new(&options.url.prefix, shard);
+        let (pool, id) = open(options, &keys).await?;
+        let (trimmed_at, compacted_at) = (AtomicI64::new(0), AtomicI64::new(0));
+        Ok(Self {
+            shared: Arc::new(Shared { id, keys, pool, compaction, trimmed_at, compacted_at, timeout }),
+        })
+    }
+}
+
+impl std::fmt::Debug for EtcdLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EtcdLog").field("id", &self.shared.id).finish_non_exhaustive()
+    }
+}
+
+impl Log for EtcdLog {
+    fn id(&self) -> StoreId {
+        self.shared.id
+    }
+
+    fn append(&self, term: Term, position: Revision, entry: Bytes) -> BoxFuture<'_, Result<(), LogError>> {
+        self.shared.append(term, position.0, entry).boxed()
+    }
+
+    fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>> {
+        self.shared.confirm(term).boxed()
+    }
+
+    fn read(&self, after: Revision, max_bytes: usize) -> BoxFuture<'_, Result<Vec<StoredEntry>, LogError>> {
+        self.shared.read(after.0, max_bytes).boxed()
+    }
+
+    fn follow(&self, after: Revision) -> BoxStream<'static, Result<StoredEntry, LogError>> {
+        follow::follow(Arc::clone(&self.shared), after.0)
+    }
+
+    fn trim(&self, term: Term, through: Revision) -> BoxFuture<'_, Result<(), LogError>> {
+        self.shared.trim(term, through.0).boxed()
+    }
+
+    fn acquire(&self, announcement: Announcement) -> BoxFuture<'static, Result<Leadership, LogError>> {
+        lead::acquire(Arc::clone(&self.shared), announcement).boxed()
+    }
+
+    fn leaders(&self) -> BoxStream<'static, Result<Option<LogLeader>, LogError>> {
+        leaders::leaders(Arc::clone(&self.shared))
+    }
+}

@@ -1,0 +1,205 @@
+//! Servers of etcd for tests, on ports of loopback. They end with the value.
+
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use periapt_host_api::StoreId;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::{Encryption, EtcdOptions, EtcdUrl, open::check};
+
+/// The timeout of the start of servers. No start takes this long, even on a slow machine.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// A cluster of etcd.
+#[derive(Debug)]
+pub struct TestEtcd {
+    servers: Vec<Server>,
+    directory: TempDir,
+    encryption: Encryption,
+}
+
+#[derive(Debug)]
+struct Server {
+    endpoint: String,
+    arguments: Vec<String>,
+    process: Option<Child>,
+}
+
+impl TestEtcd {
+    /// Starts servers. They answer a little later.
+    ///
+    /// # Panics
+    /// Panics if there is no etcd, or it does not start: this is for tests.
+    pub fn start(count: usize) -> Self {
+        Self::start_with(count, &[])
+    }
+
+    /// Starts servers with further arguments.
+    ///
+    /// # Panics
+    /// See [`Self::start`].
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn start_with(count: usize, more: &[&str]) -> Self {
+        Self::start_in(TempDir::new().expect("a temporary directory can be made"), count, more)
+    }
+
+    /// Starts servers with their data in a directory of the caller's: the system's temporary directory may be in memory,
+    /// where a sync does nothing.
+    ///
+    /// # Panics
+    /// See [`Self::start`].
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn start_in(directory: TempDir, count: usize, more: &[&str]) -> Self {
+        let mut etcd = Self::prepare(directory, count, more).expect("etcd can be prepared");
+        for number in 0..count {
+            etcd.start_server(number);
+        }
+        etcd
+    }
+
+    fn prepare(directory: TempDir, count: usize, more: &[&str]) -> anyhow::Result<Self> {
+        let ports = free_ports(2 * count)?;
+        let (peers, clients) = ports.split_at(count);
+        let names: Vec<_> = (0..count).map(|number| format!("etcd-{number}")).collect();
+        let cluster = names.iter().zip(peers).map(|(name, port)| format!("{name}=http://127.0.0.1:{port}"));
+        let cluster = cluster.collect::<Vec<_>>().join(",");
+        let (scheme, encryption) = match more.iter().any(|argument| argument.starts_with("--cert-file")) {
+            true => ("https", Encryption::Tls),
+            false => ("http", Encryption::Plain),
+        };
+        let server = |(name, (peer, client)): (&String, (&u16, &u16))| {
+            let (peer, url) = (format!("http://127.0.0.1:{peer}"), format!("{scheme}://127.0.0.1:{client}"));
+            let mut arguments = vec![
+                format!("--name={name}"),
+                format!("--data-dir={}", directory.path().join(name).display()),
+                format!("--listen-peer-urls={peer}"),
+                format!("--initial-advertise-peer-urls={peer}"),
+                format!("--listen-client-urls={url}"),
+                format!("--advertise-client-urls={url}"),
+                format!("--initial-cluster={cluster}"),
+                "--heartbeat-interval=50".to_owned(),
+                "--election-timeout=500".to_owned(),
+                "--log-level=fatal".to_owned(),
+            ];
+            arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+            Server { endpoint: format!("127.0.0.1:{client}"), arguments, process: None }
+        };
+        let servers = names.iter().zip(peers.iter().zip(clients)).map(server).collect();
+        Ok(Self { servers, directory, encryption })
+    }
+
+    /// Waits until the servers answer.
+    ///
+    /// # Panics
+    /// Panics if that takes long, or if it is called in a runtime.
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn ready(&self) {
+        let options = EtcdOptions { url: self.url(), tls: None, fresh_id: StoreId(Uuid::nil()) };
+        let waiting = async { while check(&options).await.is_err() {} };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime can be made");
+        let waited = runtime.block_on(async { tokio::time::timeout(READY_WITHIN, waiting).await });
+        waited.expect("etcd answers within a minute");
+    }
+
+    /// Returns the place of a log in these servers.
+    pub fn url(&self) -> EtcdUrl {
+        let endpoints = self.servers.iter().map(|server| server.endpoint.clone()).collect();
+        EtcdUrl { endpoints, prefix: "periapt".into(), encryption: self.encryption }
+    }
+
+    /// Returns the directory in which the servers keep their data, and tests may keep theirs.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Starts a server, for the first time or again.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started.
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn start_server(&mut self, number: usize) {
+        let server = self.servers.get_mut(number).expect("there is such a server");
+        let mut command = Command::new(program().expect("there is an etcd"));
+        command.args(&server.arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Settings of the shell that runs the tests are not those of the servers.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ETCD_")) {
+            command.env_remove(name);
+        }
+        server.process = Some(command.spawn().expect("etcd can be started"));
+    }
+
+    /// Kills a server (SIGKILL).
+    pub fn kill(&mut self, number: usize) {
+        if let Some(mut process) = self.servers.get_mut(number).and_then(|server| server.process.take()) {
+            // One that has ended already needs neither.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Stops a server (SIGSTOP): its connections stay, and it answers nothing.
+    ///
+    /// # Panics
+    /// Panics if the server does not run.
+    pub fn pause(&self, number: usize) {
+        self.signal(number, Signal::STOP);
+    }
+
+    /// Lets a server go on that was paused.
+    ///
+    /// # Panics
+    /// Panics if the server does not run.
+    pub fn resume(&self, number: usize) {
+        self.signal(number, Signal::CONT);
+    }
+
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    fn signal(&self, number: usize, signal: Signal) {
+        let process = self.process(number).and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        kill_process(process.expect("the server runs"), signal).expect("the server's process is there");
+    }
+
+    /// Returns the id of a server's process.
+    pub fn process(&self, number: usize) -> Option<u32> {
+        self.servers.get(number)?.process.as_ref().map(Child::id)
+    }
+}
+
+impl Drop for TestEtcd {
+    fn drop(&mut self) {
+        for number in 0..self.servers.len() {
+            self.kill(number);
+        }
+    }
+}
+
+/// Returns the path of etcd, which `tools/etcd` finds or downloads.
+fn program() -> anyhow::Result<PathBuf> {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found.clone());
+    }
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/etcd");
+    let found = Command::new(tool).stdin(Stdio::null()).output().context("tools/etcd cannot be run")?;
+    let path = String::from_utf8(found.stdout)?.trim().to_owned();
+    if !found.status.success() || path.is_empty() {
+        bail!("{}", String::from_utf8_lossy(&found.stderr));
+    }
+    Ok(FOUND.get_or_init(|| path.into()).clone())
+}
+
+/// Returns ports that are free now. Each is bound until all are known, so that they differ.
+fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
+    let bound = (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
+    bound.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}

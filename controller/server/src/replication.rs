@@ -1,0 +1,46 @@
+//! Several controllers with one state (`docs/design/replication.md`).
+//!
+//! All apply the entries of one log, in order, to their own stores. One of them leads at a time: its writer evaluates
+//! commands and appends their writes. The others follow: they serve reads and watches, and pass commands on to the one
+//! that leads.
+
+mod apply;
+mod forward;
+mod joins;
+mod link;
+mod members;
+mod presence;
+mod replica;
+mod role;
+mod wire;
+
+use std::sync::Arc;
+
+use periapt_host_api::member::LogPlace;
+use periapt_log::Log;
+
+pub(crate) use self::{
+    joins::{Joins, SharedKeys},
+    link::{LinkCertificate, LinkIdentity, Links},
+    members::Members,
+    presence::{KnownPresence, Reporter},
+    replica::{PassedOn, Replica, head_of, initialize},
+    role::{Role, RoleReceiver, while_leading},
+    wire::{ForwardedAnswers, ForwardedCommands},
+};
+
+/// The part that makes a controller one of several.
+pub struct ReplicationOptions {
+    /// The log that all controllers share.
+    pub log: Arc<dyn Log>,
+    /// The name of this controller among them.
+    pub member: String,
+    /// The place of the log, which further controllers are told.
+    pub place: LogPlace,
+}
+
+impl std::fmt::Debug for ReplicationOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplicationOptions").field("member", &self.member).finish_non_exhaustive()
+    }
+}

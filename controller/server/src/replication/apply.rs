@@ -1,0 +1,59 @@
+//! The application of entries that another controller's writer appended.
+
+use periapt_host_api::Revision;
+use periapt_log::{Entry, EntryError, LogHead, StoredEntry};
+use periapt_model::{EntityKey, Root};
+use periapt_store::{StoreError, codec};
+use tokio::time::Instant;
+
+use crate::{
+    published::{Published, Weight},
+    writer::Writer,
+};
+
+/// The reason why an entry could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApplyError {
+    /// The entry cannot be read, or does not follow.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// The entry's content cannot be read.
+    #[error("the entry at {0} of the log cannot be applied: {1}")]
+    Content(Revision, codec::CodecError),
+    /// The store of this controller failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Applies one entry to the store of a writer that does not lead, and publishes the state after it.
+pub(crate) async fn apply(
+    writer: &Writer,
+    head: &LogHead,
+    StoredEntry { position, bytes }: StoredEntry,
+) -> Result<LogHead, ApplyError> {
+    let entry = Entry::decode(position, &bytes)?;
+    let next = head.after(position, &entry, &bytes)?;
+    let mut batch = entry.into_batch(position, &next);
+    let changes = codec::writes(&batch).map_err(|error| ApplyError::Content(position, error))?;
+    writer.growth.admit(&mut batch.records);
+    let replaced = Weight::of(&batch);
+    let store = writer.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
+    store.apply(batch).await?;
+    drop(store);
+
+    let before = writer.publisher.current();
+    let mut changed = before.changed.clone();
+    for key in changes.puts.keys() {
+        match key {
+            EntityKey::InModel(model, _) => changed.note_model(*model, position),
+            // No view shows it.
+            EntityKey::AuditHead(_) => {}
+            _ => changed.note_outside(position),
+        }
+    }
+    let root: Root = before.root.replay(&changes, position);
+    let since = Instant::now();
+    let published = Published { root, store: before.store, changed, problem: None, since };
+    writer.publisher.publish(published, replaced);
+    Ok(next)
+}

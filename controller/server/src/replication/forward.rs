@@ -1,0 +1,161 @@
+//! The passing on of commands from a following controller to the one that leads.
+
+use std::time::Duration;
+
+use periapt_client::{ClientError, RequestOutcome};
+use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller};
+use periapt_log::LogLeader;
+use tokio::time::Instant;
+
+use super::{
+    Links, Role, RoleReceiver,
+    wire::{ForwardedAnswers, ForwardedCommand, ForwardedCommands},
+};
+use crate::writer::{CommandAnswer, Job, Outcome, Pending};
+
+/// The time for which commands are held while no controller leads, or the one that leads does not answer.
+const HELD_FOR: Duration = Duration::from_secs(5);
+
+/// The pause before commands are passed on again to a controller that did not take them.
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+/// Commands that the leading controller has answered. Their callers are answered once this controller has applied what
+/// the commands wrote.
+#[derive(Default)]
+pub(super) struct Answered {
+    waiting: Vec<(Pending, CommandAnswer)>,
+    /// The commands that no other controller has taken, because this one leads now.
+    untaken: Vec<Job>,
+}
+
+impl Answered {
+    /// Adds answers.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.waiting.extend(more.waiting);
+        self.untaken.extend(more.untaken);
+    }
+
+    /// Takes the commands that this controller carries out itself.
+    pub(super) fn take_untaken(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.untaken)
+    }
+
+    /// Answers the callers whose revision this controller has reached.
+    pub(super) fn release(&mut self, applied: Revision) {
+        let ready = self.waiting.extract_if(.., |(_, answer)| answer.revision <= applied);
+        for (pending, answer) in ready {
+            pending.answer(answer, Outcome::Evaluated);
+        }
+    }
+}
+
+/// Passes commands on, again and again until a leading controller takes them or the time is over. Returns the answers;
+/// callers that get none are refused.
+pub(super) async fn forward(links: Links, mut role: RoleReceiver, jobs: Vec<Job>) -> Answered {
+    let until = Instant::now() + HELD_FOR;
+    let mut jobs = jobs;
+    let mut reason = "no controller leads".to_owned();
+    loop {
+        let leader = match leader(&mut role, until).await {
+            Found::Leader(leader) => leader,
+            Found::Oneself => return Answered { untaken: jobs, ..Answered::default() },
+            Found::None => return refuse(jobs, &untaken(&reason)),
+        };
+        let sent = tokio::select! {
+            sent = send(&links, &leader, &jobs) => sent,
+            _ = role.wait_for(|role| !role.is_led_by(&leader)) => Err(silent(&leader, "it does not lead any more")),
+            () = tokio::time::sleep_until(until) => Err(silent(&leader, "no answer in time")),
+        };
+        match sent {
+            Ok(answers) if answers.answers.len() == jobs.len() => {
+                let answers = answers.answers.into_iter();
+                if answers.as_slice().iter().any(|answer| !answer.asks_again()) {
+                    let waiting = jobs.into_iter().zip(answers);
+                    let waiting = waiting.map(|(job, answer)| (job.pending, answer.into())).collect();
+                    return Answered { waiting, ..Answered::default() };
+                }
+                reason = "the controller that led does not lead any more".to_owned();
+            }
+            Ok(_) => reason = "another controller answered other commands".to_owned(),
+            Err(failure) => {
+                tracing::debug!(%failure, leader = leader.announcement.url, "commands were not passed on");
+                reason = failure.to_string();
+                if may_have_happened(&failure) {
+                    jobs = refuse_unsafe(jobs, &reason);
+                }
+            }
+        }
+        if jobs.is_empty() {
+            return Answered::default();
+        }
+        if Instant::now() >= until {
+            return refuse(jobs, &untaken(&reason));
+        }
+        tokio::time::sleep(AGAIN_AFTER).await;
+    }
+}
+
+enum Found {
+    Leader(LogLeader),
+    Oneself,
+    None,
+}
+
+/// Waits for a controller that leads.
+async fn leader(role: &mut RoleReceiver, until: Instant) -> Found {
+    let known = role.wait_for(|role| !matches!(role, Role::Following(None)));
+    match tokio::time::timeout_at(until, known).await {
+        Ok(Ok(role)) => match &*role {
+            Role::Following(Some(leader)) => Found::Leader(leader.clone()),
+            _ => Found::Oneself,
+        },
+        _ => Found::None,
+    }
+}
+
+async fn send(links: &Links, leader: &LogLeader, jobs: &[Job]) -> Result<ForwardedAnswers, ClientError> {
+    let commands = jobs.iter().map(ForwardedCommand::of).collect();
+    let commands = ForwardedCommands { term: leader.term.0, commands };
+    links.to(leader)?.forward_commands(&commands).await
+}
+
+fn silent(leader: &LogLeader, reason: &str) -> ClientError {
+    let (url, reason) = (leader.announcement.url.clone(), reason.to_owned());
+    ClientError::Unreachable { url, reason, outcome: RequestOutcome::Unknown }
+}
+
+/// Returns true if the other controller may have carried out commands whose answer did not come.
+fn may_have_happened(failure: &ClientError) -> bool {
+    match failure {
+        ClientError::Unreachable { outcome, .. } => *outcome != RequestOutcome::NothingHappened,
+        ClientError::Refused(_) | ClientError::NotTrusted { .. } | ClientError::InvalidUrl { .. } => false,
+        _ => true,
+    }
+}
+
+/// Refuses the commands that must not be sent twice, and returns the others: calls of agents, runners and workers have no
+/// further effect when they are repeated.
+fn refuse_unsafe(jobs: Vec<Job>, reason: &str) -> Vec<Job> {
+    let (unsafe_jobs, rest): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|job| matches!(job.sender.caller, Caller::User(_)));
+    let message = format!("{reason}; whether the request was carried out is not known");
+    answer_all(unsafe_jobs, &Refusal::new(ErrorCode::StorageUnavailable, message));
+    rest
+}
+
+fn untaken(reason: &str) -> Refusal {
+    Refusal::new(ErrorCode::TryAgain, format!("{reason}; the request had no effect, send it again"))
+}
+
+fn refuse(jobs: Vec<Job>, refusal: &Refusal) -> Answered {
+    answer_all(jobs, refusal);
+    Answered::default()
+}
+
+/// Refuses commands.
+pub(super) fn answer_all(jobs: Vec<Job>, refusal: &Refusal) {
+    for job in jobs {
+        let answer = CommandAnswer { result: Err(refusal.clone()), revision: Revision(0) };
+        job.pending.answer(answer, Outcome::Failed);
+    }
+}

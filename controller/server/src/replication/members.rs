@@ -1,0 +1,91 @@
+//! The controllers of one log, as this controller knows them.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use periapt_host_api::{
+    Revision,
+    command::{MemberInfo, MemberRole},
+};
+
+use super::{Role, RoleReceiver};
+use crate::{
+    presence::{MemberReport, Presence, PresenceReport},
+    published::Subscription,
+};
+
+/// The most controllers that are shown.
+const MAX_MEMBERS: usize = 64;
+
+/// The controllers of one log. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Members {
+    /// This controller's name and URL; none if it is alone.
+    own: Option<(String, String)>,
+    role: RoleReceiver,
+    presence: Presence,
+    state: Subscription,
+    /// The list that the leading controller told a following one.
+    told: Arc<Mutex<Vec<MemberInfo>>>,
+}
+
+impl Members {
+    pub(crate) fn new(
+        own: Option<(String, String)>,
+        role: RoleReceiver,
+        presence: Presence,
+        state: Subscription,
+    ) -> Self {
+        Self { own, role, presence, state, told: Arc::default() }
+    }
+
+    /// Takes the report of a following controller.
+    pub(crate) fn report(&self, report: PresenceReport) {
+        self.presence.report(report);
+    }
+
+    /// Takes the list of the leading controller.
+    pub(crate) fn take(&self, mut told: Vec<MemberInfo>) {
+        told.truncate(MAX_MEMBERS);
+        *self.told.lock() = told;
+    }
+
+    /// Returns all known controllers, by name; none if this one is alone.
+    pub(crate) fn list(&self) -> Vec<MemberInfo> {
+        let Some((name, url)) = &self.own else { return Vec::new() };
+        let revision = self.state.current().revision();
+        let (role, mut list) = match &*self.role.borrow() {
+            Role::Leading(_) => (MemberRole::Leader, self.followers()),
+            Role::Following(_) => (MemberRole::Follower, self.told.lock().clone()),
+        };
+        list.retain(|member| member.name != *name);
+        list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision });
+        list.sort_by(|left, right| left.name.cmp(&right.name));
+        list
+    }
+
+    /// Returns the controllers that follow this one, and those that it knew before and that have not reported since: an
+    /// operator sees how far they are behind, and clients keep their addresses.
+    fn followers(&self) -> Vec<MemberInfo> {
+        let mut told = self.told.lock();
+        let mut known = self.reported();
+        let is_new = |member: &MemberInfo| known.iter().all(|known| known.name != member.name);
+        let silent: Vec<_> = told.iter().filter(|member| is_new(member)).cloned().collect();
+        let silent = silent.into_iter().map(|member| MemberInfo { role: MemberRole::Follower, ..member });
+        known.extend(silent);
+        known.truncate(MAX_MEMBERS);
+        told.clone_from(&known);
+        known
+    }
+
+    fn reported(&self) -> Vec<MemberInfo> {
+        let reports = self.presence.members().into_iter().take(MAX_MEMBERS);
+        let member = |(name, report): (String, MemberReport)| MemberInfo {
+            name,
+            url: report.url,
+            role: MemberRole::Follower,
+            revision: Revision(report.applied),
+        };
+        reports.map(member).collect()
+    }
+}

@@ -1,0 +1,307 @@
+//! The life of a controller among several: it follows until it leads, and leads until it is deposed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::StreamExt as _;
+use parking_lot::Mutex;
+use periapt_client::Backoff;
+use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, command::Caller};
+use periapt_log::{Announcement, Content, EntryError, Leadership, Log, LogError, LogHead};
+use periapt_model::{Input, WorkerCommand};
+use periapt_store::StoreError;
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    KnownPresence, Links, Members, Reporter, Role,
+    apply::{ApplyError, apply},
+    forward::{Answered, answer_all, forward},
+};
+use crate::{
+    published::{Published, Weight},
+    writer::{Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
+};
+
+/// The bytes of entries that a controller reads at a time while it catches up.
+const READ_BYTES: usize = 4 << 20;
+
+/// The first pause after a failure, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// A controller among several.
+pub(crate) struct Replica {
+    pub(crate) writer: Writer,
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) announcement: Announcement,
+    pub(crate) links: Links,
+    pub(crate) role: watch::Sender<Role>,
+    /// The end of the log that the store has applied.
+    pub(crate) head: LogHead,
+    /// The name that the first leader gives to a new set of controllers.
+    pub(crate) name: String,
+    /// The reports of the agents that are connected to this controller.
+    pub(crate) reporter: Reporter,
+    /// The known controllers of the log.
+    pub(crate) members: Members,
+    /// The commands that were passed on to the controller that leads.
+    pub(crate) passed_on: PassedOn,
+}
+
+/// Commands that were passed on to the controller that leads.
+#[derive(Default)]
+pub(crate) struct PassedOn {
+    /// The request that is under way. Commands that come meanwhile go with the next one.
+    under_way: Option<JoinHandle<Answered>>,
+    /// The answers that wait until this controller has applied what the commands wrote.
+    answered: Answered,
+}
+
+impl PassedOn {
+    /// Waits for the request that is under way; for ever if there is none.
+    async fn came_back(&mut self) {
+        match &mut self.under_way {
+            Some(request) => {
+                // A task that ended without answers has dropped the commands, and with them refused their callers.
+                let answered = request.await.unwrap_or_default();
+                self.under_way = None;
+                self.answered.extend(answered);
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Answers all callers without further waiting: this controller has applied what was written before it leads.
+    fn finish(&mut self, queue: Arc<Queue<Job>>) {
+        let mut answered = std::mem::take(&mut self.answered);
+        let under_way = self.under_way.take();
+        tokio::spawn(async move {
+            if let Some(request) = under_way {
+                answered.extend(request.await.unwrap_or_default());
+            }
+            answered.release(Revision(u64::MAX));
+            for job in answered.take_untaken() {
+                if let Err(refusal) = queue.push(job.key, 0, vec![job]) {
+                    tracing::warn!(%refusal, "a command that no other controller took found no room");
+                }
+            }
+        });
+    }
+}
+
+/// The reason why a controller neither follows nor leads for a moment.
+#[derive(Debug, thiserror::Error)]
+enum ReplicaError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("the store's note cannot be read: {0}")]
+    Note(EntryError),
+    #[error("the log ended its stream")]
+    Ended,
+}
+
+impl ReplicaError {
+    /// Returns the failure of the store, if it must be opened again.
+    fn of_store(&self) -> Option<StoreError> {
+        match self {
+            Self::Apply(ApplyError::Store(error)) | Self::Write(WriteError::Store(error)) => {
+                Some(StoreError::Failed(error.to_string()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Replica {
+    /// Follows and leads until the controller stops.
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
+        while !stop.is_cancelled() {
+            let ended = match self.follow(&stop).await {
+                Ok(Some(leadership)) => self.lead(leadership, &stop).await,
+                Ok(None) => break,
+                Err(failure) => Err(failure),
+            };
+            self.role.send_replace(Role::Following(None));
+            match ended {
+                Ok(()) => backoff.succeeded(),
+                Err(failure) => self.recover(failure, &mut backoff, &stop).await,
+            }
+        }
+        self.writer.queue.close();
+    }
+
+    /// Applies what others append and passes commands on, until this controller may lead. Returns none when the
+    /// controller stops.
+    async fn follow(&mut self, stop: &CancellationToken) -> Result<Option<Leadership>, ReplicaError> {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            // A controller that is far behind is no candidate: all others would wait for it.
+            caught_up = self.catch_up() => caught_up?,
+        }
+        let mut entries = self.log.follow(self.head.position);
+        let mut leaders = self.log.leaders();
+        let mut known_presence = self.reporter.clone().answers();
+        let mut leadership = self.log.acquire(self.announcement.clone());
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(None),
+                entry = entries.next() => {
+                    let entry = entry.ok_or(ReplicaError::Ended)??;
+                    self.head = apply(&self.writer, &self.head, entry).await?;
+                    self.passed_on.answered.release(self.head.position);
+                }
+                leader = leaders.next() => {
+                    let leader = leader.ok_or(ReplicaError::Ended)??;
+                    self.role.send_replace(Role::Following(leader));
+                }
+                won = &mut leadership => {
+                    let won = won?;
+                    self.catch_up().await?;
+                    return Ok(Some(won));
+                }
+                Some(known) = known_presence.next() => self.take_presence(known),
+                () = self.passed_on.came_back() => {
+                    self.passed_on.answered.release(self.head.position);
+                    self.writer.give_back(self.passed_on.answered.take_untaken());
+                }
+                jobs = self.writer.take(), if self.passed_on.under_way.is_none() => {
+                    let (links, role) = (self.links.clone(), self.role.subscribe());
+                    self.passed_on.under_way = Some(tokio::spawn(forward(links, role, jobs)));
+                }
+            }
+        }
+    }
+
+    /// Takes over what the leading controller knows of agents' connections.
+    fn take_presence(&self, mut known: KnownPresence) {
+        self.members.take(std::mem::take(&mut known.members));
+        let before = self.writer.publisher.current();
+        if let Some(changes) = known.changes(&before.root, self.writer.clock.monotonic_ms()) {
+            let root = before.root.apply(&changes, before.revision());
+            let published = Published { root, ..Published::clone(&before) };
+            self.writer.publisher.publish(published, Weight::default());
+        }
+    }
+
+    /// Applies all entries that the log has now.
+    async fn catch_up(&mut self) -> Result<(), ReplicaError> {
+        loop {
+            let entries = self.log.read(self.head.position, READ_BYTES).await?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            for entry in entries {
+                self.head = apply(&self.writer, &self.head, entry).await?;
+            }
+        }
+    }
+
+    /// Leads until the leadership is lost, or the controller stops.
+    async fn lead(&mut self, leadership: Leadership, stop: &CancellationToken) -> Result<(), ReplicaError> {
+        let term = leadership.term();
+        let journal = LogJournal {
+            log: Arc::clone(&self.log),
+            term,
+            head: Mutex::new(self.head.clone()),
+            random: Arc::clone(&self.writer.random),
+            stop: stop.clone(),
+        };
+        self.begin(&journal).await?;
+        self.writer.journal = Journal::Log(journal);
+        tracing::info!(%term, "this controller leads");
+        self.role.send_replace(Role::Leading(term));
+        self.passed_on.finish(Arc::clone(&self.writer.queue));
+
+        let until = stop.child_token();
+        let commands = Commands::new(Arc::clone(&self.writer.queue));
+        let name = self.name.clone();
+        let ended = {
+            let serving = self.writer.serve(&until);
+            let lost = async {
+                if let (Err(refusal), ()) = tokio::join!(initialize(&commands, name), leadership.lost()) {
+                    tracing::warn!(%refusal, "the controllers could not be initialised");
+                }
+                until.cancel();
+            };
+            tokio::pin!(serving);
+            tokio::select! {
+                ended = &mut serving => ended,
+                () = lost => serving.await,
+            }
+        };
+        tracing::warn!(%term, "this controller does not lead any more");
+        if let Journal::Log(journal) = std::mem::replace(&mut self.writer.journal, Journal::Store) {
+            self.head = journal.head.into_inner();
+        }
+        self.role.send_replace(Role::Following(None));
+        drop(leadership);
+        match ended {
+            // What was not written was refused, and has no effect.
+            Ok(()) | Err(WriteError::Deposed(_)) => Ok(()),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Begins a term: from its first entry on, no earlier writer can append. Each stored leadership of a unit has a full
+    /// lease from now on, because nobody knows how long its holder still counts on it.
+    async fn begin(&self, journal: &LogJournal) -> Result<(), ReplicaError> {
+        let store = self.writer.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()));
+        let store = store.map_err(WriteError::from)?;
+        let content = Content::Term(self.announcement.clone());
+        let now = self.writer.clock.now();
+        let revision = journal.append(&*store, content, &self.head, now).await?;
+        let before = self.writer.publisher.current();
+        let root = before.root.replay(&Default::default(), revision);
+        let root = root.restart(journal.head.lock().at, self.writer.clock.monotonic_ms());
+        let since = tokio::time::Instant::now();
+        let published = Published { root, problem: None, since, ..Published::clone(&before) };
+        self.writer.publisher.publish(published, Weight::default());
+        Ok(())
+    }
+
+    /// Waits a while after a failure, and opens the store again if it failed.
+    async fn recover(&mut self, failure: ReplicaError, backoff: &mut Backoff, stop: &CancellationToken) {
+        tracing::error!(error = %failure, "this controller neither leads nor follows for a moment");
+        if let Some(failure) = failure.of_store() {
+            if !self.writer.reopen(failure, stop).await {
+                return;
+            }
+            match self.stored_head().await {
+                Ok(head) => self.head = head,
+                Err(error) => tracing::error!(%error, "the end of the log is not known"),
+            }
+            return;
+        }
+        self.writer.say(&failure);
+        let refusal =
+            Refusal::new(ErrorCode::TryAgain, format!("{failure}; the request had no effect, send it again"));
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(backoff.failed()) => {}
+            () = async { loop { answer_all(self.writer.take().await, &refusal) } } => {}
+        }
+    }
+
+    /// Reads the end of the log that the store has applied.
+    async fn stored_head(&self) -> Result<LogHead, ReplicaError> {
+        let store = self.writer.store.get().ok_or(ReplicaError::Ended)?;
+        let note = store.load().await.map_err(WriteError::from)?.note;
+        head_of(note.as_deref(), self.log.id()).map_err(ReplicaError::Note)
+    }
+}
+
+/// Returns the end of the log that a store has applied.
+pub(crate) fn head_of(note: Option<&[u8]>, log: StoreId) -> Result<LogHead, EntryError> {
+    note.map_or_else(|| Ok(LogHead::empty(log)), LogHead::decode)
+}
+
+/// Gives a new controller, or a new set of controllers, its name and id. Changes nothing later.
+pub(crate) async fn initialize(commands: &Commands, name: String) -> Result<(), Refusal> {
+    let input = Input::Worker(WorkerCommand::Initialize { name });
+    commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await.map(|_| ())
+}

@@ -1,0 +1,149 @@
+//! The place where the writer makes batches durable: its own store, or the log that several controllers share.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use periapt_host_api::{Revision, Timestamp};
+use periapt_log::{Content, Entry, EntryError, EntryId, LEVEL, Log, LogError, LogHead, Term};
+use periapt_store::{Batch, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::RandomSource;
+
+/// The pause between attempts to reach a log that does not answer.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// The place where the writer makes batches durable.
+pub(crate) enum Journal {
+    /// The controller's own store.
+    Store,
+    /// The log that several controllers share.
+    Log(LogJournal),
+}
+
+/// The log, as the controller that leads writes it.
+pub(crate) struct LogJournal {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) term: Term,
+    pub(crate) head: Mutex<LogHead>,
+    pub(crate) random: Arc<dyn RandomSource>,
+    /// Cancelled when the controller stops.
+    pub(crate) stop: CancellationToken,
+}
+
+/// The reason why a batch was not written, or may not have been.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another controller leads. The batch had no effect, and never will have one.
+    #[error("another controller leads since term {0}")]
+    Deposed(Term),
+    /// The controller stops before the log has answered.
+    #[error("the log did not answer before the controller stopped")]
+    InDoubt,
+    /// The log refuses the batch, which has no effect.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl WriteError {
+    /// Returns true if the batch had no effect.
+    pub(crate) fn is_without_effect(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Refused(_)) | Self::Deposed(_) | Self::Refused(_))
+    }
+}
+
+impl Journal {
+    /// Makes a batch durable, and returns its revision.
+    pub(crate) async fn write(
+        &self,
+        store: &dyn Store,
+        batch: Batch,
+        now: Timestamp,
+    ) -> Result<Revision, WriteError> {
+        match self {
+            Self::Store => Ok(store.commit(batch).await?),
+            Self::Log(log) => log.write(store, batch, now).await,
+        }
+    }
+
+    /// Returns once it is sure that no other controller led when the call began. The answers of a batch that writes
+    /// nothing wait for it.
+    pub(crate) async fn confirm(&self) -> Result<(), WriteError> {
+        match self {
+            Self::Store => Ok(()),
+            Self::Log(log) => log.until_answered(|| log.log.confirm(log.term)).await,
+        }
+    }
+
+    /// Returns the time of a command that is evaluated now: never before that of an earlier one.
+    pub(crate) fn time(&self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Store => now,
+            Self::Log(log) => now.max(log.head.lock().at),
+        }
+    }
+}
+
+impl LogJournal {
+    async fn write(&self, store: &dyn Store, batch: Batch, now: Timestamp) -> Result<Revision, WriteError> {
+        let Batch { expected, entities, records, note: _ } = batch;
+        let head = self.head.lock().clone();
+        if head.position != expected {
+            return Err(StoreError::HeadMoved { expected, have: head.position }.into());
+        }
+        self.append(store, Content::Batch { entities, records }, &head, now).await
+    }
+
+    /// Appends an entry after a head, and applies it to the store.
+    pub(crate) async fn append(
+        &self,
+        store: &dyn Store,
+        content: Content,
+        head: &LogHead,
+        now: Timestamp,
+    ) -> Result<Revision, WriteError> {
+        let position = Revision(head.position.0 + 1);
+        let id = EntryId(uuid::Builder::from_random_bytes(self.random.seed()).into_uuid());
+        let (at, previous) = (now.max(head.at), head.digest);
+        let entry = Entry { id, term: self.term, at, level: LEVEL, previous, content };
+        let bytes = entry.encode().map_err(refused)?;
+        let next = head.after(position, &entry, &bytes).map_err(refused)?;
+        self.until_answered(|| self.log.append(self.term, position, bytes.clone())).await?;
+        let batch = entry.into_batch(position, &next);
+        *self.head.lock() = next;
+        Ok(store.apply(batch).await?)
+    }
+
+    /// Repeats a call of the log until its outcome is known. A repeated call has no further effect.
+    async fn until_answered<F: Future<Output = Result<(), LogError>>>(
+        &self,
+        call: impl Fn() -> F,
+    ) -> Result<(), WriteError> {
+        loop {
+            let failure = match call().await {
+                Ok(()) => return Ok(()),
+                Err(failure) => failure,
+            };
+            match failure {
+                LogError::Deposed(term) => return Err(WriteError::Deposed(term)),
+                // Only the writer of a later term appends where this one would.
+                LogError::Taken(_) | LogError::Trimmed(_) => return Err(WriteError::Deposed(self.term)),
+                LogError::Unavailable(reason) => tracing::warn!(%reason, "the log does not answer"),
+                LogError::Refused(_) | LogError::Foreign(_) | LogError::Damaged(_) => {
+                    return Err(WriteError::Refused(failure.to_string()));
+                }
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return Err(WriteError::InDoubt),
+                () = tokio::time::sleep(AGAIN_AFTER) => {}
+            }
+        }
+    }
+}
+
+fn refused(error: EntryError) -> WriteError {
+    WriteError::Refused(error.to_string())
+}
