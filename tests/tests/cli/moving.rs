@@ -84,7 +84,7 @@ fn an_agent_whose_controller_falls_silent_goes_on_at_its_other_address() -> anyh
     first.silence();
     // Only at the second address can it hear that it was removed.
     let began = Instant::now();
-    periapt.ok(["remove-agent", "one"])?;
+    periapt.ok(["remove-agent", "one", "--no-prompt"])?;
     assert_eq!(agent.ended()?, Some(3));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     Ok(())
