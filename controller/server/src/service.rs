@@ -1,32 +1,40 @@
 //! The life of a controller, from its options to its end.
 
-use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
+mod bind;
+mod error;
+mod parts;
+
+use std::{net::SocketAddr, sync::Arc};
 
 use periapt_blobs::BlobError;
 use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, Timestamp};
-use periapt_log::{Announcement, EntryError, LEVEL, Term};
+use periapt_log::{Announcement, LEVEL, Term};
 use periapt_model::Root;
-use periapt_store::StoreError;
-use periapt_transport::{CertificateError, ServerCertificate, server_config};
-use tokio::{net::TcpListener, sync::watch, task::JoinSet};
+use periapt_transport::ServerCertificate;
+use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
+pub use self::error::{BuildError, RunError};
+use self::{
+    bind::{Bound, bind},
+    parts::{guard_secrets, start_parts},
+};
 use crate::{
     api,
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
     enrolled::Enrolled,
-    listen::{CertificateSource, Given, GivenFileError, Issuer, Issuing, Listen, renew},
+    listen::{CertificateSource, Given, Listen, renew},
     login::Logins,
     oidc::IssuerLogins,
     options::Options,
     presence::Presence,
-    pruning::{Pruner, SequenceGrowth},
-    published::{Origin, Publisher, Subscription},
+    pruning::SequenceGrowth,
+    published::{Origin, Publisher},
     refusals::Refusals,
     replication::{
         self, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn, Replica, ReplicationOptions,
-        Reporter, Role, SharedKeys, while_leading,
+        Reporter, Role, SharedKeys,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
@@ -34,78 +42,9 @@ use crate::{
         BlobCollector, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams, Submission,
     },
     store_slot::StoreSlot,
-    sums::write_sums,
     watch::Watches,
-    workers::Workers,
     writer::{self, Commands, Journal, LoadedStore, Queue, Writer},
 };
-
-/// An error that prevents the start of a controller.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The store could not be opened or read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The directory of blobs cannot be used.
-    #[error(transparent)]
-    Blobs(#[from] BlobError),
-    /// The key of the store's secrets is missing.
-    #[error(
-        "{} is missing, and no other key opens the secrets of the store: restore it from a backup; or put 32 random bytes \
-         in its place, in a file of mode 600, and set each secret anew",
-        .0.display()
-    )]
-    SealKey(PathBuf),
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address, or the path of the socket.
-        address: String,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// The address is every address of the host, and no name tells clients one.
-    #[error(
-        "{0} is every address of this host: --public-name says by which name or address clients reach it"
-    )]
-    Unnamed(SocketAddr),
-    /// The store belongs to another log, or to none.
-    #[error(
-        "the store {store} is not fed from the log {log}: use the data directory of this set of controllers, or an empty one"
-    )]
-    OtherLog {
-        /// The store's id.
-        store: StoreId,
-        /// The log's id.
-        log: StoreId,
-    },
-    /// The store is fed from a log, and no log is given.
-    #[error("the store is one of several that are fed from a log: start the controller with --log")]
-    WithoutLog,
-    /// The end of the log that the store has applied cannot be read.
-    #[error(transparent)]
-    Log(#[from] EntryError),
-    /// The certificate that the operator gives cannot be used.
-    #[error(transparent)]
-    Given(#[from] GivenFileError),
-    /// The controller cannot make its certificate.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// The authorities that the issuer's certificate is checked by cannot be used.
-    #[error("no connection to the issuer of identities can be checked")]
-    Issuer(#[source] CertificateError),
-}
-
-/// An error that ends a running controller.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The first start could not be stored.
-    #[error("the controller could not be initialised: {0}")]
-    Initialize(Refusal),
-    /// A part of the controller ended: a defect.
-    #[error("a part of the controller ended unexpectedly")]
-    PartEnded,
-}
 
 /// A controller that is built: its store is open, and its address is bound.
 pub struct Service {
@@ -396,100 +335,6 @@ impl Service {
             Err(_) => Err(RunError::PartEnded),
         }
     }
-}
-
-/// The bound addresses of a controller.
-struct Bound {
-    address: SocketAddr,
-    url: String,
-    listeners: Vec<api::Listener>,
-    /// The certificate that the controller renews, with its source and the time of its issue.
-    certificate: Option<(CertificateSource, ServerCertificate, Timestamp)>,
-    given: Option<Given>,
-    issuer: Issuer,
-}
-
-/// Binds the addresses. The open store proves that no other controller uses the socket's directory.
-async fn bind(listen: &Listen, now: Timestamp) -> Result<Bound, BuildError> {
-    match listen {
-        Listen::InProcess(address) => {
-            let (listener, address) = bind_tcp(*address).await?;
-            let listeners = vec![api::Listener::InProcess(listener)];
-            let (url, issuer) = (format!("http://{address}"), Issuer::default());
-            Ok(Bound { address, url, listeners, certificate: None, given: None, issuer })
-        }
-        Listen::Tls(tls) => {
-            if tls.address.ip().is_unspecified() && tls.public_names.is_empty() {
-                return Err(BuildError::Unnamed(tls.address));
-            }
-            let source = CertificateSource { authority: Arc::clone(&tls.authority), names: tls.names() };
-            let shown = source.first(now)?;
-            let given = tls.show_given(&shown, now)?;
-            let trusted = tls.trusted(given.as_ref());
-            let issuer = Issuer(Some(Arc::new(Issuing { authority: Arc::clone(&tls.authority), trusted })));
-            let config = server_config(&shown, tls.authority.certificate())?;
-            let (listener, address) = bind_tcp(tls.address).await?;
-            let failed = |source| BuildError::Listen { address: tls.socket.display().to_string(), source };
-            let socket = api::Listener::socket(&tls.socket).map_err(failed)?;
-            let listeners = vec![api::Listener::tls(listener, config), socket];
-            let (url, certificate) = (tls.url(address), Some((source, shown, now)));
-            Ok(Bound { address, url, listeners, certificate, given, issuer })
-        }
-    }
-}
-
-async fn bind_tcp(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BuildError> {
-    let failed = |source| BuildError::Listen { address: address.to_string(), source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    Ok((listener, bound))
-}
-
-/// Keeps secrets in this process: out of core dumps, and its open files from helpers. Logs the parts of helpers'
-/// isolation that this host lacks.
-fn guard_secrets() {
-    if let Err(error) = periapt_helper::forbid_core_dumps() {
-        tracing::warn!(%error, "a core dump of this process would contain secrets");
-    }
-    if let Err(error) = periapt_helper::keep_descriptors() {
-        tracing::warn!(%error, "inherited descriptors pass on to helpers");
-    }
-    match periapt_helper::gaps() {
-        Ok(gaps) => {
-            for gap in gaps {
-                let (part, reason) = (gap.part, gap.reason);
-                tracing::warn!(part, reason, "charms are checked without a part of the system's sandbox");
-            }
-        }
-        Err(error) => {
-            tracing::warn!(%error, "cannot tell which parts of the system's sandbox this host offers")
-        }
-    }
-}
-
-fn start_parts(
-    parts: &mut JoinSet<()>,
-    state: &ControllerState,
-    growth: SequenceGrowth,
-    stop: &CancellationToken,
-) {
-    let published = || -> Subscription { state.durable.state.clone() };
-    let mut start = |part: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
-        parts.spawn(part);
-    };
-    let (commands, streams) = (state.submission.commands.clone(), state.streams.clone());
-    let (presence, commands_of, state_of) = (streams.presence, commands.clone(), published());
-    let telling = while_leading(state.role.clone(), stop.clone(), move |until| {
-        presence.clone().run(commands_of.clone(), state_of.clone(), until)
-    });
-    start(Box::pin(telling));
-    let refusals = state.refusals.clone();
-    start(Box::pin(write_sums(refusals, commands.clone(), Arc::clone(&state.clock), stop.clone())));
-    start(Box::pin(streams.watches.run(published(), stop.clone())));
-    let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
-    let working = while_leading(state.role.clone(), stop.clone(), move |until| workers.clone().run(until));
-    start(Box::pin(working));
-    start(Box::pin(Pruner::new(state.clone(), growth).run(stop.clone())));
 }
 
 /// The part that carries out commands.
