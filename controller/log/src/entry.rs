@@ -4,7 +4,7 @@
 //! is compressed by zstd. Readers ignore fields that they do not know, so a field that an older program must not ignore
 //! waits for a higher [`Level`].
 
-mod wire;
+pub(crate) mod wire;
 
 use bytes::Bytes;
 use periapt_host_api::{Digest, Revision, StoreId, Timestamp};

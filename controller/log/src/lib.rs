@@ -10,6 +10,7 @@ mod entry;
 mod error;
 mod leadership;
 mod memory;
+mod snapshot;
 #[cfg(feature = "suite")]
 pub mod suite;
 
@@ -21,6 +22,7 @@ pub use entry::{Announcement, Content, Entry, EntryError, EntryId, LEVEL, Level,
 pub use error::LogError;
 pub use leadership::{Leadership, LogLeader};
 pub use memory::{MemoryLog, MemoryLogMember};
+pub use snapshot::{SnapshotError, SnapshotPart, SnapshotReader};
 
 /// The time after which the leadership of a controller that does not renew it ends. A shorter time would take the
 /// leadership from a controller that a busy machine pauses.

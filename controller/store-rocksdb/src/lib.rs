@@ -139,6 +139,28 @@ impl Store for RocksStore {
         self.call(move |inner| inner.commit(batch, Durability::Later))
     }
 
+    fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.call(|inner| inner.db.flush_wal(true).map_err(|error| inner.fail(&error)))
+    }
+
+    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.call(move |inner| inner.replace(state))
+    }
+
+    fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {
+        let name = sequence.to_vec();
+        self.call(move |inner| {
+            let _one = inner.one_writer();
+            let mut writes = WriteBatch::default();
+            writes.put_cf(inner.family(SEQUENCES)?, key::sequence(&name), []);
+            let family = inner.family(RECORDS)?;
+            for Record { position, at, body } in records {
+                writes.put_cf(family, key::record(&name, position), key::body(at, &body));
+            }
+            inner.db.write(writes).map_err(|error| inner.fail(&error))
+        })
+    }
+
     fn records(
         &self,
         prefix: &[u8],
@@ -249,21 +271,43 @@ impl Inner {
         }
         schema::put_head(&mut writes, revision);
         if let Some(note) = batch.note {
-            schema::put_note(&mut writes, &note);
+            schema::put_note(&mut writes, Some(&note));
         }
         let mut options = WriteOptions::default();
         options.set_sync(durability == Durability::Synced);
         let began = Instant::now();
-        self.db.write_opt(writes, &options).map_err(|error| {
-            // After a failed write or sync the disk's content is unknown: RocksDB must read its log again.
-            self.failed.store(true, Ordering::Release);
-            StoreError::Failed(error.to_string())
-        })?;
+        self.db.write_opt(writes, &options).map_err(|error| self.fail(&error))?;
         if durability == Durability::Synced {
             let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
             self.sync_ns.store(took, Ordering::Relaxed);
         }
         Ok(revision)
+    }
+
+    fn replace(&self, LoadedState { revision, entities, note }: LoadedState) -> Result<(), StoreError> {
+        let _one = self.one_writer();
+        let family = self.family(ENTITIES)?;
+        let mut writes = WriteBatch::default();
+        // RocksDB applies the operations of a batch in their order.
+        if let Some(last) = self.db.iterator_cf(family, IteratorMode::End).next() {
+            let (last, _) = last.map_err(damaged)?;
+            writes.delete_range_cf(family, [].as_slice(), &*last);
+            writes.delete_cf(family, &*last);
+        }
+        for (key, value) in entities {
+            writes.put_cf(family, key, value);
+        }
+        schema::put_head(&mut writes, revision);
+        schema::put_note(&mut writes, note.as_deref());
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.db.write_opt(writes, &options).map_err(|error| self.fail(&error))
+    }
+
+    /// Notes that the content of the disk is unknown after a failed write or sync: RocksDB must read its log again.
+    fn fail(&self, error: &rocksdb::Error) -> StoreError {
+        self.failed.store(true, Ordering::Release);
+        StoreError::Failed(error.to_string())
     }
 
     fn records(&self, prefix: &[u8], order: Order, limit: usize) -> Result<Vec<Record>, StoreError> {

@@ -90,9 +90,12 @@ pub(crate) fn note(db: &DB) -> Result<Option<Vec<u8>>, StoreError> {
     db.get("note").map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// Adds a note to a commit.
-pub(crate) fn put_note(writes: &mut WriteBatch, note: &[u8]) {
-    writes.put("note", note);
+/// Adds a note to a commit, or deletes the earlier one.
+pub(crate) fn put_note(writes: &mut WriteBatch, note: Option<&[u8]>) {
+    match note {
+        Some(note) => writes.put("note", note),
+        None => writes.delete("note"),
+    }
 }
 
 fn schema(db: &DB) -> Result<Option<u32>, StoreError> {

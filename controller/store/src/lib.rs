@@ -167,6 +167,24 @@ pub trait Store: Send + Sync + 'static {
     /// See [`commit`](Self::commit).
     fn apply(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
+    /// Returns once everything that was applied before the call is durable.
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Replaces all entities, the head and the note durably, wholly or not at all. Records stay.
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Writes records of another store of the same log at their positions, perhaps not durably. The head stays.
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Reads up to `limit` records of one sequence.
     fn records(
         &self,

@@ -89,6 +89,30 @@ impl Store for MemoryStore {
         self.commit(batch)
     }
 
+    fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(Ok(())).boxed()
+    }
+
+    fn replace(
+        &self,
+        LoadedState { revision, entities, note }: LoadedState,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|state| {
+            (state.revision, state.note) = (revision, note);
+            state.entities = entities.into_iter().collect();
+        });
+        ready(Ok(())).boxed()
+    }
+
+    fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|state| {
+            for Record { position, at, body } in records {
+                state.records.insert((sequence.to_vec(), position), (at, body));
+            }
+        });
+        ready(Ok(())).boxed()
+    }
+
     fn records(
         &self,
         prefix: &[u8],

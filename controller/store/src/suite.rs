@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use futures_util::future::BoxFuture;
 use periapt_host_api::{Revision, Timestamp};
 
-use crate::{Batch, NewRecord, Order, Record, Retention, RetentionPolicy, Store, StoreError};
+use crate::{Batch, LoadedState, NewRecord, Order, Record, Retention, RetentionPolicy, Store, StoreError};
 
 /// A store under test that can be closed and opened again.
 pub trait TestedStore {
@@ -165,4 +165,31 @@ pub async fn run(mut tested: impl TestedStore) {
     assert_eq!((loaded.revision, loaded.note), (fourth, Some(b"second".to_vec())));
     assert!(loaded.entities.contains(&(b"a".to_vec(), b"applied".to_vec())));
     assert_eq!(store.records(b"race", oldest, 99).await.expect("records can be read").len(), 2);
+    store.sync().await.expect("what was applied can be synced");
+
+    let replaced = LoadedState {
+        revision: Revision(fourth.0 + 100),
+        entities: vec![(b"".to_vec(), b"least".to_vec()), (b"new".to_vec(), b"1".to_vec())],
+        note: Some(b"third".to_vec()),
+    };
+    store.replace(replaced.clone()).await.expect("the state is replaced");
+    let further = store.records(b"race", oldest, 99).await.expect("records can be read");
+    store.import(b"other", further.clone()).await.expect("records are imported");
+    store.import(b"race", further.clone()).await.expect("records are imported once more");
+    let store = if tested.is_durable() {
+        drop(store);
+        tested.open().await
+    } else {
+        store
+    };
+    assert_eq!(store.load().await.expect("a store can be read again"), replaced, "nothing else is left");
+    for sequence in [&b"race"[..], b"other"] {
+        assert_eq!(store.records(sequence, oldest, 99).await.expect("records can be read"), further);
+    }
+    let next =
+        Batch { expected: replaced.revision, entities: vec![put_again("new", "2")], ..Batch::default() };
+    assert_eq!(store.commit(next).await.expect("a commit follows"), Revision(replaced.revision.0 + 1));
+    let none = LoadedState { revision: Revision(7), ..LoadedState::default() };
+    store.replace(none.clone()).await.expect("the state is replaced by nothing");
+    assert_eq!(store.load().await.expect("a store can be read"), none);
 }

@@ -479,6 +479,18 @@ impl Store for FaultyStore {
         self.memory.apply(batch)
     }
 
+    fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.memory.sync()
+    }
+
+    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.memory.replace(state)
+    }
+
+    fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.memory.import(sequence, records)
+    }
+
     fn records(
         &self,
         prefix: &[u8],
