@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use periapt_controller::ReplicationOptions;
+use periapt_controller::{KEPT_LOG_BYTES, ReplicationOptions};
 use periapt_host_api::{StoreId, member::LogPlace};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError};
 use periapt_transport::{Readers, read_file};
@@ -130,7 +130,8 @@ impl LogArgs {
             Failure::new(format!("controller name {name:?}: {reason}"))
                 .with_hint("--member gives it another name")
         })?;
-        Ok(Some(ReplicationOptions { log: Arc::new(log), member: name, place }))
+        let log = Arc::new(log);
+        Ok(Some(ReplicationOptions { log, member: name, place, kept_bytes: KEPT_LOG_BYTES }))
     }
 }
 

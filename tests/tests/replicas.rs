@@ -1,7 +1,10 @@
 //! Three controllers of one log in three real etcd servers, each a process with data of its own: commands through any of
 //! them, the death of the one that leads, and its return.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, ensure};
 use periapt_log_etcd::testing::TestEtcd;
@@ -76,6 +79,24 @@ fn controller(host: &Installation) -> anyhow::Result<Value> {
     shown.get("local").cloned().context("the controller")
 }
 
+/// Returns the directory of a host's blobs.
+fn blobs(host: &Installation) -> PathBuf {
+    host.path().join("data/controllers/local/controller/blobs")
+}
+
+/// Returns the number of archives of charms on a host.
+fn archives(host: &Installation) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for directory in std::fs::read_dir(blobs(host)).into_iter().flatten() {
+        let directory = directory?.path();
+        // The names of finished blobs have no extension and no mark of an unfinished one.
+        for file in std::fs::read_dir(directory).into_iter().flatten() {
+            count += usize::from(file?.file_name().len() == 64);
+        }
+    }
+    Ok(count)
+}
+
 fn models(host: &Installation) -> anyhow::Result<Vec<String>> {
     let shown: Value = serde_json::from_str(&host.ok(["models", "--format", "json"])?)?;
     let models = shown.get("models").and_then(Value::as_array).context("a list of models")?;
@@ -108,6 +129,15 @@ fn three_controllers_serve_one_state_and_go_on_when_the_leading_one_is_killed() 
     }
     until("all members are known", || Ok(site.leader(2)? == Some(0)))?;
 
+    // The charm arrives at a follower, and comes to all; the agent's own controller is the one that is killed.
+    let second = site.host(1)?;
+    second.ok(["switch", "a"])?;
+    second.deploy("mysql", [])?;
+    second.wait_for(["model"])?;
+    for host in &site.hosts {
+        until("each has the charm's archive", || Ok(archives(host)? == 1))?;
+    }
+
     let list: Value = serde_json::from_str(&site.host(0)?.ok(["controllers", "--format", "json"])?)?;
     let process =
         list.pointer("/controllers/local/controller-process").and_then(Value::as_u64).context("a process")?;
@@ -116,8 +146,13 @@ fn three_controllers_serve_one_state_and_go_on_when_the_leading_one_is_killed() 
     until("another controller leads", || Ok(matches!(site.leader(1)?, Some(1 | 2))))?;
     site.host(1)?.ok(["add-model", "d"])?;
     site.host(2)?.ok(["add-model", "e"])?;
+    second.ok(["add-unit", "-m", "a", "mysql"])?;
+    second.wait_for(["unit", "-m", "a", "mysql/1"])?;
 
+    // It comes back without its blobs, and fetches them.
+    std::fs::remove_dir_all(blobs(site.host(0)?))?;
     site.host(0)?.ok(["controller", "start", "local"])?;
+    until("it has fetched the charm's archive", || Ok(archives(site.host(0)?)? == 1))?;
     until("it has come back", || Ok(models(site.host(0)?)? == ["a", "b", "c", "d", "e"]))?;
     site.host(0)?.ok(["add-model", "f"])?;
     until("it follows", || Ok(matches!(site.leader(0)?, Some(1 | 2))))?;

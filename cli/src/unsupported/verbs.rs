@@ -120,8 +120,8 @@ pub(super) const VERBS: &[Reason] = &[
     },
     Reason {
         verbs: &["enable-ha"],
-        because: "a controller is one process with one database",
-        instead: "`periapt controller start` starts it again where it was, with all that it had answered",
+        because: "controllers are started on their own hosts, and share a log in etcd",
+        instead: "`periapt bootstrap --log` starts the first one, `periapt controller-token` and `periapt controller join` each further one",
     },
     Reason {
         verbs: &["create-backup", "download-backup"],

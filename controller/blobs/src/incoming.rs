@@ -181,6 +181,8 @@ mod tests {
         assert_eq!(resources.size(&digest).await.unwrap(), None);
         take(&resources, digest, &[b"same"]).await.unwrap();
         let one = BlobUsage { count: 1, bytes: 4 };
+        assert_eq!(charms.digests().await.unwrap(), [digest].into());
+        assert_eq!(resources.digests().await.unwrap(), [digest].into());
         assert_eq!((charms.usage().await.unwrap(), resources.usage().await.unwrap()), (one, one));
         charms.delete(&digest).await.unwrap();
         assert_eq!(resources.size(&digest).await.unwrap(), Some(4));

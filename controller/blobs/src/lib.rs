@@ -5,7 +5,7 @@ mod incoming;
 mod intact;
 mod spool;
 
-use std::{ops::Range, path::Path, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream::BoxStream};
@@ -163,17 +163,37 @@ impl Blobs {
     /// [`BlobError::Store`]
     pub async fn usage(&self) -> Result<BlobUsage, BlobError> {
         let mut usage = BlobUsage::default();
+        self.each(|_, size| {
+            usage.count += 1;
+            usage.bytes += size;
+        })
+        .await?;
+        Ok(usage)
+    }
+
+    /// Returns the digests of the blobs in this namespace.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn digests(&self) -> Result<BTreeSet<Digest>, BlobError> {
+        let mut digests = BTreeSet::new();
+        // Periapt names no file otherwise; another name is left alone.
+        self.each(|name, _| digests.extend(name.parse::<Digest>().ok())).await?;
+        Ok(digests)
+    }
+
+    /// Calls a function for each blob in this namespace, with its name and its size in bytes.
+    async fn each(&self, mut found: impl FnMut(&str, u64)) -> Result<(), BlobError> {
         let prefix = self.namespace.map(Key::from);
         let mut blobs = self.store.list(prefix.as_ref());
         // The first namespace has no prefix: keys of the others have one part more.
         let parts = if self.namespace.is_some() { 3 } else { 2 };
         while let Some(blob) = blobs.next().await.transpose().map_err(BlobError::Store)? {
             if blob.location.parts_count() == parts {
-                usage.count += 1;
-                usage.bytes += blob.size;
+                found(blob.location.filename().unwrap_or_default(), blob.size);
             }
         }
-        Ok(usage)
+        Ok(())
     }
 
     /// Deletes a blob; a missing blob is no error.

@@ -49,6 +49,8 @@ struct Streams {
 pub(crate) struct MemberReport {
     /// The last position of the log that it has applied.
     pub(crate) applied: u64,
+    /// The last position whose effect is durable on its disk.
+    pub(crate) durable: u64,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     agents: BTreeSet<AgentName>,
@@ -110,12 +112,12 @@ impl Presence {
 
     /// Takes the report of another controller.
     pub(crate) fn report(&self, report: PresenceReport) {
-        let PresenceReport { term: _, member, applied, url, agents } = report;
+        let PresenceReport { term: _, member, applied, durable, url, agents } = report;
         let mut streams = self.lock();
         if streams.reports.get(&member).is_none_or(|before| before.agents != agents) {
             streams.changes += 1;
         }
-        streams.reports.insert(member, MemberReport { applied, url, agents, at: Instant::now() });
+        streams.reports.insert(member, MemberReport { applied, durable, url, agents, at: Instant::now() });
         drop(streams);
         self.0.changed.notify_one();
     }

@@ -21,10 +21,10 @@ use periapt_model::RecordKind;
 use periapt_store::{Order, Store, StoreError, key};
 use tokio_util::sync::CancellationToken;
 
-use self::collect::BlobKind;
 use crate::{
     clock::Clock,
-    state::{Charms, ControllerState, Durable, Resources},
+    replication::RoleReceiver,
+    state::{BlobKind, Charms, ControllerState, Durable, Resources},
     writer::Commands,
 };
 
@@ -42,13 +42,14 @@ pub(crate) struct Pruner {
     resources: Resources,
     commands: Commands,
     growth: SequenceGrowth,
+    role: RoleReceiver,
     clock: Arc<dyn Clock>,
 }
 
 impl Pruner {
     pub(crate) fn new(state: ControllerState, growth: SequenceGrowth) -> Self {
-        let ControllerState { durable, charms, resources, submission, clock, .. } = state;
-        Self { durable, charms, resources, commands: submission.commands, growth, clock }
+        let ControllerState { durable, charms, resources, submission, role, clock, .. } = state;
+        Self { durable, charms, resources, commands: submission.commands, growth, role, clock }
     }
 
     /// Prunes at intervals until the controller stops.

@@ -5,6 +5,7 @@
 //! that leads.
 
 mod apply;
+mod copies;
 mod forward;
 mod joins;
 mod link;
@@ -12,6 +13,8 @@ mod members;
 mod presence;
 mod replica;
 mod role;
+mod snapshot;
+mod trimming;
 mod wire;
 
 use std::sync::Arc;
@@ -19,13 +22,17 @@ use std::sync::Arc;
 use periapt_host_api::member::LogPlace;
 use periapt_log::Log;
 
+pub use self::trimming::KEPT_LOG_BYTES;
 pub(crate) use self::{
+    copies::Copies,
     joins::{Joins, SharedKeys},
     link::{LinkCertificate, LinkIdentity, Links},
     members::Members,
     presence::{KnownPresence, Reporter},
     replica::{PassedOn, Replica, head_of, initialize},
     role::{Role, RoleReceiver, while_leading},
+    snapshot::{SnapshotFailure, Snapshots},
+    trimming::{DurablePosition, RecentEntries},
     wire::{ForwardedAnswers, ForwardedCommands},
 };
 
@@ -37,6 +44,8 @@ pub struct ReplicationOptions {
     pub member: String,
     /// The place of the log, which further controllers are told.
     pub place: LogPlace,
+    /// The bytes of the newest entries that stay in the log; usually [`KEPT_LOG_BYTES`].
+    pub kept_bytes: usize,
 }
 
 impl std::fmt::Debug for ReplicationOptions {

@@ -10,7 +10,7 @@ use periapt_blobs::BlobError;
 use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, Timestamp};
 use periapt_log::{Announcement, LEVEL, Term};
 use periapt_model::Root;
-use periapt_transport::ServerCertificate;
+use periapt_transport::{CertificateError, ServerCertificate};
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,7 @@ use crate::{
     api,
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
+    clock::Clock,
     enrolled::Enrolled,
     listen::{CertificateSource, Given, Listen, renew},
     login::Logins,
@@ -33,13 +34,14 @@ use crate::{
     published::{Origin, Publisher},
     refusals::Refusals,
     replication::{
-        self, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn, Replica, ReplicationOptions,
-        Reporter, Role, SharedKeys,
+        self, Copies, DurablePosition, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn,
+        RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
     state::{
-        BlobCollector, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams, Submission,
+        BlobCollector, BlobKind, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams,
+        Submission,
     },
     store_slot::StoreSlot,
     watch::Watches,
@@ -130,17 +132,34 @@ impl Options {
         let (store, growth) = (StoreSlot::new(store), SequenceGrowth::default());
         let durable = Durable { state: publisher.subscribe(), store: store.clone() };
         let sealer = SecretSealer { key: self.seal.clone(), random: Arc::clone(&self.random) };
-        let contents = |blobs, bounds| Contents {
+        let presence = Presence::default();
+        let own = self.replication.as_ref().map(|replication| (replication.member.clone(), handle.url()));
+        let members = Members::new(own, role.subscribe(), presence.clone(), durable.state.clone());
+        let links = match &self.replication {
+            None => None,
+            Some(replication) => {
+                Some(Links::new(link_identity(&self.listen, &replication.member, &self.clock)?))
+            }
+        };
+        let copies = match (&self.replication, &links) {
+            (Some(replication), Some(links)) => {
+                let log = Arc::clone(&replication.log);
+                Copies::among(log, links.clone(), members.clone(), durable.state.clone())
+            }
+            _ => Copies::default(),
+        };
+        let contents = |kind, blobs, bounds| Contents {
+            kind,
             blobs,
+            copies: copies.clone(),
             collector: BlobCollector::default(),
             uploads: Uploads::new(bounds),
             progress_within: self.upload_progress_within,
         };
-        let resources = contents(self.blobs.namespace("resources"), Bounds::RESOURCES);
-        let charms = contents(self.blobs, Bounds::CHARMS);
+        let resources = contents(BlobKind::Resource, self.blobs.namespace("resources"), Bounds::RESOURCES);
+        let charms = contents(BlobKind::Charm, self.blobs, Bounds::CHARMS);
         let charms = Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) };
         let resources = Resources { contents: resources };
-        let presence = Presence::default();
         let joins = match (&self.replication, &self.listen) {
             (Some(replication), Listen::Tls(tls)) => Joins::new(Some(SharedKeys {
                 authority: Arc::clone(&tls.authority),
@@ -149,8 +168,6 @@ impl Options {
             })),
             _ => Joins::default(),
         };
-        let own = self.replication.as_ref().map(|replication| (replication.member.clone(), handle.url()));
-        let members = Members::new(own, role.subscribe(), presence.clone(), durable.state.clone());
         let state = ControllerState {
             sizes: Sizes::new(durable.clone(), charms.clone(), resources.clone()),
             submission: Submission::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
@@ -176,6 +193,8 @@ impl Options {
             role: role.subscribe(),
             members,
             joins,
+            snapshots: Snapshots::default(),
+            log_position: DurablePosition::default(),
             issuer,
         };
         let (opener, clock, random) = (self.store, Arc::clone(&self.clock), self.random);
@@ -183,27 +202,18 @@ impl Options {
         let journal = Journal::Store;
         let writer =
             Writer { queue, store, opener, publisher, journal, growth: growth_of, clock, random, refusals };
-        let writer = match self.replication {
+        let writer = match self.replication.zip(links) {
             None => Writing::Alone(Box::new(writer)),
-            Some(ReplicationOptions { log, member, place: _ }) => {
-                let identity = match &self.listen {
-                    Listen::InProcess(_) => LinkIdentity::InProcess,
-                    Listen::Tls(tls) => {
-                        let authority = Arc::clone(&tls.authority);
-                        LinkIdentity::Certificate(LinkCertificate::issue(
-                            authority,
-                            member.clone(),
-                            self.clock,
-                        )?)
-                    }
-                };
+            Some((ReplicationOptions { log, member, place: _, kept_bytes }, links)) => {
                 let announcement = Announcement { member, url: handle.url(), level: LEVEL };
-                let (links, passed_on) = (Links::new(identity), PassedOn::default());
+                let passed_on = PassedOn::default();
+                let caught_up = watch::Sender::new(false);
                 let reporter = Reporter {
                     links: links.clone(),
                     role: role.subscribe(),
                     presence: state.streams.presence.clone(),
                     state: state.durable.state.clone(),
+                    durable: state.log_position.clone(),
                     member: announcement.member.clone(),
                     url: announcement.url.clone(),
                 };
@@ -218,7 +228,10 @@ impl Options {
                     name,
                     reporter,
                     members: state.members.clone(),
+                    recent: RecentEntries::new(kept_bytes),
+                    durable: state.log_position.clone(),
                     passed_on,
+                    caught_up,
                 }))
             }
         };
@@ -236,6 +249,21 @@ impl Options {
             serving,
             timeouts,
         })
+    }
+}
+
+/// Returns the identity that a controller proves to others.
+fn link_identity(
+    listen: &Listen,
+    member: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<LinkIdentity, CertificateError> {
+    match listen {
+        Listen::InProcess(_) => Ok(LinkIdentity::InProcess),
+        Listen::Tls(tls) => {
+            let (authority, clock) = (Arc::clone(&tls.authority), Arc::clone(clock));
+            Ok(LinkIdentity::Certificate(LinkCertificate::issue(authority, member.to_owned(), clock)?))
+        }
     }
 }
 
@@ -280,7 +308,7 @@ impl Service {
         let writer_stop = CancellationToken::new();
         let initialized = match &writer {
             Writing::Alone(_) => Initialized::Here(name),
-            Writing::Replica(_) => Initialized::ByLeader,
+            Writing::Replica(replica) => Initialized::ByLeader(replica.caught_up.subscribe()),
         };
         let writing = match writer {
             Writing::Alone(writer) => tokio::spawn(writer.run(writer_stop.clone())),
@@ -349,8 +377,8 @@ enum Writing {
 enum Initialized {
     /// This controller gives itself its name and id. Changes nothing at later starts.
     Here(String),
-    /// The controller that leads does it.
-    ByLeader,
+    /// The controller that leads does it. This one first applies what the log has.
+    ByLeader(watch::Receiver<bool>),
 }
 
 impl Initialized {
@@ -358,11 +386,13 @@ impl Initialized {
     async fn wait(self, state: &ControllerState) -> Result<(), Refusal> {
         match self {
             Self::Here(name) => replication::initialize(&state.submission.commands, name).await,
-            Self::ByLeader => {
+            Self::ByLeader(mut caught_up) => {
+                let ends = || Refusal::new(ErrorCode::TryAgain, "the controller is shutting down");
+                caught_up.wait_for(|caught_up| *caught_up).await.map_err(|_| ends())?;
                 let mut state = state.durable.state.clone();
                 while state.seen().root.controller().is_none() {
                     if !state.changed().await {
-                        return Err(Refusal::new(ErrorCode::TryAgain, "the controller is shutting down"));
+                        return Err(ends());
                     }
                 }
                 Ok(())

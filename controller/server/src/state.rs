@@ -12,7 +12,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
-    blobs::{Charms, Contents, Resources},
+    blobs::{BlobKind, Charms, Contents, Resources},
     collector::BlobCollector,
     durable::Durable,
     sizes::Sizes,
@@ -26,7 +26,7 @@ use crate::{
     oidc::IssuerLogins,
     presence::Presence,
     refusals::Refusals,
-    replication::{Joins, Members, RoleReceiver},
+    replication::{DurablePosition, Joins, Members, RoleReceiver, Snapshots},
     seal::SecretSealer,
     show::StatusSource,
     watch::Watches,
@@ -70,6 +70,10 @@ parts! {
     members: Members,
     /// The joining of further controllers.
     joins: Joins,
+    /// The snapshots for other controllers.
+    snapshots: Snapshots,
+    /// The part of the log that is durable here.
+    log_position: DurablePosition,
     /// The clock.
     clock: Arc<dyn Clock>,
     /// The authority that issues agents' certificates.

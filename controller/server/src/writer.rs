@@ -23,7 +23,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 pub(crate) use commands::{CommandAnswer, Commands, Job, Outcome, Pending, Sender};
 pub(crate) use journal::{Journal, LogJournal, WriteError};
 pub(crate) use queue::{Queue, QueueKey};
-pub(crate) use reopen::{LoadedStore, load};
+pub(crate) use reopen::{LoadedStore, load, read};
 
 use crate::{
     clock::{Clock, RandomSource},

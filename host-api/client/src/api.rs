@@ -7,3 +7,5 @@ mod controllers;
 mod operator;
 mod resource;
 mod user;
+
+pub use blob::Download;

@@ -21,6 +21,7 @@ mod request;
 mod retry;
 
 pub use addresses::{Addresses, AddressesError};
+pub use api::Download;
 pub use backoff::Backoff;
 pub use connection::{Client, Learned};
 pub use error::{Attempt, AttemptError, ClientError, RequestOutcome};

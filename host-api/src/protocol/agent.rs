@@ -58,6 +58,9 @@ pub struct AgentAssignments {
     pub revision: Revision,
     /// The models with units on this agent.
     pub models: BTreeMap<ModelUuid, ModelAssignment>,
+    /// The URLs of all controllers of the store, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
 }
 
 /// The assignments of one model.

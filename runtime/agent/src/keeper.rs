@@ -206,7 +206,6 @@ impl AgentService {
         let refused = Arc::new(Notify::new());
         let controller =
             HttpController::new(joined.client.clone(), self.options.name.clone(), Arc::clone(&refused));
-        beside.spawn(controller.clone().follow_addresses());
         let directories = Arc::new(self.directories);
         let api_addresses = self.options.controllers.servers().collect();
         // Earlier versions of the agent kept shared functions in this directory.

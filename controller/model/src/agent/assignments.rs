@@ -10,11 +10,11 @@ use periapt_host_api::{
 use crate::root::{ModelState, Root};
 
 /// Returns an agent's models, with their units and charms. They include models and remains of which the agent only
-/// has storage to delete.
+/// has storage to delete. The addresses of controllers are in no model.
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
     let models =
         root.models_at(agent).filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
-    AgentAssignments { revision: root.revision(), models }
+    AgentAssignments { revision: root.revision(), models, addresses: Vec::new() }
 }
 
 /// Returns an agent's assignment for one model, or none if the agent has neither units nor storage to delete there.

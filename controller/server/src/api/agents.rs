@@ -18,6 +18,7 @@ use periapt_host_api::{
     command::CommandResults,
 };
 use periapt_model::{Input, Output, assignment, assignments as assignments_of};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -25,6 +26,7 @@ use crate::{
     bounds::StreamOf,
     presence::Connected,
     published::{Published, Subscription},
+    replication::Members,
     state::{Durable, Streams, Submission},
     watch::{ViewOf, Watch},
     writer::QueueKey,
@@ -52,6 +54,7 @@ pub(crate) async fn register(
 pub(crate) async fn assignments(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
+    State(members): State<Members>,
     who: RequestCaller,
     Path(agent): Path<String>,
     version: Version,
@@ -62,6 +65,7 @@ pub(crate) async fn assignments(
     let watch = AssignmentWatch {
         _connected: streams.presence.connected(agent.clone()),
         state: durable.state,
+        urls: members.urls(),
         stop: streams.stop,
         agent,
         looked_at: None,
@@ -75,6 +79,8 @@ pub(crate) async fn assignments(
 /// The watch of an agent's assignments, which sends them whenever they differ in more than the revision.
 struct AssignmentWatch {
     state: Subscription,
+    /// The URLs of all controllers.
+    urls: watch::Receiver<Vec<String>>,
     stop: CancellationToken,
     agent: AgentName,
     looked_at: Option<Arc<Published>>,
@@ -86,13 +92,18 @@ impl AssignmentWatch {
     async fn next(&mut self) -> Option<AgentAssignments> {
         loop {
             let published = self.state.seen();
-            if self.look(&published) {
+            let differs = self.look(&published);
+            let urls = self.urls.borrow_and_update().clone();
+            let is_new = std::mem::replace(&mut self.assigned.addresses, urls) != self.assigned.addresses;
+            if differs || is_new {
                 self.assigned.revision = published.revision();
                 return Some(self.assigned.clone());
             }
             tokio::select! {
                 () = self.stop.cancelled() => return None,
                 alive = self.state.changed() => if !alive { return None },
+                // The sender lives as long as the controller.
+                Ok(()) = self.urls.changed() => {}
             }
         }
     }
@@ -104,7 +115,7 @@ impl AssignmentWatch {
         let Some(written) = last.and_then(|last| published.changed.models_since(&last.changed)) else {
             let all = assignments_of(&published.root, &self.agent);
             let differs = self.assigned.models != all.models;
-            self.assigned = all;
+            self.assigned.models = all.models;
             return before.is_none() || differs;
         };
         let mut differs = false;

@@ -2,12 +2,17 @@
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use periapt_blobs::{BlobError, Blobs};
+use periapt_blobs::BlobError;
 use periapt_host_api::{Digest, ErrorCode, Refusal, problem::Problem};
+use periapt_model::Input;
 
-use crate::api::{
-    failure::{Failure, HandlerResult, problem},
-    range::{RequestedRange, wanted},
+use crate::{
+    api::{
+        failure::{Failure, HandlerResult, problem},
+        range::{RequestedRange, wanted},
+    },
+    state::{BlobKind, Contents, Submission},
+    writer::{QueueKey, Sender},
 };
 
 /// The caching of public blobs. The content of a digest never changes.
@@ -15,23 +20,7 @@ const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000
 /// The caching of blobs that only some callers may read.
 const FOR_EVER_PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 
-/// The kind of a blob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A charm's archive.
-    Charm,
-    /// A resource's content.
-    Resource,
-}
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Charm => "charm",
-            Self::Resource => "resource",
-        }
-    }
-
+impl BlobKind {
     /// Returns the refusal for a blob that does not exist, or that the caller may not see.
     pub(crate) fn unknown(self, digest: &Digest) -> Refusal {
         Refusal::not_found(format!("{} {digest} not found", self.as_str()))
@@ -52,14 +41,25 @@ impl Kind {
     }
 }
 
-/// Answers a request for a blob that the caller may read.
+/// Answers a request for a blob that the caller may read. A blob that another controller has is fetched from there.
 pub(crate) async fn respond(
-    blobs: &Blobs,
-    kind: Kind,
+    contents: &Contents,
     digest: &Digest,
     method: &Method,
     headers: &HeaderMap,
 ) -> HandlerResult<Response> {
+    contents.copies.obtain(contents, digest).await;
+    respond_with_own(contents, digest, method, headers).await
+}
+
+/// Answers a request for a blob that this controller has itself.
+pub(crate) async fn respond_with_own(
+    contents: &Contents,
+    digest: &Digest,
+    method: &Method,
+    headers: &HeaderMap,
+) -> HandlerResult<Response> {
+    let (kind, blobs) = (contents.kind, &contents.blobs);
     let unknown = || kind.unknown(digest);
     let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
     // A client that sends HEAD decides on an upload by the answer. A damaged blob must be uploaded again.
@@ -97,6 +97,29 @@ pub(crate) async fn respond(
     build(kind, status, &tag, body, &more)
 }
 
+/// Registers a stored blob once another controller of the same log has a copy of it, so that every registered blob
+/// exists when a controller is lost.
+pub(crate) async fn register(
+    contents: &Contents,
+    submission: &Submission,
+    who: Sender,
+    digest: Digest,
+    input: Input,
+) -> Result<(), Refusal> {
+    // Other controllers wait for each other here, so nothing is locked meanwhile.
+    let copied = contents.copies.give(contents, &digest).await;
+    let _keeping = contents.collector.lock_for_upload().await;
+    contents.collector.note_request(&digest);
+    copied.inspect_err(|_| contents.collector.note_refused(digest))?;
+    if contents.blobs.size(&digest).await.map_err(|error| unavailable(&error))?.is_none() {
+        let text = format!("{} {digest} was deleted meanwhile; send it again", contents.kind.as_str());
+        return Err(Refusal::new(ErrorCode::TryAgain, text));
+    }
+    // The command counts no bytes in the queue: the model only keeps the metadata.
+    let known = submission.commands.submit_one(QueueKey::Controller, who, input, 0).await;
+    known.map(drop).inspect_err(|_| contents.collector.note_refused(digest))
+}
+
 /// Returns true if a conditional header contains the content's tag, or `*`.
 fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str) -> bool {
     let values = headers.get_all(name);
@@ -105,7 +128,7 @@ fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str) -> bool {
 }
 
 fn build(
-    kind: Kind,
+    kind: BlobKind,
     status: StatusCode,
     tag: &str,
     body: Body,
@@ -122,7 +145,7 @@ fn build(
     response.body(body).map_err(|error| Failure(Refusal::new(ErrorCode::Internal, error.to_string())))
 }
 
-fn outside(kind: Kind, size: u64) -> Response {
+fn outside(kind: BlobKind, size: u64) -> Response {
     let refusal =
         Refusal::bad_request(format!("the range lies outside of the {}'s {size} bytes", kind.as_str()));
     let status = StatusCode::RANGE_NOT_SATISFIABLE.as_u16();
@@ -131,6 +154,14 @@ fn outside(kind: Kind, size: u64) -> Response {
         response.headers_mut().insert(header::CONTENT_RANGE, range);
     }
     response
+}
+
+/// Returns the refusal for content that does not become a blob.
+pub(crate) fn unfinished(error: &BlobError) -> Refusal {
+    match error {
+        BlobError::WrongDigest { .. } => Refusal::bad_request(error.to_string()),
+        error => unavailable(error),
+    }
 }
 
 /// Returns the refusal for a failure of the blob store.

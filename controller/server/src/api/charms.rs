@@ -17,7 +17,7 @@ use periapt_model::{Input, UploadedCharm, may_fetch_charm};
 
 use crate::{
     api::{
-        blob::{self, Kind, unavailable},
+        blob::{self, unavailable},
         body::PacedBody,
         caller::RequestCaller,
         connection::Peer,
@@ -26,8 +26,8 @@ use crate::{
     },
     bounds::Upload,
     check::Checked,
-    state::{Charms, Contents, Durable, Submission},
-    writer::{QueueKey, Sender},
+    state::{BlobKind, Charms, Contents, Durable, Submission},
+    writer::Sender,
 };
 
 /// The longest time for an upload.
@@ -104,15 +104,11 @@ async fn keep(
     charm: UploadedCharm,
 ) -> Result<(), Refusal> {
     let digest = charm.digest;
-    let _keeping = contents.collector.lock_for_upload().await;
+    let keeping = contents.collector.lock_for_upload().await;
     contents.collector.note_request(&digest);
     contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
-    // The command counts no bytes in the queue: the model only keeps the metadata.
-    let known = submission.commands.submit_one(QueueKey::Controller, who, Input::UploadCharm(charm), 0).await;
-    if known.is_err() {
-        contents.collector.note_refused(digest);
-    }
-    known.map(drop)
+    drop(keeping);
+    blob::register(contents, submission, who, digest, Input::UploadCharm(charm)).await
 }
 
 pub(crate) async fn download(
@@ -125,9 +121,11 @@ pub(crate) async fn download(
 ) -> HandlerResult<Response> {
     let digest: Digest = parsed(&digest)?;
     let root = &durable.current().root;
-    if !may_fetch_charm(root, &who.caller, &digest, &|state| who.sees(root, state)) {
-        return Err(Kind::Charm.unknown(&digest).into());
+    let may_fetch = may_fetch_charm(root, &who.caller, &digest, &|state| who.sees(root, state));
+    // A client that is told that the controller has an archive deploys it without an upload.
+    if !may_fetch || !BlobKind::Charm.is_known(root, &digest) {
+        return Err(BlobKind::Charm.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);
-    blob::respond(&contents.blobs, Kind::Charm, &digest, &method, &headers).await
+    blob::respond(&contents, &digest, &method, &headers).await
 }

@@ -1,27 +1,39 @@
 //! The routes that controllers of one log use among each other.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use axum::{Json, body::Body, extract::State};
-use http::HeaderMap;
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    response::Response,
+};
+use http::{HeaderMap, Method};
 use periapt_host_api::{
-    ErrorCode, Refusal, excerpt,
+    Digest, ErrorCode, Refusal, excerpt,
     member::{MemberAdmission, MemberJoin, MemberKeys},
 };
 
 use crate::{
     api::{
-        body,
+        blob::{self, unavailable, unfinished},
+        body::{self, PacedBody},
         connection::{ConnectionIdentity, Peer},
         failure::HandlerResult,
+        find::parsed,
         sessions::unproved,
     },
     clock::Clock,
     presence::PresenceReport,
     refusals::Refusals,
-    replication::{ForwardedAnswers, ForwardedCommands, Joins, KnownPresence, Members, RoleReceiver},
-    state::Submission,
+    replication::{
+        ForwardedAnswers, ForwardedCommands, Joins, KnownPresence, Members, RoleReceiver, Snapshots,
+    },
+    state::{Charms, Contents, Durable, Resources, Submission},
 };
+
+/// The longest time to receive a copy of a blob.
+const COPIED_WITHIN: Duration = Duration::from_secs(1_800);
 
 /// Carries out commands that another controller passes on, if this controller leads in the term that the other one
 /// knows.
@@ -52,6 +64,64 @@ pub(crate) async fn presence(
     members.report(report);
     let root = &submission.durable.current().root;
     Ok(Json(KnownPresence::of(root, &members, clock.monotonic_ms())))
+}
+
+/// Answers with a blob that this controller has. Another one that is told that it is here relies on it.
+pub(crate) async fn copy(
+    State(charms): State<Charms>,
+    State(resources): State<Resources>,
+    method: Method,
+    Path((kind, digest)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> HandlerResult<Response> {
+    let (contents, digest): (_, Digest) = (of_kind(charms, resources, &kind)?, parsed(&digest)?);
+    let _keeping = contents.collector.lock_for_upload().await;
+    contents.collector.note_request(&digest);
+    blob::respond_with_own(&contents, &digest, &method, &headers).await
+}
+
+/// Keeps a copy of a blob that another controller received.
+pub(crate) async fn keep_copy(
+    State(charms): State<Charms>,
+    State(resources): State<Resources>,
+    Path((kind, digest)): Path<(String, String)>,
+    content: Body,
+) -> HandlerResult<Json<()>> {
+    let (contents, digest): (_, Digest) = (of_kind(charms, resources, &kind)?, parsed(&digest)?);
+    let _receiving = contents.copies.receiving().await?;
+    let limit = usize::try_from(contents.kind.limit()).unwrap_or(usize::MAX);
+    let mut body = PacedBody::new(content, limit, COPIED_WITHIN, contents.progress_within);
+    let mut incoming = contents.blobs.begin(digest).await.map_err(|error| unavailable(&error))?;
+    let received = async {
+        while let Some(piece) = body.next().await? {
+            incoming.write(piece).await.map_err(|error| unavailable(&error))?;
+        }
+        Ok::<_, Refusal>(())
+    };
+    if let Err(refusal) = received.await {
+        incoming.discard().await;
+        return Err(refusal.into());
+    }
+    let _keeping = contents.collector.lock_for_upload().await;
+    contents.collector.note_request(&digest);
+    incoming.finish().await.map_err(|error| unfinished(&error))?;
+    Ok(Json(()))
+}
+
+fn of_kind(charms: Charms, resources: Resources, kind: &str) -> Result<Contents, Refusal> {
+    match kind {
+        "charm" => Ok(charms.contents),
+        "resource" => Ok(resources.contents),
+        _ => Err(Refusal::not_found(format!("blobs of kind {:?} not found", excerpt::shortened(kind)))),
+    }
+}
+
+/// Answers with the whole state, for another controller.
+pub(crate) async fn snapshot(
+    State(snapshots): State<Snapshots>,
+    State(durable): State<Durable>,
+) -> HandlerResult<Response> {
+    Ok(Response::new(Body::from_stream(snapshots.begin(durable.records()?).await)))
 }
 
 /// Admits a further controller.

@@ -11,7 +11,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use periapt_blobs::{BlobError, Incoming};
+use periapt_blobs::Incoming;
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
@@ -22,7 +22,7 @@ use periapt_model::{Input, UploadedResource, may_know_resource, resource_details
 
 use crate::{
     api::{
-        blob::{self, Kind, unavailable},
+        blob::{self, unavailable, unfinished},
         body::PacedBody,
         caller::RequestCaller,
         connection::Peer,
@@ -31,8 +31,8 @@ use crate::{
         models::readable,
     },
     bounds::Upload,
-    state::{Contents, Durable, Resources, Submission},
-    writer::{QueueKey, Sender},
+    state::{BlobKind, Contents, Durable, Resources, Submission},
+    writer::Sender,
 };
 
 /// The longest time for an upload: the largest content over a line of 5 Mbit/s.
@@ -92,18 +92,13 @@ async fn keep(
     incoming: Incoming,
     digest: Digest,
 ) -> Result<u64, Refusal> {
-    let _keeping = contents.collector.lock_for_upload().await;
+    let keeping = contents.collector.lock_for_upload().await;
     contents.collector.note_request(&digest);
-    let size = incoming.finish().await.map_err(|error| match error {
-        BlobError::WrongDigest { .. } => Refusal::bad_request(error.to_string()),
-        error => unavailable(&error),
-    })?;
+    let size = incoming.finish().await.map_err(|error| unfinished(&error))?;
+    drop(keeping);
     let input = Input::UploadResource(UploadedResource { digest, size });
-    let known = submission.commands.submit_one(QueueKey::Controller, who, input, 0).await;
-    if known.is_err() {
-        contents.collector.note_refused(digest);
-    }
-    known.map(|_| size)
+    blob::register(contents, submission, who, digest, input).await?;
+    Ok(size)
 }
 
 /// Answers if the content is stored. A client then need not upload it.
@@ -117,11 +112,12 @@ pub(crate) async fn head(
 ) -> HandlerResult<Response> {
     let digest: Digest = parsed(&digest)?;
     let root = &durable.current().root;
-    if !may_know_resource(root, &who.caller, &digest, &|state| who.sees(root, state)) {
-        return Err(Kind::Resource.unknown(&digest).into());
+    let may_know = may_know_resource(root, &who.caller, &digest, &|state| who.sees(root, state));
+    if !may_know || !BlobKind::Resource.is_known(root, &digest) {
+        return Err(BlobKind::Resource.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);
-    blob::respond(&contents.blobs, Kind::Resource, &digest, &method, &headers).await
+    blob::respond(&contents, &digest, &method, &headers).await
 }
 
 pub(crate) async fn of_application(
@@ -158,5 +154,5 @@ pub(crate) async fn of_unit(
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
     let (name, digest): (ResourceName, Digest) = (parsed(&resource)?, parsed(&digest)?);
     resource_for_unit(&durable.current().root, &caller, &unit, &ResourceKey { name, digest })?;
-    blob::respond(&contents.blobs, Kind::Resource, &digest, &method, &headers).await
+    blob::respond(&contents, &digest, &method, &headers).await
 }

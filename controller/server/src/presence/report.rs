@@ -18,6 +18,9 @@ pub(crate) struct PresenceReport {
     pub(crate) member: String,
     /// The last position of the log that it has applied.
     pub(crate) applied: u64,
+    /// The last position whose effect is durable on its disk.
+    #[serde(default)]
+    pub(crate) durable: u64,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     /// The agents.

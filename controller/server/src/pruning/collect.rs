@@ -7,39 +7,26 @@ use periapt_host_api::{Digest, command::Caller};
 use periapt_model::{Input, Root, WorkerCommand};
 
 use super::Pruner;
-use crate::{state::Contents, writer::QueueKey};
-
-/// The kinds of blobs.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum BlobKind {
-    Charms,
-    Resources,
-}
+use crate::{
+    state::{BlobKind, Contents},
+    writer::QueueKey,
+};
 
 impl BlobKind {
-    pub(super) const ALL: [Self; 2] = [Self::Charms, Self::Resources];
-
     fn contents(self, pruner: &Pruner) -> &Contents {
         match self {
-            Self::Charms => &pruner.charms.contents,
-            Self::Resources => &pruner.resources.contents,
-        }
-    }
-
-    fn is_known(self, root: &Root, digest: &Digest) -> bool {
-        match self {
-            Self::Charms => root.charm(digest).is_some(),
-            Self::Resources => root.resource_content(digest).is_some(),
+            Self::Charm => &pruner.charms.contents,
+            Self::Resource => &pruner.resources.contents,
         }
     }
 
     /// Returns the registered blobs that no model uses.
     fn unused(self, root: &Root) -> BTreeSet<Digest> {
         match self {
-            Self::Charms => {
+            Self::Charm => {
                 root.charms().map(|charm| charm.digest).filter(|digest| !root.uses_charm(digest)).collect()
             }
-            Self::Resources => {
+            Self::Resource => {
                 let known = root.resource_contents().map(|content| content.digest);
                 known.filter(|digest| !root.is_attached(digest)).collect()
             }
@@ -48,16 +35,21 @@ impl BlobKind {
 
     fn forget(self, digest: Digest) -> WorkerCommand {
         match self {
-            Self::Charms => WorkerCommand::ForgetCharm(digest),
-            Self::Resources => WorkerCommand::ForgetResource(digest),
+            Self::Charm => WorkerCommand::ForgetCharm(digest),
+            Self::Resource => WorkerCommand::ForgetResource(digest),
         }
     }
 }
 
-/// Deletes stored blobs that turn out to be unregistered.
+/// Deletes stored blobs that turn out to be unregistered. Among several controllers a command that was refused here may
+/// still be carried out by another one, so [`forget_unused`] does it after a while.
 pub(super) async fn discard_refused(pruner: &Pruner, kind: BlobKind) {
-    let Contents { blobs, collector, .. } = kind.contents(pruner);
+    let Contents { blobs, collector, copies, .. } = kind.contents(pruner);
     for digest in collector.refused() {
+        if copies.are_made() {
+            collector.forget_refused(&digest);
+            continue;
+        }
         let _alone = collector.lock_for_deletion().await;
         let published = pruner.durable.current();
         if published.problem.is_some() {
@@ -75,25 +67,37 @@ pub(super) async fn discard_refused(pruner: &Pruner, kind: BlobKind) {
 }
 
 /// Forgets and deletes blobs that no model used for a while. The model forgets first: a crash in between leaves an
-/// unregistered blob, never a registered entity without its blob.
+/// unregistered blob, which the next search finds, never a registered entity without its blob. Among several controllers
+/// the one that leads forgets, and each deletes its own blob afterwards.
 pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
-    let Contents { blobs, collector, .. } = kind.contents(pruner);
-    let due = collector.due(&kind.unused(&pruner.durable.current().root), pruner.clock.monotonic_ms());
-    for digest in due {
+    let Contents { blobs, collector, copies, .. } = kind.contents(pruner);
+    let root = &pruner.durable.current().root;
+    let stored = match blobs.digests().await {
+        Ok(stored) => stored,
+        Err(error) => return tracing::warn!(%error, ?kind, "the stored blobs could not be listed"),
+    };
+    let unregistered = stored.into_iter().filter(|digest| !kind.is_known(root, digest));
+    let leads = || pruner.role.borrow().leads_in().is_some();
+    let unused = if leads() { kind.unused(root) } else { BTreeSet::new() };
+    let unused = unused.into_iter().chain(unregistered).collect();
+    for digest in collector.due(&unused, pruner.clock.monotonic_ms()) {
         let _alone = collector.lock_for_deletion().await;
         if !collector.is_unused(&digest) {
             // A client has requested the blob meanwhile.
             continue;
         }
-        let forget = Input::Worker(kind.forget(digest));
-        if let Err(refusal) =
-            pruner.commands.submit_one(QueueKey::Controller, &Caller::Worker, forget, 0).await
-        {
-            tracing::warn!(%refusal, ?kind, digest = %digest.short(), "the record of an unused blob could not be deleted");
-            continue;
+        if kind.is_known(&pruner.durable.current().root, &digest) && leads() {
+            let forget = Input::Worker(kind.forget(digest));
+            if let Err(refusal) =
+                pruner.commands.submit_one(QueueKey::Controller, &Caller::Worker, forget, 0).await
+            {
+                tracing::warn!(%refusal, ?kind, digest = %digest.short(), "the record of an unused blob could not be deleted");
+                continue;
+            }
         }
-        if kind.is_known(&pruner.durable.current().root, &digest) {
-            // A model uses it after all.
+        let is_sure = copies.is_up_to_date().await && pruner.durable.current().problem.is_none();
+        if !is_sure || kind.is_known(&pruner.durable.current().root, &digest) {
+            // A model uses it after all, or may use it.
             continue;
         }
         collector.forget(&digest);
@@ -101,7 +105,6 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
             Ok(()) => tracing::info!(?kind, digest = %digest.short(), "an unused blob was deleted"),
             Err(error) => {
                 tracing::warn!(%error, ?kind, digest = %digest.short(), "an unused blob could not be deleted");
-                collector.note_refused(digest);
             }
         }
     }

@@ -6,6 +6,7 @@ use periapt_model::{EntityKey, Root};
 use periapt_store::{StoreError, codec};
 use tokio::time::Instant;
 
+use super::RecentEntries;
 use crate::{
     published::{Published, Weight},
     writer::Writer,
@@ -29,6 +30,7 @@ pub(crate) enum ApplyError {
 pub(crate) async fn apply(
     writer: &Writer,
     head: &LogHead,
+    recent: &RecentEntries,
     StoredEntry { position, bytes }: StoredEntry,
 ) -> Result<LogHead, ApplyError> {
     let entry = Entry::decode(position, &bytes)?;
@@ -39,6 +41,7 @@ pub(crate) async fn apply(
     let replaced = Weight::of(&batch);
     let store = writer.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
     store.apply(batch).await?;
+    recent.note(position, bytes.len());
     drop(store);
 
     let before = writer.publisher.current();

@@ -116,7 +116,7 @@ async fn leader(role: &mut RoleReceiver, until: Instant) -> Found {
 async fn send(links: &Links, leader: &LogLeader, jobs: &[Job]) -> Result<ForwardedAnswers, ClientError> {
     let commands = jobs.iter().map(ForwardedCommand::of).collect();
     let commands = ForwardedCommands { term: leader.term.0, commands };
-    links.to(leader)?.forward_commands(&commands).await
+    links.to(&leader.announcement.url)?.forward_commands(&commands).await
 }
 
 fn silent(leader: &LogLeader, reason: &str) -> ClientError {

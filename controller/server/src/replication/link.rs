@@ -6,7 +6,6 @@ use jiff::SignedDuration;
 use parking_lot::Mutex;
 use periapt_client::{Client, ClientError, Identity, Options};
 use periapt_host_api::Timestamp;
-use periapt_log::LogLeader;
 use periapt_transport::{Authority, CertificateError, ClientCertificate, SERVER_VALIDITY, Trust};
 
 use crate::clock::Clock;
@@ -80,18 +79,17 @@ impl Links {
         Self { shared: Arc::new(Shared { identity, clients: Mutex::default() }) }
     }
 
-    /// Returns the client of a controller that leads.
-    pub(crate) fn to(&self, leader: &LogLeader) -> Result<Client, ClientError> {
+    /// Returns the client of another controller, by its URL.
+    pub(crate) fn to(&self, url: &str) -> Result<Client, ClientError> {
         if let LinkIdentity::Certificate(certificate) = &self.shared.identity {
             certificate.renew_if_due();
         }
-        let url = &leader.announcement.url;
         let mut clients = self.shared.clients.lock();
         if let Some(client) = clients.get(url) {
             return Ok(client.clone());
         }
         // The caller knows better when and where to try again.
-        let mut options = Options::new(url.clone(), Identity::Controller)
+        let mut options = Options::new(url, Identity::Controller)
             .with_retry_timeout(Duration::ZERO)
             .with_busy_retry_timeout(Duration::ZERO);
         if let LinkIdentity::Certificate(certificate) = &self.shared.identity {
@@ -103,7 +101,7 @@ impl Links {
         if clients.len() >= MAX_LINKS {
             clients.clear();
         }
-        clients.insert(url.clone(), client.clone());
+        clients.insert(url.to_owned(), client.clone());
         Ok(client)
     }
 }

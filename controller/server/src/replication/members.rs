@@ -7,6 +7,7 @@ use periapt_host_api::{
     Revision,
     command::{MemberInfo, MemberRole},
 };
+use tokio::sync::watch;
 
 use super::{Role, RoleReceiver};
 use crate::{
@@ -27,6 +28,8 @@ pub(crate) struct Members {
     state: Subscription,
     /// The list that the leading controller told a following one.
     told: Arc<Mutex<Vec<MemberInfo>>>,
+    /// The URLs of all known controllers, in order; none if this one knows no other.
+    urls: Arc<watch::Sender<Vec<String>>>,
 }
 
 impl Members {
@@ -36,18 +39,37 @@ impl Members {
         presence: Presence,
         state: Subscription,
     ) -> Self {
-        Self { own, role, presence, state, told: Arc::default() }
+        Self { own, role, presence, state, told: Arc::default(), urls: Arc::default() }
     }
 
     /// Takes the report of a following controller.
     pub(crate) fn report(&self, report: PresenceReport) {
         self.presence.report(report);
+        self.show_urls();
     }
 
     /// Takes the list of the leading controller.
     pub(crate) fn take(&self, mut told: Vec<MemberInfo>) {
         told.truncate(MAX_MEMBERS);
         *self.told.lock() = told;
+        self.show_urls();
+    }
+
+    /// Returns the URLs of all known controllers, and each change of them; none if this one knows no other.
+    pub(crate) fn urls(&self) -> watch::Receiver<Vec<String>> {
+        self.urls.subscribe()
+    }
+
+    fn show_urls(&self) {
+        let mut urls: Vec<_> = self.list().into_iter().map(|member| member.url).collect();
+        urls.sort();
+        if urls.len() > 1 {
+            self.urls.send_if_modified(|shown| {
+                let is_new = *shown != urls;
+                *shown = urls;
+                is_new
+            });
+        }
     }
 
     /// Returns all known controllers, by name; none if this one is alone.
@@ -62,6 +84,14 @@ impl Members {
         list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
+    }
+
+    /// Returns the URLs of the other known controllers: first the one that leads.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let Some((own, _)) = &self.own else { return Vec::new() };
+        let mut others: Vec<_> = self.list().into_iter().filter(|member| member.name != *own).collect();
+        others.sort_by_key(|member| member.role != MemberRole::Leader);
+        others.into_iter().map(|member| member.url).collect()
     }
 
     /// Returns the controllers that follow this one, and those that it knew before and that have not reported since: an

@@ -12,11 +12,11 @@ use periapt_log::LogLeader;
 use periapt_model::{Changes, Presence as AgentPresence, Root, VolatileChange};
 use serde::{Deserialize, Serialize};
 
-use super::{Links, Members, Role, RoleReceiver};
+use super::{DurablePosition, Links, Members, Role, RoleReceiver};
 use crate::presence::{Presence, PresenceReport};
 
 /// The interval of reports.
-const REPORT_EVERY: Duration = Duration::from_secs(2);
+pub(super) const REPORT_EVERY: Duration = Duration::from_secs(2);
 
 /// The longest wait for the answer to a report.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
@@ -75,6 +75,7 @@ pub(crate) struct Reporter {
     pub(crate) role: RoleReceiver,
     pub(crate) presence: Presence,
     pub(crate) state: crate::published::Subscription,
+    pub(crate) durable: DurablePosition,
     pub(crate) member: String,
     pub(crate) url: String,
 }
@@ -119,8 +120,9 @@ impl Reporter {
     async fn report(&self, leader: &LogLeader, agents: BTreeSet<AgentName>) -> Option<KnownPresence> {
         let (term, member, url) = (leader.term.0, self.member.clone(), self.url.clone());
         let applied = self.state.current().revision().0;
-        let report = PresenceReport { term, member, applied, url, agents };
-        let client = self.links.to(leader).ok()?;
+        let durable = self.durable.get().0;
+        let report = PresenceReport { term, member, applied, durable, url, agents };
+        let client = self.links.to(&leader.announcement.url).ok()?;
         let answer = tokio::time::timeout(ANSWERED_WITHIN, client.report_presence(&report)).await;
         match answer {
             Ok(Ok(known)) => Some(known),

@@ -13,17 +13,22 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    KnownPresence, Links, Members, Reporter, Role,
+    DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
     apply::{ApplyError, apply},
     forward::{Answered, answer_all, forward},
+    snapshot,
+    trimming::Trimming,
 };
 use crate::{
     published::{Published, Weight},
-    writer::{Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
+    writer::{self, Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
 };
 
 /// The bytes of entries that a controller reads at a time while it catches up.
 const READ_BYTES: usize = 4 << 20;
+
+/// The longest wait for a controller that leads, whose state is taken.
+const LEADER_WITHIN: Duration = Duration::from_secs(5);
 
 /// The first pause after a failure, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -39,10 +44,16 @@ pub(crate) struct Replica {
     pub(crate) head: LogHead,
     /// The name that the first leader gives to a new set of controllers.
     pub(crate) name: String,
+    /// Tells whether the controller has applied once what the log had: before, it serves nothing.
+    pub(crate) caught_up: watch::Sender<bool>,
     /// The reports of the agents that are connected to this controller.
     pub(crate) reporter: Reporter,
     /// The known controllers of the log.
     pub(crate) members: Members,
+    /// The newest entries, which stay in the log.
+    pub(crate) recent: RecentEntries,
+    /// The part of the log that is durable here.
+    pub(crate) durable: DurablePosition,
     /// The commands that were passed on to the controller that leads.
     pub(crate) passed_on: PassedOn,
 }
@@ -101,15 +112,19 @@ enum ReplicaError {
     Note(EntryError),
     #[error("the log ended its stream")]
     Ended,
+    #[error("no snapshot was taken: {0}")]
+    Snapshot(#[from] SnapshotFailure),
+    #[error("no controller leads that has the entries which the log does not have any more")]
+    NoSource,
 }
 
 impl ReplicaError {
     /// Returns the failure of the store, if it must be opened again.
     fn of_store(&self) -> Option<StoreError> {
         match self {
-            Self::Apply(ApplyError::Store(error)) | Self::Write(WriteError::Store(error)) => {
-                Some(StoreError::Failed(error.to_string()))
-            }
+            Self::Apply(ApplyError::Store(error))
+            | Self::Write(WriteError::Store(error))
+            | Self::Snapshot(SnapshotFailure::Store(error)) => Some(StoreError::Failed(error.to_string())),
             _ => None,
         }
     }
@@ -142,6 +157,7 @@ impl Replica {
             // A controller that is far behind is no candidate: all others would wait for it.
             caught_up = self.catch_up() => caught_up?,
         }
+        self.caught_up.send_replace(true);
         let mut entries = self.log.follow(self.head.position);
         let mut leaders = self.log.leaders();
         let mut known_presence = self.reporter.clone().answers();
@@ -152,7 +168,7 @@ impl Replica {
                 () = stop.cancelled() => return Ok(None),
                 entry = entries.next() => {
                     let entry = entry.ok_or(ReplicaError::Ended)??;
-                    self.head = apply(&self.writer, &self.head, entry).await?;
+                    self.head = apply(&self.writer, &self.head, &self.recent, entry).await?;
                     self.passed_on.answered.release(self.head.position);
                 }
                 leader = leaders.next() => {
@@ -196,7 +212,7 @@ impl Replica {
                 return Ok(());
             }
             for entry in entries {
-                self.head = apply(&self.writer, &self.head, entry).await?;
+                self.head = apply(&self.writer, &self.head, &self.recent, entry).await?;
             }
         }
     }
@@ -208,6 +224,7 @@ impl Replica {
             log: Arc::clone(&self.log),
             term,
             head: Mutex::new(self.head.clone()),
+            recent: self.recent.clone(),
             random: Arc::clone(&self.writer.random),
             stop: stop.clone(),
         };
@@ -220,11 +237,27 @@ impl Replica {
         let until = stop.child_token();
         let commands = Commands::new(Arc::clone(&self.writer.queue));
         let name = self.name.clone();
+        let trimming = Trimming {
+            log: Arc::clone(&self.log),
+            term,
+            recent: self.recent.clone(),
+            durable: self.durable.clone(),
+            presence: self.reporter.presence.clone(),
+            members: self.members.clone(),
+            clock: Arc::clone(&self.writer.clock),
+        };
         let ended = {
             let serving = self.writer.serve(&until);
             let lost = async {
-                if let (Err(refusal), ()) = tokio::join!(initialize(&commands, name), leadership.lost()) {
-                    tracing::warn!(%refusal, "the controllers could not be initialised");
+                let working = async {
+                    if let Err(refusal) = initialize(&commands, name).await {
+                        tracing::warn!(%refusal, "the controllers could not be initialised");
+                    }
+                    trimming.run().await;
+                };
+                tokio::select! {
+                    () = working => {}
+                    () = leadership.lost() => {}
                 }
                 until.cancel();
             };
@@ -266,6 +299,13 @@ impl Replica {
 
     /// Waits a while after a failure, and opens the store again if it failed.
     async fn recover(&mut self, failure: ReplicaError, backoff: &mut Backoff, stop: &CancellationToken) {
+        let failure = match failure {
+            ReplicaError::Log(LogError::Trimmed(_)) => match self.take_snapshot().await {
+                Ok(()) => return,
+                Err(failure) => failure,
+            },
+            failure => failure,
+        };
         tracing::error!(error = %failure, "this controller neither leads nor follows for a moment");
         if let Some(failure) = failure.of_store() {
             if !self.writer.reopen(failure, stop).await {
@@ -285,6 +325,31 @@ impl Replica {
             () = tokio::time::sleep(backoff.failed()) => {}
             () = async { loop { answer_all(self.writer.take().await, &refusal) } } => {}
         }
+    }
+
+    /// Takes the state of the controller that leads, in the place of entries that the log does not have any more.
+    async fn take_snapshot(&mut self) -> Result<(), ReplicaError> {
+        let mut leaders = self.log.leaders();
+        let leader = async {
+            loop {
+                if let Some(leader) = leaders.next().await.ok_or(ReplicaError::Ended)?? {
+                    return Ok::<_, ReplicaError>(leader);
+                }
+            }
+        };
+        let leader =
+            tokio::time::timeout(LEADER_WITHIN, leader).await.map_err(|_| ReplicaError::NoSource)??;
+        let url = leader.announcement.url;
+        tracing::warn!(after = %self.head.position, %url, "the log has no entries from here on: taking the state of the controller that leads");
+        let client = self.links.to(&url).map_err(SnapshotFailure::from)?;
+        let store = self.writer.store.get().ok_or(ReplicaError::Ended)?;
+        let (head, state) = snapshot::take(&client, &*store, &self.head).await?;
+        store.replace(state).await.map_err(SnapshotFailure::from)?;
+        let read = writer::read(store, &*self.writer.clock).await.map_err(SnapshotFailure::from)?;
+        self.writer.publisher.publish(read.published, Weight::default());
+        tracing::info!(revision = %head.position, "the state was taken");
+        self.head = head;
+        Ok(())
     }
 
     /// Reads the end of the log that the store has applied.

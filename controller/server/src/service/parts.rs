@@ -59,5 +59,12 @@ pub(super) fn start_parts(
     let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
     let working = while_leading(state.role.clone(), stop.clone(), move |until| workers.clone().run(until));
     start(Box::pin(working));
+    let all = vec![state.charms.contents.clone(), state.resources.contents.clone()];
+    start(Box::pin(state.charms.contents.copies.clone().keep_up(all, stop.clone())));
+    if state.charms.contents.copies.are_made() {
+        let position = state.log_position.clone();
+        let syncing = position.keep(state.durable.clone(), Arc::clone(&state.clock), stop.clone());
+        start(Box::pin(syncing));
+    }
     start(Box::pin(Pruner::new(state.clone(), growth).run(stop.clone())));
 }

@@ -8,7 +8,7 @@ use periapt_log::{Content, Entry, EntryError, EntryId, LEVEL, Log, LogError, Log
 use periapt_store::{Batch, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::RandomSource;
+use crate::{clock::RandomSource, replication::RecentEntries};
 
 /// The pause between attempts to reach a log that does not answer.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -26,6 +26,7 @@ pub(crate) struct LogJournal {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) term: Term,
     pub(crate) head: Mutex<LogHead>,
+    pub(crate) recent: RecentEntries,
     pub(crate) random: Arc<dyn RandomSource>,
     /// Cancelled when the controller stops.
     pub(crate) stop: CancellationToken,
@@ -114,6 +115,7 @@ impl LogJournal {
         self.until_answered(|| self.log.append(self.term, position, bytes.clone())).await?;
         let batch = entry.into_batch(position, &next);
         *self.head.lock() = next;
+        self.recent.note(position, bytes.len());
         Ok(store.apply(batch).await?)
     }
 

@@ -90,7 +90,14 @@ pub(crate) async fn load(
     clock: &dyn crate::clock::Clock,
     fresh: StoreId,
 ) -> Result<LoadedStore, StoreError> {
-    let store = opener.open(fresh).await?;
+    read(opener.open(fresh).await?, clock).await
+}
+
+/// Reads the state of an open store.
+pub(crate) async fn read(
+    store: Arc<dyn Store>,
+    clock: &dyn crate::clock::Clock,
+) -> Result<LoadedStore, StoreError> {
     let mut loaded = store.load().await?;
     let (revision, note) = (loaded.revision, loaded.note.take());
     let damaged = |error: &dyn std::error::Error| StoreError::Damaged(error.to_string());

@@ -9,6 +9,7 @@ mod bad_disks;
 mod bounds;
 mod charms;
 mod commands;
+mod copies;
 mod disk;
 mod enrolment;
 mod failover;

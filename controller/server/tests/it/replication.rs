@@ -1,36 +1,39 @@
 //! Several controllers of one log, in one process: commands through any of them, leaders that are cut off or end, and
 //! the same state everywhere.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use periapt_client::{Client, Identity};
-use periapt_controller::{Handle, Options, ReplicationOptions, RunError};
+use periapt_controller::{Handle, KEPT_LOG_BYTES, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
     ErrorCode, ModelName, Revision, StoreId,
     command::{Answer, ControllerCommand, MemberInfo, MemberRole},
     member::LogPlace,
 };
 use periapt_log::{Content, Entry, Log as _, LogHead, MemoryLog, MemoryLogMember};
-use periapt_store::{LoadedState, MemoryStore, Store as _};
+use periapt_store::{LoadedState, MemoryStore, Order, Record, Store as _};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use crate::fixture::{self, Faults, TIMEOUT};
+use crate::fixture::{self, Faults, ManualClock, TIMEOUT};
 
 const LOG: StoreId = StoreId(uuid::Uuid::from_u128(70));
 
 /// The controllers of one log.
-struct Set {
+pub(crate) struct Set {
     log: MemoryLog,
+    /// The blobs of each controller, in a directory of its name.
     blobs: TempDir,
+    pub(crate) clock: ManualClock,
+    kept_bytes: usize,
 }
 
 /// One controller.
-struct Member {
+pub(crate) struct Member {
     access: MemoryLogMember,
     memory: Arc<MemoryStore>,
     handle: Handle,
-    client: Client,
+    pub(crate) client: Client,
     running: JoinHandle<Result<(), RunError>>,
 }
 
@@ -39,21 +42,37 @@ fn place() -> LogPlace {
 }
 
 impl Set {
-    fn new() -> Self {
-        Self { log: MemoryLog::new(LOG), blobs: TempDir::new().unwrap() }
+    pub(crate) fn new() -> Self {
+        Self::keeping(KEPT_LOG_BYTES)
     }
 
-    async fn start(&self, name: &str) -> Member {
+    /// Returns a set of controllers that keep so many bytes of entries.
+    fn keeping(kept_bytes: usize) -> Self {
+        let (log, blobs) = (MemoryLog::new(LOG), TempDir::new().unwrap());
+        Self { log, blobs, clock: ManualClock::default(), kept_bytes }
+    }
+
+    /// Returns the directory of a controller's blobs.
+    pub(crate) fn blobs(&self, name: &str) -> PathBuf {
+        self.blobs.path().join(name)
+    }
+
+    pub(crate) async fn start(&self, name: &str) -> Member {
         self.start_on(name, Arc::new(MemoryStore::new(LOG))).await
     }
 
     async fn start_on(&self, name: &str, memory: Arc<MemoryStore>) -> Member {
         let access = self.log.member();
-        let replication =
-            ReplicationOptions { log: Arc::new(access.clone()), member: name.into(), place: place() };
+        let replication = ReplicationOptions {
+            log: Arc::new(access.clone()),
+            member: name.into(),
+            place: place(),
+            kept_bytes: self.kept_bytes,
+        };
         let options = Options {
             replication: Some(replication),
-            ..fixture::options(Arc::clone(&memory), Faults::default(), self.blobs.path())
+            clock: Arc::new(self.clock.clone()),
+            ..fixture::options(Arc::clone(&memory), Faults::default(), &self.blobs(name))
         };
         let (mut handle, _, running) = fixture::run(options).await;
         assert!(tokio::time::timeout(TIMEOUT, handle.serving()).await.unwrap());
@@ -63,12 +82,12 @@ impl Set {
     }
 
     /// Waits until each of these controllers has applied the whole log, and returns their states.
-    async fn settled(&self, members: &[&Member]) -> Vec<LoadedState> {
+    pub(crate) async fn settled(&self, members: &[&Member]) -> Vec<LoadedState> {
         let mut states = Vec::new();
         for member in members {
             loop {
                 let state = member.memory.load().await.unwrap();
-                if state.revision.0 == self.log.entries().len() as u64 {
+                if Some(state.revision) == self.log.entries().last().map(|entry| entry.position) {
                     states.push(state);
                     break;
                 }
@@ -98,9 +117,23 @@ impl Set {
 }
 
 impl Member {
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.handle.shutdown();
         tokio::time::timeout(TIMEOUT, self.running).await.unwrap().unwrap().unwrap();
+    }
+
+    /// Cuts the controller off from the log.
+    pub(crate) fn cut_off(&self) {
+        self.access.cut_off();
+    }
+
+    pub(crate) fn reconnect(&self) {
+        self.access.reconnect();
+    }
+
+    /// Returns a client of this controller that is another controller.
+    pub(crate) fn as_controller(&self) -> Client {
+        Client::new(periapt_client::Options::new(self.handle.url(), Identity::Controller)).unwrap()
     }
 
     async fn add_model(&self, name: &str) -> Result<Answer, periapt_client::ClientError> {
@@ -115,7 +148,7 @@ impl Member {
     }
 
     /// Waits until the controller leads.
-    async fn leads(&self, name: &str) {
+    pub(crate) async fn leads(&self, name: &str) {
         let leads = |member: &MemberInfo| member.name == name && member.role == MemberRole::Leader;
         while !self.client.controller().await.unwrap().members.iter().any(leads) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -207,8 +240,14 @@ async fn a_store_of_another_log_or_of_none_is_refused_before_anything_is_written
         };
         options.build().await.err().unwrap().to_string()
     };
-    let replication =
-        || Some(ReplicationOptions { log: Arc::new(set.log.member()), member: "one".into(), place: place() });
+    let replication = || {
+        Some(ReplicationOptions {
+            log: Arc::new(set.log.member()),
+            member: "one".into(),
+            place: place(),
+            kept_bytes: KEPT_LOG_BYTES,
+        })
+    };
     let other = MemoryStore::new(StoreId(uuid::Uuid::from_u128(71)));
     let error = refused(other, replication()).await;
     assert!(error.contains("is not fed from the log 00000000-0000-0000-0000-000000000046"), "{error}");
@@ -223,4 +262,56 @@ async fn a_store_of_another_log_or_of_none_is_refused_before_anything_is_written
     assert!(error.contains("start the controller with --log"), "{error}");
     assert_eq!(set.log.member().id(), LOG);
     assert!(set.log.entries().is_empty());
+}
+
+/// Returns all records of a store, by sequence.
+async fn records(memory: &MemoryStore) -> Vec<(Vec<u8>, Vec<Record>)> {
+    let mut all = Vec::new();
+    for sequence in memory.sequences(None, usize::MAX).await.unwrap() {
+        let order = Order::OldestFirst { after: None };
+        let records = memory.records(&sequence, order, usize::MAX).await.unwrap();
+        all.push((sequence, records));
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_trimmed_and_who_needs_what_it_does_not_have_takes_the_leaders_state() {
+    let set = Set::keeping(0);
+    let (one, two) = (set.start("one").await, set.start("two").await);
+    for name in ["a", "b", "c"] {
+        two.add_model(name).await.unwrap();
+    }
+    let (memory, two_s) = (Arc::clone(&two.memory), set.settled(&[&two]).await);
+    two.stop().await;
+    // The only other controller is away: nothing goes.
+    let first = |set: &Set| set.log.entries().first().map(|entry| entry.position);
+    for _ in 0..20 {
+        set.clock.advance(Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    one.add_model("d").await.unwrap();
+    assert_eq!(first(&set), Some(Revision(1)));
+
+    let three = set.start("three").await;
+    let trimmed = async {
+        while first(&set) <= Some(two_s[0].revision) {
+            set.clock.advance(Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, trimmed).await.unwrap();
+    // One comes back to what the log does not have any more, and one joins.
+    let two = set.start_on("two", memory).await;
+    let four = set.start("four").await;
+    four.add_model("e").await.unwrap();
+    let states = set.settled(&[&one, &two, &three, &four]).await;
+    for (member, state) in [&one, &two, &three, &four].into_iter().zip(&states) {
+        assert_eq!(*state, states[0]);
+        assert_eq!(member.models().await, ["a", "b", "c", "d", "e"]);
+        assert_eq!(records(&member.memory).await, records(&one.memory).await);
+    }
+    for member in [one, two, three, four] {
+        member.stop().await;
+    }
 }

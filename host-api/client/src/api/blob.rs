@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::Incoming;
 use periapt_host_api::Digest;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
@@ -14,6 +15,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use crate::{
     Client, ClientError, RequestOutcome, Result,
     error::chain,
+    peer::Peer,
     request::{Content, Received},
 };
 
@@ -29,6 +31,30 @@ pub(super) struct BlobRequest<'a> {
     pub(super) digest: &'a Digest,
     /// The largest size to accept, in bytes.
     pub(super) limit: u64,
+}
+
+/// A blob that arrives in pieces. Its digest and its size are not checked.
+pub struct Download {
+    peer: Peer,
+    body: Incoming,
+    what: &'static str,
+}
+
+impl Download {
+    /// Returns the next piece, or none at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        let nothing = RequestOutcome::NothingHappened;
+        loop {
+            let next = tokio::time::timeout(PROGRESS_WITHIN, self.body.frame()).await.map_err(|_| {
+                self.peer.unreachable(format!("the download of the {} stalled", self.what), nothing)
+            })?;
+            let Some(frame) = next else { return Ok(None) };
+            let frame = frame.map_err(|error| self.peer.unreachable(chain(&error), nothing))?;
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
 }
 
 /// Returns content that is read in pieces, from the first piece at each attempt.
@@ -51,6 +77,12 @@ impl Client {
         serde_json::from_slice(&body.to_bytes()).map_err(|error| peer.protocol(error.to_string()))
     }
 
+    /// Begins to fetch a blob.
+    pub(super) async fn download(&self, path: String, what: &'static str) -> Result<Download> {
+        let Received { peer, response } = self.get(path).response().await?;
+        Ok(Download { peer, body: response.into_body(), what })
+    }
+
     /// Fetches a blob into a writer, checks its digest and returns its size in bytes. After an error, the caller must
     /// discard what was written.
     pub(super) async fn fetch_blob(
@@ -59,24 +91,14 @@ impl Client {
         writer: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<u64> {
         let BlobRequest { path, what, digest, limit } = wanted;
-        let Received { peer, response } = self.get(path).response().await?;
-        let mut body = response.into_body();
+        let mut download = self.download(path, what).await?;
         let mut hasher = Sha256::new();
         let mut length = 0;
-        loop {
-            let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame()).await.map_err(|_| {
-                peer.unreachable(
-                    format!("the download of the {what} stalled"),
-                    RequestOutcome::NothingHappened,
-                )
-            })?;
-            let Some(frame) = next else { break };
-            let frame =
-                frame.map_err(|error| peer.unreachable(chain(&error), RequestOutcome::NothingHappened))?;
-            let Ok(data) = frame.into_data() else { continue };
+        while let Some(data) = download.next().await? {
             length += data.len() as u64;
             if length > limit {
-                return Err(peer.protocol(format!("{what} {digest} is larger than {limit} bytes")));
+                let text = format!("{what} {digest} is larger than {limit} bytes");
+                return Err(download.peer.protocol(text));
             }
             hasher.update(&data);
             writer.write_all(&data).await.map_err(|error| ClientError::Local(error.to_string()))?;
@@ -85,7 +107,7 @@ impl Client {
         let got = Digest::from_bytes(hasher.finalize().into());
         match got == *digest {
             true => Ok(length),
-            false => Err(peer.damaged(what, *digest, got)),
+            false => Err(download.peer.damaged(what, *digest, got)),
         }
     }
 }

@@ -1,10 +1,21 @@
 //! The calls of controllers to each other.
 
-use http::Method;
-use periapt_host_api::member::{MemberAdmission, MemberJoin, MemberKeys};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http::{HeaderValue, Method, header};
+use periapt_host_api::{
+    Digest, ErrorCode,
+    member::{MemberAdmission, MemberJoin, MemberKeys},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Client, Result};
+use super::blob::{Download, pieces};
+use crate::{Client, ClientError, Result};
+
+/// The longest time to give another controller a copy of a blob.
+const COPIED_WITHIN: Duration = Duration::from_secs(1_800);
 
 impl Client {
     /// Passes commands on to the controller that leads, and returns their answers. Both sides know the forms.
@@ -17,6 +28,40 @@ impl Client {
         self.call(Method::POST, "/v1/controllers/presence").json(report)?.value().await
     }
 
+    /// Returns true if another controller has a blob and keeps it for now. `kind` is `charm` or `resource`.
+    pub async fn member_keeps(&self, kind: &'static str, digest: &Digest) -> Result<bool> {
+        match self.call(Method::HEAD, copy_path(kind, digest)).response().await {
+            Ok(_) => Ok(true),
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives another controller a copy of a blob, which is read from its beginning at each attempt.
+    pub async fn give_copy<S>(
+        &self,
+        kind: &'static str,
+        digest: &Digest,
+        content: impl Fn() -> S + Send + Sync,
+    ) -> Result<()>
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        let media = HeaderValue::from_static("application/octet-stream");
+        let call = self.call(Method::PUT, copy_path(kind, digest)).header(header::CONTENT_TYPE, media);
+        self.uploaded(call.content(pieces(content)).upload(COPIED_WITHIN).await?).await
+    }
+
+    /// Begins to fetch the copy of a blob that another controller has. The caller checks its digest.
+    pub async fn fetch_copy(&self, kind: &'static str, digest: &Digest) -> Result<Download> {
+        self.download(copy_path(kind, digest), kind).await
+    }
+
+    /// Begins to fetch the whole state of another controller.
+    pub async fn fetch_snapshot(&self) -> Result<Download> {
+        self.download("/v1/controllers/snapshot".to_owned(), "snapshot").await
+    }
+
     /// Admits a further controller of the log, which joins with a token.
     pub async fn admit_member(&self, admission: &MemberAdmission) -> Result<()> {
         self.call(Method::POST, "/v1/controllers/admissions").json(admission)?.value().await
@@ -26,4 +71,8 @@ impl Client {
     pub async fn join_member(&self, join: &MemberJoin) -> Result<MemberKeys> {
         self.call(Method::POST, "/v1/controllers/join").json(join)?.value().await
     }
+}
+
+fn copy_path(kind: &str, digest: &Digest) -> String {
+    format!("/v1/controllers/blobs/{kind}/{digest}")
 }

@@ -21,6 +21,46 @@ pub(super) fn routes() -> Vec<Route> {
             .request(Content::Bytes),
             members::commands,
         ),
+        Route::new("/v1/controllers/blobs/{kind}/{digest}")
+            .on(
+                Operation::get(
+                    Right::Work,
+                    "copyOfBlob",
+                    "A blob that this controller has: a charm's archive or a resource's content.",
+                    Content::Bytes,
+                ),
+                members::copy,
+            )
+            .on(
+                Operation::new(
+                    Right::Work,
+                    Method::HEAD,
+                    "hasCopyOfBlob",
+                    "Whether this controller has an intact blob, which it then keeps for now.",
+                    Content::Empty,
+                ),
+                members::copy,
+            )
+            .on(
+                Operation::new(
+                    Right::Work,
+                    Method::PUT,
+                    "keepCopyOfBlob",
+                    "Keeps a copy of a blob that another controller of the same log received.",
+                    json::<()>(),
+                )
+                .request(Content::Bytes),
+                members::keep_copy,
+            ),
+        Route::new("/v1/controllers/snapshot").on(
+            Operation::get(
+                Right::Work,
+                "snapshot",
+                "The whole state and the end of the log that it was made by. The form belongs to the controllers.",
+                Content::Bytes,
+            ),
+            members::snapshot,
+        ),
         Route::new("/v1/controllers/admissions").on(
             Operation::new(
                 Right::ManageController,

@@ -1,9 +1,9 @@
 //! The controller over HTTP/2, with one connection for all calls of an agent.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 use futures_util::StreamExt as _;
-use periapt_client::{Backoff, Client, ClientError, Learned, NdJson};
+use periapt_client::{Client, ClientError, Learned, NdJson};
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
@@ -13,16 +13,9 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
     view::FrameLine,
 };
-use tokio::{
-    sync::{Notify, watch},
-    time::sleep,
-};
+use tokio::sync::{Notify, watch};
 
 use super::{Answers, Controller, ControllerError};
-
-/// The least interval at which the controllers' addresses are read: a list changes when operators add or remove a
-/// controller, and 1,000 agents ask 8 times per second.
-const ADDRESSES_READ_EVERY: Duration = Duration::from_secs(120);
 
 /// A client with the agent's name.
 #[derive(Debug, Clone)]
@@ -30,8 +23,6 @@ pub(crate) struct HttpController {
     client: Client,
     agent: AgentName,
     refused: Arc<Notify>,
-    /// Notified when the stream of assignments is open, after each reconnect.
-    opened: Arc<Notify>,
     /// Changes when all streams must be opened again.
     moved: Arc<watch::Sender<()>>,
 }
@@ -40,28 +31,14 @@ impl HttpController {
     /// Creates the interface for one agent. `refused` is notified when the controller does not know the agent by its
     /// certificate: the stream of assignments is open all the time, and is refused then.
     pub(crate) fn new(client: Client, agent: AgentName, refused: Arc<Notify>) -> Self {
-        Self { client, agent, refused, opened: Arc::default(), moved: Arc::default() }
+        Self { client, agent, refused, moved: Arc::default() }
     }
 }
 
 impl HttpController {
-    /// Follows the list of all controllers of the store: reads it at the start, after each reconnect, and from time to time.
-    /// The client keeps it in memory; after a restart of the agent, its command line says where to begin.
-    pub(crate) async fn follow_addresses(self) {
-        let mut pauses = Backoff::at_least(ADDRESSES_READ_EVERY, ADDRESSES_READ_EVERY);
-        loop {
-            match self.client.controller().await {
-                Ok(info) => self.learn(info.addresses).await,
-                Err(error) => tracing::debug!(%error, "the controllers' addresses could not be read"),
-            }
-            tokio::select! {
-                () = sleep(pauses.failed()) => {}
-                () = self.opened.notified() => {}
-            }
-        }
-    }
-
-    async fn learn(&self, addresses: Vec<String>) {
+    /// Takes the list of all controllers of the store. The client keeps it in memory; after a restart of the agent, its
+    /// command line says where to begin.
+    async fn learn(&self, addresses: &[String]) {
         if self.client.learn(addresses).await == Learned::FirstAlternatives {
             tracing::info!("there are other controllers to go on with");
             self.moved.send_replace(());
@@ -103,9 +80,17 @@ impl Controller for HttpController {
         if refusal.is_some_and(|refusal| refusal.code == ErrorCode::NotLoggedIn) {
             self.refused.notify_one();
         }
-        let opened = opened?;
-        self.opened.notify_one();
-        Ok(answers(opened, moves))
+        let controller = self.clone();
+        let items = answers(opened?, moves).then(move |item| {
+            let controller = controller.clone();
+            async move {
+                if let Ok(AgentAssignments { addresses, .. }) = &item {
+                    controller.learn(addresses).await;
+                }
+                item
+            }
+        });
+        Ok(items.boxed())
     }
 
     async fn watch(
@@ -183,17 +168,17 @@ mod tests {
         for stream in &mut streams {
             assert!(matches!(stream.next().await, Some(Ok(1))));
         }
-        controller.learn(vec!["https://a:1".into()]).await;
+        controller.learn(&["https://a:1".into()]).await;
         for stream in &mut streams {
             assert!(stream.next().now_or_never().is_none(), "one address is no alternative");
         }
-        controller.learn(vec!["https://a:1".into(), "https://b:1".into()]).await;
+        controller.learn(&["https://a:1".into(), "https://b:1".into()]).await;
         for stream in &mut streams {
             assert!(stream.next().await.is_none());
         }
         let mut again = open_stream(&controller);
         assert!(again.next().await.is_some());
-        controller.learn(vec!["https://b:1".into(), "https://c:1".into()]).await;
+        controller.learn(&["https://b:1".into(), "https://c:1".into()]).await;
         assert!(again.next().now_or_never().is_none(), "its connection notices silence soon");
         assert_eq!(controller.client.urls().await.len(), 3);
     }
