@@ -24,6 +24,10 @@ demo-bundle: ## Deploy a bundle, back up and restore, replace certificates, gath
 demo-hosts: ## Join agents and users on three hosts, cut one host off and kill another
 	tools/demo-hosts
 
+.PHONY: demo-ha
+demo-ha: ## Run three controllers, and kill and freeze the one that leads under load
+	tools/demo-ha
+
 .PHONY: demo-trace
 demo-trace: ## Trace one config command to the last hook that it causes
 	tools/demo-trace

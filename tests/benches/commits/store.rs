@@ -70,6 +70,18 @@ impl Store for RecordedStore {
         self.store.apply(batch)
     }
 
+    fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.sync()
+    }
+
+    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.replace(state)
+    }
+
+    fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.import(sequence, records)
+    }
+
     fn records(
         &self,
         prefix: &[u8],

@@ -1,0 +1,64 @@
+//! Three controllers of one log: commands through any of them, the death of the one that leads, its return, and rounds of
+//! faults under load.
+
+mod rounds;
+mod site;
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::Installation;
+use serde_json::Value;
+
+use self::site::{Site, archives, blobs, models, until};
+
+#[test]
+fn three_controllers_serve_one_state_and_go_on_when_the_leading_one_is_killed() -> anyhow::Result<()> {
+    let site = Site::of_three(&["--agent-name", "first"])?;
+    for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
+        site.host(number)?.ok(["add-model", name])?;
+        ensure!(models(site.host(number)?)?.contains(&name.to_owned()), "{name} is seen by its sender");
+    }
+    for host in &site.hosts {
+        until("the same models everywhere", || Ok(models(host)? == ["a", "b", "c"]))?;
+    }
+    until("all members are known", || Ok(site.leader(2)? == Some(0)))?;
+
+    // The charm arrives at a follower, and comes to all; the agent's own controller is the one that is killed.
+    let second = site.host(1)?;
+    second.ok(["switch", "a"])?;
+    second.deploy("mysql", [])?;
+    second.wait_for(["model"])?;
+    for host in &site.hosts {
+        until("each has the charm's archive", || Ok(archives(host)? == 1))?;
+    }
+
+    let list: Value = serde_json::from_str(&site.host(0)?.ok(["controllers", "--format", "json"])?)?;
+    let process =
+        list.pointer("/controllers/local/controller-process").and_then(Value::as_u64).context("a process")?;
+    let process = rustix::process::Pid::from_raw(i32::try_from(process)?).context("a process")?;
+    rustix::process::kill_process(process, rustix::process::Signal::KILL)?;
+    until("another controller leads", || Ok(matches!(site.leader(1)?, Some(1 | 2))))?;
+    site.host(1)?.ok(["add-model", "d"])?;
+    site.host(2)?.ok(["add-model", "e"])?;
+    second.ok(["add-unit", "-m", "a", "mysql"])?;
+    second.wait_for(["unit", "-m", "a", "mysql/1"])?;
+
+    // It comes back without its blobs, and fetches them.
+    std::fs::remove_dir_all(blobs(site.host(0)?))?;
+    site.host(0)?.ok(["controller", "start", "local"])?;
+    until("it has fetched the charm's archive", || Ok(archives(site.host(0)?)? == 1))?;
+    until("it has come back", || Ok(models(site.host(0)?)? == ["a", "b", "c", "d", "e"]))?;
+    site.host(0)?.ok(["add-model", "f"])?;
+    until("it follows", || Ok(matches!(site.leader(0)?, Some(1 | 2))))?;
+    drop(site.etcd);
+    Ok(())
+}
+
+#[test]
+fn a_log_that_cannot_be_used_is_refused_before_anything_is_made() -> anyhow::Result<()> {
+    let host = Installation::empty()?;
+    let error = host.refused(["bootstrap", "local", "--log", "etcd://127.0.0.1:1"])?;
+    ensure!(error.contains("etcd cannot be reached: 127.0.0.1:1"), "{error}");
+    let known: Value = serde_json::from_str(&host.ok(["controllers", "--format", "json"])?)?;
+    ensure!(known.get("controllers").and_then(Value::as_object).is_none_or(|all| all.is_empty()), "{known}");
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Three controllers of one log in three real etcd servers, each a process with data of its own.
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_log_etcd::testing::TestEtcd;
+use periapt_tests::{Installation, POLL_INTERVAL};
+use serde_json::Value;
+
+/// The timeout of waits.
+pub(crate) const UNTIL: Duration = Duration::from_secs(90);
+
+/// The controllers, each with the client on its host.
+pub(crate) struct Site {
+    pub(crate) etcd: TestEtcd,
+    pub(crate) hosts: Vec<Arc<Installation>>,
+}
+
+impl Site {
+    /// Starts etcd, and three controllers, the first one with these further words.
+    pub(crate) fn of_three(more: &[&str]) -> anyhow::Result<Self> {
+        let mut site = Self::bootstrapped(more)?;
+        site.join("two")?;
+        site.join("three")?;
+        Ok(site)
+    }
+
+    /// Starts etcd, and the first controller.
+    fn bootstrapped(more: &[&str]) -> anyhow::Result<Self> {
+        let etcd = TestEtcd::start(3);
+        etcd.ready();
+        let first = Installation::empty()?;
+        let log = etcd.url().to_string();
+        first.ok([&["bootstrap", "local", "--log", &log, "--member", "one"], more].concat())?;
+        Ok(Self { etcd, hosts: vec![Arc::new(first)] })
+    }
+
+    /// Starts a further controller, with a token of the first one.
+    fn join(&mut self, member: &str) -> anyhow::Result<()> {
+        let (first, host) = (self.host(0)?, Installation::empty()?);
+        let token = host.path().join("token");
+        let token = token.to_str().context("a path")?;
+        first.ok(["controller-token", member, "--output", token])?;
+        let shown = controller(first)?;
+        let url = shown.pointer("/details/url").and_then(Value::as_str).context("a URL")?;
+        let join = ["controller", "join", "local", "--controller", url, "--token-file", token];
+        host.ok(join.into_iter().chain(["--member", member]))?;
+        let again = host.refused([
+            "controller",
+            "join",
+            "other",
+            "--controller",
+            url,
+            "--token-file",
+            token,
+            "--member",
+            member,
+        ])?;
+        ensure!(again.contains("this token admits no controller of this name"), "{again}");
+        self.hosts.push(Arc::new(host));
+        Ok(())
+    }
+
+    pub(crate) fn host(&self, number: usize) -> anyhow::Result<&Installation> {
+        self.hosts.get(number).map(Arc::as_ref).context("a host")
+    }
+
+    /// Returns the number of the host whose controller leads, as this host knows it.
+    pub(crate) fn leader(&self, asked: usize) -> anyhow::Result<Option<usize>> {
+        let shown = controller(self.host(asked)?)?;
+        let members = shown.pointer("/details/controller-machines").and_then(Value::as_object);
+        let members = members.context("members")?;
+        let leads = |name: &&str| {
+            members.get(*name).is_some_and(|member| member.get("role").is_some_and(|role| role == "leader"))
+        };
+        Ok(["one", "two", "three"].iter().position(leads))
+    }
+}
+
+/// Returns the details of a host's controller.
+pub(crate) fn controller(host: &Installation) -> anyhow::Result<Value> {
+    let shown: Value = serde_json::from_str(&host.ok(["show-controller", "--format", "json"])?)?;
+    shown.get("local").cloned().context("the controller")
+}
+
+/// Returns the directory of a host's blobs.
+pub(crate) fn blobs(host: &Installation) -> PathBuf {
+    host.path().join("data/controllers/local/controller/blobs")
+}
+
+/// Returns the number of archives of charms on a host.
+pub(crate) fn archives(host: &Installation) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for directory in std::fs::read_dir(blobs(host)).into_iter().flatten() {
+        let directory = directory?.path();
+        // The names of finished blobs have no extension and no mark of an unfinished one.
+        for file in std::fs::read_dir(directory).into_iter().flatten() {
+            count += usize::from(file?.file_name().len() == 64);
+        }
+    }
+    Ok(count)
+}
+
+pub(crate) fn models(host: &Installation) -> anyhow::Result<Vec<String>> {
+    let shown: Value = serde_json::from_str(&host.ok(["models", "--format", "json"])?)?;
+    let models = shown.get("models").and_then(Value::as_array).context("a list of models")?;
+    let mut names: Vec<_> =
+        models.iter().filter_map(|model| Some(model.get("short-name")?.as_str()?.to_owned())).collect();
+    names.sort();
+    Ok(names)
+}
+
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while !holds()? {
+        ensure!(began.elapsed() < UNTIL, "{what} did not come to hold");
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
