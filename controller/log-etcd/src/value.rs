@@ -109,12 +109,14 @@ struct LeaderForm {
     member: String,
     url: String,
     level: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keys: Option<Digest>,
 }
 
 /// Returns the value under `leader`.
 pub(crate) fn encode_leader(leader: &LogLeader) -> Result<Vec<u8>, LogError> {
-    let Announcement { member, url, level } = leader.announcement.clone();
-    let form = LeaderForm { term: leader.term.0, member, url, level: level.0 };
+    let Announcement { member, url, level, keys } = leader.announcement.clone();
+    let form = LeaderForm { term: leader.term.0, member, url, level: level.0, keys };
     serde_json::to_vec(&form).map_err(|error| LogError::Refused(error.to_string()))
 }
 
@@ -122,8 +124,9 @@ pub(crate) fn encode_leader(leader: &LogLeader) -> Result<Vec<u8>, LogError> {
 pub(crate) fn decode_leader(value: &[u8]) -> Result<LogLeader, LogError> {
     let form: LeaderForm = serde_json::from_slice(value)
         .map_err(|error| LogError::Damaged(format!("the leader cannot be read: {error}")))?;
-    let LeaderForm { term, member, url, level } = form;
-    Ok(LogLeader { term: Term(term), announcement: Announcement { member, url, level: Level(level) } })
+    let LeaderForm { term, member, url, level, keys } = form;
+    let announcement = Announcement { member, url, level: Level(level), keys };
+    Ok(LogLeader { term: Term(term), announcement })
 }
 
 /// Returns the name of an entry's parts.
@@ -143,7 +146,12 @@ mod tests {
         }
         let leader = LogLeader {
             term: Term(7),
-            announcement: Announcement { member: "a".into(), url: "https://a".into(), level: Level(2) },
+            announcement: Announcement {
+                member: "a".into(),
+                url: "https://a".into(),
+                level: Level(2),
+                keys: None,
+            },
         };
         assert_eq!(decode_leader(&encode_leader(&leader).unwrap()), Ok(leader));
         let id = StoreId(Uuid::from_u128(7));

@@ -36,6 +36,8 @@ pub struct Announcement {
     pub url: String,
     /// The highest level that its program knows.
     pub level: Level,
+    /// The fingerprint of the keys that all controllers of the log share; none from a program that does not tell it.
+    pub keys: Option<Digest>,
 }
 
 /// One entry of the log.

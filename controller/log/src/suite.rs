@@ -8,7 +8,7 @@ use futures_util::{
     StreamExt as _,
     future::{BoxFuture, Either, select},
 };
-use periapt_host_api::Revision;
+use periapt_host_api::{Digest, Revision};
 
 use crate::{Announcement, Leadership, Level, Log, LogError, LogLeader, StoredEntry, Term};
 
@@ -124,7 +124,7 @@ async fn what_is_trimmed_is_gone(one: &dyn Log, two: &dyn Log, second: Leadershi
 
 fn announcement(member: &str) -> Announcement {
     let url = format!("https://{member}.example:17070");
-    Announcement { member: member.to_owned(), url, level: Level(1) }
+    Announcement { member: member.to_owned(), url, level: Level(1), keys: Some(Digest::of(b"keys")) }
 }
 
 fn entry(bytes: &[u8]) -> Bytes {

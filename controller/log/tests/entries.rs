@@ -42,8 +42,12 @@ fn batch() -> Content {
 const RELEASED: [&str; 2] = ["batch.hex", "term.hex"];
 
 fn released() -> [Entry; 2] {
-    let announcement =
-        Announcement { member: "one".into(), url: "https://one.example:17070".into(), level: Level(1) };
+    let announcement = Announcement {
+        member: "one".into(),
+        url: "https://one.example:17070".into(),
+        level: Level(1),
+        keys: None,
+    };
     [entry(batch()), entry(Content::Term(announcement))]
 }
 

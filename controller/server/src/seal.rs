@@ -11,7 +11,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use periapt_host_api::{
-    ErrorCode, ModelUuid, Refusal,
+    Digest, ErrorCode, ModelUuid, Refusal,
     journal::JournalRecord,
     secret::{Sealed, SealedFor, SecretData},
 };
@@ -92,6 +92,14 @@ impl SealKey {
             Err(error) => return Err(error),
         }
         Self::new(&key)
+    }
+
+    /// Returns the fingerprint of the keys that all controllers of a log share: this one, and that of the authority with
+    /// this certificate.
+    pub(crate) fn fingerprint(&self, authority: &str) -> Digest {
+        let master = hmac::Key::new(hmac::HMAC_SHA256, &self.secret);
+        let own = hmac::sign(&master, b"periapt fingerprint of keys");
+        Digest::of(&[own.as_ref(), authority.as_bytes()].concat())
     }
 
     /// Returns the secret bytes in base64, for another controller of the same log.

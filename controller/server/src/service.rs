@@ -205,7 +205,12 @@ impl Options {
         let writer = match self.replication.zip(links) {
             None => Writing::Alone(Box::new(writer)),
             Some((ReplicationOptions { log, member, place: _, kept_bytes }, links)) => {
-                let announcement = Announcement { member, url: handle.url(), level: LEVEL };
+                let authority = match &self.listen {
+                    Listen::InProcess(_) => "",
+                    Listen::Tls(tls) => tls.authority.certificate(),
+                };
+                let keys = Some(self.seal.fingerprint(authority));
+                let announcement = Announcement { member, url: handle.url(), level: LEVEL, keys };
                 let passed_on = PassedOn::default();
                 let caught_up = watch::Sender::new(false);
                 let reporter = Reporter {
@@ -310,10 +315,17 @@ impl Service {
             Writing::Alone(_) => Initialized::Here(name),
             Writing::Replica(replica) => Initialized::ByLeader(replica.caught_up.subscribe()),
         };
-        let writing = match writer {
-            Writing::Alone(writer) => tokio::spawn(writer.run(writer_stop.clone())),
-            Writing::Replica(replica) => tokio::spawn(replica.run(writer_stop.clone())),
-        };
+        let (until, stops) = (writer_stop.clone(), stopping.clone());
+        let writing = tokio::spawn(async move {
+            match writer {
+                Writing::Alone(writer) => {
+                    writer.run(until).await;
+                    Ok(())
+                }
+                // One that cannot be fed from its log ends the controller.
+                Writing::Replica(replica) => replica.run(until).await.inspect_err(|_| stops.cancel()),
+            }
+        });
         let initialized = tokio::select! {
             initialized = initialized.wait(&state) => initialized,
             () = stop.cancelled() => Ok(()),
@@ -359,7 +371,8 @@ impl Service {
         state.durable.store.close();
         drop(role);
         match written {
-            Ok(()) => result,
+            Ok(Ok(())) => result,
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(RunError::PartEnded),
         }
     }

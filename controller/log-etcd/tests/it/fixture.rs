@@ -59,7 +59,12 @@ pub(crate) async fn refusal(options: &EtcdOptions) -> OpenError {
 }
 
 pub(crate) fn announcement(member: &str) -> Announcement {
-    Announcement { member: member.into(), url: format!("https://{member}:17070"), level: Level(1) }
+    Announcement {
+        member: member.into(),
+        url: format!("https://{member}:17070"),
+        level: Level(1),
+        keys: None,
+    }
 }
 
 /// Waits for the leadership, however often etcd is not there.

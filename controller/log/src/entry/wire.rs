@@ -49,6 +49,8 @@ struct AnnouncementMessage {
     url: String,
     #[prost(uint32, tag = "3")]
     level: u32,
+    #[prost(bytes = "vec", tag = "4")]
+    keys: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -281,8 +283,13 @@ fn head_of(message: &HeadMessage) -> Result<LogHead, &'static str> {
 
 fn content_message(content: &Content) -> ContentMessage {
     match content {
-        Content::Term(Announcement { member, url, level }) => ContentMessage {
-            term: Some(AnnouncementMessage { member: member.clone(), url: url.clone(), level: level.0 }),
+        Content::Term(Announcement { member, url, level, keys }) => ContentMessage {
+            term: Some(AnnouncementMessage {
+                member: member.clone(),
+                url: url.clone(),
+                level: level.0,
+                keys: keys.map(|keys| keys.as_bytes().to_vec()).unwrap_or_default(),
+            }),
             ..ContentMessage::default()
         },
         Content::Batch { entities, records } => ContentMessage {
@@ -306,8 +313,8 @@ fn record_message(record: &NewRecord) -> RecordMessage {
 }
 
 fn content_of(message: ContentMessage) -> Option<Content> {
-    if let Some(AnnouncementMessage { member, url, level }) = message.term {
-        return Some(Content::Term(Announcement { member, url, level: Level(level) }));
+    if let Some(AnnouncementMessage { member, url, level, keys }) = message.term {
+        return Some(Content::Term(Announcement { member, url, level: Level(level), keys: digest(&keys) }));
     }
     let entities = message.entities.into_iter().map(|EntityMessage { key, value }| (key, value)).collect();
     let records = message.records.into_iter().map(record_of).collect::<Option<_>>()?;

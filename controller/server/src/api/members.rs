@@ -128,11 +128,17 @@ pub(crate) async fn snapshot(
 pub(crate) async fn admit(
     State(submission): State<Submission>,
     State(joins): State<Joins>,
+    State(members): State<Members>,
     State(clock): State<Arc<dyn Clock>>,
     headers: HeaderMap,
     content: Body,
 ) -> HandlerResult<Json<()>> {
     let admission: MemberAdmission = body::value(&submission, &headers, content).await?;
+    if members.is_running(&admission.member) {
+        let text =
+            format!("controller {:?} is running: choose another name", excerpt::shortened(&admission.member));
+        return Err(Refusal::new(ErrorCode::AlreadyExists, text).into());
+    }
     Ok(Json(joins.admit(admission, clock.monotonic_ms())?))
 }
 

@@ -1,7 +1,7 @@
 //! The application of entries that another controller's writer appended.
 
 use periapt_host_api::Revision;
-use periapt_log::{Entry, EntryError, LogHead, StoredEntry};
+use periapt_log::{Announcement, Content, Entry, EntryError, LogHead, StoredEntry};
 use periapt_model::{EntityKey, Root};
 use periapt_store::{StoreError, codec};
 use tokio::time::Instant;
@@ -21,20 +21,44 @@ pub(crate) enum ApplyError {
     /// The entry's content cannot be read.
     #[error("the entry at {0} of the log cannot be applied: {1}")]
     Content(Revision, codec::CodecError),
+    /// The entry is of a controller with other keys.
+    #[error(
+        "controller {member:?} of this log has other keys than this one: remove this one's data directory, and let it \
+         join with a token"
+    )]
+    OtherKeys {
+        /// The other controller.
+        member: String,
+    },
     /// The store of this controller failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+/// Refuses a controller that leads and has other keys: it would give agents certificates that this one refuses, and seal
+/// secrets that this one cannot open.
+pub(super) fn check_keys(own: &Announcement, leads: &Announcement) -> Result<(), ApplyError> {
+    match (own.keys, leads.keys) {
+        (Some(own), Some(theirs)) if own != theirs => {
+            Err(ApplyError::OtherKeys { member: leads.member.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Applies one entry to the store of a writer that does not lead, and publishes the state after it.
 pub(crate) async fn apply(
     writer: &Writer,
+    own: &Announcement,
     head: &LogHead,
     recent: &RecentEntries,
     StoredEntry { position, bytes }: StoredEntry,
 ) -> Result<LogHead, ApplyError> {
     let entry = Entry::decode(position, &bytes)?;
     let next = head.after(position, &entry, &bytes)?;
+    if let Content::Term(leads) = &entry.content {
+        check_keys(own, leads)?;
+    }
     let mut batch = entry.into_batch(position, &next);
     let changes = codec::writes(&batch).map_err(|error| ApplyError::Content(position, error))?;
     writer.growth.admit(&mut batch.records);

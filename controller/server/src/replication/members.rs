@@ -86,6 +86,16 @@ impl Members {
         list
     }
 
+    /// Returns true if a controller of this name runs: it is this one, leads, or has reported a moment ago.
+    pub(crate) fn is_running(&self, name: &str) -> bool {
+        let is_own = self.own.as_ref().is_some_and(|(own, _)| own == name);
+        let leads = match &*self.role.borrow() {
+            Role::Following(Some(leader)) => leader.announcement.member == name,
+            _ => false,
+        };
+        is_own || leads || self.presence.members().contains_key(name)
+    }
+
     /// Returns the URLs of the other known controllers: first the one that leads.
     pub(crate) fn others(&self) -> Vec<String> {
         let Some((own, _)) = &self.own else { return Vec::new() };

@@ -14,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
-    apply::{ApplyError, apply},
+    apply::{ApplyError, apply, check_keys},
     forward::{Answered, answer_all, forward},
     snapshot,
     trimming::Trimming,
 };
 use crate::{
     published::{Published, Weight},
+    service::RunError,
     writer::{self, Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
 };
 
@@ -119,6 +120,15 @@ enum ReplicaError {
 }
 
 impl ReplicaError {
+    /// Returns true if no later attempt can succeed.
+    fn is_final(&self) -> bool {
+        let applied = match self {
+            Self::Apply(failure) => failure,
+            _ => return false,
+        };
+        matches!(applied, ApplyError::OtherKeys { .. } | ApplyError::Entry(EntryError::TooNew { .. }))
+    }
+
     /// Returns the failure of the store, if it must be opened again.
     fn of_store(&self) -> Option<StoreError> {
         match self {
@@ -132,7 +142,10 @@ impl ReplicaError {
 
 impl Replica {
     /// Follows and leads until the controller stops.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
+    ///
+    /// # Errors
+    /// [`RunError::NotOfThisLog`]
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), RunError> {
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         while !stop.is_cancelled() {
             let ended = match self.follow(&stop).await {
@@ -143,10 +156,15 @@ impl Replica {
             self.role.send_replace(Role::Following(None));
             match ended {
                 Ok(()) => backoff.succeeded(),
+                Err(failure) if failure.is_final() => {
+                    self.writer.queue.close();
+                    return Err(RunError::NotOfThisLog(failure.to_string()));
+                }
                 Err(failure) => self.recover(failure, &mut backoff, &stop).await,
             }
         }
         self.writer.queue.close();
+        Ok(())
     }
 
     /// Applies what others append and passes commands on, until this controller may lead. Returns none when the
@@ -168,11 +186,14 @@ impl Replica {
                 () = stop.cancelled() => return Ok(None),
                 entry = entries.next() => {
                     let entry = entry.ok_or(ReplicaError::Ended)??;
-                    self.head = apply(&self.writer, &self.head, &self.recent, entry).await?;
+                    self.head = apply(&self.writer, &self.announcement, &self.head, &self.recent, entry).await?;
                     self.passed_on.answered.release(self.head.position);
                 }
                 leader = leaders.next() => {
                     let leader = leader.ok_or(ReplicaError::Ended)??;
+                    if let Some(leader) = &leader {
+                        check_keys(&self.announcement, &leader.announcement).map_err(ApplyError::from)?;
+                    }
                     self.role.send_replace(Role::Following(leader));
                 }
                 won = &mut leadership => {
@@ -212,7 +233,7 @@ impl Replica {
                 return Ok(());
             }
             for entry in entries {
-                self.head = apply(&self.writer, &self.head, &self.recent, entry).await?;
+                self.head = apply(&self.writer, &self.announcement, &self.head, &self.recent, entry).await?;
             }
         }
     }

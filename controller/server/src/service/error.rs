@@ -72,6 +72,9 @@ pub enum RunError {
     /// The first start could not be stored.
     #[error("the controller could not be initialised: {0}")]
     Initialize(Refusal),
+    /// The log is not one that this controller can be fed from.
+    #[error("{0}")]
+    NotOfThisLog(String),
     /// A part of the controller ended: a defect.
     #[error("a part of the controller ended unexpectedly")]
     PartEnded,

@@ -315,3 +315,27 @@ async fn the_log_is_trimmed_and_who_needs_what_it_does_not_have_takes_the_leader
         member.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_with_other_keys_ends_with_a_word_and_writes_nothing() {
+    let set = Set::new();
+    let one = set.start("one").await;
+    one.add_model("a").await.unwrap();
+    let memory = Arc::new(MemoryStore::new(LOG));
+    let replication = ReplicationOptions {
+        log: Arc::new(set.log.member()),
+        member: "two".into(),
+        place: place(),
+        kept_bytes: KEPT_LOG_BYTES,
+    };
+    let options = Options {
+        replication: Some(replication),
+        seal: periapt_controller::SealKey::new(&[6; 32]).unwrap(),
+        ..fixture::options(Arc::clone(&memory), Faults::default(), &set.blobs("two"))
+    };
+    let (_, _, running) = fixture::run(options).await;
+    let ended = tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap_err().to_string();
+    assert!(ended.contains("controller \"one\" of this log has other keys than this one"), "{ended}");
+    assert_eq!(memory.load().await.unwrap().revision, Revision(0));
+    one.stop().await;
+}
