@@ -98,7 +98,7 @@ impl Options {
     /// Opens the store, reads it, and binds the address. Serves nothing yet.
     ///
     /// # Errors
-    /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
+    /// [`BuildError`]; [`StoreError::InUse`](periapt_store::StoreError::InUse) if another controller has the store.
     pub async fn build(self) -> Result<Service, BuildError> {
         guard_secrets();
         let fresh = match &self.replication {

@@ -192,7 +192,7 @@ impl Replica {
                 leader = leaders.next() => {
                     let leader = leader.ok_or(ReplicaError::Ended)??;
                     if let Some(leader) = &leader {
-                        check_keys(&self.announcement, &leader.announcement).map_err(ApplyError::from)?;
+                        check_keys(&self.announcement, &leader.announcement)?;
                     }
                     self.role.send_replace(Role::Following(leader));
                 }
