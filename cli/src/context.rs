@@ -206,6 +206,9 @@ impl Model {
 /// The longest wait for a busy controller: longer than it takes to check many uploads at once.
 const BUSY_RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 
+/// The longest wait for the answer to a request whose connection broke: longer than it takes to start a controller again.
+const UNANSWERED_RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Returns the user of a login. Without one the controller takes its own host's operator as its first user.
 fn user_of(account: Option<&Account>) -> Result<UserName> {
     match account {
@@ -259,7 +262,9 @@ fn socket_url(directory: &ControllerDir) -> Result<String> {
 }
 
 fn connected(options: Options) -> Result<Client> {
-    let options = options.with_busy_retry_timeout(BUSY_RETRY_TIMEOUT);
+    let options = options
+        .with_busy_retry_timeout(BUSY_RETRY_TIMEOUT)
+        .with_unanswered_retry_timeout(UNANSWERED_RETRY_TIMEOUT);
     Ok(Client::new(options.with_trace(trace_context()))?)
 }
 

@@ -170,7 +170,7 @@ fn hint_of(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::NotLoggedIn => Some("`periapt login` opens a new session"),
         ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
-        ErrorCode::StorageUnavailable => Some(
+        ErrorCode::StorageUnavailable | ErrorCode::OutcomeUnknown => Some(
             "the controller cannot write its store, or is shutting down: `periapt status` says how it is",
         ),
         ErrorCode::Internal => Some(

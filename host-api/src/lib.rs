@@ -27,7 +27,7 @@ pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, uni
 
 pub use id::{
     ActionOperationId, Digest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,
-    OperationId, RelationId, Revision, StoreId, TaskId,
+    OperationId, RelationId, RequestId, Revision, StoreId, TaskId,
 };
 pub use jiff::Timestamp;
 pub use name::{

@@ -22,6 +22,7 @@ mod sequence;
 
 pub use crate::action::entity::{ActionOperation, Task};
 pub use crate::agent::entity::{Agent, AgentPool, Enrolment, JoinToken, Runner};
+pub use crate::answer::entity::{AnswerKey, KeptAnswer, KeptOutput, UnitRange};
 pub use crate::application::entity::Application;
 pub use crate::audit::entity::AuditHead;
 pub use crate::charm::entity::{Charm, ModelCharm};

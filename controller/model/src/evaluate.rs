@@ -6,7 +6,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    access, action, agent, application, audit, charm, commit, controller,
+    access, action, agent, answer, application, audit, charm, commit, controller,
     input::{Environment, IdentityCommand, Input, Output, WorkerCommand},
     leadership, machine, model, network, offer, relation, resource,
     root::{Root, changes::Changes},
@@ -237,6 +237,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
         WorkerCommand::Initialize { name } => return controller::start::initialize(root, name, env),
+        WorkerCommand::ForgetAnswers => return Ok(answer::due::forget(root, env)),
         WorkerCommand::ForgetSessions => return Ok(user::session::forget_expired(root, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::register::connected(agent, env)),
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::register::disconnected(agent, env)),
@@ -262,6 +263,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
         | WorkerCommand::ForgetSessions
+        | WorkerCommand::ForgetAnswers
         | WorkerCommand::AgentConnected(_)
         | WorkerCommand::AgentDisconnected(_)
         | WorkerCommand::ForgetCharm(_)

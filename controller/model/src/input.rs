@@ -1,11 +1,12 @@
 //! The requests to the model, and their results.
 
 use periapt_host_api::{
-    AgentName, ApplicationName, Digest, ModelUuid, Timestamp, UserName,
+    AgentName, ApplicationName, Digest, ModelUuid, RequestId, Timestamp, UserName,
     agent::{Register, RunnerAnswer, RunnerCommand},
     audit::AuditedRequest,
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
+    secret::Sealed,
     user::ExternalIdentity,
 };
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,20 @@ pub enum Input {
     Worker(WorkerCommand),
     /// Refused requests that did not reach the writer, for the audit log.
     Refused(AuditedRequest),
+}
+
+/// One command of a user's request with an id, by which the command is known when the request is sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RequestedCommand {
+    /// The request.
+    pub request: RequestId,
+    /// The place of the command in the request, from 0.
+    pub index: u32,
+    /// The digest of the command as the client sent it, with the controller's key: the command may hold secrets.
+    pub digest: Digest,
+    /// The response of the request, sealed, if it holds what is not in the command's answer: a token.
+    pub response: Option<Sealed>,
 }
 
 /// A command about a user's identity.
@@ -186,6 +201,8 @@ pub enum WorkerCommand {
     },
     /// Deletes sessions and API tokens that have ended by time.
     ForgetSessions,
+    /// Forgets answers to requests with an id that were kept long enough.
+    ForgetAnswers,
     /// Marks an agent present: it opened a stream or made a call.
     AgentConnected(AgentName),
     /// Marks an agent absent: its last stream ended.
@@ -226,6 +243,7 @@ impl WorkerCommand {
             | Self::ExpireLease(model, _) => Some(*model),
             Self::Initialize { .. }
             | Self::ForgetSessions
+            | Self::ForgetAnswers
             | Self::AgentConnected(_)
             | Self::AgentDisconnected(_)
             | Self::ForgetCharm(_)

@@ -5,6 +5,7 @@
 mod access;
 mod action;
 mod agent;
+mod answer;
 mod application;
 mod audit;
 mod charm;
@@ -18,6 +19,7 @@ mod machine;
 mod model;
 mod network;
 mod offer;
+mod once;
 mod relation;
 mod resource;
 mod root;
@@ -42,19 +44,21 @@ pub use access::scope::scope_admits;
 pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments};
 pub use agent::enrolment::check_join;
+pub use answer::keep::has_kept_answer;
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use audit::entry::{Origin, audit, audited, name_in_requests};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{
-    Environment, IdentityCommand, Input, IssuerLogin, NewSession, Output, UploadedCharm, UploadedResource,
-    WorkerCommand,
+    Environment, IdentityCommand, Input, IssuerLogin, NewSession, Output, RequestedCommand, UploadedCharm,
+    UploadedResource, WorkerCommand,
 };
 pub use machine::status::machine_history;
 pub use model::usage::model_usage;
 pub use network::{firewall::ingress_rules, spaces::spaces};
 pub use offer::details::{offer_details, offers_of_model};
 pub use offer::find_offer;
+pub use once::{Evaluated, evaluate_once};
 pub use resource::content::{resource_details, resource_for_unit};
 pub use root::changes;
 pub use root::changes::{

@@ -11,15 +11,17 @@ use periapt_host_api::{
 };
 
 use crate::entity::{
-    Agent, AgentPool, AuditHead, Charm, Controller, CrossModelId, Enrolment, Entity, EntityKey, ModelKey,
-    ResourceContent, Session, User,
+    Agent, AgentPool, AnswerKey, AuditHead, Charm, Controller, CrossModelId, Enrolment, Entity, EntityKey,
+    KeptAnswer, ModelKey, ResourceContent, Session, User,
 };
+use answers::AnswerIndex;
 use changes::Changes;
 use enrolments::JoinTokenIndex;
 use hosts::HostIndex;
 use models::ModelIndex;
 use users::{SessionIndex, UserIndex};
 
+mod answers;
 pub mod changes;
 mod enrolments;
 mod hosts;
@@ -52,6 +54,8 @@ pub struct Root {
     sessions: OrdMap<Digest, Arc<Session>>,
     session_index: SessionIndex,
     audit_heads: OrdMap<u8, Arc<AuditHead>>,
+    answers: OrdMap<AnswerKey, Arc<KeptAnswer>>,
+    answer_index: AnswerIndex,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     model_index: ModelIndex,
     hosts: HostIndex,

@@ -13,7 +13,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    action,
+    action, answer,
     input::WorkerCommand,
     leadership,
     machine::{
@@ -46,6 +46,7 @@ pub fn due_work(
     due.add_leases(root);
     due.add_presence(root);
     due.add_sessions(root);
+    due.add_answers(root);
     due.add_models(root);
     (due.commands, due.wake)
 }
@@ -154,6 +155,15 @@ impl DueWork<'_> {
         match root.session_ends().next() {
             Some((end, _)) if *end > self.now => self.wake_at(*end),
             Some(_) => self.add_of_controller(WorkerCommand::ForgetSessions),
+            None => {}
+        }
+    }
+
+    /// Adds the end of answers that were kept long enough.
+    fn add_answers(&mut self, root: &Root) {
+        match answer::due::forget_at(root) {
+            Some(at) if at > self.now => self.wake_at(at),
+            Some(_) => self.add_of_controller(WorkerCommand::ForgetAnswers),
             None => {}
         }
     }

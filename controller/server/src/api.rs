@@ -25,6 +25,7 @@ mod openapi;
 mod query;
 mod range;
 mod records;
+mod request;
 mod resources;
 mod routes;
 mod secrets;

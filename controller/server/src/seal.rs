@@ -30,6 +30,7 @@ const KEY_BYTES: usize = 32;
 #[derive(Clone)]
 pub struct SealKey {
     digest: hmac::Key,
+    requests: hmac::Key,
     cipher: Arc<LessSafeKey>,
     /// The bytes that both are derived from.
     secret: [u8; KEY_BYTES],
@@ -56,6 +57,7 @@ impl SealKey {
             .map_err(|_| io::Error::other("the cipher takes no such key"))?;
         Ok(Self {
             digest: hmac::Key::new(hmac::HMAC_SHA256, derived(b"periapt seal digest").as_ref()),
+            requests: hmac::Key::new(hmac::HMAC_SHA256, derived(b"periapt request digest").as_ref()),
             cipher: Arc::new(LessSafeKey::new(cipher)),
             secret: *secret,
             unwritten: None,
@@ -121,20 +123,30 @@ impl SealKey {
     }
 
     fn checksum(&self, bound: &[u8], bytes: &[u8]) -> [u8; 32] {
-        let mut context = hmac::Context::with_key(&self.digest);
-        context.update(&(bound.len() as u64).to_be_bytes());
-        context.update(bound);
-        context.update(bytes);
-        let mut checksum = [0; 32];
-        for (to, from) in checksum.iter_mut().zip(context.sign().as_ref()) {
-            *to = *from;
-        }
-        checksum
+        keyed_digest(&self.digest, bound, bytes)
+    }
+
+    /// Returns the digest of a command as its client sent it. Without the key, no reader of the store can try out which
+    /// password or secret the command holds.
+    pub(crate) fn request_digest(&self, act: &str, content: &[u8]) -> Digest {
+        Digest::from_bytes(keyed_digest(&self.requests, act.as_bytes(), content))
     }
 
     fn nonce(checksum: &[u8; 32]) -> Option<Nonce> {
         Nonce::try_assume_unique_for_key(checksum.get(..NONCE_LEN)?).ok()
     }
+}
+
+fn keyed_digest(key: &hmac::Key, bound: &[u8], bytes: &[u8]) -> [u8; 32] {
+    let mut context = hmac::Context::with_key(key);
+    context.update(&(bound.len() as u64).to_be_bytes());
+    context.update(bound);
+    context.update(bytes);
+    let mut digest = [0; 32];
+    for (to, from) in digest.iter_mut().zip(context.sign().as_ref()) {
+        *to = *from;
+    }
+    digest
 }
 
 /// Writes the file atomically: half a key would be taken for the key.

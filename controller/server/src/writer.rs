@@ -20,7 +20,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, field::Empty};
 
-pub(crate) use commands::{CommandAnswer, Commands, Job, Outcome, Pending, Sender};
+pub(crate) use commands::{
+    Answered, CommandAnswer, Commands, Job, Outcome, Pending, Sender, Submitted, unknown,
+};
 pub(crate) use journal::{Journal, LogJournal, WriteError};
 pub(crate) use queue::{Queue, QueueKey};
 pub(crate) use reopen::{LoadedStore, load, read};
@@ -104,7 +106,8 @@ impl Writer {
         let mut waiting = Vec::with_capacity(jobs.len());
         for job in jobs {
             let cause = job.pending.context();
-            let result = speculation.evaluate(&job.sender, &job.input, &self.environment(), cause);
+            let command = job.command.as_ref();
+            let result = speculation.evaluate(&job.sender, &job.input, command, &self.environment(), cause);
             let model = batch::model_of(&job.input);
             waiting.push((job, result, model));
         }
@@ -238,12 +241,12 @@ fn batch_span(jobs: &[Job]) -> Span {
 
 /// Returns the refusal for the commands of a batch that the store did not take.
 fn unavailable(failure: &WriteError) -> Refusal {
-    let message = match failure {
+    let (code, advice) = match failure {
         failure if failure.is_without_effect() => {
-            format!("{failure}; the request had no effect, try again")
+            (ErrorCode::StorageUnavailable, "the request had no effect, try again")
         }
-        WriteError::InDoubt => format!("{failure}; check whether the request had an effect"),
-        _ => format!("{failure}; it is being opened again, check whether the request had an effect"),
+        WriteError::InDoubt => (ErrorCode::OutcomeUnknown, "check whether the request had an effect"),
+        _ => (ErrorCode::OutcomeUnknown, "it is being opened again, check whether the request had an effect"),
     };
-    Refusal::new(ErrorCode::StorageUnavailable, message)
+    Refusal::new(code, format!("{failure}; {advice}"))
 }

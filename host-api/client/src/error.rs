@@ -10,7 +10,7 @@ use crate::AddressesError;
 /// The reason for a call without an answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
-    /// The controller refused the request, which had no effect.
+    /// The controller refused the request, which had no effect but for the code `outcome-unknown`.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The controller did not answer.
@@ -168,7 +168,8 @@ fn shortened(reason: &str) -> String {
 pub enum RequestOutcome {
     /// The request had no effect: it was not sent, or it only reads.
     NothingHappened,
-    /// The connection broke after the request was sent; the controller may have carried it out.
+    /// The connection broke after the request was sent, and no answer came in time; the controller may have carried it
+    /// out.
     Unknown,
 }
 

@@ -8,6 +8,7 @@
 mod address;
 mod addresses;
 mod api;
+mod attempts;
 mod backoff;
 mod connect;
 mod connection;

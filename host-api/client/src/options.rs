@@ -26,6 +26,9 @@ pub struct Options {
     /// The time for which a call retries after a busy controller's refusal, with growing pauses; zero means one
     /// attempt. A request that is refused so has no effect.
     pub busy_retry_timeout: Duration,
+    /// The time for which a user's request is sent again that was sent and not answered, with growing pauses and over new
+    /// connections; zero means that its outcome is told as unknown. The controller carries it out once.
+    pub unanswered_retry_timeout: Duration,
     /// The longest time to wait for an answer. It does not limit streams that are open.
     pub answer_within: Duration,
     /// The span that each request comes from, sent as the header `traceparent`; none: requests are not traced.
@@ -46,6 +49,7 @@ impl Options {
             identity,
             retry_timeout: Duration::ZERO,
             busy_retry_timeout: Duration::ZERO,
+            unanswered_retry_timeout: Duration::ZERO,
             answer_within: Duration::from_secs(30),
             trace: None,
         }
@@ -78,6 +82,12 @@ impl Options {
     /// Sends each request as part of a trace.
     pub fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
         self.trace = trace;
+        self
+    }
+
+    /// Sets the time for which a user's request is sent again that was sent and not answered.
+    pub fn with_unanswered_retry_timeout(mut self, retry_timeout: Duration) -> Self {
+        self.unanswered_retry_timeout = retry_timeout;
         self
     }
 

@@ -6,17 +6,21 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem, trace::TRACEPARENT};
+use periapt_host_api::{
+    Refusal, RequestId, agent, api::MAX_LINE_BYTES, command::CommandResults, problem::Problem,
+    trace::TRACEPARENT,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Client, ClientError, Identity, RequestOutcome, Result,
+    attempts::{Attempts, Repeat, settled, unknown_result},
     connect::Body,
     connection::RequestSender,
     error::chain,
     ndjson::{self, NdJson},
     peer::Peer,
-    retry::{self, Retry, is_busy},
+    retry,
 };
 
 /// The largest response that is read as one value, in bytes.
@@ -34,11 +38,14 @@ pub(crate) struct Call<'a> {
     query: Vec<(&'static str, String)>,
     headers: HeaderMap,
     content: Content<'a>,
+    repeat: Repeat,
 }
 
 /// A response, and the controller that it came from.
 pub(crate) struct Received {
     pub(crate) peer: Peer,
+    /// The generation of the connection.
+    pub(crate) generation: u64,
     pub(crate) response: Response<Incoming>,
 }
 
@@ -69,6 +76,7 @@ impl Client {
             query: Vec::new(),
             headers: HeaderMap::new(),
             content: Content::Whole(Bytes::new()),
+            repeat: Repeat::Never,
         }
     }
 
@@ -101,75 +109,114 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Gives the request an id, by which the controller carries it out once however often it is sent. The same id goes with
+    /// all attempts. Only for routes that keep answers.
+    pub(crate) fn once(mut self) -> Self {
+        let mut bytes = [0; 16];
+        // Without randomness the request has no id, and is sent once.
+        if getrandom::fill(&mut bytes).is_ok() {
+            let id = RequestId::from_random_bytes(bytes).to_string();
+            if let Ok(id) = header::HeaderValue::try_from(id) {
+                self.headers.insert(agent::header::REQUEST_ID, id);
+                self.repeat = Repeat::ById;
+            }
+        }
+        self
+    }
+
     /// Sends the request and reads the response as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
+        self.settle(&mut self.attempts()).await
+    }
+
+    /// Sends commands and reads their results. They are sent again while the outcome of one of them is not known.
+    pub(crate) async fn results<T: DeserializeOwned>(self) -> Result<CommandResults<T>> {
+        let (mut attempts, mut known) = (self.attempts(), None);
+        loop {
+            let results = self.settle(&mut attempts).await?;
+            let unknown = unknown_result(&results, &attempts);
+            let results = settled(known, results);
+            let Some(unknown) = unknown else { return Ok(results) };
+            if attempts.again(unknown, None).await.is_err() {
+                return Ok(results);
+            }
+            known = Some(results);
+        }
+    }
+
+    fn attempts(&self) -> Attempts {
+        Attempts::new(self.client.options(), self.repeat)
+    }
+
+    async fn settle<T: DeserializeOwned>(&self, attempts: &mut Attempts) -> Result<T> {
         let outcome = RequestOutcome::of(&self.method);
         let within = self.client.options().answer_within;
-        let Received { peer, response } = self.response().await?;
-        let collected = collect(&peer, response.into_body(), MAX_ANSWER_BYTES, outcome);
-        let bytes = tokio::time::timeout(within, collected)
-            .await
-            .unwrap_or_else(|_| Err(too_late(&peer, outcome)))?;
-        serde_json::from_slice(&bytes).map_err(|error| peer.protocol(error.to_string()))
+        loop {
+            let Received { peer, generation, response } = self.exchange(within, attempts).await?;
+            let collected = collect(&peer, response.into_body(), MAX_ANSWER_BYTES, outcome);
+            let collected = tokio::time::timeout(within, collected)
+                .await
+                .unwrap_or_else(|_| Err(too_late(&peer, outcome)));
+            match collected {
+                Ok(bytes) => {
+                    return serde_json::from_slice(&bytes).map_err(|error| peer.protocol(error.to_string()));
+                }
+                Err(error) => {
+                    attempts.broken = Some(generation);
+                    attempts.again(error, None).await?;
+                }
+            }
+        }
     }
 
     /// Sends the request and reads the response as a stream of lines.
     pub(crate) async fn lines<T: DeserializeOwned + Send + 'static>(self) -> Result<NdJson<T>> {
-        let Received { peer, response } = self.response().await?;
+        let Received { peer, response, .. } = self.response().await?;
         Ok(ndjson::decode(response.into_body(), peer))
     }
 
     /// Sends the request and waits for the head of a successful response, within the time for an answer.
     pub(crate) async fn response(self) -> Result<Received> {
-        let within = self.client.options().answer_within;
-        self.exchange(within).await
+        self.exchange(self.client.options().answer_within, &mut self.attempts()).await
     }
 
     /// Sends the request with a slow body, and waits up to `within` for the head of a successful response.
     pub(crate) async fn upload(self, within: Duration) -> Result<Received> {
-        self.exchange(within).await
+        self.exchange(within, &mut self.attempts()).await
     }
 
-    /// Sends the request until the controller is not too busy, for as long as the options allow. `within` limits each
-    /// attempt.
-    async fn exchange(self, within: Duration) -> Result<Received> {
-        let mut retry = Retry::new(self.client.options().busy_retry_timeout);
-        let mut told = false;
+    /// Sends the request until a controller takes it, for as long as the options allow. `within` limits each attempt.
+    async fn exchange(&self, within: Duration, attempts: &mut Attempts) -> Result<Received> {
         loop {
-            let received = self.attempt(within).await?;
-            if received.response.status().is_success() {
-                return Ok(received);
-            }
-            let asked = retry::asked_for(received.response.headers());
-            let error = refused(received, &self.method).await;
-            if !is_busy(&error) || !retry.next(asked).await {
-                return Err(error);
-            }
-            // The first refusal is a warning that tells the caller why it waits.
-            match std::mem::replace(&mut told, true) {
-                false => {
-                    tracing::warn!("the controller did not take the request, which is sent again: {error}")
+            let (error, asked) = match self.attempt(within, &mut attempts.broken).await {
+                Ok(received) if received.response.status().is_success() => return Ok(received),
+                Ok(received) => {
+                    let asked = retry::asked_for(received.response.headers());
+                    (refused(received, &self.method).await, asked)
                 }
-                true => tracing::info!(%error, "the controller is busy; sending it again"),
-            }
+                Err(error) => (error, None),
+            };
+            attempts.again(error, asked).await?;
         }
     }
 
     /// Connects for as long as the options allow, then sends the request within `within`. Over a connection that
     /// breaks, the request is sent again if it was not sent or only reads: there may be another controller that answers.
-    async fn attempt(&self, within: Duration) -> Result<Received> {
+    /// A connection that is `broken` is not used, and its address is tried last.
+    async fn attempt(&self, within: Duration, broken: &mut Option<u64>) -> Result<Received> {
         let outcome = RequestOutcome::of(&self.method);
-        let mut broken = None;
         let mut failed = None;
         for _ in 0..=MAX_RECONNECTS {
             let RequestSender { mut sender, generation, peer, alternatives } =
-                self.client.request_sender(broken).await?;
+                self.client.request_sender(*broken).await?;
             let sent = tokio::time::timeout(within, sender.try_send_request(self.request(&peer)?)).await;
-            let mut error = match sent.map_err(|_| too_late(&peer, outcome))? {
-                Ok(response) => return Ok(Received { peer, response }),
-                Err(error) => error,
+            let error = match sent {
+                Ok(Ok(response)) => return Ok(Received { peer, generation, response }),
+                Ok(Err(error)) => Some(error),
+                Err(_) => None,
             };
-            broken = Some(generation);
+            *broken = Some(generation);
+            let Some(mut error) = error else { return Err(too_late(&peer, outcome)) };
             failed = match error.take_message() {
                 // The connection was dead before the request was sent.
                 Some(_) => Some(peer.unreachable(
@@ -242,7 +289,7 @@ async fn collect(peer: &Peer, body: Incoming, limit: usize, outcome: RequestOutc
 ///
 /// The body is small and on its way; the connection's keep-alive notices a controller that stalls.
 async fn refused(received: Received, method: &Method) -> ClientError {
-    let Received { peer, response } = received;
+    let Received { peer, response, .. } = received;
     let status = response.status();
     if *method == Method::HEAD && status == StatusCode::NOT_FOUND {
         return Refusal::not_found("no such thing").into();

@@ -1,11 +1,11 @@
-//! The retries of requests that a busy controller refuses.
+//! The pauses between the attempts of a call.
 
 use std::time::Duration;
 
 use http::{HeaderMap, header};
 use tokio::time::Instant;
 
-use crate::{Backoff, ClientError};
+use crate::Backoff;
 
 /// The first pause between attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -14,7 +14,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause that a controller can ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
-/// The attempts of one call.
+/// Attempts within a time.
 #[derive(Debug)]
 pub(crate) struct Retry {
     until: Instant,
@@ -37,13 +37,6 @@ impl Retry {
         tokio::time::sleep(wait).await;
         true
     }
-}
-
-/// Returns true if the controller refused the call because it is busy, so that the call had no effect. Other
-/// temporary refusals do not count: after `storage-unavailable` the request may still take effect.
-pub(crate) fn is_busy(error: &ClientError) -> bool {
-    use periapt_host_api::ErrorCode::{TooManyRequests, TryAgain};
-    error.refusal().is_some_and(|refusal| matches!(refusal.code, TooManyRequests | TryAgain))
 }
 
 /// Returns the time that a response asks its caller to wait. Controllers send whole seconds.

@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApplicationName, ModelUuid, UnitName};
+use crate::{ApplicationName, ModelUuid, RequestId, UnitName};
 
 pub mod change;
 pub mod content;
@@ -138,6 +138,8 @@ pub enum SealedFor {
     Content(ModelUuid, SecretId),
     /// Confidential parts of a model's journal.
     Journal(ModelUuid),
+    /// The response to a request with an id, which holds a token.
+    Response(RequestId),
 }
 
 impl SealedFor {
@@ -146,6 +148,7 @@ impl SealedFor {
         match self {
             Self::Content(model, id) => [b"content/", model.0.as_bytes().as_slice(), id.as_bytes()].concat(),
             Self::Journal(model) => [b"journal/".as_slice(), model.0.as_bytes()].concat(),
+            Self::Response(request) => [b"response/".as_slice(), request.0.as_bytes()].concat(),
         }
     }
 }

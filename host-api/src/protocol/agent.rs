@@ -155,7 +155,8 @@ pub enum RunnerAnswer {
     },
 }
 
-/// The identity headers that the keeper sets on requests that it forwards; TLS client certificates will replace them.
+/// The headers of this API: those by which callers name themselves where the controller believes them, and the id of a
+/// request.
 pub mod header {
     /// The calling agent's name.
     pub const AGENT: &str = "periapt-agent";
@@ -163,6 +164,8 @@ pub mod header {
     pub const USER: &str = "periapt-user";
     /// The calling controller's name among several, in one process with its tests.
     pub const CONTROLLER: &str = "periapt-controller";
+    /// The id of a user's request: a UUID that the client draws, and keeps when it sends the request again.
+    pub const REQUEST_ID: &str = "periapt-request-id";
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -39,9 +39,11 @@ pub enum ErrorCode {
     CharmRefused,
     /// Too many requests are waiting; try again later.
     TooManyRequests,
-    /// The controller cannot write its store now. Readers see nothing of the request; the message says whether it may
-    /// still be stored.
+    /// The controller cannot write its store now. The request had no effect.
     StorageUnavailable,
+    /// The controller cannot tell yet if the request was carried out. The same request with the same id
+    /// (`Periapt-Request-Id`) gets its answer later, and is carried out once.
+    OutcomeUnknown,
     /// The request may succeed later.
     TryAgain,
     /// Periapt does not support the request.
@@ -52,7 +54,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// All codes, for documentation and tests.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::BadRequest,
         Self::NotLoggedIn,
         Self::PermissionDenied,
@@ -68,6 +70,7 @@ impl ErrorCode {
         Self::CharmRefused,
         Self::TooManyRequests,
         Self::StorageUnavailable,
+        Self::OutcomeUnknown,
         Self::TryAgain,
         Self::NotSupported,
         Self::Internal,
@@ -91,6 +94,7 @@ impl ErrorCode {
             Self::CharmRefused => "charm-refused",
             Self::TooManyRequests => "too-many-requests",
             Self::StorageUnavailable => "storage-unavailable",
+            Self::OutcomeUnknown => "outcome-unknown",
             Self::TryAgain => "try-again",
             Self::NotSupported => "not-supported",
             Self::Internal => "internal",
@@ -99,7 +103,10 @@ impl ErrorCode {
 
     /// Returns true if the cause is the controller's present state, so that the same request may succeed later.
     pub fn is_temporary(self) -> bool {
-        matches!(self, Self::StorageUnavailable | Self::TooManyRequests | Self::TryAgain)
+        matches!(
+            self,
+            Self::StorageUnavailable | Self::OutcomeUnknown | Self::TooManyRequests | Self::TryAgain
+        )
     }
 
     /// Returns the HTTP status of responses with the code.
@@ -118,7 +125,7 @@ impl ErrorCode {
             Self::TooManyRequests => 429,
             Self::Internal => 500,
             Self::NotSupported => 501,
-            Self::StorageUnavailable | Self::TryAgain => 503,
+            Self::StorageUnavailable | Self::OutcomeUnknown | Self::TryAgain => 503,
         }
     }
 }
@@ -129,7 +136,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A refusal: the request had no effect.
+/// A refusal: the request had no effect, but for the code [`ErrorCode::OutcomeUnknown`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 #[serde(rename_all = "kebab-case")]

@@ -77,6 +77,14 @@ pub const RUNNER_ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// The longest silence of a runner. The keeper then takes it for hung.
 pub const RUNNER_SILENCE: Duration = Duration::from_secs(60);
 
+/// The time for which the controller keeps the answer to a request with an id, at least. Requests that are sent again come
+/// within it.
+pub const ANSWERS_KEPT: Duration = Duration::from_secs(600);
+
+/// The longest time for which a client sends a request again that was not answered. The rest of [`ANSWERS_KEPT`] is for
+/// the wait for the last answer.
+pub const LONGEST_REPEAT: Duration = Duration::from_secs(300);
+
 const fn ms(time: Duration) -> u128 {
     time.as_millis()
 }
@@ -122,6 +130,10 @@ const _: () = assert!(
 const _: () = assert!(
     ms(LEASE) + LEADERSHIP_GUARANTEE_MS as u128 <= ms(FAILOVER_AFTER),
     "a unit that goes on elsewhere does not lead twice"
+);
+const _: () = assert!(
+    2 * ms(LONGEST_REPEAT) <= ms(ANSWERS_KEPT),
+    "no request comes again after its answer is forgotten"
 );
 const _: () = assert!(
     (AGENT_GRACE_MS as u128) < ms(FAILOVER_AFTER),

@@ -110,6 +110,17 @@ uuid_id! {
     /// The id of one store's history. Revisions of different stores cannot be compared.
     StoreId
 }
+uuid_id! {
+    /// The id of a request, which its client draws. The client sends the same request again with the same id.
+    RequestId
+}
+
+impl RequestId {
+    /// Makes the id of a request from random bytes.
+    pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
+    }
+}
 
 /// The SHA-256 of a blob: a charm's archive, a component, or a resource's content. Written as 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -49,6 +49,8 @@ macro_rules! kinds {
                 Enrolment: Enrolment(agent: AgentName) { table enrolments }
                 /// A pool of agents that join with one token.
                 AgentPool: Pool(name: AgentName) { table pools }
+                /// The answer to a command of a request with an id.
+                KeptAnswer: Answer(key: AnswerKey) { table answers }
             }
             model {
                 /// A charm that the model uses.

@@ -36,6 +36,14 @@ impl Root {
                 self.session_index.update(self.sessions.get(token), new);
                 self.put_in_table(key, entity);
             }
+            (EntityKey::Answer(answer), entity) => {
+                let new = match entity {
+                    Some(Entity::KeptAnswer(kept)) => Some(kept),
+                    _ => None,
+                };
+                self.answer_index.update(self.answers.get(answer), new);
+                self.put_in_table(key, entity);
+            }
             (EntityKey::Enrolment(agent), entity) => {
                 let new = match entity {
                     Some(Entity::Enrolment(enrolment)) => Some(enrolment),

@@ -8,6 +8,7 @@
 )]
 
 mod actions;
+mod answers;
 mod assumes;
 mod clouds;
 mod commits;

@@ -16,10 +16,11 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_model::{
-    Changes, Entity, EntityKey, Environment, IdentityCommand, Input, ModelState, Output, RecordAppend,
-    RefreshRequest, Root, StatusContext, UploadedCharm, WorkSchedule, WorkerCommand, due_work,
+    Changes, Entity, EntityKey, Environment, Evaluated, IdentityCommand, Input, ModelState, Output,
+    RecordAppend, RefreshRequest, RequestedCommand, Root, StatusContext, UploadedCharm, WorkSchedule,
+    WorkerCommand, due_work,
     entity::{Application, Bag, Registration, Relation, Unit},
-    evaluate, full_status, plan_refresh, view,
+    evaluate, evaluate_once, full_status, plan_refresh, view,
 };
 
 use crate::invariants;
@@ -103,19 +104,44 @@ impl World {
         world
     }
 
-    /// Sends a request, and checks the invariants.
-    pub(crate) fn ask(&mut self, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
+    fn environment(&mut self) -> Environment {
         self.asked += 1;
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&self.asked.to_le_bytes());
-        let env = Environment { now: self.now, lease_now_ms: self.lease_now_ms, seed };
+        Environment { now: self.now, lease_now_ms: self.lease_now_ms, seed }
+    }
+
+    /// Sends a request, and checks the invariants.
+    pub(crate) fn ask(&mut self, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
+        let env = self.environment();
         let (changes, output) = evaluate(&self.root, caller, input, &env)?;
+        self.take_checked([changes]);
+        Ok(output)
+    }
+
+    /// Sends a command of a request with an id, as the writer evaluates it.
+    pub(crate) fn ask_once(
+        &mut self,
+        caller: &Caller,
+        input: &Input,
+        command: &RequestedCommand,
+    ) -> Result<Evaluated, Refusal> {
+        let env = self.environment();
+        let evaluated = evaluate_once(&self.root, caller, input, Some(command), &env)?;
+        if let Evaluated::New { changes, kept, .. } = &evaluated {
+            self.take_checked([changes.clone(), kept.clone()]);
+        }
+        Ok(evaluated)
+    }
+
+    fn take_checked<const PARTS: usize>(&mut self, parts: [Changes; PARTS]) {
         let before = self.root.clone();
-        self.take(changes);
+        for changes in parts {
+            self.take(changes);
+        }
         if self.checked {
             invariants::check(&before, self);
         }
-        Ok(output)
     }
 
     fn take(&mut self, changes: Changes) {

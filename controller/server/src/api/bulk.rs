@@ -4,16 +4,17 @@ use periapt_host_api::{
     ErrorCode, Refusal,
     command::{CommandResult, CommandResults},
 };
-use periapt_model::{Input, Output};
+use periapt_model::{Input, Output, has_kept_answer};
+use serde::Serialize;
 
 use crate::{
-    api::{body::Bulk, caller::RequestCaller},
+    api::{body::Bulk, caller::RequestCaller, request::requested},
     state::Submission,
-    writer::QueueKey,
+    writer::{QueueKey, Submitted},
 };
 
 /// Submits the valid commands to the writer, and puts their results in order.
-pub(crate) async fn submit<C, T>(
+pub(crate) async fn submit<C: Serialize, T>(
     submission: &Submission,
     key: QueueKey,
     who: &RequestCaller,
@@ -25,12 +26,17 @@ pub(crate) async fn submit<C, T>(
     let mut inputs = Vec::new();
     let mut pending = Vec::with_capacity(bulk.commands.len());
     let traces = bulk.traces.into_iter().chain(std::iter::repeat(None));
-    for (command, trace) in bulk.commands.into_iter().zip(traces) {
-        // Confidential data is encrypted here, before it goes any further.
+    let act = key.to_string();
+    for (index, (command, cause)) in bulk.commands.into_iter().zip(traces).enumerate() {
         pending.push(command.and_then(|command| {
+            let requested = requested(who, &submission.sealer.key, (&act, index), &command)?;
             let mut input = input(command);
-            submission.sealer.seal(&root, &mut input)?;
-            inputs.push((input, trace));
+            // Confidential data is encrypted here, before it goes any further. A command that was carried out before goes
+            // no further than to its answer, and what it names may be gone.
+            if !requested.as_ref().is_some_and(|requested| has_kept_answer(&root, &who.caller, requested)) {
+                submission.sealer.seal(&root, &mut input)?;
+            }
+            inputs.push(Submitted { input, cause, command: requested });
             Ok(())
         }));
     }
@@ -42,7 +48,7 @@ pub(crate) async fn submit<C, T>(
             place?;
             let one = answered.next().ok_or_else(odd)?;
             revision = revision.max(Some(one.revision));
-            output(one.result?).ok_or_else(odd)
+            output(one.result?.output).ok_or_else(odd)
         })
         .map(CommandResult::from)
         .collect();

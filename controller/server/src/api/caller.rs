@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use axum::extract::FromRequestParts;
 use http::{Uri, header, request::Parts};
 use periapt_host_api::{
-    AgentName, Digest, ErrorCode, ModelUuid, Refusal, Timestamp, UserName, agent,
+    AgentName, Digest, ErrorCode, ModelUuid, Refusal, RequestId, Timestamp, UserName, agent,
     command::Caller,
+    excerpt,
     token::Token,
     user::{FIRST_USER, SessionId, TokenScope},
 };
@@ -34,6 +35,8 @@ pub(crate) struct RequestCaller {
     pub(crate) session: Option<RequestSession>,
     /// The address that the request came from; none in a test without connections.
     pub(crate) address: Option<IpAddr>,
+    /// The id of a user's request, by which it is known when it is sent again.
+    pub(crate) request: Option<RequestId>,
 }
 
 /// The session or API token of a request.
@@ -142,6 +145,7 @@ impl<S: Sync> FromRequestParts<S> for RequestCaller {
 /// The request proves no valid identity.
 pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<RequestCaller, Refusal> {
     refuse_browsers(parts)?;
+    let request = text(parts, agent::header::REQUEST_ID)?.map(request_id).transpose()?;
     let peer = parts.extensions.get::<Peer>();
     let address = peer.map(Peer::ip);
     if let Some(header) = parts.headers.get(header::AUTHORIZATION) {
@@ -154,7 +158,7 @@ pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<Req
             SessionKind::Api { scope, .. } => Some(scope.clone()),
         };
         let session = Some(RequestSession { token: session.token, scope });
-        return Ok(RequestCaller { caller: Caller::User(user.name.clone()), session, address });
+        return Ok(RequestCaller { caller: Caller::User(user.name.clone()), session, address, request });
     }
     let peer = peer.ok_or_else(not_logged_in)?;
     let caller = match &peer.identity {
@@ -170,7 +174,26 @@ pub(crate) fn identify(parts: &Parts, root: &Root, now: Timestamp) -> Result<Req
     };
     match &caller {
         Caller::User(_) if active_user(root, &caller).is_none() => Err(not_logged_in()),
-        _ => Ok(RequestCaller { caller, session: None, address }),
+        Caller::User(_) => Ok(RequestCaller { caller, session: None, address, request }),
+        // Calls of agents have answers of their own when they are sent again.
+        _ => Ok(RequestCaller { caller, session: None, address, request: None }),
+    }
+}
+
+fn request_id(text: &str) -> Result<RequestId, Refusal> {
+    let name = agent::header::REQUEST_ID;
+    text.parse().map_err(|_| {
+        let told = excerpt::shortened(text);
+        Refusal::bad_request(format!("header {name} must be a UUID, such as `uuidgen` prints, not {told:?}"))
+    })
+}
+
+/// Returns the text of a header, if the request has it.
+fn text<'a>(parts: &'a Parts, name: &str) -> Result<Option<&'a str>, Refusal> {
+    match parts.headers.get(name).map(|value| value.to_str()) {
+        None => Ok(None),
+        Some(Ok(text)) => Ok(Some(text)),
+        Some(Err(_)) => Err(Refusal::bad_request(format!("header {name} is not text"))),
     }
 }
 
@@ -183,16 +206,11 @@ fn is_enrolled(root: &Root, certificate: &AgentCertificate, now: Timestamp) -> b
 
 /// Returns the caller that the headers of a request name, on the controller's socket or in one process.
 fn named(parts: &Parts, connection: &ConnectionIdentity) -> Result<Caller, Refusal> {
-    let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
-        None => Ok(None),
-        Some(Ok(text)) => Ok(Some(text)),
-        Some(Err(_)) => Err(Refusal::bad_request(format!("header {name} is not text"))),
-    };
     let wrong = |error: periapt_host_api::NameError| Refusal::bad_request(error.to_string());
     if *connection == ConnectionIdentity::InProcess && parts.headers.contains_key(agent::header::CONTROLLER) {
         return Ok(Caller::Worker);
     }
-    match (text(agent::header::AGENT)?, text(agent::header::USER)?) {
+    match (text(parts, agent::header::AGENT)?, text(parts, agent::header::USER)?) {
         (Some(_), None) if *connection == ConnectionIdentity::Socket => {
             Err(Refusal::permission_denied("an agent identifies itself by its certificate, not by its name"))
         }
@@ -300,11 +318,14 @@ mod tests {
     fn an_agent_speaks_for_itself_and_its_runners_alone() {
         let (one, two) = (AgentName::new("one").unwrap(), AgentName::new("two").unwrap());
         let model = ModelUuid(uuid::Uuid::nil());
-        let who = RequestCaller { caller: Caller::Agent(one.clone()), session: None, address: None };
+        let who =
+            RequestCaller { caller: Caller::Agent(one.clone()), session: None, address: None, request: None };
         assert_eq!(who.runner(&one, model), Ok(Caller::Runner { agent: one.clone(), model }));
         assert!(who.runner(&two, model).is_err());
         assert!(who.user().is_err());
         let admin = Caller::User(UserName::new("admin").unwrap());
-        assert!(RequestCaller { caller: admin, session: None, address: None }.agent(&one).is_err());
+        assert!(
+            RequestCaller { caller: admin, session: None, address: None, request: None }.agent(&one).is_err()
+        );
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{
     failure::PROBLEM,
-    routes::{Content, Operation, Parameter, Route, table},
+    routes::{Content, Operation, Parameter, Repeats, Route, table},
     streams::NDJSON,
 };
 
@@ -138,5 +138,14 @@ fn parameters(route: &Route, operation: &Operation) -> Vec<Value> {
         };
         json!({ "name": name, "in": "query", "description": description, "schema": schema })
     });
-    in_path.chain(in_query).collect()
+    let in_header = (operation.repeats == Repeats::Once).then(|| {
+        json!({
+            "name": "Periapt-Request-Id",
+            "in": "header",
+            "description": "a UUID that the client draws for this request: sent again with the same id within ten \
+                minutes, the request is carried out once and gets the same answer",
+            "schema": { "type": "string", "format": "uuid" },
+        })
+    });
+    in_path.chain(in_query).chain(in_header).collect()
 }

@@ -17,7 +17,7 @@ use axum::Router;
 use http::Method;
 use periapt_model::Right;
 
-pub(crate) use self::operation::{Content, Operation, Parameter, Route};
+pub(crate) use self::operation::{Content, Operation, Parameter, Repeats, Route};
 use crate::{
     api::{
         admission::{Admission, admit},

@@ -22,6 +22,7 @@ use crate::{
         connection::Peer,
         failure::HandlerResult,
         find::unknown_user,
+        request::{requested, submit_identity},
     },
     clock::Clock,
     login::{Attempt, Logins, MAX_TOKEN_SECONDS, SESSION_SECONDS, after},
@@ -126,10 +127,11 @@ pub(crate) async fn open(
     if who.session.is_some() {
         return Err(Refusal::bad_request("a session opens no other session; log in by the password").into());
     }
+    let requested = requested(&who, &submission.sealer.key, ("open-session", 0), &())?;
     let prepared = PreparedSession::new(&logins, &*clock, &peer);
     let command = IdentityCommand::OpenSession { session: prepared.session() };
-    prepared.submit(&submission, who.sender(), command).await?;
-    Ok(Json(prepared.issued(user)))
+    let issued = prepared.issued(user);
+    Ok(Json(submit_identity(&submission, &who, requested, command, issued).await?))
 }
 
 /// Makes an API token.
@@ -143,7 +145,9 @@ pub(crate) async fn make_token(
     content: Body,
 ) -> HandlerResult<Json<IssuedSession>> {
     let user = who.user()?.clone();
-    let NewApiToken { name, scope, lifetime_seconds } = body::value(&submission, &headers, content).await?;
+    let asked: NewApiToken = body::value(&submission, &headers, content).await?;
+    let requested = requested(&who, &submission.sealer.key, ("make-token", 0), &asked)?;
+    let NewApiToken { name, scope, lifetime_seconds } = asked;
     if !(1..=MAX_TOKEN_SECONDS).contains(&lifetime_seconds) {
         let text = format!("an API token lives 1 to {MAX_TOKEN_SECONDS} seconds, not {lifetime_seconds}");
         return Err(Refusal::bad_request(text).into());
@@ -159,8 +163,8 @@ pub(crate) async fn make_token(
         address: peer.ip().to_string(),
     };
     let command = IdentityCommand::OpenSession { session: prepared.session() };
-    prepared.submit(&submission, who.sender(), command).await?;
-    Ok(Json(prepared.issued(user)))
+    let issued = prepared.issued(user);
+    Ok(Json(submit_identity(&submission, &who, requested, command, issued).await?))
 }
 
 /// The most models that a token's scope names. They are part of its entity.
@@ -204,16 +208,6 @@ impl PreparedSession {
         IssuedSession { user, id, token: self.token, expires_at: self.expires_at }
     }
 
-    async fn submit(
-        &self,
-        submission: &Submission,
-        sender: Sender,
-        command: IdentityCommand,
-    ) -> Result<Output, Refusal> {
-        let input = Input::Identity(command);
-        submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await.map(|(output, _)| output)
-    }
-
     /// Opens the session of a user who has just proved an identity.
     pub(super) async fn open(
         self,
@@ -223,7 +217,9 @@ impl PreparedSession {
         // The API has proved the user; the entry in the audit log names the user and the new session.
         let origin = Origin { session: Some(SessionId::of(&self.digest())), address: self.address.clone() };
         let sender = Sender { caller: Caller::Worker, origin: Some(origin), scope: None };
-        match self.submit(submission, sender, command).await? {
+        let input = Input::Identity(command);
+        let (answered, _) = submission.commands.submit_one(QueueKey::Controller, sender, input, 0).await?;
+        match answered.output {
             Output::Session(user) => Ok(self.issued(user)),
             Output::Answer(_) | Output::Runner(_) | Output::Done => Err(denied()),
         }

@@ -65,7 +65,7 @@ impl State {
         let session = NewSession { token, kind, expires_at, address: String::new() };
         self.run(&user(name), Input::Identity(IdentityCommand::OpenSession { session }));
         let session = Some(RequestSession { token, scope: None });
-        RequestCaller { caller: user(name), session, address: None }
+        RequestCaller { caller: user(name), session, address: None, request: None }
     }
 
     /// Adds a model of a superuser.

@@ -9,14 +9,12 @@ use axum::{
 };
 use http::HeaderMap;
 use periapt_host_api::{
-    Refusal, UserName,
+    UserName,
     command::Answer,
     token::{Token, TokenKind},
     user::{IssuedRegistration, NewPassword, NewUser, SessionDetails, UserDetails},
 };
-use periapt_model::{
-    IdentityCommand, Input, entity::Registration, sessions as sessions_of, user_details, users,
-};
+use periapt_model::{IdentityCommand, entity::Registration, sessions as sessions_of, user_details, users};
 
 use crate::{
     api::{
@@ -24,11 +22,11 @@ use crate::{
         caller::RequestCaller,
         failure::HandlerResult,
         find::{parsed, unknown_user},
+        request::{requested, submit_identity},
     },
     clock::Clock,
     login::{Logins, REGISTRATION_SECONDS, after},
     state::{Durable, Submission},
-    writer::QueueKey,
 };
 
 /// Returns the users that the caller may see.
@@ -72,11 +70,13 @@ pub(crate) async fn add(
     headers: HeaderMap,
     content: Body,
 ) -> HandlerResult<Json<IssuedRegistration>> {
-    let NewUser { name, display_name } = body::value(&submission, &headers, content).await?;
+    let asked: NewUser = body::value(&submission, &headers, content).await?;
+    let requested = requested(&who, &submission.sealer.key, ("add-user", 0), &asked)?;
+    let NewUser { name, display_name } = asked;
     let (token, registration) = draw(&logins, &*clock);
     let command = IdentityCommand::AddUser { name: name.clone(), display_name, registration };
-    submit(&submission, &who, command).await?;
-    Ok(Json(IssuedRegistration { user: name, token, expires_at: registration.expires_at }))
+    let issued = IssuedRegistration { user: name, token, expires_at: registration.expires_at };
+    Ok(Json(submit_identity(&submission, &who, requested, command, issued).await?))
 }
 
 /// Takes a user's password away, and returns the token by which the user sets another one.
@@ -88,10 +88,11 @@ pub(crate) async fn reset(
     Path(user): Path<String>,
 ) -> HandlerResult<Json<IssuedRegistration>> {
     let user: UserName = parsed(&user)?;
+    let requested = requested(&who, &submission.sealer.key, ("reset-password", 0), &user)?;
     let (token, registration) = draw(&logins, &*clock);
     let command = IdentityCommand::ResetPassword { user: user.clone(), registration };
-    submit(&submission, &who, command).await?;
-    Ok(Json(IssuedRegistration { user, token, expires_at: registration.expires_at }))
+    let issued = IssuedRegistration { user, token, expires_at: registration.expires_at };
+    Ok(Json(submit_identity(&submission, &who, requested, command, issued).await?))
 }
 
 /// Sets a user's password. The other sessions of the user end.
@@ -104,15 +105,17 @@ pub(crate) async fn set_password(
     content: Body,
 ) -> HandlerResult<Json<Answer>> {
     let user: UserName = parsed(&user)?;
-    let NewPassword { password } = body::value(&submission, &headers, content).await?;
+    let asked: NewPassword = body::value(&submission, &headers, content).await?;
+    let requested = requested(&who, &submission.sealer.key, ("set-password", 0), &(&user, &asked))?;
+    let NewPassword { password } = asked;
     if submission.durable.current().root.user(&user).is_none() {
         return Err(unknown_user(&user).into());
     }
     let password = logins.passwords.hash(password).await?;
     let own = who.session.as_ref().filter(|session| session.scope.is_none());
     let session = own.map(|session| session.token);
-    submit(&submission, &who, IdentityCommand::SetPassword { user, password, session }).await?;
-    Ok(Json(Answer::Done))
+    let command = IdentityCommand::SetPassword { user, password, session };
+    Ok(Json(submit_identity(&submission, &who, requested, command, Answer::Done).await?))
 }
 
 /// Draws a registration token.
@@ -121,13 +124,4 @@ fn draw(logins: &Logins, clock: &dyn Clock) -> (Token, Registration) {
     let expires_at = after(clock.now(), REGISTRATION_SECONDS);
     let registration = Registration { token: token.digest(), expires_at };
     (token, registration)
-}
-
-async fn submit(
-    submission: &Submission,
-    who: &RequestCaller,
-    command: IdentityCommand,
-) -> Result<(), Refusal> {
-    let input = Input::Identity(command);
-    submission.commands.submit_one(QueueKey::Controller, who.sender(), input, 0).await.map(drop)
 }

@@ -74,7 +74,7 @@ pub(crate) async fn apply(
         match key {
             EntityKey::InModel(model, _) => changed.note_model(*model, position),
             // No view shows it.
-            EntityKey::AuditHead(_) => {}
+            EntityKey::AuditHead(_) | EntityKey::Answer(_) => {}
             _ => changed.note_outside(position),
         }
     }

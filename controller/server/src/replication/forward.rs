@@ -11,7 +11,7 @@ use super::{
     Links, Role, RoleReceiver,
     wire::{ForwardedAnswers, ForwardedCommand, ForwardedCommands},
 };
-use crate::writer::{CommandAnswer, Job, Outcome, Pending};
+use crate::writer::{CommandAnswer, Job, Outcome, Pending, unknown};
 
 /// The time for which commands are held while no controller leads, or the one that leads does not answer.
 const HELD_FOR: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ pub(super) async fn forward(links: Links, mut role: RoleReceiver, jobs: Vec<Job>
                 tracing::debug!(%failure, leader = leader.announcement.url, "commands were not passed on");
                 reason = failure.to_string();
                 if may_have_happened(&failure) {
-                    jobs = refuse_unsafe(jobs, &reason);
+                    jobs = keep_safe(jobs, &reason);
                 }
             }
         }
@@ -128,19 +128,31 @@ fn silent(leader: &LogLeader, reason: &str) -> ClientError {
 fn may_have_happened(failure: &ClientError) -> bool {
     match failure {
         ClientError::Unreachable { outcome, .. } => *outcome != RequestOutcome::NothingHappened,
-        ClientError::Refused(_) | ClientError::NotTrusted { .. } | ClientError::InvalidUrl { .. } => false,
+        ClientError::Refused(refusal) => refusal.code == ErrorCode::OutcomeUnknown,
+        ClientError::NotTrusted { .. } | ClientError::NoneReached(_) | ClientError::InvalidUrl { .. } => {
+            false
+        }
         _ => true,
     }
 }
 
-/// Refuses the commands that must not be sent twice, and returns the others: calls of agents, runners and workers have no
-/// further effect when they are repeated.
-fn refuse_unsafe(jobs: Vec<Job>, reason: &str) -> Vec<Job> {
-    let (unsafe_jobs, rest): (Vec<_>, Vec<_>) =
-        jobs.into_iter().partition(|job| matches!(job.sender.caller, Caller::User(_)));
-    let message = format!("{reason}; whether the request was carried out is not known");
-    answer_all(unsafe_jobs, &Refusal::new(ErrorCode::StorageUnavailable, message));
-    rest
+/// Returns the commands that may be sent twice, and refuses the others. Calls of agents, runners and workers have no
+/// further effect when they are repeated, and a user's command with the id of its request is carried out once. What such
+/// a command did stays unknown until a controller that leads answers it.
+fn keep_safe(jobs: Vec<Job>, reason: &str) -> Vec<Job> {
+    let (mut kept, mut refused) = (Vec::with_capacity(jobs.len()), Vec::new());
+    for mut job in jobs {
+        match (&job.sender.caller, &job.command) {
+            (Caller::User(_), None) => refused.push(job),
+            (Caller::User(_), Some(_)) => {
+                job.pending.doubt();
+                kept.push(job);
+            }
+            _ => kept.push(job),
+        }
+    }
+    answer_all(refused, &unknown(reason));
+    kept
 }
 
 fn untaken(reason: &str) -> Refusal {

@@ -2,12 +2,13 @@
 //! may exchange them: a command that the other one does not know is refused.
 
 use periapt_host_api::{
-    ErrorCode, ModelUuid, Refusal, Revision, command::Caller, trace::TraceContext, user::TokenScope,
+    ErrorCode, ModelUuid, Refusal, Revision, command::Caller, secret::Sealed, trace::TraceContext,
+    user::TokenScope,
 };
-use periapt_model::{Input, Origin, Output};
+use periapt_model::{Input, Origin, Output, RequestedCommand};
 use serde::{Deserialize, Serialize};
 
-use crate::writer::{CommandAnswer, Job, QueueKey, Sender};
+use crate::writer::{Answered, CommandAnswer, Job, QueueKey, Sender, Submitted};
 
 /// Commands for the controller that leads in a term.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub(crate) struct ForwardedCommand {
     origin: Option<Origin>,
     scope: Option<TokenScope>,
     input: Input,
+    /// The command as it is known when its request is sent again, to whichever controller.
+    command: Option<RequestedCommand>,
     trace: Option<TraceContext>,
 }
 
@@ -51,7 +54,11 @@ pub(crate) struct ForwardedAnswer {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ForwardedResult {
-    Done(Output),
+    Done {
+        output: Output,
+        /// The sealed response of the request, if the command was carried out when its request was sent before.
+        response: Option<Sealed>,
+    },
     Refused(Refusal),
 }
 
@@ -62,21 +69,22 @@ impl ForwardedCommand {
             QueueKey::Controller => None,
             QueueKey::Model(model) => Some(model),
         };
-        Self { queue, caller, origin, scope, input: job.input.clone(), trace: job.pending.context() }
+        let (input, command) = (job.input.clone(), job.command.clone());
+        Self { queue, caller, origin, scope, input, command, trace: job.pending.context() }
     }
 
-    /// Returns the command's queue, sender, content and span.
-    pub(crate) fn into_parts(self) -> (QueueKey, Sender, Input, Option<TraceContext>) {
-        let Self { queue, caller, origin, scope, input, trace } = self;
+    /// Returns the command's queue, its sender, and the command itself.
+    pub(crate) fn into_parts(self) -> (QueueKey, Sender, Submitted) {
+        let Self { queue, caller, origin, scope, input, command, trace } = self;
         let key = queue.map_or(QueueKey::Controller, QueueKey::Model);
-        (key, Sender { caller, origin, scope }, input, trace)
+        (key, Sender { caller, origin, scope }, Submitted { input, cause: trace, command })
     }
 }
 
 impl From<CommandAnswer> for ForwardedAnswer {
     fn from(CommandAnswer { result, revision }: CommandAnswer) -> Self {
         let result = match result {
-            Ok(output) => ForwardedResult::Done(output),
+            Ok(Answered { output, response }) => ForwardedResult::Done { output, response },
             Err(refusal) => ForwardedResult::Refused(refusal),
         };
         Self { result, revision }
@@ -86,7 +94,7 @@ impl From<CommandAnswer> for ForwardedAnswer {
 impl From<ForwardedAnswer> for CommandAnswer {
     fn from(ForwardedAnswer { result, revision }: ForwardedAnswer) -> Self {
         let result = match result {
-            ForwardedResult::Done(output) => Ok(output),
+            ForwardedResult::Done { output, response } => Ok(Answered { output, response }),
             ForwardedResult::Refused(refusal) => Err(refusal),
         };
         Self { result, revision }

@@ -9,15 +9,15 @@ use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, Revision, command::ControllerCommand, trace::TraceContext,
 };
 use periapt_model::{
-    Changes, Environment, Input, Output, Root, audit, audited, entity::EntityKey, evaluate,
-    scope_admits_request,
+    Changes, Environment, Evaluated, Input, Output, RequestedCommand, Root, audit, audited,
+    entity::EntityKey, evaluate_once, scope_admits_request,
 };
 use periapt_store::{
     Batch,
     codec::{self, Writes},
 };
 
-use super::Sender;
+use super::{Answered, Sender};
 use crate::refusals::Refusals;
 
 /// The state after the commands so far, and their writes.
@@ -64,21 +64,23 @@ impl Speculation {
 
     /// Evaluates one command on top of those before it. A refused command leaves no trace but its entry in the audit log,
     /// or its part of a sum.
+    /// A command of a request that was sent before leaves none at all.
     /// `cause` is the command's span.
     pub(super) fn evaluate(
         &mut self,
         sender: &Sender,
         input: &Input,
+        command: Option<&RequestedCommand>,
         environment: &Environment,
         cause: Option<TraceContext>,
-    ) -> Result<Output, Refusal> {
+    ) -> Result<Answered, Refusal> {
         let caller = &sender.caller;
         // The model does not panic. If it did, one command must not end all others.
         let evaluated = catch_unwind(AssertUnwindSafe(|| match &sender.scope {
             Some(scope) if !scope_admits_request(&self.root, caller, scope, input) => {
                 Err(Refusal::permission_denied("permission denied"))
             }
-            _ => evaluate(&self.root, caller, input, environment),
+            _ => evaluate_once(&self.root, caller, input, command, environment),
         }));
         let evaluated = evaluated.unwrap_or_else(|_| {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
@@ -87,15 +89,22 @@ impl Speculation {
         let request = |result: Result<&Output, &Refusal>| {
             Some(audited((caller, sender.origin.as_ref()?), input, result, environment))
         };
-        let result = evaluated.and_then(|(mut changes, output)| {
-            changes
-                .extend(request(Ok(&output)).map(|request| audit(&self.root, request)).unwrap_or_default());
-            Ok((prepared(changes)?, output))
+        let result = evaluated.and_then(|evaluated| match evaluated {
+            Evaluated::New { mut changes, kept, output } => {
+                changes.extend(
+                    request(Ok(&output)).map(|request| audit(&self.root, request)).unwrap_or_default(),
+                );
+                Ok((prepared(changes)?, prepared(kept)?, Answered { output, response: None }))
+            }
+            Evaluated::Repeated { output, response } => {
+                Ok((Prepared::default(), Prepared::default(), Answered { output, response }))
+            }
         });
         match result {
-            Ok((prepared, output)) => {
+            Ok((prepared, kept, answered)) => {
                 self.take(prepared, cause);
-                Ok(output)
+                self.take(kept, None);
+                Ok(answered)
             }
             Err(refusal) => {
                 let request = request(Err(&refusal));
@@ -118,7 +127,7 @@ impl Speculation {
             match key {
                 EntityKey::InModel(model, _) => drop(models.insert(*model)),
                 // No view shows it.
-                EntityKey::AuditHead(_) => {}
+                EntityKey::AuditHead(_) | EntityKey::Answer(_) => {}
                 _ => self.outside = true,
             }
         }
@@ -137,6 +146,7 @@ impl Speculation {
 }
 
 /// The changes of a command, with their stored form.
+#[derive(Default)]
 struct Prepared {
     changes: Changes,
     writes: Option<Writes>,

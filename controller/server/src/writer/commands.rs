@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    ErrorCode, Refusal, Revision, command::Caller, trace::TraceContext, user::TokenScope,
+    ErrorCode, Refusal, Revision, command::Caller, secret::Sealed, trace::TraceContext, user::TokenScope,
 };
-use periapt_model::{Input, Origin, Output};
+use periapt_model::{Input, Origin, Output, RequestedCommand};
 use periapt_telemetry::{
     context::{self, Variant},
     spans::{COMMAND, number},
@@ -27,19 +27,19 @@ impl Commands {
         Self { queue }
     }
 
-    /// Submits commands to be evaluated in order, and returns all results once they are durable. Each input may name the
-    /// span that it comes from. `bytes` is the size of the request. Refuses all of them if the queue has no room.
+    /// Submits commands to be evaluated in order, and returns all results once they are durable. `bytes` is the size of the
+    /// request. Refuses all of them if the queue has no room.
     pub(crate) async fn submit(
         &self,
         key: QueueKey,
         sender: impl Into<Sender>,
-        inputs: Vec<(Input, Option<TraceContext>)>,
+        inputs: Vec<Submitted>,
         bytes: usize,
     ) -> Result<Vec<CommandAnswer>, Refusal> {
         let sender = sender.into();
         let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
-        for (input, cause) in inputs {
-            let (job, receiver) = Job::new(key, sender.clone(), input, cause.as_ref());
+        for submitted in inputs {
+            let (job, receiver) = Job::new(key, sender.clone(), submitted);
             jobs.push(job);
             answers.push(receiver);
         }
@@ -54,11 +54,11 @@ impl Commands {
     /// Submits commands that another controller passes on, each in its queue, and returns their results in order.
     pub(crate) async fn submit_forwarded(
         &self,
-        commands: impl IntoIterator<Item = (QueueKey, Sender, Input, Option<TraceContext>)>,
+        commands: impl IntoIterator<Item = (QueueKey, Sender, Submitted)>,
     ) -> Result<Vec<CommandAnswer>, Refusal> {
         let mut answers = Vec::new();
-        for (key, sender, input, cause) in commands {
-            let (job, receiver) = Job::new(key, sender, input, cause.as_ref());
+        for (key, sender, submitted) in commands {
+            let (job, receiver) = Job::new(key, sender, submitted);
             answers.push(match self.queue.push(key, 0, vec![job]) {
                 Ok(()) => Ok(receiver),
                 Err(refusal) => Err(refusal),
@@ -79,14 +79,30 @@ impl Commands {
         &self,
         key: QueueKey,
         sender: impl Into<Sender>,
-        input: Input,
+        input: impl Into<Submitted>,
         bytes: usize,
-    ) -> Result<(Output, Revision), Refusal> {
-        let answered = self.submit(key, sender, vec![(input, None)], bytes).await?;
+    ) -> Result<(Answered, Revision), Refusal> {
+        let answered = self.submit(key, sender, vec![input.into()], bytes).await?;
         let Some(CommandAnswer { result, revision }) = answered.into_iter().next() else {
             return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
         };
         Ok((result?, revision))
+    }
+}
+
+/// A command to submit.
+pub(crate) struct Submitted {
+    /// The command.
+    pub(crate) input: Input,
+    /// The span that the command comes from; none: the span in which it is submitted.
+    pub(crate) cause: Option<TraceContext>,
+    /// The command as it is known when its request is sent again; none: it is evaluated each time.
+    pub(crate) command: Option<RequestedCommand>,
+}
+
+impl From<Input> for Submitted {
+    fn from(input: Input) -> Self {
+        Self { input, cause: None, command: None }
     }
 }
 
@@ -114,6 +130,8 @@ pub(crate) struct Job {
     pub(crate) sender: Sender,
     /// The command.
     pub(crate) input: Input,
+    /// The command as it is known when its request is sent again.
+    pub(crate) command: Option<RequestedCommand>,
     /// The place for its answer.
     pub(crate) pending: Pending,
 }
@@ -125,15 +143,26 @@ pub(crate) struct Pending {
     since: Instant,
     /// The command's span, from the queue to the answer.
     span: Span,
+    /// True if another controller may have carried out the command. It is sent again, and is known by its id.
+    is_in_doubt: bool,
 }
 
 /// The result of one command, once it is durable.
 #[derive(Debug)]
 pub(crate) struct CommandAnswer {
-    /// Its output, or the reason why it did nothing.
-    pub(crate) result: Result<Output, Refusal>,
+    /// Its answer, or the reason why it did nothing.
+    pub(crate) result: Result<Answered, Refusal>,
     /// The revision at which this can be read.
     pub(crate) revision: Revision,
+}
+
+/// The answer to a command that was carried out.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The command's output.
+    pub(crate) output: Output,
+    /// The sealed response of the request, if the command was carried out when its request was sent before.
+    pub(crate) response: Option<Sealed>,
 }
 
 /// The end of a command.
@@ -146,13 +175,13 @@ pub(crate) enum Outcome {
 }
 
 impl Job {
-    /// Makes a command's job. Its span is a child of `cause`, or else of the span in which this is called.
+    /// Makes a command's job. Its span is a child of the command's cause, or else of the span in which this is called.
     pub(crate) fn new(
         key: QueueKey,
         sender: Sender,
-        input: Input,
-        cause: Option<&TraceContext>,
+        submitted: Submitted,
     ) -> (Self, oneshot::Receiver<CommandAnswer>) {
+        let Submitted { input, cause, command } = submitted;
         let (answer, receiver) = oneshot::channel();
         let span = periapt_telemetry::span!(
             COMMAND,
@@ -160,7 +189,7 @@ impl Job {
             outcome = Empty,
             revision = Empty
         );
-        if let Some(cause) = cause
+        if let Some(cause) = &cause
             && !span.is_disabled()
         {
             // The request that carries it stays known.
@@ -168,14 +197,26 @@ impl Job {
             context::continue_from(&span, Some(cause));
             request.iter().for_each(|request| context::link(&span, request));
         }
-        let pending = Pending { answer, since: Instant::now(), span };
-        (Self { key, sender, input, pending }, receiver)
+        let pending = Pending { answer, since: Instant::now(), span, is_in_doubt: false };
+        (Self { key, sender, input, command, pending }, receiver)
     }
 }
 
 impl Pending {
+    /// Notes that another controller may have carried out the command. From now on no temporary refusal says that it had
+    /// no effect.
+    pub(crate) fn doubt(&mut self) {
+        self.is_in_doubt = true;
+    }
+
     /// Answers the command.
-    pub(crate) fn answer(self, answered: CommandAnswer, outcome: Outcome) {
+    pub(crate) fn answer(self, mut answered: CommandAnswer, outcome: Outcome) {
+        if let Err(refusal) = &mut answered.result
+            && self.is_in_doubt
+            && refusal.code.is_temporary()
+        {
+            *refusal = unknown("another controller did not answer");
+        }
         let outcome = match (outcome, &answered.result) {
             (Outcome::Failed, _) => "failed",
             (Outcome::Evaluated, Ok(_)) => "done",
@@ -215,10 +256,15 @@ fn command_of(input: &Input) -> &dyn std::fmt::Debug {
 }
 
 /// Returns the error for a writer that ended before its answer. It is unknown if the command is durable, so the code
-/// is not `try-again`: clients would repeat the request.
+/// is not `try-again`: clients would repeat a request without an id.
 fn stopping() -> Refusal {
-    let message = "the controller is shutting down; whether the request was carried out is not known";
-    Refusal::new(ErrorCode::StorageUnavailable, message)
+    unknown("the controller is shutting down")
+}
+
+/// Returns the refusal of a command that may have been carried out.
+pub(crate) fn unknown(reason: &str) -> Refusal {
+    let message = format!("{reason}; whether the request was carried out is not known");
+    Refusal::new(ErrorCode::OutcomeUnknown, message)
 }
 
 #[cfg(test)]
@@ -237,7 +283,7 @@ mod tests {
         // The writer takes the command, and ends.
         let (answer, ()) = tokio::join!(submitted, async { drop(queue.take(1 << 20, 1).await) });
         let refusal = answer.unwrap_err();
-        assert_eq!(refusal.code, ErrorCode::StorageUnavailable);
+        assert_eq!(refusal.code, ErrorCode::OutcomeUnknown);
         assert!(refusal.message.contains("whether the request was carried out is not known"), "{refusal}");
     }
 }

@@ -1,6 +1,9 @@
 //! The writer's queue: one queue for each model, served in turn by bytes, bounded in total and for each model.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{ErrorCode, ModelUuid, Refusal};
@@ -26,6 +29,16 @@ pub(crate) enum QueueKey {
     Controller,
     /// Commands about one model.
     Model(ModelUuid),
+}
+
+/// Formats a key for the digests of commands, which differ between queues.
+impl fmt::Display for QueueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Controller => f.write_str("controller"),
+            Self::Model(model) => write!(f, "model {model}"),
+        }
+    }
 }
 
 /// A bounded, fair queue of many senders and one receiver.

@@ -136,7 +136,7 @@ fn a_full_disk_is_told_loses_nothing_and_is_recovered_from() {
         };
         // Fills the room that the store freed when it was closed.
         let ballast = fill(directory);
-        assert_eq!(refusal.code, ErrorCode::StorageUnavailable);
+        assert_eq!(refusal.code, ErrorCode::OutcomeUnknown);
         assert!(refusal.message.contains("No space left on device"), "{refusal:?}");
         let told = next_where(&mut status, |status| !status.controller.problems.is_empty()).await;
         assert!(told.controller.problems[0].contains("No space left on device"), "{told:?}");

@@ -8,12 +8,12 @@ use periapt_client::{
 };
 use periapt_host_api::{
     api::ModelSelector,
-    command::ControllerCommand,
+    command::{Answer, ControllerCommand},
     timing::{KEEP_ALIVE, PEER_SILENCE},
 };
 use tempfile::TempDir;
 use tokio::{
-    io::copy_bidirectional,
+    io::{copy, copy_bidirectional},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinHandle,
@@ -33,6 +33,8 @@ const _: () = assert!(SOON.as_millis() < KEEP_ALIVE.as_millis());
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Passing {
     Open,
+    /// Passes on what clients send, and withholds what the controller answers.
+    Requests,
     /// Accepts connections and passes on nothing.
     Silent,
     /// Ends all connections and accepts none.
@@ -67,6 +69,10 @@ impl Door {
         Self { url, passing, accepting }
     }
 
+    fn withhold(&self) {
+        self.passing.send_replace(Passing::Requests);
+    }
+
     fn silence(&self) {
         self.passing.send_replace(Passing::Silent);
     }
@@ -87,6 +93,13 @@ async fn pass(mut stream: TcpStream, behind: std::net::SocketAddr, mut passing: 
             tokio::select! {
                 _ = copy_bidirectional(&mut stream, &mut server) => return,
                 _ = passing.wait_for(|passing| *passing != Passing::Open) => {}
+            }
+            if *passing.borrow_and_update() == Passing::Requests {
+                let (mut asked, mut _answered) = stream.split();
+                tokio::select! {
+                    _ = copy(&mut asked, &mut server) => return,
+                    _ = passing.wait_for(|passing| *passing != Passing::Requests) => {}
+                }
             }
             // Neither end is closed.
             let _ = passing.wait_for(|passing| *passing == Passing::Shut).await;
@@ -128,9 +141,13 @@ impl TwoDoors {
 }
 
 async fn client(controller: &Listening, urls: &[&str], trust: Trust) -> Client {
+    Client::new(options(controller, urls, trust).await).unwrap()
+}
+
+async fn options(controller: &Listening, urls: &[&str], trust: Trust) -> Options {
     let session = controller.on_socket().open_session().await.unwrap();
     let options = Options::new(urls.join(","), Identity::Token(session.token)).with_trust(trust);
-    Client::new(options.with_start(StartAt::First)).unwrap()
+    options.with_start(StartAt::First)
 }
 
 /// Waits until a stream breaks, and returns its error.
@@ -214,6 +231,36 @@ async fn a_write_that_a_silent_controller_leaves_open_is_not_sent_twice() {
     let add = ControllerCommand::add_model("other".parse().unwrap());
     let error = doors.client.controller_command(add).await.unwrap_err();
     assert!(error.to_string().ends_with("whether the request was carried out is not known"), "{error}");
+    doors.is_at_the_second().await;
+    doors.controller.close().await;
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_withheld_is_carried_out_once_and_answered_by_the_next() {
+    let mut doors = TwoDoors::open().await;
+    let urls = [doors.first.url.as_str(), &doors.second.url];
+    let options = options(&doors.controller, &urls, doors.controller.trust()).await;
+    doors.client = Client::new(options.with_unanswered_retry_timeout(TIMEOUT)).unwrap();
+    doors.client.models().await.unwrap();
+    doors.first.withhold();
+    let adding = tokio::spawn({
+        let client = doors.client.clone();
+        async move { client.controller_command(ControllerCommand::add_model("other".parse().unwrap())).await }
+    });
+    let on_socket = doors.controller.on_socket();
+    let of_first = async {
+        loop {
+            let models = on_socket.models().await.unwrap();
+            if let Some(model) = models.into_iter().find(|model| model.name.as_str() == "other") {
+                return model.uuid;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let uuid = tokio::time::timeout(TIMEOUT, of_first).await.unwrap();
+    assert!(!adding.is_finished(), "the controller has carried it out, and the client knows of nothing");
+    // With another id the second door's answer would be that there is such a model.
+    assert_eq!(adding.await.unwrap().unwrap(), Answer::Model { uuid });
     doors.is_at_the_second().await;
     doors.controller.close().await;
 }

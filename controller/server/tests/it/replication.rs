@@ -1,7 +1,7 @@
 //! Several controllers of one log, in one process: commands through any of them, leaders that are cut off or end, and
 //! the same state everywhere.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use periapt_client::{Client, Identity};
 use periapt_controller::{Handle, KEPT_LOG_BYTES, Options, ReplicationOptions, RunError};
@@ -12,11 +12,16 @@ use periapt_host_api::{
 };
 use periapt_log::{Content, Entry, Log as _, LogHead, MemoryLog, MemoryLogMember};
 use periapt_store::{LoadedState, MemoryStore, Order, Record, Store as _};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use crate::fixture::{self, Faults, ManualClock, TIMEOUT};
+use crate::{
+    fixture::{self, Faults, ManualClock, TIMEOUT},
+    raw,
+};
 
+const ID: &str = "4f0c8f5e-6f0a-4f39-9a41-1f2a53b0c002";
 const LOG: StoreId = StoreId(uuid::Uuid::from_u128(70));
 
 /// The controllers of one log.
@@ -147,6 +152,12 @@ impl Member {
         names
     }
 
+    /// Returns the number of models that were added, as the audit log tells it.
+    async fn added(&self) -> usize {
+        let entries = self.client.audit(None).await.unwrap().entries;
+        entries.iter().filter(|entry| entry.request.act == "add-model").count()
+    }
+
     /// Waits until the controller leads.
     pub(crate) async fn leads(&self, name: &str) {
         let leads = |member: &MemberInfo| member.name == name && member.role == MemberRole::Leader;
@@ -228,6 +239,67 @@ async fn a_leading_controller_that_is_cut_off_from_the_log_answers_nothing_until
     assert_eq!(terms, [1, 2], "each leadership begins with an entry");
     one.stop().await;
     two.stop().await;
+}
+
+/// Adds a model as `curl` does, and returns the result.
+async fn add_model_raw(address: SocketAddr, id: Option<&str>, name: &str) -> Value {
+    let mut headers = vec![("content-type", "application/json")];
+    headers.extend(id.map(|id| ("Periapt-Request-Id", id)));
+    let add = ControllerCommand::add_model(ModelName::new(name).unwrap());
+    let body = json!({ "commands": [add] }).to_string();
+    let response = raw::request(address, "POST /v1/commands", &headers, &body).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    response.json()["results"][0].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_an_id_has_one_effect_and_one_answer_whichever_controllers_it_is_sent_to() {
+    let set = Set::new();
+    let (one, two, three) = (set.start("one").await, set.start("two").await, set.start("three").await);
+    one.leads("one").await;
+    let first = add_model_raw(two.handle.address(), Some(ID), "a").await;
+    assert!(first["ok"]["model"]["uuid"].is_string(), "{first}");
+    one.stop().await;
+    for member in [&three, &two] {
+        assert_eq!(add_model_raw(member.handle.address(), Some(ID), "a").await, first);
+    }
+    assert_eq!(two.added().await, 1);
+    let other = add_model_raw(three.handle.address(), Some(ID), "b").await;
+    assert_eq!(other["error"]["code"], "bad-request", "{other}");
+    let without = add_model_raw(three.handle.address(), None, "a").await;
+    assert_eq!(without["error"]["code"], "already-exists", "{without}");
+    for member in [two, three] {
+        assert_eq!(member.models().await, ["a"]);
+        member.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_a_deposed_leader_holds_is_carried_out_once_if_its_request_has_an_id() {
+    let set = Set::new();
+    let (one, two, three) = (set.start("one").await, set.start("two").await, set.start("three").await);
+    one.leads("one").await;
+    one.access.cut_off();
+    // The leading controller takes both, and waits for the log. The followers do not learn what became of them.
+    let [with, without] = [(&two, Some(ID), "a"), (&three, None, "b")].map(|(member, id, name)| {
+        let address = member.handle.address();
+        tokio::spawn(async move { add_model_raw(address, id, name).await })
+    });
+    let answer = with.await.unwrap();
+    assert!(answer["ok"]["model"]["uuid"].is_string(), "another controller has carried it out: {answer}");
+    let unknown = without.await.unwrap();
+    assert_eq!(unknown["error"]["code"], "outcome-unknown", "{unknown}");
+    assert_eq!(two.models().await, ["a"]);
+    one.access.reconnect();
+    // What the first controller held goes to the one that leads now. It has the answer to one command already.
+    while one.models().await != ["a", "b"] {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(add_model_raw(one.handle.address(), Some(ID), "a").await, answer);
+    assert_eq!(one.added().await, 2);
+    for member in [one, two, three] {
+        member.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ async fn models_after(fault: Fault) -> usize {
     fixture.faults.set(fault);
     let add = |name: &str| periapt_host_api::command::ControllerCommand::add_model(name.parse().unwrap());
     let doubtful = fixture.client.controller_command(add("second")).await.unwrap_err();
+    assert_eq!(doubtful.refusal().unwrap().code, ErrorCode::OutcomeUnknown);
     assert!(doubtful.to_string().contains("check whether the request had an effect"), "{doubtful}");
     let told = next_where(&mut status, |status| !status.controller.problems.is_empty()).await;
     assert!(told.controller.problems[0].contains("the store cannot be written"), "{told:?}");

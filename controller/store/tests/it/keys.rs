@@ -1,15 +1,15 @@
 //! Keys: each survives encoding and decoding, and the keys of a model are adjacent.
 
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, StorageId,
-    TaskId, UnitName, UserName,
+    ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, RequestId,
+    StorageId, TaskId, UnitName, UserName,
     relation::{BagKey, BagOwner},
     secret::{SecretId, SecretRevision},
     state::StateKey,
 };
 use periapt_model::{
     RecordKind,
-    entity::{EntityKey, ModelKey, SequenceKey, WorkId},
+    entity::{AnswerKey, EntityKey, ModelKey, SequenceKey, WorkId},
 };
 use periapt_store::key;
 use proptest::{prelude::*, strategy::Union};
@@ -127,6 +127,9 @@ fn entity_key() -> impl Strategy<Value = EntityKey> {
         EntityKey::User(_) => user().prop_map(EntityKey::User),
         EntityKey::AuditHead(_) => any::<u8>().prop_map(EntityKey::AuditHead),
         EntityKey::Session(_) => digest().prop_map(EntityKey::Session),
+        EntityKey::Answer(_) => (user(), any::<u128>(), any::<u32>()).prop_map(|(user, request, index)| {
+            EntityKey::Answer(AnswerKey { user, request: RequestId(Uuid::from_u128(request)), index })
+        }),
         EntityKey::InModel(..) => in_model(),
     });
     // Most kinds of keys belong to models.

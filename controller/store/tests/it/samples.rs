@@ -3,6 +3,7 @@
 //! All values are complete, without `..Default::default()`: a new field, variant or kind does not compile until its
 //! author has decided on its stored form. [`crate::forms`] says how an entity may change.
 
+mod answer;
 mod application;
 mod charm;
 mod infrastructure;
@@ -130,6 +131,7 @@ entities! {
     User("user") => user::users,
     Session("session") => user::sessions,
     AuditHead("audit-head") => user::audit_heads,
+    KeptAnswer("kept-answer") => answer::answers,
     ModelGrant("model-grant") => user::model_grants,
 }
 
@@ -168,6 +170,7 @@ fn key_of(entity: &Entity) -> EntityKey {
         Entity::User(user) => EntityKey::User(user.name.clone()),
         Entity::Session(session) => EntityKey::Session(session.token),
         Entity::AuditHead(head) => EntityKey::AuditHead(head.log),
+        Entity::KeptAnswer(kept) => EntityKey::Answer(kept.key.clone()),
         entity => EntityKey::InModel(MODEL, entity.model_key().unwrap()),
     }
 }

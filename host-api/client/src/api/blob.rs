@@ -69,7 +69,7 @@ where
 impl Client {
     /// Reads the answer to an upload.
     pub(super) async fn uploaded<T: DeserializeOwned>(&self, received: Received) -> Result<T> {
-        let Received { peer, response } = received;
+        let Received { peer, response, .. } = received;
         let collected = tokio::time::timeout(PROGRESS_WITHIN, response.into_body().collect()).await;
         let body = collected
             .map_err(|_| peer.unreachable("no answer arrived", RequestOutcome::Unknown))?
@@ -79,7 +79,7 @@ impl Client {
 
     /// Begins to fetch a blob.
     pub(super) async fn download(&self, path: String, what: &'static str) -> Result<Download> {
-        let Received { peer, response } = self.get(path).response().await?;
+        let Received { peer, response, .. } = self.get(path).response().await?;
         Ok(Download { peer, body: response.into_body(), what })
     }
 

@@ -38,7 +38,7 @@ impl Client {
         &self,
         commands: Vec<ControllerCommand>,
     ) -> Result<CommandResults<Answer>> {
-        self.call(Method::POST, "/v1/commands").json(&Commands::from(commands))?.value().await
+        self.call(Method::POST, "/v1/commands").json(&Commands::from(commands))?.once().results().await
     }
 
     /// Sends one command to the controller. A refusal of the command is an error.
@@ -69,7 +69,7 @@ impl Client {
         commands: Vec<Command>,
     ) -> Result<CommandResults<Answer>> {
         let path = format!("/v1/models/{model:#}/commands");
-        self.call(Method::POST, path).json(&Commands::from(commands))?.value().await
+        self.call(Method::POST, path).json(&Commands::from(commands))?.once().results().await
     }
 
     /// Sends one command to a model. A refusal of the command is an error.

@@ -47,12 +47,12 @@ impl Client {
 
     /// Opens a session for the operator on the controller's own host.
     pub async fn open_session(&self) -> Result<IssuedSession> {
-        self.call(Method::POST, "/v1/sessions").value().await
+        self.call(Method::POST, "/v1/sessions").once().value().await
     }
 
     /// Makes an API token of the client's user.
     pub async fn make_token(&self, token: &NewApiToken) -> Result<IssuedSession> {
-        self.call(Method::POST, "/v1/tokens").json(token)?.value().await
+        self.call(Method::POST, "/v1/tokens").json(token)?.once().value().await
     }
 
     /// Returns the users that the client may see.
@@ -67,17 +67,17 @@ impl Client {
 
     /// Makes a user.
     pub async fn add_user(&self, user: &NewUser) -> Result<IssuedRegistration> {
-        self.call(Method::POST, "/v1/users").json(user)?.value().await
+        self.call(Method::POST, "/v1/users").json(user)?.once().value().await
     }
 
     /// Takes a user's password away; the user registers again.
     pub async fn reset_password(&self, user: &UserName) -> Result<IssuedRegistration> {
-        self.call(Method::POST, format!("/v1/users/{user}/registration")).value().await
+        self.call(Method::POST, format!("/v1/users/{user}/registration")).once().value().await
     }
 
     /// Sets a user's password.
     pub async fn set_password(&self, user: &UserName, password: &NewPassword) -> Result<Answer> {
-        self.call(Method::PUT, format!("/v1/users/{user}/password")).json(password)?.value().await
+        self.call(Method::PUT, format!("/v1/users/{user}/password")).json(password)?.once().value().await
     }
 
     /// Returns the sessions and API tokens of a user.

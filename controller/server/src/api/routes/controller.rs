@@ -45,7 +45,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "Commands that create models or concern whole ones. Each has its own result.",
                 json::<CommandResults<Answer>>(),
             )
-            .request(json::<Commands<ControllerCommand>>()),
+            .request(json::<Commands<ControllerCommand>>())
+            .once(),
             controller::commands,
         ),
         Route::new("/v1/offers").on(

@@ -35,7 +35,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "Commands to a model. Each has its own result, and a refused command does not stop the rest.",
                 json::<CommandResults<Answer>>(),
             )
-            .request(json::<Commands<Command>>()),
+            .request(json::<Commands<Command>>())
+            .once(),
             models::commands,
         ),
         Route::new("/v1/models/{model}/status")

@@ -44,6 +44,16 @@ pub(crate) struct Operation {
     pub(crate) query: &'static [Parameter],
     pub(crate) request: Content,
     pub(crate) answer: Content,
+    pub(crate) repeats: Repeats,
+}
+
+/// The treatment of a request that is sent again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// The request is carried out each time.
+    Each,
+    /// A request with the header `Periapt-Request-Id` is carried out once.
+    Once,
 }
 
 /// A path with all its operations.
@@ -79,7 +89,16 @@ impl Operation {
         summary: &'static str,
         answer: Content,
     ) -> Self {
-        Self { method, id, summary, right, query: &[], request: Content::Empty, answer }
+        Self {
+            method,
+            id,
+            summary,
+            right,
+            query: &[],
+            request: Content::Empty,
+            answer,
+            repeats: Repeats::Each,
+        }
     }
 
     pub(super) fn get(right: Right, id: &'static str, summary: &'static str, answer: Content) -> Self {
@@ -88,6 +107,12 @@ impl Operation {
 
     pub(super) fn request(mut self, request: Content) -> Self {
         self.request = request;
+        self
+    }
+
+    /// Carries a request with an id out once, however often it is sent.
+    pub(super) fn once(mut self) -> Self {
+        self.repeats = Repeats::Once;
         self
     }
 

@@ -84,7 +84,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "openSession",
                 "Opens a session for the operator on the controller's own host.",
                 json::<IssuedSession>(),
-            ),
+            )
+            .once(),
             sessions::open,
         ),
         Route::new("/v1/tokens").on(
@@ -95,7 +96,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "Makes an API token of the user of the request.",
                 json::<IssuedSession>(),
             )
-            .request(json::<NewApiToken>()),
+            .request(json::<NewApiToken>())
+            .once(),
             sessions::make_token,
         ),
         Route::new("/v1/audit").on(
@@ -126,7 +128,8 @@ pub(super) fn routes() -> Vec<Route> {
                     "Makes a user, and returns the token by which the user registers.",
                     json::<IssuedRegistration>(),
                 )
-                .request(json::<NewUser>()),
+                .request(json::<NewUser>())
+                .once(),
                 users::add,
             ),
         Route::new("/v1/users/{user}")
@@ -148,7 +151,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "Sets a user's password. The user's other sessions end.",
                 json::<Answer>(),
             )
-            .request(json::<NewPassword>()),
+            .request(json::<NewPassword>())
+            .once(),
             users::set_password,
         ),
         Route::new("/v1/users/{user}/registration").on(
@@ -158,7 +162,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "resetPassword",
                 "Takes a user's password away, and returns the token by which the user sets another one.",
                 json::<IssuedRegistration>(),
-            ),
+            )
+            .once(),
             users::reset,
         ),
     ]

@@ -111,6 +111,7 @@ async fn refusals_reach_the_runner_and_those_of_the_moment_are_as_good_as_no_ans
         (ErrorCode::Stale, false),
         (ErrorCode::Conflict, false),
         (ErrorCode::StorageUnavailable, true),
+        (ErrorCode::OutcomeUnknown, true),
         (ErrorCode::TooManyRequests, true),
     ] {
         scene.controller.answers(Arc::new(move |commands| {

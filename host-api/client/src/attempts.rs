@@ -1,0 +1,155 @@
+//! The attempts of one call: when its request is sent again, and what is known of the outcome.
+
+use std::time::Duration;
+
+use periapt_host_api::{
+    ErrorCode,
+    command::{CommandResult, CommandResults},
+    timing::LONGEST_REPEAT,
+};
+use tokio::time::Instant;
+
+use crate::{ClientError, Options, RequestOutcome, Result, retry::Retry};
+
+/// The treatment of a request that was sent and not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Its outcome is told as it is known: the controller would carry the request out again.
+    Never,
+    /// It is sent again: it has an id, by which the controller carries it out once.
+    ById,
+}
+
+/// The attempts of one call.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    repeat: Repeat,
+    /// The attempts after the refusals of a busy controller.
+    busy: Retry,
+    /// The time for attempts after the request was sent and not answered.
+    unanswered_within: Duration,
+    doubt: Option<Doubt>,
+    was_told: bool,
+    /// The generation of the connection that is not used again.
+    pub(crate) broken: Option<u64>,
+}
+
+/// The state of a call whose request may have been carried out.
+#[derive(Debug)]
+struct Doubt {
+    /// The error that began it.
+    error: ClientError,
+    /// The attempts to get the answer.
+    retry: Retry,
+    /// The time from which the controller may have forgotten the answer.
+    until: Instant,
+}
+
+impl Attempts {
+    pub(crate) fn new(options: &Options, repeat: Repeat) -> Self {
+        Self {
+            repeat,
+            busy: Retry::new(options.busy_retry_timeout),
+            unanswered_within: options.unanswered_retry_timeout,
+            doubt: None,
+            was_told: false,
+            broken: None,
+        }
+    }
+
+    /// Returns true if an earlier attempt may have been carried out.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// Waits until the request may be sent again after an error, at least as long as the controller asks.
+    ///
+    /// # Errors
+    /// The error of the call, if the request is not sent again. It tells the outcome of all attempts.
+    pub(crate) async fn again(&mut self, error: ClientError, asked: Option<Duration>) -> Result<()> {
+        if self.repeat == Repeat::ById && self.doubt.is_none() && has_unknown_outcome(&error) {
+            let (retry, until) = (Retry::new(self.unanswered_within), Instant::now() + LONGEST_REPEAT);
+            self.doubt = Some(Doubt { error: error.clone(), retry, until });
+        }
+        let goes_on = match &mut self.doubt {
+            Some(doubt) if Instant::now() >= doubt.until => false,
+            Some(_) if is_busy(&error) => self.busy.next(asked).await,
+            // Whatever is temporary now says nothing about the earlier attempt.
+            Some(doubt) => error.is_temporary() && doubt.retry.next(asked).await,
+            None => is_busy(&error) && self.busy.next(asked).await,
+        };
+        if !goes_on {
+            return Err(self.outcome(error));
+        }
+        // The first error is a warning that tells the caller why it waits.
+        match (std::mem::replace(&mut self.was_told, true), self.is_in_doubt()) {
+            (true, _) => tracing::info!(%error, "sending the request again"),
+            (false, true) => tracing::warn!(
+                "the controller did not answer the request, which is sent again and carried out once: {error}"
+            ),
+            (false, false) => {
+                tracing::warn!("the controller did not take the request, which is sent again: {error}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the last error with the outcome of all attempts.
+    fn outcome(&self, error: ClientError) -> ClientError {
+        match (&self.doubt, error) {
+            (Some(_), ClientError::Unreachable { url, reason, .. }) => {
+                ClientError::Unreachable { url, reason, outcome: RequestOutcome::Unknown }
+            }
+            (Some(doubt), ClientError::NoneReached(_) | ClientError::NotTrusted { .. }) => {
+                doubt.error.clone()
+            }
+            (Some(doubt), error) if error.is_temporary() => doubt.error.clone(),
+            (_, error) => error,
+        }
+    }
+}
+
+/// Returns true if the request may have been carried out.
+fn has_unknown_outcome(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unreachable { outcome, .. } => *outcome == RequestOutcome::Unknown,
+        ClientError::Refused(refusal) => refusal.code == ErrorCode::OutcomeUnknown,
+        _ => false,
+    }
+}
+
+/// Returns true if the controller refused the call because it is busy, so that the call had no effect.
+fn is_busy(error: &ClientError) -> bool {
+    use ErrorCode::{TooManyRequests, TryAgain};
+    error.refusal().is_some_and(|refusal| matches!(refusal.code, TooManyRequests | TryAgain))
+}
+
+/// Returns the refusal of a command whose outcome is not known. In doubt, no temporary refusal tells it.
+pub(crate) fn unknown_result<T>(results: &CommandResults<T>, attempts: &Attempts) -> Option<ClientError> {
+    results.results.iter().find_map(|result| match result {
+        CommandResult::Error(refusal)
+            if refusal.code == ErrorCode::OutcomeUnknown
+                || (attempts.is_in_doubt() && refusal.code.is_temporary()) =>
+        {
+            Some(ClientError::Refused(refusal.clone()))
+        }
+        _ => None,
+    })
+}
+
+/// Returns the results of the last attempt. A command whose outcome was unknown keeps that result until another attempt
+/// tells more than a temporary refusal.
+pub(crate) fn settled<T>(earlier: Option<CommandResults<T>>, last: CommandResults<T>) -> CommandResults<T> {
+    let Some(earlier) = earlier else { return last };
+    let revision = last.revision;
+    let results = earlier.results.into_iter().zip(last.results);
+    let results = results.map(|(earlier, last)| match (&earlier, &last) {
+        (CommandResult::Error(doubt), CommandResult::Error(now))
+            if doubt.code == ErrorCode::OutcomeUnknown && now.code.is_temporary() =>
+        {
+            earlier
+        }
+        _ => last,
+    });
+    CommandResults { results: results.collect(), revision }
+}
