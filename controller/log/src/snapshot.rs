@@ -5,10 +5,12 @@
 //! content (four bytes each, big-endian), and the content compressed by zstd. Records may be newer than the state: the
 //! entries that follow bring them again.
 
+mod wire;
+
 use bytes::{Buf as _, Bytes, BytesMut};
 use periapt_store::Record;
 
-use crate::{EntryError, LogHead, MAX_ENTRY_BYTES, entry::wire};
+use crate::{EntryError, LogHead, MAX_ENTRY_BYTES};
 
 /// The form that is written, and the only one that is read.
 const FORM: u8 = 1;

@@ -5,7 +5,6 @@
 //! that leads.
 
 mod apply;
-mod copies;
 mod forward;
 mod joins;
 mod link;
@@ -24,11 +23,10 @@ use periapt_log::Log;
 
 pub use self::trimming::KEPT_LOG_BYTES;
 pub(crate) use self::{
-    copies::Copies,
     joins::{Joins, SharedKeys},
     link::{LinkCertificate, LinkIdentity, Links},
     members::Members,
-    presence::{KnownPresence, Reporter},
+    presence::{KnownPresence, REPORT_EVERY, Reporter},
     replica::{PassedOn, Replica, head_of, initialize},
     role::{Role, RoleReceiver, while_leading},
     snapshot::{SnapshotFailure, Snapshots},

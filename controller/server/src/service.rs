@@ -34,14 +34,14 @@ use crate::{
     published::{Origin, Publisher},
     refusals::Refusals,
     replication::{
-        self, Copies, DurablePosition, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn,
-        RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
+        self, DurablePosition, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn, RecentEntries,
+        Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
     state::{
-        BlobCollector, BlobKind, Charms, Contents, ControllerState, Durable, Resources, Sizes, Streams,
-        Submission,
+        BlobCollector, BlobKind, Charms, Contents, ControllerState, Copies, Durable, Resources, Sizes,
+        Streams, Submission,
     },
     store_slot::StoreSlot,
     watch::Watches,

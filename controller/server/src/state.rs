@@ -12,7 +12,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
-    blobs::{BlobKind, Charms, Contents, Resources},
+    blobs::{BlobKind, Charms, Contents, Copies, Resources},
     collector::BlobCollector,
     durable::Durable,
     sizes::Sizes,

@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use periapt_host_api::{Digest, Revision, StoreId, Timestamp};
-use periapt_store::{NewRecord, Record, RecordPosition};
+use periapt_store::NewRecord;
 use prost::Message;
 use uuid::Uuid;
 
 use super::{Announcement, Content, Entry, EntryError, EntryId, FORM, LEVEL, Level, LogHead};
-use crate::{MAX_ENTRY_BYTES, SnapshotPart, Term};
+use crate::{MAX_ENTRY_BYTES, Term};
 
 /// The level of compression. Higher ones cost the writer more than they save.
-const COMPRESSION: i32 = 1;
+pub(crate) const COMPRESSION: i32 = 1;
 
 #[derive(Clone, PartialEq, Message)]
 struct EntryMessage {
@@ -53,13 +53,14 @@ struct AnnouncementMessage {
     keys: Vec<u8>,
 }
 
+/// An entity, or its deletion.
 #[derive(Clone, PartialEq, Message)]
-struct EntityMessage {
+pub(crate) struct EntityMessage {
     #[prost(bytes = "vec", tag = "1")]
-    key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// None deletes the entity.
     #[prost(bytes = "vec", optional, tag = "2")]
-    value: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -74,8 +75,9 @@ struct RecordMessage {
     body: Vec<u8>,
 }
 
+/// The end of a log.
 #[derive(Clone, PartialEq, Message)]
-struct HeadMessage {
+pub(crate) struct HeadMessage {
     #[prost(bytes = "vec", tag = "1")]
     log: Vec<u8>,
     #[prost(uint64, tag = "2")]
@@ -86,48 +88,6 @@ struct HeadMessage {
     at_ms: i64,
     #[prost(bytes = "vec", tag = "5")]
     digest: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PartMessage {
-    #[prost(message, optional, tag = "1")]
-    head: Option<HeadMessage>,
-    #[prost(message, repeated, tag = "2")]
-    entities: Vec<EntityMessage>,
-    #[prost(message, optional, tag = "3")]
-    records: Option<SequenceMessage>,
-    #[prost(message, optional, tag = "4")]
-    end: Option<EndMessage>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SequenceMessage {
-    #[prost(bytes = "vec", tag = "1")]
-    sequence: Vec<u8>,
-    #[prost(message, repeated, tag = "2")]
-    records: Vec<StoredRecordMessage>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct StoredRecordMessage {
-    #[prost(uint64, tag = "1")]
-    revision: u64,
-    #[prost(uint32, tag = "2")]
-    index: u32,
-    #[prost(int64, tag = "3")]
-    at_second: i64,
-    #[prost(int32, tag = "4")]
-    at_nanosecond: i32,
-    #[prost(bytes = "vec", tag = "5")]
-    body: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct EndMessage {
-    #[prost(uint64, tag = "1")]
-    entities: u64,
-    #[prost(uint64, tag = "2")]
-    records: u64,
 }
 
 pub(super) fn encode(entry: &Entry) -> Result<Bytes, EntryError> {
@@ -190,78 +150,8 @@ pub(super) fn decode_head(bytes: &[u8]) -> Result<LogHead, EntryError> {
     head_of(&message).map_err(malformed)
 }
 
-/// Returns the form of a part of a snapshot.
-pub(crate) fn encode_part(part: &SnapshotPart) -> Result<Bytes, EntryError> {
-    let content = part_message(part).encode_to_vec();
-    let too_large = || EntryError::TooLarge(content.len());
-    if content.len() > MAX_ENTRY_BYTES {
-        return Err(too_large());
-    }
-    let compressed = zstd::bulk::compress(&content, COMPRESSION)
-        .map_err(|error| EntryError::Malformed(Revision(0), error.to_string()))?;
-    let mut bytes = Vec::with_capacity(8 + compressed.len());
-    for length in [compressed.len(), content.len()] {
-        bytes.extend(u32::try_from(length).map_err(|_| too_large())?.to_be_bytes());
-    }
-    bytes.extend(compressed);
-    Ok(bytes.into())
-}
-
-/// Reads a part of a snapshot, whose content has this length.
-pub(crate) fn decode_part(stored: &[u8], length: usize) -> Result<SnapshotPart, String> {
-    let content = zstd::bulk::decompress(stored, length).map_err(|error| error.to_string())?;
-    let message = PartMessage::decode(content.as_slice()).map_err(|error| error.to_string())?;
-    let PartMessage { head, entities, records, end } = message;
-    if let Some(head) = head {
-        return Ok(SnapshotPart::Head(head_of(&head)?));
-    }
-    if let Some(SequenceMessage { sequence, records }) = records {
-        let records = records.into_iter().map(stored_record).collect::<Option<_>>();
-        let records = records.ok_or("a record's time is out of range")?;
-        return Ok(SnapshotPart::Records { sequence, records });
-    }
-    if let Some(EndMessage { entities, records }) = end {
-        return Ok(SnapshotPart::End { entities, records });
-    }
-    let entities = entities.into_iter().map(|EntityMessage { key, value }| Some((key, value?))).collect();
-    Option::map(entities, SnapshotPart::Entities).ok_or_else(|| "an entity has no value".into())
-}
-
-fn part_message(part: &SnapshotPart) -> PartMessage {
-    let none = PartMessage::default();
-    match part {
-        SnapshotPart::Head(head) => PartMessage { head: Some(head_message(head)), ..none },
-        SnapshotPart::Entities(entities) => {
-            let entity = |(key, value): &(Vec<u8>, Vec<u8>)| EntityMessage {
-                key: key.clone(),
-                value: Some(value.clone()),
-            };
-            PartMessage { entities: entities.iter().map(entity).collect(), ..none }
-        }
-        SnapshotPart::Records { sequence, records } => {
-            let record = |record: &Record| StoredRecordMessage {
-                revision: record.position.revision.0,
-                index: record.position.index,
-                at_second: record.at.as_second(),
-                at_nanosecond: record.at.subsec_nanosecond(),
-                body: record.body.clone(),
-            };
-            let records = records.iter().map(record).collect();
-            PartMessage { records: Some(SequenceMessage { sequence: sequence.clone(), records }), ..none }
-        }
-        SnapshotPart::End { entities, records } => {
-            PartMessage { end: Some(EndMessage { entities: *entities, records: *records }), ..none }
-        }
-    }
-}
-
-fn stored_record(message: StoredRecordMessage) -> Option<Record> {
-    let StoredRecordMessage { revision, index, at_second, at_nanosecond, body } = message;
-    let at = Timestamp::new(at_second, at_nanosecond).ok()?;
-    Some(Record { position: RecordPosition { revision: Revision(revision), index }, at, body })
-}
-
-fn head_message(head: &LogHead) -> HeadMessage {
+/// Returns the message of an end of the log.
+pub(crate) fn head_message(head: &LogHead) -> HeadMessage {
     HeadMessage {
         log: head.log.0.as_bytes().to_vec(),
         position: head.position.0,
@@ -271,7 +161,8 @@ fn head_message(head: &LogHead) -> HeadMessage {
     }
 }
 
-fn head_of(message: &HeadMessage) -> Result<LogHead, &'static str> {
+/// Reads the message of an end of the log.
+pub(crate) fn head_of(message: &HeadMessage) -> Result<LogHead, &'static str> {
     Ok(LogHead {
         log: StoreId(uuid(&message.log).ok_or("the log's id is no UUID")?),
         position: Revision(message.position),

@@ -16,7 +16,7 @@ use super::{DurablePosition, Links, Members, Role, RoleReceiver};
 use crate::presence::{Presence, PresenceReport};
 
 /// The interval of reports.
-pub(super) const REPORT_EVERY: Duration = Duration::from_secs(2);
+pub(crate) const REPORT_EVERY: Duration = Duration::from_secs(2);
 
 /// The longest wait for the answer to a report.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);

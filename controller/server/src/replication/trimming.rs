@@ -19,7 +19,7 @@ use periapt_log::{Log, LogError, Term};
 use tokio_util::sync::CancellationToken;
 
 use super::Members;
-use crate::{clock::Clock, presence::Presence, state::Durable};
+use crate::{clock::Clock, presence::Presence, published::Subscription, store_slot::StoreSlot};
 
 /// The interval of syncs of the store. The log still has what a crash of the machine takes from it.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
@@ -81,11 +81,17 @@ impl DurablePosition {
     }
 
     /// Syncs the store at intervals, until the controller stops.
-    pub(crate) async fn keep(self, durable: Durable, clock: Arc<dyn Clock>, stop: CancellationToken) {
+    pub(crate) async fn keep(
+        self,
+        state: Subscription,
+        store: StoreSlot,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) {
         loop {
-            let applied = durable.current().revision();
+            let applied = state.current().revision();
             if applied != self.get()
-                && let Some(store) = durable.store.get()
+                && let Some(store) = store.get()
             {
                 match store.sync().await {
                     Ok(()) => self.0.store(applied.0, Ordering::Release),

@@ -63,7 +63,8 @@ pub(super) fn start_parts(
     start(Box::pin(state.charms.contents.copies.clone().keep_up(all, stop.clone())));
     if state.charms.contents.copies.are_made() {
         let position = state.log_position.clone();
-        let syncing = position.keep(state.durable.clone(), Arc::clone(&state.clock), stop.clone());
+        let (published, store) = (state.durable.state.clone(), state.durable.store.clone());
+        let syncing = position.keep(published, store, Arc::clone(&state.clock), stop.clone());
         start(Box::pin(syncing));
     }
     start(Box::pin(Pruner::new(state.clone(), growth).run(stop.clone())));

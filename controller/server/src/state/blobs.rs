@@ -1,13 +1,16 @@
 //! The blobs, and the parts for their uploads.
 
+mod copies;
+
 use std::{sync::Arc, time::Duration};
 
 use periapt_blobs::Blobs;
 use periapt_host_api::{Digest, api::MAX_ARCHIVE_BYTES, resource::MAX_RESOURCE_BYTES};
 use periapt_model::Root;
 
+pub(crate) use self::copies::Copies;
 use super::BlobCollector;
-use crate::{bounds::Uploads, check::Checks, replication::Copies};
+use crate::{bounds::Uploads, check::Checks};
 
 /// The kind of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -110,6 +110,7 @@ fn line(route: &RouteRight, names: Names<'_>, digest: &str) -> String {
         .replace("{secret}", "0123456789abcdefghij")
         .replace("{revision}", "1")
         .replace("{resource}", "data")
+        .replace("{kind}", "charm")
         .replace("{digest}", digest);
     assert!(!path.contains('{'), "{path} has a part that this test does not know");
     format!("{} {path}", route.method)

@@ -14,10 +14,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Links, Members, presence::REPORT_EVERY};
+use super::{BlobKind, Contents};
 use crate::{
     published::Subscription,
-    state::{BlobKind, Contents},
+    replication::{Links, Members, REPORT_EVERY},
 };
 
 /// The most blobs that are fetched from other controllers at a time, and the most copies that are received at a time.
