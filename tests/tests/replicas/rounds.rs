@@ -27,7 +27,7 @@ const ROUNDS: usize = 20;
 /// The time for which a process is paused: longer than the lease of the controller that leads.
 const PAUSED_FOR: Duration = Duration::from_secs(4);
 
-/// What the clients of all hosts did.
+/// The commands of the clients of all hosts, by their outcome.
 #[derive(Default)]
 struct Story {
     /// The models whose creation was acknowledged.
@@ -42,7 +42,7 @@ struct Story {
     ended: AtomicBool,
 }
 
-/// What became of a command, as its client was told.
+/// The outcome of a command, as its client was told.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
