@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path};
 
+use periapt_host_api::Revision;
 use periapt_store::StoreError;
 use rocksdb::{BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBRecoveryMode, ErrorKind, Options};
 
@@ -83,6 +84,13 @@ fn look(directory: &Path) -> Result<(), StoreError> {
         Ok(db) => schema::refuse_unknown(&db),
         Err(_) => Ok(()),
     }
+}
+
+/// Returns the revision of a copy, without changing its database.
+pub(crate) fn head_of_copy(directory: &Path) -> Result<Revision, StoreError> {
+    let opened = DB::open_for_read_only(&read_only_options(), directory, false);
+    let db = opened.map_err(|error| at(directory, open_error(&error)))?;
+    schema::head(&db)
 }
 
 /// Refuses a database if RocksDB would silently drop the end of its log or of its manifest.

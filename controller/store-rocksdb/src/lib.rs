@@ -75,26 +75,36 @@ impl RocksStore {
         let db = database::open(directory)?;
         let id = schema::prepare(&db, fresh_id).map_err(|error| database::at(directory, error))?;
         tracing::debug!(directory = %directory.display(), store = %id, "store opened");
-        Ok(Self {
-            inner: Arc::new(Inner {
-                db,
-                id,
-                failed: AtomicBool::new(false),
-                writing: Mutex::new(()),
-                sync_ns: AtomicU64::new(0),
-            }),
-        })
+        Ok(Self::of(db, id))
     }
 
-    /// Copies the store into a new directory while it is in use: an online backup.
+    fn of(db: DB, id: StoreId) -> Self {
+        let inner = Inner {
+            db,
+            id,
+            failed: AtomicBool::new(false),
+            writing: Mutex::new(()),
+            sync_ns: AtomicU64::new(0),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Opens a copy of a store as a store of its own: it gets another identity, and loses its note. Revisions of the two
+    /// stores cannot be compared from then on.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] if the directory exists or cannot be written.
-    pub async fn checkpoint(&self, directory: &Path) -> Result<(), StoreError> {
+    /// As [`RocksStore::open`]; [`StoreError::Foreign`] if the directory has no store.
+    pub async fn adopt(directory: &Path, id: StoreId) -> Result<Self, StoreError> {
         let directory = directory.to_owned();
-        self.call(move |inner| {
-            let checkpoint = rocksdb::checkpoint::Checkpoint::new(&inner.db).map_err(refused)?;
-            checkpoint.create_checkpoint(&directory).map_err(refused)
+        blocking(move || {
+            if !directory.join("CURRENT").exists() {
+                let text = "it has no file CURRENT".to_owned();
+                return Err(database::at(&directory, StoreError::Foreign(text)));
+            }
+            let db = database::open(&directory)?;
+            let prepared = schema::prepare(&db, id).and_then(|_| schema::rename(&db, id));
+            prepared.map_err(|error| database::at(&directory, error))?;
+            Ok(Self::of(db, id))
         })
         .await
     }
@@ -210,6 +220,15 @@ impl Store for RocksStore {
     fn size(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.call(|inner| {
             size_of_files(inner.db.path()).map_err(|error| StoreError::Unavailable(error.to_string()))
+        })
+    }
+
+    fn checkpoint(&self, directory: &Path) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        let directory = directory.to_owned();
+        self.call(move |inner| {
+            let checkpoint = rocksdb::checkpoint::Checkpoint::new(&inner.db).map_err(refused)?;
+            checkpoint.create_checkpoint(&directory).map_err(refused)?;
+            database::head_of_copy(&directory)
         })
     }
 

@@ -74,6 +74,14 @@ fn create(db: &DB, fresh_id: StoreId) -> Result<(), StoreError> {
     write_synced(db, writes)
 }
 
+/// Gives a database another identity, and removes its note: the note is about what the earlier identity stood for.
+pub(crate) fn rename(db: &DB, id: StoreId) -> Result<(), StoreError> {
+    let mut writes = WriteBatch::default();
+    writes.put("store-id", id.0.as_bytes());
+    put_note(&mut writes, None);
+    write_synced(db, writes)
+}
+
 /// Returns the revision of the last commit.
 pub(crate) fn head(db: &DB) -> Result<Revision, StoreError> {
     let head = read::<8>(db, "head")?.ok_or_else(|| StoreError::Damaged("it has no head".into()))?;

@@ -11,9 +11,9 @@ mod memory;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-use std::time::Duration;
+use std::{future::ready, path::Path, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
 pub use memory::MemoryStore;
@@ -215,5 +215,15 @@ pub trait Store: Send + Sync + 'static {
     /// that does not sync.
     fn sync_time(&self) -> Option<Duration> {
         None
+    }
+
+    /// Writes a consistent copy of the store into a new directory, while the store is in use. Returns the revision of
+    /// the copy.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if the directory exists or cannot be written, and from a store that has no files.
+    fn checkpoint(&self, directory: &Path) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        let text = format!("this store has no files to copy into {}", directory.display());
+        ready(Err(StoreError::Refused(text))).boxed()
     }
 }

@@ -1,6 +1,6 @@
 //! The conformance suite of [`Store`], which the tests of each implementation run.
 
-use std::sync::mpsc;
+use std::{path::Path, sync::mpsc};
 
 use futures_util::future::BoxFuture;
 use periapt_host_api::{Revision, Timestamp};
@@ -15,6 +15,41 @@ pub trait TestedStore {
     fn open(&mut self) -> BoxFuture<'_, Self::Store>;
     /// Returns true if commits survive closing and opening.
     fn is_durable(&self) -> bool;
+}
+
+/// Checks that a store with files can be copied while it is in use. `open` opens the copy.
+///
+/// # Panics
+/// Panics if the store violates the contract: this is a test.
+#[expect(clippy::expect_used, reason = "a test suite says what failed by panicking")]
+pub async fn run_checkpoint<S: Store>(
+    store: &S,
+    directory: &Path,
+    open: impl FnOnce(&Path) -> BoxFuture<'_, S>,
+) {
+    let put = |key: &str, expected| Batch {
+        expected,
+        entities: vec![(key.as_bytes().to_vec(), Some(b"value".to_vec()))],
+        records: vec![NewRecord { prefix: b"log".to_vec(), at: Timestamp::UNIX_EPOCH, body: key.into() }],
+        note: Some(key.into()),
+    };
+    let before = store.load().await.expect("a store can be read");
+    let first = store.commit(put("before", before.revision)).await.expect("a batch is written");
+    let copied = store.checkpoint(directory).await.expect("a store is copied");
+    assert_eq!(copied, first, "a copy tells its revision");
+    store.commit(put("after", first)).await.expect("a batch is written");
+    let again = store.checkpoint(directory).await;
+    assert!(matches!(again, Err(StoreError::Refused(_))), "a copy replaces nothing: {again:?}");
+
+    let copy = open(directory).await;
+    assert_eq!(copy.id(), store.id(), "a copy has the store's identity");
+    let loaded = copy.load().await.expect("a copy can be read");
+    assert_eq!((loaded.revision, loaded.note), (first, Some(b"before".to_vec())));
+    let keys: Vec<_> = loaded.entities.iter().map(|(key, _)| key.as_slice()).collect();
+    assert!(keys.contains(&b"before".as_slice()), "a copy has what was committed before it");
+    assert!(!keys.contains(&b"after".as_slice()), "a copy has nothing that was committed later");
+    let records = copy.records(b"log", Order::OldestFirst { after: None }, 9).await;
+    assert_eq!(records.expect("records are read").len(), 1, "a copy has the records of its revision");
 }
 
 /// Runs the whole suite on a fresh, empty store.
