@@ -19,6 +19,7 @@ mod logging;
 mod misuse;
 mod output;
 mod parse;
+mod passphrase;
 mod print;
 mod process;
 mod program;

@@ -66,12 +66,12 @@ impl PasswordArg {
     }
 }
 
-fn checked(text: String) -> Result<Password> {
+pub(crate) fn checked(text: String) -> Result<Password> {
     Password::try_from(text).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Asks on the terminal, which does not show the answer.
-fn asked(question: &str) -> Result<String> {
+pub(crate) fn asked(question: &str) -> Result<String> {
     let terminal = std::io::stdin();
     let cannot = || "cannot hide the password on the terminal".to_owned();
     let shown = tcgetattr(&terminal).explain(cannot)?;

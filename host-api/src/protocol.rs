@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod api;
+pub mod backup;
 pub mod command;
 pub mod logs;
 pub mod member;

@@ -6,6 +6,7 @@ mod agents;
 mod bootstrap;
 mod controller;
 mod controller_token;
+mod create_backup;
 mod destroy;
 mod join;
 mod list;
@@ -24,6 +25,7 @@ verbs! {
         controller::Controller,
         controller_token::ControllerToken,
         list::Controllers,
+        create_backup::CreateBackup,
         show::ShowController,
         destroy::DestroyController,
         destroy::KillController,

@@ -27,6 +27,13 @@ impl Progress {
         Self(styled(bar, "Uploading {msg} {wide_bar} {bytes}/{total_bytes} {eta}"))
     }
 
+    /// Shows the progress of a download of unknown length.
+    pub(crate) fn of_download(name: &str) -> Self {
+        let bar = ProgressBar::new_spinner().with_message(one_line(name).into_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(styled(bar, "Downloading {msg} {spinner} {bytes} ({elapsed})"))
+    }
+
     /// Shows steps, one after the other.
     pub(crate) fn of_steps() -> Self {
         let bar = ProgressBar::new_spinner();

@@ -124,9 +124,9 @@ pub(super) const VERBS: &[Reason] = &[
         instead: "`periapt bootstrap --log` starts the first one, `periapt controller-token` and `periapt controller join` each further one",
     },
     Reason {
-        verbs: &["create-backup", "download-backup"],
-        because: "all of a controller lies in its data directory",
-        instead: "`periapt controller stop`, copy $PERIAPT_DATA, `periapt controller start`",
+        verbs: &["download-backup"],
+        because: "a controller keeps no backups of itself",
+        instead: "`periapt create-backup` writes one into a file of the client's",
     },
     Reason {
         verbs: &["dashboard"],

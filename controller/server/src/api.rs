@@ -5,6 +5,7 @@ mod actions;
 mod admission;
 mod agents;
 mod audit;
+mod backup;
 mod blob;
 mod body;
 mod bulk;
@@ -38,6 +39,7 @@ mod trace;
 mod users;
 
 pub use access::{RouteRight, access_document, route_rights};
+pub(crate) use blob::unavailable;
 pub(crate) use guard::Guards;
 pub use openapi::openapi;
 pub(crate) use routes::router;

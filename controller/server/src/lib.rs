@@ -5,6 +5,7 @@
 //! until it is stopped.
 
 mod api;
+mod backup;
 mod bounds;
 mod check;
 mod clock;
@@ -34,6 +35,10 @@ mod workers;
 mod writer;
 
 pub use api::{RouteRight, access_document, openapi, route_rights};
+pub use backup::{
+    BackupError, BackupFile, BackupKeys, BackupManifest, BackupSummary, RestoredController, RestoredKeys,
+    derive_key, new_derivation, restore,
+};
 pub use check::run_check_helper;
 pub use clock::{Clock, RandomSource, SystemClock, SystemRandomSource};
 pub use listen::{AuthorityError, CertificateFiles, GivenFileError, Listen, TlsListen};

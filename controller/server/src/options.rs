@@ -47,6 +47,8 @@ pub struct Options {
     pub replication: Option<ReplicationOptions>,
     /// The issuer at which external users log in; none: users log in by password alone.
     pub oidc: Option<OidcOptions>,
+    /// The directory of all this, for backups; none: the controller makes none.
+    pub directory: Option<PathBuf>,
     /// The longest time for requests in progress after the controller is told to stop. Streams end at once.
     pub drain_within: Duration,
     /// The time after which a connection is closed if its caller does not read an answer, or sends no request.
@@ -89,6 +91,7 @@ impl Options {
             seal,
             replication: None,
             oidc: None,
+            directory: Some(directory.to_owned()),
             clock: Arc::new(SystemClock::default()),
             random,
             drain_within: Duration::from_secs(5),

@@ -119,7 +119,7 @@ impl SealKey {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn keep(&self) -> io::Result<()> {
-        self.unwritten.as_ref().map_or(Ok(()), |unwritten| make(&unwritten.0, &unwritten.1))
+        self.unwritten.as_ref().map_or(Ok(()), |unwritten| write_key(&unwritten.0, &unwritten.1))
     }
 
     fn checksum(&self, bound: &[u8], bytes: &[u8]) -> [u8; 32] {
@@ -150,7 +150,7 @@ fn keyed_digest(key: &hmac::Key, bound: &[u8], bytes: &[u8]) -> [u8; 32] {
 }
 
 /// Writes the file atomically: half a key would be taken for the key.
-fn make(path: &Path, key: &[u8]) -> io::Result<()> {
+pub(crate) fn write_key(path: &Path, key: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("new");
     let _ = fs::remove_file(&fresh);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;

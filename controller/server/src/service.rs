@@ -21,6 +21,7 @@ use self::{
 };
 use crate::{
     api,
+    backup::BackupSource,
     bounds::{Bounds, StreamLimits, Uploads},
     check::Checks,
     clock::Clock,
@@ -117,6 +118,10 @@ impl Options {
         keep_key(&self.seal, &first.root)?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
+        let backups = BackupSource::new(self.directory.clone()).map_err(|source| {
+            let directory = self.directory.unwrap_or_default().display().to_string();
+            BlobError::Directory { directory, source }
+        })?;
         let issuer_logins = IssuerLogins::new(self.oidc, Arc::clone(&self.clock), Arc::clone(&self.random))
             .map_err(BuildError::Issuer)?;
         let Bound { address, url, listeners, certificate, given, issuer } =
@@ -195,6 +200,7 @@ impl Options {
             joins,
             snapshots: Snapshots::default(),
             log_position: DurablePosition::default(),
+            backups,
             issuer,
         };
         let (opener, clock, random) = (self.store, Arc::clone(&self.clock), self.random);

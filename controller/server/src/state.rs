@@ -13,12 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     blobs::{BlobKind, Charms, Contents, Copies, Resources},
-    collector::BlobCollector,
+    collector::{BlobCollector, BlobHold},
     durable::Durable,
     sizes::Sizes,
     submission::Submission,
 };
 use crate::{
+    backup::BackupSource,
     bounds::StreamLimits,
     clock::Clock,
     listen::Issuer,
@@ -86,6 +87,8 @@ parts! {
     issuer_logins: IssuerLogins,
     /// The refused requests for the audit log.
     refusals: Refusals,
+    /// The directory that backups are made of.
+    backups: BackupSource,
 }
 
 /// The parts for streamed answers: watches, bounds on them, and their common end.

@@ -1,6 +1,7 @@
 //! The API's methods, by kind of caller.
 
 mod agent;
+mod backup;
 mod blob;
 mod charm;
 mod controllers;

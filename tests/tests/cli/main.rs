@@ -36,6 +36,7 @@ mod python_shapes;
 mod refreshing;
 mod removing;
 mod resources;
+mod restoring;
 mod rotation;
 mod secrets;
 mod settling;

@@ -1,8 +1,9 @@
 //! `bootstrap`: a controller in the background, and an agent on this machine.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use clap::Args;
+use periapt_controller::{BackupFile, BackupKeys, RestoredKeys, derive_key, restore};
 use periapt_host_api::{
     AgentName, ModelName,
     command::ControllerCommand,
@@ -23,6 +24,7 @@ use crate::{
     log_args::LogArgs,
     parse::cloud::HERE,
     parse::settings,
+    passphrase::PassphraseArg,
     process::{Interrupts, ProcessId, StartGuard, Started},
     tls::TlsArgs,
 };
@@ -37,7 +39,7 @@ const DEFAULT_NAME: &str = "local";
 /// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example"
 )]
 pub(crate) struct Bootstrap {
     /// This client's name for the controller, by default local; the cloud may precede it
@@ -71,6 +73,14 @@ pub(crate) struct Bootstrap {
     issuer: IssuerArgs,
     #[command(flatten)]
     log: LogArgs,
+    /// The backup of a controller, of which this one is made
+    #[arg(long, value_name = "FILE")]
+    restore: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: PassphraseArg,
+    /// The directory with the keys (secret-key, ca-key.pem, ca.pem) for a backup that has none
+    #[arg(long, value_name = "DIR", requires = "restore")]
+    restore_keys: Option<PathBuf>,
     /// Start no agent on this machine
     #[arg(long, conflicts_with = "agent_name")]
     no_agent: bool,
@@ -88,6 +98,12 @@ struct Begun {
     entry: ControllerEntry,
     local: Local,
     guards: Vec<StartGuard>,
+}
+
+/// A backup with the keys to it.
+struct Backup {
+    file: BackupFile,
+    keys: RestoredKeys,
 }
 
 /// The choice whether the new controller becomes the current one.
@@ -110,6 +126,8 @@ impl Verb for Bootstrap {
         }
         // So are files of the issuer that cannot be used.
         self.issuer.options()?;
+        // So is a backup that is none.
+        let backup = self.backup().await?;
         let mut interrupts = Interrupts::listen()?;
         // The name is taken before any process starts, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
@@ -128,7 +146,7 @@ impl Verb for Bootstrap {
                 let message = "bootstrap was interrupted, and undone".to_owned();
                 Err(Failure::Interrupted { message, signal })
             }
-            started = self.start(name, &mut starting, &mut begun) => started,
+            started = self.start(name, &mut starting, &mut begun, backup) => started,
         };
         let switch = if self.no_switch { Switch::No } else { Switch::Here };
         let recorded = started.and_then(|()| write_down(context, name, begun.as_ref(), switch));
@@ -200,14 +218,55 @@ impl Bootstrap {
         name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
     }
 
+    /// Opens the backup, gets the keys to it, and reads it once to its end, so that one that cannot be used is refused
+    /// before anything is written.
+    async fn backup(&self) -> Result<Option<Backup>> {
+        let Some(path) = &self.restore else {
+            return match &self.passphrase.passphrase_file {
+                Some(_) => Err(Failure::new("--passphrase-file is for --restore")),
+                None => Ok(None),
+            };
+        };
+        if self.log.is_given() {
+            return Err(Failure::new("a controller that is restored from a backup cannot share a log yet")
+                .with_hint("leave out --log: the restored controller is alone, with a store of its own"));
+        }
+        let open = || BackupFile::at(path).map_err(with_source);
+        let file = open()?;
+        let keys = match (&file.manifest().keys, &self.restore_keys) {
+            (_, Some(directory)) => {
+                RestoredKeys::Given(BackupKeys::in_directory(directory).map_err(with_source)?)
+            }
+            (Some(derivation), None) => {
+                let passphrase = self.passphrase.existing()?;
+                RestoredKeys::Encrypted(derive_key(&passphrase, derivation).map_err(with_source)?)
+            }
+            (None, None) => {
+                return Err(Failure::new(format!("{} has no keys", path.display())).with_hint(
+                    "--restore-keys DIR names a directory with secret-key, ca-key.pem and ca.pem",
+                ));
+            }
+        };
+        let key = match &keys {
+            RestoredKeys::Encrypted(key) => Some(key),
+            RestoredKeys::Given(_) => None,
+        };
+        file.verify(key).await.map_err(with_source)?;
+        Ok(Some(Backup { file: open()?, keys }))
+    }
+
     /// Starts both, and passes on the processes that run.
     async fn start(
         &self,
         name: &ControllerName,
         starting: &mut Starting,
         begun: &mut Option<Begun>,
+        backup: Option<Backup>,
     ) -> Result<()> {
         let directory = starting.directory().clone();
+        if let Some(Backup { file, keys }) = backup {
+            restore(file, &directory.controller(), &keys).await.map_err(with_source)?;
+        }
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);
         let (issuer, log) = (self.issuer.absolute()?, self.log.absolute()?);

@@ -27,6 +27,7 @@ pub fn scope_admits(scope: &TokenScope, right: Right, model: Option<&ModelUuid>)
         | Right::ManageController
         | Right::ManageUsers
         | Right::ReadAudit
+        | Right::BackUp
         | Right::ReadUser
         | Right::ManageSessions
         | Right::ActAsAgent

@@ -155,6 +155,7 @@ table! {
     ManageUsers on Controller: "Adds, removes, disables and enables users, and grants access to the controller." for Superuser;
     ReadMetrics on Controller: "Reads the controller's metrics." for Superuser;
     ReadAudit on Controller: "Reads the audit log." for Superuser;
+    BackUp on Controller: "Reads all that the controller keeps, with its keys under a key of the caller's." for Superuser;
     ReadUser on User: "Reads a user's details and sessions." for Oneself, Superuser;
     ManageSessions on User: "Ends sessions, and sets the password." for Oneself, Superuser;
     ReadModel on Model: "Reads the model, its status, logs and history, without the content of secrets." for ModelReader;

@@ -49,7 +49,7 @@ pub(crate) async fn value<T: DeserializeOwned>(
     serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
 }
 
-/// Reads a small value of a caller who is not known yet. It needs no permit, for which known callers wait.
+/// Reads a small value. It needs no permit, for which known callers wait, so the caller may be one who is not known yet.
 pub(crate) async fn small_value<T: DeserializeOwned>(headers: &HeaderMap, body: Body) -> Result<T, Refusal> {
     check_json(headers)?;
     let read = Limited::new(body, SMALL).collect();

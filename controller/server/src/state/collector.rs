@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use parking_lot::{Mutex, MutexGuard};
@@ -20,6 +23,8 @@ pub(crate) struct BlobCollector(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     notes: Mutex<Notes>,
+    /// The number of holds: while there is one, no blob is forgotten.
+    holds: Arc<AtomicUsize>,
     /// A lock: shared by uploads that store and register a blob, exclusive for the deletion of one.
     changing: Arc<RwLock<()>>,
 }
@@ -32,6 +37,16 @@ struct Notes {
     refused: BTreeSet<Digest>,
 }
 
+/// A hold on all blobs of one kind.
+#[derive(Debug)]
+pub(crate) struct BlobHold(Arc<AtomicUsize>);
+
+impl Drop for BlobHold {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl BlobCollector {
     /// Notes a request for a blob: the client relies on the answer, so the blob must not be deleted soon.
     pub(crate) fn note_request(&self, digest: &Digest) {
@@ -41,6 +56,12 @@ impl BlobCollector {
     /// Keeps blobs from deletion while an upload stores a blob and registers it.
     pub(crate) async fn lock_for_upload(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.0.changing).read_owned().await
+    }
+
+    /// Keeps all blobs from being forgotten, as long as the result is held.
+    pub(crate) fn hold(&self) -> BlobHold {
+        self.0.holds.fetch_add(1, Ordering::SeqCst);
+        BlobHold(Arc::clone(&self.0.holds))
     }
 
     /// Notes a stored blob that may be unregistered.
@@ -63,9 +84,9 @@ impl BlobCollector {
         self.notes().refused.remove(digest);
     }
 
-    /// Returns true if a blob was not used or requested since it was found unused.
+    /// Returns true if a blob was not used or requested since it was found unused, and nobody holds all blobs.
     pub(crate) fn is_unused(&self, digest: &Digest) -> bool {
-        self.notes().unused.contains_key(digest)
+        self.0.holds.load(Ordering::SeqCst) == 0 && self.notes().unused.contains_key(digest)
     }
 
     /// Removes the note about an unused blob that the model has forgotten.

@@ -147,6 +147,7 @@ pub(crate) fn options(memory: Arc<MemoryStore>, faults: Faults, blobs: &Path) ->
         seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
         replication: None,
         oidc: None,
+        directory: None,
         clock: Arc::new(SystemClock::default()),
         random: Arc::new(SystemRandomSource),
         drain_within: Duration::from_secs(5),

@@ -3,6 +3,7 @@
 use http::Method;
 use periapt_host_api::{
     api::ModelDefaults,
+    backup::BackupRequest,
     cloud::StoredClouds,
     command::{AgentSummary, Answer, CommandResults, Commands, ControllerCommand, ControllerInfo},
     offer::OfferDetails,
@@ -14,7 +15,7 @@ use super::{
     operation::{Content, Operation, Route, json},
     query::OFFERS_QUERY,
 };
-use crate::api::{controller, metrics, offers};
+use crate::api::{backup, controller, metrics, offers};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -27,6 +28,17 @@ pub(super) fn routes() -> Vec<Route> {
                 json::<ControllerInfo>(),
             ),
             controller::info,
+        ),
+        Route::new("/v1/backup").on(
+            Operation::new(
+                Right::BackUp,
+                Method::POST,
+                "createBackup",
+                "A backup of the controller, as a tar file. It is whole if its last entry has the digest of all others.",
+                Content::Bytes,
+            )
+            .request(json::<BackupRequest>()),
+            backup::create,
         ),
         Route::new("/metrics").on(
             Operation::get(

@@ -1,0 +1,297 @@
+//! A backup that is made: a checkpoint of the store, then a stream of its files, of the blobs and of their digest.
+
+use std::{collections::BTreeSet, io, path::Path, sync::Arc, time::Duration};
+
+use axum::extract::FromRef;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use periapt_blobs::Blobs;
+use periapt_host_api::{Digest, ErrorCode, Refusal, Revision, backup::BackupRequest};
+use ring::digest::{Context, SHA256};
+use tokio::{io::AsyncReadExt as _, sync::mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    entry::{self, BLOCK, EntryName},
+    keys::BackupKeys,
+    manifest::{BackupManifest, FORM},
+    source::{BackupSource, Checkpoint},
+};
+use crate::{
+    api::unavailable,
+    clock::Clock,
+    state::{BlobHold, Charms, Contents, ControllerState, Durable, Resources, Streams},
+};
+
+/// The bytes of a piece.
+const PIECE: u64 = 256 << 10;
+/// The pieces that wait for a slow client.
+const WAITING: usize = 4;
+/// The longest wait for the state that the checkpoint has: the writer shows it right after it is stored.
+const SHOWN_WITHIN: Duration = Duration::from_secs(10);
+
+/// The parts that a backup is made from.
+#[derive(Clone)]
+pub(crate) struct BackupParts {
+    source: BackupSource,
+    durable: Durable,
+    charms: Charms,
+    resources: Resources,
+    clock: Arc<dyn Clock>,
+    stop: CancellationToken,
+}
+
+impl FromRef<ControllerState> for BackupParts {
+    fn from_ref(state: &ControllerState) -> Self {
+        let Streams { stop, .. } = &state.streams;
+        Self {
+            source: state.backups.clone(),
+            durable: state.durable.clone(),
+            charms: state.charms.clone(),
+            resources: state.resources.clone(),
+            clock: Arc::clone(&state.clock),
+            stop: stop.clone(),
+        }
+    }
+}
+
+/// A backup that can be sent: nothing that it needs is deleted meanwhile.
+struct Prepared {
+    checkpoint: Checkpoint,
+    manifest: Vec<u8>,
+    keys: Option<Vec<u8>>,
+    charms: (Blobs, BTreeSet<Digest>),
+    resources: (Blobs, BTreeSet<Digest>),
+    _held: [BlobHold; 2],
+}
+
+/// The writer of a stream.
+struct Sender {
+    pieces: mpsc::Sender<io::Result<Bytes>>,
+    hasher: Context,
+}
+
+impl BackupParts {
+    /// Makes a checkpoint, and returns the stream of the backup.
+    ///
+    /// # Errors
+    /// Another backup is made, the keys cannot be read, or the disk fails.
+    pub(crate) async fn create(
+        self,
+        request: BackupRequest,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, Refusal> {
+        let stop = self.stop.clone();
+        // A task of its own: a client that leaves must not have the checkpoint removed while it is still written.
+        let prepared = tokio::spawn(self.prepare(request)).await;
+        let prepared = prepared.map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))??;
+        let (pieces, received) = mpsc::channel(WAITING);
+        tokio::spawn(async move {
+            let mut sender = Sender { pieces, hasher: Context::new(&SHA256) };
+            let sent = tokio::select! {
+                () = stop.cancelled() => Err("the controller stops".to_owned()),
+                sent = sender.all(&prepared) => sent,
+            };
+            if let Err(reason) = sent {
+                tracing::warn!(reason, "a backup was not completed");
+                sender.failed(&reason).await;
+            }
+        });
+        Ok(tokio_stream(received))
+    }
+
+    async fn prepare(self, request: BackupRequest) -> Result<Prepared, Refusal> {
+        let Some(directory) = self.source.directory() else {
+            let text = "this controller has no directory to back up";
+            return Err(Refusal::new(ErrorCode::NotSupported, text));
+        };
+        let Some(checkpoint) = self.source.begin(directory) else {
+            return Err(Refusal::new(
+                ErrorCode::Conflict,
+                "another backup is made at the moment; try again later",
+            ));
+        };
+        let failed = |text: String| Refusal::new(ErrorCode::Internal, text);
+        // From here on no blob is forgotten, so the state that is shown later has all those of the checkpoint.
+        let collectors = [&self.charms.contents.collector, &self.resources.contents.collector];
+        let held = collectors.map(crate::state::BlobCollector::hold);
+        for collector in collectors {
+            drop(collector.lock_for_upload().await);
+        }
+        let store = self.durable.records()?;
+        let revision = store.checkpoint(&checkpoint.path).await.map_err(|error| failed(error.to_string()))?;
+        let id = store.id();
+        drop(store);
+        let root = self.shown(revision).await?;
+        let (keys, derivation) = match request.keys {
+            None => (None, None),
+            Some(encryption) => {
+                let keys = BackupKeys::in_directory(directory).map_err(|error| failed(error.to_string()))?;
+                (Some((keys, encryption.clone())), Some(encryption.derivation))
+            }
+        };
+        let manifest = BackupManifest {
+            form: FORM,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            store: id,
+            revision,
+            created: self.clock.now(),
+            keys: derivation,
+        };
+        let manifest = serde_json::to_vec_pretty(&manifest).map_err(|error| failed(error.to_string()))?;
+        let keys = keys.map(|(keys, encryption)| keys.encrypt(&encryption, &manifest)).transpose();
+        let keys = keys.map_err(|error| failed(error.to_string()))?;
+        let charms = root.charms().map(|charm| charm.digest).collect();
+        present(&self.charms.contents, &charms).await?;
+        let resources = root.resource_contents().map(|content| content.digest).collect();
+        present(&self.resources.contents, &resources).await?;
+        Ok(Prepared {
+            checkpoint,
+            manifest,
+            keys,
+            charms: (self.charms.contents.blobs, charms),
+            resources: (self.resources.contents.blobs, resources),
+            _held: held,
+        })
+    }
+
+    /// Returns a state that is at least as new as a revision.
+    async fn shown(&self, revision: Revision) -> Result<periapt_model::Root, Refusal> {
+        let mut states = self.durable.state.clone();
+        let shown = async {
+            loop {
+                let published = states.seen();
+                if published.revision() >= revision || !states.changed().await {
+                    return published.root.clone();
+                }
+            }
+        };
+        let shown = tokio::time::timeout(SHOWN_WITHIN, shown).await;
+        shown.map_err(|_| {
+            Refusal::new(ErrorCode::StorageUnavailable, "the store is being opened again; try again later")
+        })
+    }
+}
+
+impl Sender {
+    async fn all(&mut self, prepared: &Prepared) -> Result<(), String> {
+        self.entry(&EntryName::Manifest, &prepared.manifest).await?;
+        if let Some(keys) = &prepared.keys {
+            self.entry(&EntryName::Keys, keys).await?;
+        }
+        for name in store_files(&prepared.checkpoint.path).map_err(|error| error.to_string())? {
+            let path = prepared.checkpoint.path.join(&name);
+            self.file(name, &path).await?;
+        }
+        let (blobs, digests) = &prepared.charms;
+        for digest in digests {
+            self.blob(EntryName::Charm(*digest), "charm", blobs, digest).await?;
+        }
+        let (blobs, digests) = &prepared.resources;
+        for digest in digests {
+            self.blob(EntryName::Resource(*digest), "resource", blobs, digest).await?;
+        }
+        let digest = hex::encode(self.hasher.clone().finish());
+        self.entry(&EntryName::Digest, digest.as_bytes()).await?;
+        self.send(Bytes::from_static(&[0; 2 * BLOCK])).await
+    }
+
+    async fn file(&mut self, name: String, path: &Path) -> Result<(), String> {
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
+        let file = tokio::fs::File::open(path).await.map_err(failed)?;
+        let size = file.metadata().await.map_err(failed)?.len();
+        self.begin(&EntryName::Store(name), size).await?;
+        let mut file = file.take(size);
+        let mut left = size;
+        while left > 0 {
+            let mut piece = Vec::new();
+            file.set_limit(left.min(PIECE));
+            let read = file.read_to_end(&mut piece).await.map_err(failed)? as u64;
+            if read == 0 {
+                return Err(format!("{} was truncated", path.display()));
+            }
+            left -= read;
+            self.send(piece.into()).await?;
+        }
+        self.pad(size).await
+    }
+
+    /// Sends a blob. One that is damaged would make the backup useless, so it ends it.
+    async fn blob(
+        &mut self,
+        name: EntryName,
+        what: &str,
+        blobs: &Blobs,
+        digest: &Digest,
+    ) -> Result<(), String> {
+        let missing = || format!("{what} {digest} is missing or damaged: upload it again");
+        let found = blobs.get(digest, None).await.map_err(|error| error.to_string())?;
+        let mut blob = found.ok_or_else(missing)?;
+        self.begin(&name, blob.size).await?;
+        let (mut own, mut left) = (Context::new(&SHA256), blob.size);
+        while let Some(piece) = blob.content.next().await {
+            let piece = piece.map_err(|error| error.to_string())?;
+            own.update(&piece);
+            left = left.checked_sub(piece.len() as u64).ok_or_else(missing)?;
+            self.send(piece).await?;
+        }
+        if left > 0 || own.finish().as_ref() != digest.as_bytes() {
+            return Err(missing());
+        }
+        self.pad(blob.size).await
+    }
+
+    async fn entry(&mut self, name: &EntryName, content: &[u8]) -> Result<(), String> {
+        self.begin(name, content.len() as u64).await?;
+        self.send(Bytes::copy_from_slice(content)).await?;
+        self.pad(content.len() as u64).await
+    }
+
+    async fn begin(&mut self, name: &EntryName, size: u64) -> Result<(), String> {
+        if size > entry::MAX_CONTENT {
+            return Err(format!("a file of {size} bytes is too large for a backup"));
+        }
+        self.send(Bytes::copy_from_slice(&entry::header(name, size))).await
+    }
+
+    async fn pad(&mut self, size: u64) -> Result<(), String> {
+        self.send(vec![0; entry::padding(size)].into()).await
+    }
+
+    async fn send(&mut self, piece: Bytes) -> Result<(), String> {
+        self.hasher.update(&piece);
+        self.pieces.send(Ok(piece)).await.map_err(|_| "the client is gone".to_owned())
+    }
+
+    /// Breaks the stream off, so that nobody takes it for a whole one.
+    async fn failed(&mut self, reason: &str) {
+        let _ = self.pieces.send(Err(io::Error::other(reason.to_owned()))).await;
+    }
+}
+
+/// Checks that blobs are there, before the answer begins. One that only another controller has is fetched.
+async fn present(contents: &Contents, digests: &BTreeSet<Digest>) -> Result<(), Refusal> {
+    for digest in digests {
+        contents.copies.obtain(contents, digest).await;
+        if contents.blobs.size(digest).await.map_err(|error| unavailable(&error))?.is_none() {
+            let text = format!("{} {digest} is missing: upload it again", contents.kind.as_str());
+            return Err(Refusal::new(ErrorCode::StorageUnavailable, text));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of the files that a checkpoint consists of.
+fn store_files(directory: &Path) -> io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        names.extend(name.to_str().and_then(entry::store_file).map(str::to_owned));
+    }
+    Ok(names)
+}
+
+fn tokio_stream(received: mpsc::Receiver<io::Result<Bytes>>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    futures_util::stream::unfold(received, |mut received| async move {
+        received.recv().await.map(|piece| (piece, received))
+    })
+}

@@ -1,0 +1,74 @@
+//! The reasons why a backup cannot be read or restored.
+
+use std::{io, path::PathBuf};
+
+use periapt_blobs::BlobError;
+use periapt_store::StoreError;
+
+/// The reason why a backup cannot be read or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file is no backup.
+    #[error("{} is no backup of a periapt controller", .0.display())]
+    Foreign(PathBuf),
+    /// A newer Periapt wrote the file.
+    #[error("{} has form {form}, this program knows up to {known}: use a newer periapt", .path.display())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// The form of the file.
+        form: u32,
+        /// The newest known form.
+        known: u32,
+    },
+    /// The file ends early.
+    #[error("{} is incomplete: it ends in the middle, after {bytes} bytes; use another backup", .path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// The bytes that are there.
+        bytes: u64,
+    },
+    /// The file was changed.
+    #[error("{} is damaged: {what}; use another backup", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The defect.
+        what: String,
+    },
+    /// The keys cannot be decrypted.
+    #[error("the passphrase does not open the keys in {}, or they were changed", .0.display())]
+    WrongPassphrase(PathBuf),
+    /// The derivation of the key is out of bounds.
+    #[error("the key cannot be derived from the passphrase: {0}")]
+    Derivation(String),
+    /// A key is missing, or has another form.
+    #[error("the controller's keys cannot be used: {0}")]
+    Keys(String),
+    /// The directory is in use.
+    #[error("{} already exists: a backup is restored into a new directory", .0.display())]
+    Exists(PathBuf),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The store cannot be opened or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The blobs cannot be written.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+}
