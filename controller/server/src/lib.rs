@@ -20,6 +20,7 @@ mod options;
 mod presence;
 mod pruning;
 mod published;
+mod received;
 mod records;
 mod refusals;
 mod replication;

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     api::unavailable,
     clock::Clock,
+    received::stream_of,
     state::{BlobHold, Charms, Contents, ControllerState, Durable, Resources, Streams},
 };
 
@@ -96,7 +97,7 @@ impl BackupParts {
                 sender.failed(&reason).await;
             }
         });
-        Ok(tokio_stream(received))
+        Ok(stream_of(received))
     }
 
     async fn prepare(self, request: BackupRequest) -> Result<Prepared, Refusal> {
@@ -288,10 +289,4 @@ fn store_files(directory: &Path) -> io::Result<BTreeSet<String>> {
         names.extend(name.to_str().and_then(entry::store_file).map(str::to_owned));
     }
     Ok(names)
-}
-
-fn tokio_stream(received: mpsc::Receiver<io::Result<Bytes>>) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    futures_util::stream::unfold(received, |mut received| async move {
-        received.recv().await.map(|piece| (piece, received))
-    })
 }

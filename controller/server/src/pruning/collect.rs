@@ -95,9 +95,12 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
                 continue;
             }
         }
-        let is_sure = copies.is_up_to_date().await && pruner.durable.current().problem.is_none();
-        if !is_sure || kind.is_known(&pruner.durable.current().root, &digest) {
-            // A model uses it after all, or may use it.
+        if !copies.is_up_to_date().await || pruner.durable.current().problem.is_some() {
+            // Each of them may be used, as far as this controller knows. Uploads do not wait for more attempts.
+            return;
+        }
+        if kind.is_known(&pruner.durable.current().root, &digest) {
+            // A model uses it after all.
             continue;
         }
         collector.forget(&digest);

@@ -101,7 +101,14 @@ impl Members {
         let Some((own, _)) = &self.own else { return Vec::new() };
         let mut others: Vec<_> = self.list().into_iter().filter(|member| member.name != *own).collect();
         others.sort_by_key(|member| member.role != MemberRole::Leader);
-        others.into_iter().map(|member| member.url).collect()
+        let mut urls: Vec<_> = others.into_iter().map(|member| member.url).collect();
+        // The log tells who leads before any report does.
+        if let Role::Following(Some(leader)) = &*self.role.borrow() {
+            let url = &leader.announcement.url;
+            urls.retain(|known| known != url);
+            urls.insert(0, url.clone());
+        }
+        urls
     }
 
     /// Returns the controllers that follow this one, and those that it knew before and that have not reported since: an

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::Stream;
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{Refusal, Revision, StoreId};
 use periapt_log::{EntryError, LogHead, SnapshotError, SnapshotPart, SnapshotReader};
 use periapt_store::{LoadedState, Order, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::received::stream_of;
 
 /// The most snapshots that are made at a time: each holds all entities in memory.
 const AT_ONCE: usize = 2;
@@ -68,8 +70,7 @@ impl Snapshots {
                 let _ = pieces.send(Err(failure)).await;
             }
         });
-        stream::unfold(taken, |mut taken| async move { taken.recv().await.map(|piece| (piece, taken)) })
-            .boxed()
+        stream_of(taken)
     }
 }
 

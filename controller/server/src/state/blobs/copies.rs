@@ -219,9 +219,10 @@ impl Shared {
     async fn fetch_all(&self, all: &[Contents]) {
         let mut state = self.state.clone();
         let mut had: BTreeSet<(BlobKind, Digest)> = BTreeSet::new();
+        let mut lacked = 0;
         loop {
             let published = state.seen();
-            let mut lacks = false;
+            let mut lacks = 0;
             for contents in all {
                 let kind = contents.kind;
                 let known: BTreeSet<Digest> = kind.known(&published.root).collect();
@@ -232,12 +233,19 @@ impl Shared {
                     }
                     match self.has_or_fetches(contents, &digest).await {
                         true => drop(had.insert((kind, digest))),
-                        false => lacks = true,
+                        false => lacks += 1,
                     }
                 }
             }
+            if lacks > 0 && lacked == 0 {
+                tracing::warn!(
+                    lacks,
+                    "registered blobs are missing here, and no other controller gave them yet"
+                );
+            }
+            lacked = lacks;
             tokio::time::sleep(SEARCH_EVERY).await;
-            if !lacks && !state.changed().await {
+            if lacks == 0 && !state.changed().await {
                 return;
             }
         }
