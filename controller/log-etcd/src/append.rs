@@ -7,6 +7,8 @@ use periapt_log::{LogError, Term};
 
 use crate::{
     answers::{number, values},
+    connect::Member,
+    failure::Failure,
     shared::Shared,
     value::{PART, Stored, hex},
 };
@@ -42,7 +44,12 @@ impl Shared {
                     ]);
                 async move { member.kv.txn(append).await }
             })
-            .await?;
+            .await;
+        let answer = match answer {
+            // The member that carries the entry past the quota answers this as well, and has appended it.
+            Err(Failure::Full) if self.has(position, &value).await? => return Ok(()),
+            answer => answer?,
+        };
         if answer.succeeded() {
             return Ok(());
         }
@@ -56,6 +63,17 @@ impl Shared {
             _ if now != term.0 => Err(LogError::Deposed(term)),
             _ => Err(LogError::Taken(Revision(position))),
         }
+    }
+
+    /// Returns true if a position has the entry of this stored form, by a linearizable read.
+    async fn has(&self, position: u64, value: &[u8]) -> Result<bool, Failure> {
+        let key = self.keys.entry(position);
+        let call = |mut member: Member| {
+            let key = key.clone();
+            async move { member.kv.get(key, None).await }
+        };
+        let found = self.call(value.len(), call).await?;
+        Ok(found.kvs().first().is_some_and(|present| present.value() == value))
     }
 
     /// Writes the parts of a large entry. A term that is over writes none; the entry itself then says so.

@@ -37,6 +37,16 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
+    /// Returns the failure of a call that a member refused after another one had left its outcome unknown.
+    pub(crate) fn after_doubt(self, endpoint: &str) -> Self {
+        match self {
+            refusal @ (Self::Full | Self::Authentication(_) | Self::Refused(_)) => {
+                Self::Unavailable(format!("{endpoint}: {}", LogError::from(refusal)))
+            }
+            answer => answer,
+        }
+    }
+
     fn of_status(code: Code, message: &str) -> Self {
         let message = message.strip_prefix("etcdserver: ").unwrap_or(message);
         let text = || message.chars().take(300).collect::<String>();

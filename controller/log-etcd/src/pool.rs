@@ -36,7 +36,8 @@ impl Pool {
     }
 
     /// Makes a call, of one member after the other until one answers or the timeout is over. A member that failed may
-    /// still carry out the call, so a call must not harm if it is made twice.
+    /// still carry out the call, so a call must not harm if it is made twice. A refusal of another member says nothing
+    /// about the first attempt: the next call hears it again, at once.
     pub(crate) async fn call<T, F>(&self, within: Duration, call: impl Fn(Member) -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Error>>,
@@ -62,9 +63,9 @@ impl Pool {
                         Some(ConnectError::Network(reason) | ConnectError::Tls(reason)) => reason,
                         None => reason,
                     },
-                    answer => {
+                    refusal => {
                         self.current.store(index, Ordering::Relaxed);
-                        return Err(answer);
+                        return Err(if attempt == 0 { refusal } else { refusal.after_doubt(endpoint) });
                     }
                 },
                 Err(_) => "no answer in time".to_owned(),

@@ -21,9 +21,8 @@ pub(crate) async fn opened(etcd: &TestEtcd) -> EtcdLog {
 }
 
 /// Opens the log with timeouts that no pause of a busy machine exceeds.
-pub(crate) async fn opened_patiently(etcd: &TestEtcd) -> EtcdLog {
-    opened_with(&options(etcd), EtcdTuning { timeout: Duration::from_secs(20), ..EtcdTuning::default() })
-        .await
+pub(crate) async fn opened_patiently(options: &EtcdOptions) -> EtcdLog {
+    opened_with(options, EtcdTuning { timeout: Duration::from_secs(20), ..EtcdTuning::default() }).await
 }
 
 pub(crate) async fn opened_by_tls(etcd: &TestEtcd, tls: EtcdTls) -> EtcdLog {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use etcd_client::{Client, GetOptions};
 use periapt_host_api::Revision;
-use periapt_log::{Log, LogError};
+use periapt_log::{Log, LogError, Term};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdUrl, OpenError, testing::TestEtcd};
 
-use crate::fixture::{leading, opened, options, refusal, within};
+use crate::fixture::{leading, opened_patiently, options, refusal, within};
 
 async fn client(etcd: &TestEtcd) -> Client {
     Client::connect(&etcd.url().endpoints, None).await.unwrap()
@@ -59,29 +59,37 @@ async fn a_log_of_a_newer_form_is_left_alone() {
     assert_eq!(keys(&etcd).await, ["periapt/id"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_full_etcd_is_told_and_takes_entries_again_once_there_is_room() {
-    let etcd = TestEtcd::start_with(1, &["--quota-backend-bytes=8388608"]);
-    let log = opened(&etcd).await;
-    let leadership = leading(&log, "one").await;
-    let (term, entry) = (leadership.term(), vec![7; 1 << 20]);
-    let mut position = 1;
-    let full = within(async {
-        loop {
-            match log.append(term, Revision(position), entry.clone().into()).await {
-                Ok(()) => position += 1,
-                Err(error) if error.is_temporary() => {}
-                Err(error) => return error,
-            }
+/// Appends entries until the log refuses one. Returns the refusal and the position of the last entry that was accepted.
+async fn filled(log: &EtcdLog, term: Term) -> (LogError, u64) {
+    let entry = bytes::Bytes::from(vec![7; 300_000]);
+    let mut accepted = 0;
+    loop {
+        match within(log.append(term, Revision(accepted + 1), entry.clone())).await {
+            Ok(()) => accepted += 1,
+            Err(error) if error.is_temporary() => {}
+            Err(error) => return (error, accepted),
         }
-    })
-    .await;
-    assert!(matches!(&full, LogError::Refused(reason) if reason.contains("NOSPACE")), "{full}");
-    assert!(position > 2, "some entries fit");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_etcd_is_told_and_has_what_it_accepted_and_nothing_else() {
+    let etcd = TestEtcd::start_with(1, &["--quota-backend-bytes=8388608"]);
+    // The answer that there is no room comes with an entry that was appended if another writer has taken the room
+    // in between.
+    let of =
+        |prefix: &str| EtcdOptions { url: EtcdUrl { prefix: prefix.into(), ..etcd.url() }, ..options(&etcd) };
+    let (one, two) = (opened_patiently(&of("one")).await, opened_patiently(&of("two")).await);
+    let (leads_one, leads_two) = (leading(&one, "one").await, leading(&two, "two").await);
+    let ended = tokio::join!(filled(&one, leads_one.term()), filled(&two, leads_two.term()));
+    for (log, (full, accepted)) in [(&one, ended.0), (&two, ended.1)] {
+        assert!(matches!(&full, LogError::Refused(reason) if reason.contains("NOSPACE")), "{full}");
+        assert!(accepted > 1, "some entries fit");
+        // What was there can be read.
+        assert_eq!(within(log.read(Revision(0), usize::MAX)).await.unwrap().len() as u64, accepted);
+    }
     let error = refusal(&options(&etcd)).await;
     assert!(matches!(error, OpenError::Full(_)), "{error}");
-    // What was there can be read.
-    assert_eq!(log.read(Revision(0), usize::MAX).await.unwrap().len() as u64, position - 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,13 +11,13 @@ use periapt_log::{
 };
 use periapt_log_etcd::testing::TestEtcd;
 
-use crate::fixture::{appended, leading, opened, opened_patiently, texts, within};
+use crate::fixture::{appended, leading, opened, opened_patiently, options, texts, within};
 
 struct Tested(TestEtcd);
 
 impl TestedLog for Tested {
     fn member(&mut self) -> BoxFuture<'_, Arc<dyn Log>> {
-        async { Arc::new(opened_patiently(&self.0).await) as Arc<dyn Log> }.boxed()
+        async { Arc::new(opened_patiently(&options(&self.0)).await) as Arc<dyn Log> }.boxed()
     }
 }
 
@@ -34,7 +34,7 @@ async fn a_log_in_three_servers_passes_the_suite() {
 #[tokio::test(flavor = "multi_thread")]
 async fn entries_of_all_sizes_are_read_in_pages_and_followed() {
     let etcd = TestEtcd::start(1);
-    let log = opened_patiently(&etcd).await;
+    let log = opened_patiently(&options(&etcd)).await;
     let leadership = leading(&log, "a").await;
     // Many small ones make long pages; the large ones behind them do not fit into one of these.
     let sizes = [vec![100; 300], vec![1 << 20; 60], vec![(1 << 20) + 1, (5 << 20) + 7, 0, 1]].concat();
@@ -56,7 +56,7 @@ async fn entries_of_all_sizes_are_read_in_pages_and_followed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follower_goes_on_after_its_history_was_compacted() {
     let etcd = TestEtcd::start(1);
-    let log = opened_patiently(&etcd).await;
+    let log = opened_patiently(&options(&etcd)).await;
     let leadership = leading(&log, "a").await;
     let term = leadership.term();
     let mut followed = log.follow(Revision(0));

@@ -119,11 +119,13 @@ impl LogJournal {
         Ok(store.apply(batch).await?)
     }
 
-    /// Repeats a call of the log until its outcome is known. A repeated call has no further effect.
+    /// Repeats a call of the log until its outcome is known. A repeated call has no further effect; its refusal says
+    /// nothing about a call before it whose outcome is unknown.
     async fn until_answered<F: Future<Output = Result<(), LogError>>>(
         &self,
         call: impl Fn() -> F,
     ) -> Result<(), WriteError> {
+        let mut in_doubt = false;
         loop {
             let failure = match call().await {
                 Ok(()) => return Ok(()),
@@ -133,7 +135,13 @@ impl LogJournal {
                 LogError::Deposed(term) => return Err(WriteError::Deposed(term)),
                 // Only the writer of a later term appends where this one would.
                 LogError::Taken(_) | LogError::Trimmed(_) => return Err(WriteError::Deposed(self.term)),
-                LogError::Unavailable(reason) => tracing::warn!(%reason, "the log does not answer"),
+                LogError::Unavailable(reason) => {
+                    tracing::warn!(%reason, "the log does not answer");
+                    in_doubt = true;
+                }
+                LogError::Refused(reason) if in_doubt => {
+                    tracing::error!(%reason, "the log refuses what it may have accepted before");
+                }
                 LogError::Refused(_) | LogError::Foreign(_) | LogError::Damaged(_) => {
                     return Err(WriteError::Refused(failure.to_string()));
                 }
