@@ -23,13 +23,16 @@ pub use model::{
     bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
 pub use protocol::{agent, api, backup, command, logs, member, problem, status, timing, trace, view};
-pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, unit_map, version, yaml};
+pub use values::{
+    duration, excerpt, glob, hash, id, level, name, rule, size, truth, unit_map, version, yaml,
+};
 
 pub use id::{
     ActionOperationId, Digest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,
     OperationId, RelationId, RequestId, Revision, StoreId, TaskId,
 };
 pub use jiff::Timestamp;
+pub use level::{LEVEL, Level};
 pub use name::{
     AgentName, ApplicationName, CloudName, CredentialName, EndpointName, InterfaceName, ModelName, NameError,
     ResourceName, SpaceName, StorageName, TagName, UnitName, UserName,

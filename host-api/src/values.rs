@@ -6,6 +6,7 @@ pub mod excerpt;
 pub mod glob;
 pub mod hash;
 pub mod id;
+pub mod level;
 pub mod name;
 pub mod rule;
 pub mod size;

@@ -3,9 +3,10 @@
 use std::{
     env,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use periapt_helper::Program;
 
 /// Returns the program with which a controller in a test's own process checks charms: the binary.
@@ -31,4 +32,21 @@ pub fn binary() -> anyhow::Result<PathBuf> {
         );
     }
     Ok(binary)
+}
+
+/// The exit code of `tools/previous` where the history is not there, as in a shallow clone.
+const NO_HISTORY: i32 = 3;
+
+/// Returns the path of the program of the previous release, which `tools/previous` compiles if needed; none if this
+/// checkout has no history of it.
+pub fn previous_binary() -> anyhow::Result<Option<PathBuf>> {
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/previous");
+    let found = Command::new(tool).stdin(Stdio::null()).output().context("tools/previous cannot be run")?;
+    let said = String::from_utf8_lossy(&found.stderr);
+    if found.status.code() == Some(NO_HISTORY) {
+        eprintln!("SKIPPED: {said}");
+        return Ok(None);
+    }
+    ensure!(found.status.success(), "{said}");
+    Ok(Some(String::from_utf8(found.stdout)?.trim().into()))
 }

@@ -73,6 +73,11 @@ impl Installation {
         self
     }
 
+    /// Runs a program from now on in the place of the binary under test. What runs already stays.
+    pub fn install(&mut self, program: PathBuf) {
+        self.binary = program;
+    }
+
     /// Runs all processes of the installation in a network namespace, given by its path.
     pub fn in_network(mut self, network: String) -> Self {
         self.network = Some(network);

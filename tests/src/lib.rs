@@ -16,7 +16,7 @@ mod traced;
 pub use attack::{
     Attack, AttackRow, AttackScale, AttackedController, StoppedBy, attack, attack_table, nobody,
 };
-pub use binary::{binary, check_helper};
+pub use binary::{binary, check_helper, previous_binary};
 pub use collector::{Collected, Collector};
 pub use exposition::{Scrape, ScrapedSample};
 pub use guard::InstallationGuard;

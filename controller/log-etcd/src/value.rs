@@ -1,8 +1,8 @@
 //! The values of a log's keys, which are kept for as long as the log.
 
 use bytes::Bytes;
-use periapt_host_api::{Digest, StoreId};
-use periapt_log::{Announcement, Level, LogError, LogLeader, MAX_ENTRY_BYTES, Term};
+use periapt_host_api::{Digest, Level, StoreId};
+use periapt_log::{Announcement, LogError, LogLeader, MAX_ENTRY_BYTES, Term};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@
 pub(crate) mod wire;
 
 use bytes::Bytes;
-use periapt_host_api::{Digest, Revision, StoreId, Timestamp};
+use periapt_host_api::{Digest, LEVEL, Level, Revision, StoreId, Timestamp};
 use periapt_store::{Batch, NewRecord};
 use uuid::Uuid;
 
@@ -15,13 +15,6 @@ use crate::{MAX_ENTRY_BYTES, Term};
 
 /// The form that is written, and the newest that can be read.
 const FORM: u8 = 1;
-
-/// The highest level that this program knows. A member raises the log's level only when all members know it.
-pub const LEVEL: Level = Level(1);
-
-/// The version of what entries mean. Programs of the same level understand all of each other's entries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Level(pub u32);
 
 /// The identity of an entry. A writer that finds its own at a position knows that its append took effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,14 +70,14 @@ pub enum EntryError {
     /// The bytes are no entry.
     #[error("the entry at {0} cannot be read: {1}")]
     Malformed(Revision, String),
-    /// A newer program wrote the entry.
+    /// A newer program wrote the entry, or what the store has applied.
     #[error(
-        "the entry at {position} has level {found}, this program knows up to {known}: use a newer periapt"
+        "the log has level {found} at position {position}, this program knows up to {known}: use a newer periapt"
     )]
     TooNew {
-        /// The entry's position.
+        /// The position.
         position: Revision,
-        /// The entry's level.
+        /// The level there.
         found: u32,
         /// The highest known level.
         known: u32,
@@ -136,6 +129,8 @@ pub struct LogHead {
     pub term: Term,
     /// The time of the last entry.
     pub at: Timestamp,
+    /// The level of the last entry.
+    pub level: Level,
     /// The digest of the last entry's stored form.
     pub digest: Digest,
 }
@@ -143,7 +138,14 @@ pub struct LogHead {
 impl LogHead {
     /// Returns the end of an empty log.
     pub fn empty(log: StoreId) -> Self {
-        Self { log, position: Revision(0), term: Term(0), at: Timestamp::UNIX_EPOCH, digest: Digest::of(b"") }
+        Self {
+            log,
+            position: Revision(0),
+            term: Term(0),
+            at: Timestamp::UNIX_EPOCH,
+            level: Level::FIRST,
+            digest: Digest::of(b""),
+        }
     }
 
     /// Returns the end after one more entry.
@@ -161,11 +163,15 @@ impl LogHead {
         if entry.term < self.term {
             return broken("its term is lower");
         }
+        if entry.level < self.level {
+            return broken("its level is lower");
+        }
         Ok(Self {
             log: self.log,
             position,
             term: entry.term,
             at: entry.at.max(self.at),
+            level: entry.level,
             digest: Digest::of(bytes),
         })
     }
@@ -178,8 +184,21 @@ impl LogHead {
     /// Reads the form that a store keeps.
     ///
     /// # Errors
-    /// [`EntryError::Malformed`]
+    /// [`EntryError::Malformed`] and [`EntryError::TooNew`].
     pub fn decode(bytes: &[u8]) -> Result<Self, EntryError> {
-        wire::decode_head(bytes)
+        let head = wire::decode_head(bytes)?;
+        head.check_level()?;
+        Ok(head)
+    }
+
+    /// Refuses an end whose level this program does not know.
+    ///
+    /// # Errors
+    /// [`EntryError::TooNew`]
+    pub fn check_level(&self) -> Result<(), EntryError> {
+        match self.level > LEVEL {
+            true => Err(EntryError::TooNew { position: self.position, found: self.level.0, known: LEVEL.0 }),
+            false => Ok(()),
+        }
     }
 }

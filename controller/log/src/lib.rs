@@ -18,7 +18,7 @@ use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use periapt_host_api::{Revision, StoreId};
 
-pub use entry::{Announcement, Content, Entry, EntryError, EntryId, LEVEL, Level, LogHead};
+pub use entry::{Announcement, Content, Entry, EntryError, EntryId, LogHead};
 pub use error::LogError;
 pub use leadership::{Leadership, LogLeader};
 pub use memory::{MemoryLog, MemoryLogMember};

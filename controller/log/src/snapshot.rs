@@ -109,7 +109,7 @@ impl SnapshotReader {
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{Digest, Revision, StoreId, Timestamp};
+    use periapt_host_api::{Digest, Level, Revision, StoreId, Timestamp};
     use periapt_store::RecordPosition;
 
     use super::*;
@@ -124,6 +124,7 @@ mod tests {
                 position: Revision(12),
                 term: Term(3),
                 at: Timestamp::from_second(7).unwrap(),
+                level: Level(2),
                 digest: Digest::of(b"x"),
             }),
             SnapshotPart::Entities(vec![(b"a".to_vec(), vec![1; 10_000]), (Vec::new(), Vec::new())]),

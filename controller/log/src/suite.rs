@@ -8,9 +8,9 @@ use futures_util::{
     StreamExt as _,
     future::{BoxFuture, Either, select},
 };
-use periapt_host_api::{Digest, Revision};
+use periapt_host_api::{Digest, Level, Revision};
 
-use crate::{Announcement, Leadership, Level, Log, LogError, LogLeader, StoredEntry, Term};
+use crate::{Announcement, Leadership, Log, LogError, LogLeader, StoredEntry, Term};
 
 /// The timeout of each wait. No log takes this long, even on a slow machine.
 const TIMEOUT: Duration = Duration::from_secs(60);

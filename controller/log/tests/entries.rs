@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use periapt_host_api::{Digest, Revision, StoreId, Timestamp};
-use periapt_log::{Announcement, Content, Entry, EntryError, EntryId, LEVEL, Level, LogHead, Term};
+use periapt_host_api::{Digest, LEVEL, Level, Revision, StoreId, Timestamp};
+use periapt_log::{Announcement, Content, Entry, EntryError, EntryId, LogHead, Term};
 use periapt_store::NewRecord;
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -89,6 +89,8 @@ fn an_entry_that_does_not_follow_is_refused() {
     assert_eq!(LogHead::decode(&head.encode()).unwrap(), head);
     let lower = Entry { previous: head.digest, term: Term(2), ..first.clone() };
     assert_eq!(broken(head.after(Revision(2), &lower, b"")), "its term is lower");
+    let older = Entry { previous: head.digest, level: Level(0), ..first.clone() };
+    assert_eq!(broken(head.after(Revision(2), &older, b"")), "its level is lower");
     let earlier = Entry { previous: head.digest, at: Timestamp::UNIX_EPOCH, ..first };
     assert_eq!(head.after(Revision(2), &earlier, b"").unwrap().at, head.at, "time never goes back");
 }
@@ -96,8 +98,23 @@ fn an_entry_that_does_not_follow_is_refused() {
 #[test]
 fn an_entry_of_a_newer_program_is_named_as_such() {
     let newer = Entry { level: Level(LEVEL.0 + 1), ..entry(batch()) }.encode().unwrap();
-    assert!(matches!(Entry::decode(AT, &newer), Err(EntryError::TooNew { found: 2, .. })));
+    assert!(
+        matches!(Entry::decode(AT, &newer), Err(EntryError::TooNew { found, .. }) if found == LEVEL.0 + 1)
+    );
     assert!(matches!(Entry::decode(AT, &[9, 9]), Err(EntryError::TooNew { found: 9, .. })));
+}
+
+#[test]
+fn a_store_that_a_newer_program_has_fed_is_refused() {
+    let empty = LogHead::empty(StoreId(Uuid::from_u128(1)));
+    let first = LogHead::decode(&empty.encode()).unwrap();
+    assert_eq!(first.level, Level::FIRST);
+    let raised = Entry { previous: empty.digest, level: LEVEL, ..entry(batch()) };
+    let head = empty.after(Revision(1), &raised, b"").unwrap();
+    assert_eq!(LogHead::decode(&head.encode()).unwrap().level, LEVEL);
+    let newer = LogHead { level: Level(LEVEL.0 + 1), ..head };
+    let error = LogHead::decode(&newer.encode()).unwrap_err().to_string();
+    assert!(error.contains("use a newer periapt"), "{error}");
 }
 
 #[test]

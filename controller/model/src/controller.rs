@@ -2,4 +2,5 @@
 
 pub(crate) mod clouds;
 pub(crate) mod entity;
+pub(crate) mod level;
 pub(crate) mod start;

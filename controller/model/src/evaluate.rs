@@ -237,6 +237,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
         WorkerCommand::Initialize { name } => return controller::start::initialize(root, name, env),
+        WorkerCommand::RaiseLevel(level) => return Ok(controller::level::raise(root, *level)),
         WorkerCommand::ForgetAnswers => return Ok(answer::due::forget(root, env)),
         WorkerCommand::ForgetSessions => return Ok(user::session::forget_expired(root, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::register::connected(agent, env)),
@@ -262,6 +263,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::MarkSecretsDue(_) => secret::due::mark_due(&mut tx),
         WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
+        | WorkerCommand::RaiseLevel(_)
         | WorkerCommand::ForgetSessions
         | WorkerCommand::ForgetAnswers
         | WorkerCommand::AgentConnected(_)

@@ -1,7 +1,7 @@
 //! The requests to the model, and their results.
 
 use periapt_host_api::{
-    AgentName, ApplicationName, Digest, ModelUuid, RequestId, Timestamp, UserName,
+    AgentName, ApplicationName, Digest, Level, ModelUuid, RequestId, Timestamp, UserName,
     agent::{Register, RunnerAnswer, RunnerCommand},
     audit::AuditedRequest,
     charm::CharmMeta,
@@ -199,6 +199,8 @@ pub enum WorkerCommand {
         /// The controller's name.
         name: String,
     },
+    /// Raises the level of what is stored. Changes nothing if it is as high already.
+    RaiseLevel(Level),
     /// Deletes sessions and API tokens that have ended by time.
     ForgetSessions,
     /// Forgets answers to requests with an id that were kept long enough.
@@ -242,6 +244,7 @@ impl WorkerCommand {
             | Self::MarkSecretsDue(model)
             | Self::ExpireLease(model, _) => Some(*model),
             Self::Initialize { .. }
+            | Self::RaiseLevel(_)
             | Self::ForgetSessions
             | Self::ForgetAnswers
             | Self::AgentConnected(_)

@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use periapt_host_api::{AgentName, command::Caller};
+use periapt_host_api::{AgentName, Level, command::Caller};
 use periapt_model::{Input, Root, WorkerCommand};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -51,6 +51,8 @@ pub(crate) struct MemberReport {
     pub(crate) applied: u64,
     /// The last position whose effect is durable on its disk.
     pub(crate) durable: u64,
+    /// The highest level that its program knows.
+    pub(crate) level: Level,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     agents: BTreeSet<AgentName>,
@@ -112,12 +114,13 @@ impl Presence {
 
     /// Takes the report of another controller.
     pub(crate) fn report(&self, report: PresenceReport) {
-        let PresenceReport { term: _, member, applied, durable, url, agents } = report;
+        let PresenceReport { term: _, member, applied, durable, level, url, agents } = report;
         let mut streams = self.lock();
         if streams.reports.get(&member).is_none_or(|before| before.agents != agents) {
             streams.changes += 1;
         }
-        streams.reports.insert(member, MemberReport { applied, durable, url, agents, at: Instant::now() });
+        let at = Instant::now();
+        streams.reports.insert(member, MemberReport { applied, durable, level, url, agents, at });
         drop(streams);
         self.0.changed.notify_one();
     }

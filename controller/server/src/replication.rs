@@ -7,6 +7,7 @@
 mod apply;
 mod forward;
 mod joins;
+mod levels;
 mod link;
 mod members;
 mod presence;
@@ -24,6 +25,7 @@ use periapt_log::Log;
 pub use self::trimming::KEPT_LOG_BYTES;
 pub(crate) use self::{
     joins::{Joins, SharedKeys},
+    levels::LevelRaise,
     link::{LinkCertificate, LinkIdentity, Links},
     members::Members,
     presence::{KnownPresence, REPORT_EVERY, Reporter},

@@ -7,8 +7,8 @@ mod parts;
 use std::{net::SocketAddr, sync::Arc};
 
 use periapt_blobs::BlobError;
-use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, Timestamp};
-use periapt_log::{Announcement, LEVEL, Term};
+use periapt_host_api::{ErrorCode, LEVEL, Refusal, Revision, StoreId, Timestamp};
+use periapt_log::{Announcement, Term};
 use periapt_model::Root;
 use periapt_transport::{CertificateError, ServerCertificate};
 use tokio::{sync::watch, task::JoinSet};
@@ -115,6 +115,9 @@ impl Options {
             None if note.is_some() => return Err(BuildError::WithoutLog),
             _ => replication::head_of(note.as_deref(), fresh)?,
         };
+        if first.root.level() > LEVEL {
+            return Err(BuildError::TooNew { found: first.root.level(), known: LEVEL });
+        }
         keep_key(&self.seal, &first.root)?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;

@@ -9,7 +9,7 @@ mod reopen;
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, Refusal, Revision, Timestamp};
+use periapt_host_api::{ErrorCode, Level, Refusal, Revision, Timestamp};
 use periapt_model::Environment;
 use periapt_store::{Batch, MAX_COMMIT_BYTES, Store, StoreError};
 use periapt_telemetry::{
@@ -160,7 +160,8 @@ impl Writer {
                 self.growth.admit(&mut batch.records);
                 replaced = Weight::of(&batch);
                 let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
-                let revision = committed(&self.journal, &*store, batch, self.clock.now()).await?;
+                let (level, now) = (speculated.root.level(), self.clock.now());
+                let revision = committed(&self.journal, &*store, batch, level, now).await?;
                 for model in speculated.models {
                     changed.note_model(model, revision);
                 }
@@ -195,6 +196,7 @@ async fn committed(
     journal: &Journal,
     store: &dyn Store,
     batch: Batch,
+    level: Level,
     now: Timestamp,
 ) -> Result<Revision, WriteError> {
     let entities = batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
@@ -208,7 +210,7 @@ async fn committed(
         sync_us = Empty
     );
     let began = Instant::now();
-    let result = journal.write(store, batch, now).instrument(span.clone()).await;
+    let result = journal.write(store, batch, level, now).instrument(span.clone()).await;
     let outcome = match &result {
         Ok(_) => "written",
         Err(error) if error.is_without_effect() => "refused",

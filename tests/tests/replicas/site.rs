@@ -31,9 +31,13 @@ impl Site {
 
     /// Starts etcd, and the first controller.
     fn bootstrapped(more: &[&str]) -> anyhow::Result<Self> {
+        Self::bootstrapped_on(Installation::empty()?, more)
+    }
+
+    /// Starts etcd, and the first controller on this host.
+    pub(crate) fn bootstrapped_on(first: Installation, more: &[&str]) -> anyhow::Result<Self> {
         let etcd = TestEtcd::start(3);
         etcd.ready();
-        let first = Installation::empty()?;
         let log = etcd.url().to_string();
         first.ok([&["bootstrap", "local", "--log", &log, "--member", "one"], more].concat())?;
         Ok(Self { etcd, hosts: vec![Arc::new(first)] })
@@ -41,7 +45,12 @@ impl Site {
 
     /// Starts a further controller, with a token of the first one.
     fn join(&mut self, member: &str) -> anyhow::Result<()> {
-        let (first, host) = (self.host(0)?, Installation::empty()?);
+        self.join_on(Installation::empty()?, member)
+    }
+
+    /// Starts a further controller on this host, with a token of the first one.
+    pub(crate) fn join_on(&mut self, host: Installation, member: &str) -> anyhow::Result<()> {
+        let first = self.host(0)?;
         let token = host.path().join("token");
         let token = token.to_str().context("a path")?;
         first.ok(["controller-token", member, "--output", token])?;

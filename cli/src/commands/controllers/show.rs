@@ -57,6 +57,8 @@ struct Details {
     periapt_version: String,
     engine: String,
     writable: bool,
+    /// The level of what the controller stores.
+    level: u32,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     controller_machines: BTreeMap<String, ShownMember>,
 }
@@ -70,6 +72,8 @@ struct ShownMember {
     revision: u64,
     /// The revisions that it has not applied yet, as far as is known.
     behind: u64,
+    /// The highest level that its program knows.
+    level: u32,
 }
 
 /// Returns the controllers of one log, by name.
@@ -77,7 +81,8 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
     let newest = info.members.iter().map(|member| member.revision.0).max().unwrap_or_default();
     let shown = info.members.iter().map(|member| {
         let (revision, url) = (member.revision.0, member.url.clone());
-        let shown = ShownMember { url, role: member.role, revision, behind: newest - revision };
+        let (role, level) = (member.role, member.level.0);
+        let shown = ShownMember { url, role, revision, behind: newest - revision, level };
         (member.name.clone(), shown)
     });
     shown.collect()
@@ -139,6 +144,7 @@ impl Verb for ShowController {
                     periapt_version: info.version,
                     engine: info.engine,
                     writable: info.writable,
+                    level: info.level.0,
                     controller_machines,
                 },
                 models: models.collect(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use periapt_host_api::{Revision, StoreId};
-use periapt_log::{Announcement, Leadership, Level, Log, LogError, Term};
+use periapt_host_api::{Level, Revision, StoreId};
+use periapt_log::{Announcement, Leadership, Log, LogError, Term};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdTuning, OpenError, testing::TestEtcd};
 use uuid::Uuid;
 

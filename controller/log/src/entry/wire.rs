@@ -1,12 +1,12 @@
 //! The stored form of entries and of heads, as Protobuf messages. A field's number is never used again.
 
 use bytes::Bytes;
-use periapt_host_api::{Digest, Revision, StoreId, Timestamp};
+use periapt_host_api::{Digest, LEVEL, Level, Revision, StoreId, Timestamp};
 use periapt_store::NewRecord;
 use prost::Message;
 use uuid::Uuid;
 
-use super::{Announcement, Content, Entry, EntryError, EntryId, FORM, LEVEL, Level, LogHead};
+use super::{Announcement, Content, Entry, EntryError, EntryId, FORM, LogHead};
 use crate::{MAX_ENTRY_BYTES, Term};
 
 /// The level of compression. Higher ones cost the writer more than they save.
@@ -86,8 +86,16 @@ pub(crate) struct HeadMessage {
     term: u64,
     #[prost(int64, tag = "4")]
     at_ms: i64,
+    /// The digest at the first level.
     #[prost(bytes = "vec", tag = "5")]
     digest: Vec<u8>,
+    /// 0 for the first level, which its programs do not name.
+    #[prost(uint32, tag = "6")]
+    level: u32,
+    /// The digest above the first level. Programs of that level know no other, and would go on with what they cannot read:
+    /// for them the end has no digest.
+    #[prost(bytes = "vec", tag = "7")]
+    later_digest: Vec<u8>,
 }
 
 pub(super) fn encode(entry: &Entry) -> Result<Bytes, EntryError> {
@@ -152,23 +160,33 @@ pub(super) fn decode_head(bytes: &[u8]) -> Result<LogHead, EntryError> {
 
 /// Returns the message of an end of the log.
 pub(crate) fn head_message(head: &LogHead) -> HeadMessage {
+    let digest = head.digest.as_bytes().to_vec();
+    let (level, digest, later_digest) = match head.level.is_first() {
+        true => (0, digest, Vec::new()),
+        false => (head.level.0, Vec::new(), digest),
+    };
     HeadMessage {
         log: head.log.0.as_bytes().to_vec(),
         position: head.position.0,
         term: head.term.0,
         at_ms: head.at.as_millisecond(),
-        digest: head.digest.as_bytes().to_vec(),
+        digest,
+        level,
+        later_digest,
     }
 }
 
 /// Reads the message of an end of the log.
 pub(crate) fn head_of(message: &HeadMessage) -> Result<LogHead, &'static str> {
+    let level = Level(message.level).max(Level::FIRST);
+    let written = if level.is_first() { &message.digest } else { &message.later_digest };
     Ok(LogHead {
         log: StoreId(uuid(&message.log).ok_or("the log's id is no UUID")?),
         position: Revision(message.position),
         term: Term(message.term),
         at: time(message.at_ms).ok_or("the time is out of range")?,
-        digest: digest(&message.digest).ok_or("the digest is none")?,
+        level,
+        digest: digest(written).ok_or("the digest is none")?,
     })
 }
 

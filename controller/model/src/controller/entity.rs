@@ -1,6 +1,6 @@
 //! The controller's own entity.
 
-use periapt_host_api::{Timestamp, cloud::StoredClouds, settings::ModelSettings};
+use periapt_host_api::{Level, Timestamp, cloud::StoredClouds, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -18,6 +18,9 @@ pub struct Controller {
     /// The data that Juju's clients store in the controller.
     #[serde(default, skip_serializing_if = "StoredClouds::is_empty")]
     pub kept: StoredClouds,
+    /// The level of what is stored.
+    #[serde(default, skip_serializing_if = "Level::is_first")]
+    pub level: Level,
     /// The time of the first start.
     pub created_at: Timestamp,
 }

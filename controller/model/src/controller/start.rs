@@ -1,6 +1,6 @@
 //! The controller's first start, and the first one with users.
 
-use periapt_host_api::{Refusal, cloud::StoredClouds, settings::ModelSettings};
+use periapt_host_api::{LEVEL, Refusal, cloud::StoredClouds, settings::ModelSettings};
 
 use crate::{
     entity::{Controller, EntityKey},
@@ -18,6 +18,7 @@ pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Result<C
             name: name.to_owned(),
             model_defaults: ModelSettings::default(),
             kept: StoredClouds::default(),
+            level: LEVEL,
             created_at: env.now,
         };
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));

@@ -23,6 +23,7 @@ mod failover;
 mod firewall;
 mod invariants;
 mod leases;
+mod levels;
 mod machines;
 mod properties;
 mod refresh;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use periapt_host_api::AgentName;
+use periapt_host_api::{AgentName, Level};
 use serde::{Deserialize, Serialize};
 
 /// The time for which a report counts. Some may be lost before a controller's agents count as disconnected.
@@ -21,6 +21,9 @@ pub(crate) struct PresenceReport {
     /// The last position whose effect is durable on its disk.
     #[serde(default)]
     pub(crate) durable: u64,
+    /// The highest level that its program knows.
+    #[serde(default)]
+    pub(crate) level: Level,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     /// The agents.

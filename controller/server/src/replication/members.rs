@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use periapt_host_api::{
-    Revision,
+    LEVEL, Level, Revision,
     command::{MemberInfo, MemberRole},
 };
 use tokio::sync::watch;
@@ -81,9 +81,20 @@ impl Members {
             Role::Following(_) => (MemberRole::Follower, self.told.lock().clone()),
         };
         list.retain(|member| member.name != *name);
-        list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision });
+        list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision, level: LEVEL });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
+    }
+
+    /// Returns true if this controller shares its log with others, or may.
+    pub(crate) fn is_one_of_several(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Returns the highest level that the programs of all known controllers know. One that is away counts with what it
+    /// last reported.
+    pub(crate) fn level(&self) -> Level {
+        self.list().into_iter().map(|member| member.level).fold(LEVEL, Level::min)
     }
 
     /// Returns true if a controller of this name runs: it is this one, leads, or has reported a moment ago.
@@ -132,6 +143,7 @@ impl Members {
             url: report.url,
             role: MemberRole::Follower,
             revision: Revision(report.applied),
+            level: report.level,
         };
         reports.map(member).collect()
     }

@@ -7,7 +7,7 @@ use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
-use periapt_host_api::{AgentName, Timestamp, command::MemberInfo};
+use periapt_host_api::{AgentName, LEVEL, Timestamp, command::MemberInfo};
 use periapt_log::LogLeader;
 use periapt_model::{Changes, Presence as AgentPresence, Root, VolatileChange};
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ impl Reporter {
         let (term, member, url) = (leader.term.0, self.member.clone(), self.url.clone());
         let applied = self.state.current().revision().0;
         let durable = self.durable.get().0;
-        let report = PresenceReport { term, member, applied, durable, url, agents };
+        let report = PresenceReport { term, member, applied, durable, level: LEVEL, url, agents };
         let client = self.links.to(&leader.announcement.url).ok()?;
         let answer = tokio::time::timeout(ANSWERED_WITHIN, client.report_presence(&report)).await;
         match answer {

@@ -122,11 +122,12 @@ enum ReplicaError {
 impl ReplicaError {
     /// Returns true if no later attempt can succeed.
     fn is_final(&self) -> bool {
-        let applied = match self {
-            Self::Apply(failure) => failure,
-            _ => return false,
-        };
-        matches!(applied, ApplyError::OtherKeys { .. } | ApplyError::Entry(EntryError::TooNew { .. }))
+        matches!(
+            self,
+            Self::Apply(ApplyError::OtherKeys { .. })
+                | Self::Apply(ApplyError::Entry(EntryError::TooNew { .. }))
+                | Self::Snapshot(SnapshotFailure::Entry(EntryError::TooNew { .. }))
+        )
     }
 
     /// Returns the failure of the store, if it must be opened again.
@@ -308,7 +309,7 @@ impl Replica {
         let store = store.map_err(WriteError::from)?;
         let content = Content::Term(self.announcement.clone());
         let now = self.writer.clock.now();
-        let revision = journal.append(&*store, content, &self.head, now).await?;
+        let revision = journal.append(&*store, content, self.head.level, &self.head, now).await?;
         let before = self.writer.publisher.current();
         let root = before.root.replay(&Default::default(), revision);
         let root = root.restart(journal.head.lock().at, self.writer.clock.monotonic_ms());

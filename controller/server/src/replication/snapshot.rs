@@ -140,7 +140,10 @@ pub(super) async fn take(
                 SnapshotPart::Head(of) if of.position <= head.position => {
                     return Err(SnapshotFailure::Old(of.position));
                 }
-                SnapshotPart::Head(of) => taken = Some(of),
+                SnapshotPart::Head(of) => {
+                    of.check_level()?;
+                    taken = Some(of);
+                }
                 SnapshotPart::Entities(more) => entities.extend(more),
                 SnapshotPart::Records { sequence, records } => {
                     records_count += records.len() as u64;

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use periapt_blobs::BlobError;
-use periapt_host_api::{Refusal, StoreId};
+use periapt_host_api::{Level, Refusal, StoreId};
 use periapt_log::EntryError;
 use periapt_store::StoreError;
 use periapt_transport::CertificateError;
@@ -52,6 +52,14 @@ pub enum BuildError {
     /// The store is fed from a log, and no log is given.
     #[error("the store is one of several that are fed from a log: start the controller with --log")]
     WithoutLog,
+    /// A newer program has written the store.
+    #[error("the store has level {found}, this program knows up to {known}: use a newer periapt")]
+    TooNew {
+        /// The store's level.
+        found: Level,
+        /// The highest level that this program knows.
+        known: Level,
+    },
     /// The end of the log that the store has applied cannot be read.
     #[error(transparent)]
     Log(#[from] EntryError),

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     pruning::{Pruner, SequenceGrowth},
     published::Subscription,
-    replication::while_leading,
+    replication::{LevelRaise, while_leading},
     state::ControllerState,
     sums::write_sums,
     workers::Workers,
@@ -56,6 +56,14 @@ pub(super) fn start_parts(
     let refusals = state.refusals.clone();
     start(Box::pin(write_sums(refusals, commands.clone(), Arc::clone(&state.clock), stop.clone())));
     start(Box::pin(streams.watches.run(published(), stop.clone())));
+    let raise = LevelRaise {
+        commands: commands.clone(),
+        state: published(),
+        members: state.members.clone(),
+        clock: Arc::clone(&state.clock),
+    };
+    let raising = while_leading(state.role.clone(), stop.clone(), move |until| raise.clone().run(until));
+    start(Box::pin(raising));
     let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
     let working = while_leading(state.role.clone(), stop.clone(), move |until| workers.clone().run(until));
     start(Box::pin(working));

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use periapt_host_api::{Revision, Timestamp};
-use periapt_log::{Content, Entry, EntryError, EntryId, LEVEL, Log, LogError, LogHead, Term};
+use periapt_host_api::{Level, Revision, Timestamp};
+use periapt_log::{Content, Entry, EntryError, EntryId, Log, LogError, LogHead, Term};
 use periapt_store::{Batch, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -57,16 +57,17 @@ impl WriteError {
 }
 
 impl Journal {
-    /// Makes a batch durable, and returns its revision.
+    /// Makes a batch durable, and returns its revision. `level` is that of the state after it.
     pub(crate) async fn write(
         &self,
         store: &dyn Store,
         batch: Batch,
+        level: Level,
         now: Timestamp,
     ) -> Result<Revision, WriteError> {
         match self {
             Self::Store => Ok(store.commit(batch).await?),
-            Self::Log(log) => log.write(store, batch, now).await,
+            Self::Log(log) => log.write(store, batch, level, now).await,
         }
     }
 
@@ -89,27 +90,34 @@ impl Journal {
 }
 
 impl LogJournal {
-    async fn write(&self, store: &dyn Store, batch: Batch, now: Timestamp) -> Result<Revision, WriteError> {
+    async fn write(
+        &self,
+        store: &dyn Store,
+        batch: Batch,
+        level: Level,
+        now: Timestamp,
+    ) -> Result<Revision, WriteError> {
         let Batch { expected, entities, records, note: _ } = batch;
         let head = self.head.lock().clone();
         if head.position != expected {
             return Err(StoreError::HeadMoved { expected, have: head.position }.into());
         }
-        self.append(store, Content::Batch { entities, records }, &head, now).await
+        self.append(store, Content::Batch { entities, records }, level, &head, now).await
     }
 
-    /// Appends an entry after a head, and applies it to the store.
+    /// Appends an entry after a head, and applies it to the store. The level that a reader must know never falls.
     pub(crate) async fn append(
         &self,
         store: &dyn Store,
         content: Content,
+        level: Level,
         head: &LogHead,
         now: Timestamp,
     ) -> Result<Revision, WriteError> {
         let position = Revision(head.position.0 + 1);
         let id = EntryId(uuid::Builder::from_random_bytes(self.random.seed()).into_uuid());
-        let (at, previous) = (now.max(head.at), head.digest);
-        let entry = Entry { id, term: self.term, at, level: LEVEL, previous, content };
+        let (at, level, previous) = (now.max(head.at), level.max(head.level), head.digest);
+        let entry = Entry { id, term: self.term, at, level, previous, content };
         let bytes = entry.encode().map_err(refused)?;
         let next = head.after(position, &entry, &bytes).map_err(refused)?;
         self.until_answered(|| self.log.append(self.term, position, bytes.clone())).await?;

@@ -163,6 +163,9 @@ pub struct ControllerInfo {
     pub revision: crate::Revision,
     /// True if the controller accepts writes now.
     pub writable: bool,
+    /// The level of what is stored.
+    #[serde(default)]
+    pub level: crate::Level,
     /// The URLs by which clients reach the controllers of this store; none from controllers of earlier versions.
     #[serde(default)]
     pub addresses: Vec<String>,
@@ -183,6 +186,9 @@ pub struct MemberInfo {
     pub role: MemberRole,
     /// The last revision that it is known to have applied.
     pub revision: crate::Revision,
+    /// The highest level that its program knows.
+    #[serde(default)]
+    pub level: crate::Level,
 }
 
 /// The role of one of several controllers.

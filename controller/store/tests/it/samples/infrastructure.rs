@@ -2,7 +2,7 @@
 
 use periapt_host_api::network::{HostInterface, InterfaceAddress, Spaces};
 use periapt_host_api::{
-    Incarnation, MachineId,
+    Incarnation, Level, MachineId,
     agent::Register,
     budget::{BudgetKey, BudgetSettings},
     cloud::StoredClouds,
@@ -27,12 +27,14 @@ pub(crate) fn controllers() -> Named<Controller> {
         name: awkward_text(),
         model_defaults: ModelSettings::default(),
         kept: StoredClouds::default(),
+        level: Level::FIRST,
         created_at: time(0),
     };
     vec![
         ("made", made.clone()),
         ("with-clouds-and-credentials", Controller { kept: kept(), ..made.clone() }),
-        ("with-model-defaults", Controller { model_defaults: settings(), ..made }),
+        ("with-model-defaults", Controller { model_defaults: settings(), ..made.clone() }),
+        ("with-level", Controller { level: Level(2), ..made }),
     ]
 }
 

@@ -1,0 +1,99 @@
+//! Controllers of two releases that share one log, and the upgrade from one to the other.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Context as _, ensure};
+use periapt_host_api::{LEVEL, Level};
+use periapt_tests::{Installation, binary, previous_binary};
+use serde_json::Value;
+
+use crate::site::{Site, controller, models, until};
+
+/// Returns an installation of this program.
+fn installed(program: &Path) -> anyhow::Result<Installation> {
+    let mut host = Installation::empty()?;
+    host.install(program.to_owned());
+    Ok(host)
+}
+
+/// Returns the level of what is stored, as a controller tells it; the first one from programs that tell none.
+fn level(host: &Installation) -> anyhow::Result<Level> {
+    let told = controller(host)?.pointer("/details/level").and_then(Value::as_u64);
+    Ok(told.and_then(|level| u32::try_from(level).ok()).map_or(Level::FIRST, Level))
+}
+
+/// Stops the controller of a host and starts it with the program that is built here.
+fn upgrade(site: &mut Site, number: usize) -> anyhow::Result<()> {
+    site.host(number)?.ok(["controller", "stop", "local"])?;
+    let host = site.hosts.get_mut(number).and_then(Arc::get_mut).context("a host of this test alone")?;
+    host.install(binary()?);
+    host.ok(["controller", "start", "local"])?;
+    Ok(())
+}
+
+#[test]
+fn two_releases_share_a_log_and_the_level_rises_once_the_last_controller_is_upgraded() -> anyhow::Result<()> {
+    let Some(previous) = previous_binary()? else { return Ok(()) };
+    let mut site = Site::bootstrapped_on(installed(&previous)?, &[])?;
+    site.join_on(installed(&previous)?, "two")?;
+    site.join_on(Installation::empty()?, "three")?;
+    site.host(0)?.ok(["add-model", "a"])?;
+    site.host(2)?.ok(["add-model", "b"])?;
+    for host in &site.hosts {
+        until("the same models everywhere", || Ok(models(host)? == ["a", "b"]))?;
+    }
+
+    // The newer program leads, and writes nothing that the older one does not read.
+    site.host(0)?.ok(["controller", "stop", "local"])?;
+    until("another controller leads", || Ok(matches!(site.leader(2)?, Some(1 | 2))))?;
+    if site.leader(2)? == Some(1) {
+        site.host(1)?.ok(["controller", "stop", "local"])?;
+        until("the newer program leads", || Ok(site.leader(2)? == Some(2)))?;
+        site.host(1)?.ok(["controller", "start", "local"])?;
+    }
+    site.host(2)?.ok(["add-model", "c"])?;
+    site.host(1)?.ok(["add-model", "d"])?;
+    until("the older program follows", || Ok(models(site.host(1)?)? == ["a", "b", "c", "d"]))?;
+    ensure!(level(site.host(2)?)? == Level::FIRST, "one controller does not know the next level");
+
+    upgrade(&mut site, 1)?;
+    site.host(1)?.ok(["add-model", "e"])?;
+    // The first one is away, with the old program, and is waited for.
+    ensure!(level(site.host(2)?)? == Level::FIRST, "a controller that is away does not know the next level");
+    site.host(0)?.ok(["controller", "start", "local"])?;
+    until("it has come back", || Ok(models(site.host(0)?)? == ["a", "b", "c", "d", "e"]))?;
+    upgrade(&mut site, 0)?;
+    until("the level rises", || Ok(level(site.host(0)?)? == LEVEL))?;
+    for host in &site.hosts {
+        until("all controllers know it", || Ok(level(host)? == LEVEL))?;
+    }
+    site.host(1)?.ok(["add-model", "f"])?;
+
+    // There is no way back: a program that is too old writes nothing.
+    site.host(1)?.ok(["controller", "stop", "local"])?;
+    let mut older = site.hosts.remove(1);
+    let host = Arc::get_mut(&mut older).context("a host of this test alone")?;
+    host.install(previous);
+    let done = host.run(["controller", "start", "local"])?;
+    ensure!(done.code != Some(0), "a program that is too old does not start: {done:?}");
+    let log = std::fs::read_to_string(host.path().join("data/controllers/local/controller.log"))?;
+    // The first level's programs know no other; later ones say which they need.
+    ensure!(log.contains("the digest is none") || log.contains("use a newer periapt"), "{log}");
+    host.install(binary()?);
+    host.ok(["controller", "start", "local"])?;
+    until("it has come back", || Ok(models(host)? == ["a", "b", "c", "d", "e", "f"]))
+}
+
+#[test]
+fn the_level_of_one_controller_rises_when_a_newer_program_starts() -> anyhow::Result<()> {
+    let Some(previous) = previous_binary()? else { return Ok(()) };
+    let mut host = installed(&previous)?;
+    host.ok(["bootstrap", "local"])?;
+    host.ok(["add-model", "a"])?;
+    host.ok(["controller", "stop", "local"])?;
+    host.install(binary()?);
+    host.ok(["controller", "start", "local"])?;
+    until("the level rises", || Ok(level(&host)? == LEVEL))?;
+    ensure!(models(&host)? == ["a"], "the model is there");
+    Ok(())
+}
