@@ -10,8 +10,8 @@ use crate::{output::one_line, program::spelled};
 /// The exit code of an invalid command line: Juju's, and the parser's own.
 pub(crate) const MISUSE: u8 = 2;
 
-/// The exit code of an agent that its controller does not know any more. Another start would end in the same way, so the
-/// unit for systemd makes none (`packaging/systemd/periapt-agent@.service`).
+/// The exit code of an agent that its controller does not know any more, and of a controller that was removed from those of
+/// its log. Another start would end in the same way, so the units for systemd make none (`packaging/systemd`).
 pub(crate) const REMOVED: u8 = 3;
 
 /// The result of a command.
@@ -34,7 +34,7 @@ pub(crate) enum Failure {
         /// The signal's number.
         signal: u8,
     },
-    /// The controller does not know the agent any more.
+    /// The controller does not know the agent any more, or was removed itself.
     Removed(String),
     /// The command line is invalid, though each of its options is valid.
     Misused(String),

@@ -7,11 +7,15 @@ use periapt_host_api::{
     AgentName,
     agent::{Admission, JoinText, PoolAdmission},
     command::ControllerCommand,
+    member::MemberAdmission,
     token::{TOKEN_BYTES, Token, TokenKind},
 };
 use periapt_transport::digest_of;
 
-use crate::error::{Explain as _, Failure, Result};
+use crate::{
+    context::Controller,
+    error::{Explain as _, Failure, Result},
+};
 
 /// The terms on which an agent may join.
 pub(crate) struct JoinTerms {
@@ -28,6 +32,22 @@ pub(crate) fn drawn(authority: &str) -> Result<JoinText> {
     let mut secret = [0; TOKEN_BYTES];
     getrandom::fill(&mut secret).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
     Ok(JoinText { token: Token::new(TokenKind::Join, secret), authority })
+}
+
+/// Admits a further controller of a log, and returns the text with which it joins.
+pub(crate) async fn admit_member(
+    controller: &Controller,
+    name: &str,
+    valid_for: Duration,
+) -> Result<JoinText> {
+    let authority = controller.entry.ca_cert.as_deref().ok_or_else(|| {
+        Failure::new(format!("this client does not know the authority of controller {}", controller.name))
+    })?;
+    let text = drawn(authority)?;
+    let (member, valid_for) = (name.to_owned(), valid_for.as_secs().max(1));
+    let admission = MemberAdmission { member, token: text.token.digest(), valid_for };
+    controller.client.admit_member(&admission).await?;
+    Ok(text)
 }
 
 /// Admits agents of a pool, and returns the text with which they join.

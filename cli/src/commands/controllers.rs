@@ -8,6 +8,7 @@ mod controller;
 mod controller_token;
 mod create_backup;
 mod destroy;
+mod enable_ha;
 mod join;
 mod list;
 mod remove_agent;
@@ -24,6 +25,7 @@ verbs! {
         #[command(subcommand)]
         controller::Controller,
         controller_token::ControllerToken,
+        enable_ha::EnableHa,
         list::Controllers,
         create_backup::CreateBackup,
         show::ShowController,

@@ -119,11 +119,6 @@ pub(super) const VERBS: &[Reason] = &[
         instead: "`periapt model-defaults` says what holds in all its models",
     },
     Reason {
-        verbs: &["enable-ha"],
-        because: "controllers are started on their own hosts, and share a log in etcd",
-        instead: "`periapt bootstrap --log` starts the first one, `periapt controller-token` and `periapt controller join` each further one",
-    },
-    Reason {
         verbs: &["download-backup"],
         because: "a controller keeps no backups of itself",
         instead: "`periapt create-backup` writes one into a file of the client's",

@@ -3,4 +3,5 @@
 pub(crate) mod clouds;
 pub(crate) mod entity;
 pub(crate) mod level;
+pub(crate) mod members;
 pub(crate) mod start;

@@ -26,7 +26,7 @@ pub use crate::answer::entity::{AnswerKey, KeptAnswer, KeptOutput, UnitRange};
 pub use crate::application::entity::Application;
 pub use crate::audit::entity::AuditHead;
 pub use crate::charm::entity::{Charm, ModelCharm};
-pub use crate::controller::entity::Controller;
+pub use crate::controller::entity::{Controller, ControllerMember};
 pub use crate::machine::entity::Machine;
 pub use crate::model::entity::Model;
 pub use crate::offer::entity::{Offer, RemoteApplication, RemoteSource};

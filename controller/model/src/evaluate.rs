@@ -26,6 +26,7 @@ pub fn evaluate(
     env: &Environment,
 ) -> Result<(Changes, Output), Refusal> {
     access::request::admit(root, caller, input)?;
+    controller::level::check(root, input)?;
     match input {
         Input::Controller(command) => {
             let (changes, answer) = controller_command(root, caller, command, env)?;
@@ -91,6 +92,7 @@ fn controller_command(
         ControllerCommand::RemoveAgent { agent, force } => {
             agent::enrolment::remove(root, agent, *force, env).map(done)
         }
+        ControllerCommand::RemoveController { name } => controller::members::remove(root, name).map(done),
         ControllerCommand::RemoveUser { user } => user::account::remove(root, user).map(done),
         ControllerCommand::DisableUser { user } => user::account::disable(root, user).map(done),
         ControllerCommand::EnableUser { user } => user::account::enable(root, user).map(done),
@@ -238,6 +240,12 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
     let mut tx = match command {
         WorkerCommand::Initialize { name } => return controller::start::initialize(root, name, env),
         WorkerCommand::RaiseLevel(level) => return Ok(controller::level::raise(root, *level)),
+        WorkerCommand::AdmitController { name, level } => {
+            return controller::members::admit(root, name, *level);
+        }
+        WorkerCommand::NoteController { name, url, level } => {
+            return controller::members::note(root, name, url, *level);
+        }
         WorkerCommand::ForgetAnswers => return Ok(answer::due::forget(root, env)),
         WorkerCommand::ForgetSessions => return Ok(user::session::forget_expired(root, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::register::connected(agent, env)),
@@ -264,6 +272,8 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
         | WorkerCommand::RaiseLevel(_)
+        | WorkerCommand::AdmitController { .. }
+        | WorkerCommand::NoteController { .. }
         | WorkerCommand::ForgetSessions
         | WorkerCommand::ForgetAnswers
         | WorkerCommand::AgentConnected(_)

@@ -201,6 +201,22 @@ pub enum WorkerCommand {
     },
     /// Raises the level of what is stored. Changes nothing if it is as high already.
     RaiseLevel(Level),
+    /// Admits a controller to those of the log, before it is given their keys.
+    AdmitController {
+        /// The controller's name.
+        name: String,
+        /// The highest level that its program knows.
+        level: Level,
+    },
+    /// Notes what a controller of the log reports. Changes nothing about one that was removed.
+    NoteController {
+        /// The controller's name.
+        name: String,
+        /// The URL by which clients reach it.
+        url: String,
+        /// The highest level that its program knows.
+        level: Level,
+    },
     /// Deletes sessions and API tokens that have ended by time.
     ForgetSessions,
     /// Forgets answers to requests with an id that were kept long enough.
@@ -245,6 +261,8 @@ impl WorkerCommand {
             | Self::ExpireLease(model, _) => Some(*model),
             Self::Initialize { .. }
             | Self::RaiseLevel(_)
+            | Self::AdmitController { .. }
+            | Self::NoteController { .. }
             | Self::ForgetSessions
             | Self::ForgetAnswers
             | Self::AgentConnected(_)

@@ -47,6 +47,7 @@ pub use agent::enrolment::check_join;
 pub use answer::keep::has_kept_answer;
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use audit::entry::{Origin, audit, audited, name_in_requests};
+pub use controller::level::check as check_level;
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{

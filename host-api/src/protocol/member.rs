@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, token::Token};
+use crate::{Digest, Level, token::Token};
 
 /// The longest validity of the token of a controller: who holds it is given all keys.
 pub const MAX_MEMBER_JOIN_VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -30,6 +30,9 @@ pub struct MemberJoin {
     pub member: String,
     /// The join token.
     pub token: Token,
+    /// The highest level that its program knows.
+    #[serde(default)]
+    pub level: Level,
 }
 
 /// The keys and the log of a set of controllers, for one that joins. Debug output shows no key.

@@ -2,6 +2,7 @@
 //! faults under load.
 
 mod mixed;
+mod removal;
 mod rounds;
 mod site;
 

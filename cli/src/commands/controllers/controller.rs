@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
-use periapt_controller::{Listen, Options, Program, TlsListen};
+use periapt_controller::{Listen, Options, Program, RunError, TlsListen};
 use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::StoreId;
 use periapt_transport::PublicName;
@@ -161,7 +161,10 @@ impl Run {
                 tracing::info!(address = %handle.address(), data = %data.display(), "controller started");
             }
         });
-        service.run(cancel).await.map_err(with_source)
+        service.run(cancel).await.map_err(|error| match error {
+            RunError::Removed(message) => Failure::Removed(message),
+            other => with_source(other),
+        })
     }
 }
 

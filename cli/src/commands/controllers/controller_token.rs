@@ -3,14 +3,14 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use periapt_host_api::{Timestamp, member::MemberAdmission};
+use periapt_host_api::Timestamp;
 use periapt_transport::{Readers, write_file};
 
 use crate::{
     commands::Verb,
     context::{Context, ControllerArg},
-    error::{Failure, Result, with_source},
-    join::drawn,
+    error::{Result, with_source},
+    join::admit_member,
     output::{Sink, to_the_second},
     parse::duration,
 };
@@ -39,13 +39,7 @@ pub(crate) struct ControllerToken {
 impl Verb for ControllerToken {
     async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.controller.controller.as_ref())?;
-        let authority = controller.entry.ca_cert.as_deref().ok_or_else(|| {
-            Failure::new(format!("this client does not know the authority of controller {}", controller.name))
-        })?;
-        let text = drawn(authority)?;
-        let (member, valid_for) = (self.name.clone(), self.expires.as_secs().max(1));
-        let admission = MemberAdmission { member, token: text.token.digest(), valid_for };
-        controller.client.admit_member(&admission).await?;
+        let text = admit_member(&controller, &self.name, self.expires).await?;
         let text = format!("{}\n", text.reveal());
         match &self.output {
             Some(path) => write_file(path, &text, Readers::Owner).map_err(with_source)?,

@@ -67,6 +67,8 @@ struct Details {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownMember {
+    /// Empty before its first start.
+    #[serde(skip_serializing_if = "String::is_empty")]
     url: String,
     role: MemberRole,
     revision: u64,

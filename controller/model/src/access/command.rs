@@ -87,6 +87,7 @@ rights! {
         AdmitPool => ManageController,
         ClosePool => ManageController,
         RemoveAgent => ManageController,
+        RemoveController => ManageController,
         RemoveUser => ManageUsers,
         DisableUser => ManageUsers,
         EnableUser => ManageUsers,

@@ -132,6 +132,7 @@ fn admit_controller_command(
         | ControllerCommand::AdmitPool(_)
         | ControllerCommand::ClosePool { .. }
         | ControllerCommand::RemoveAgent { .. }
+        | ControllerCommand::RemoveController { .. }
         | ControllerCommand::RemoveUser { .. }
         | ControllerCommand::DisableUser { .. }
         | ControllerCommand::EnableUser { .. }

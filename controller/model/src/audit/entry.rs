@@ -6,6 +6,7 @@ use periapt_host_api::{
     agent::PoolAdmission,
     audit::{AuditEntry, AuditOutcome, AuditedRequest},
     command::{Caller, Command, ControllerCommand},
+    excerpt,
     user::{ExternalIdentity, SessionId},
 };
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,7 @@ fn subject_of(command: &ControllerCommand) -> String {
         }
         ControllerCommand::ClosePool { pool } => format!("pool {pool}"),
         ControllerCommand::RemoveAgent { agent, .. } => format!("agent {agent}"),
+        ControllerCommand::RemoveController { name } => format!("controller {}", excerpt::shortened(name)),
         ControllerCommand::RemoveUser { user }
         | ControllerCommand::DisableUser { user }
         | ControllerCommand::EnableUser { user } => format!("user {user}"),

@@ -1,5 +1,7 @@
 //! The controller's own entity.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{Level, Timestamp, cloud::StoredClouds, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -21,6 +23,23 @@ pub struct Controller {
     /// The level of what is stored.
     #[serde(default, skip_serializing_if = "Level::is_first")]
     pub level: Level,
+    /// The controllers of one log, by name; none of a controller alone, and none below level 2.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<String, ControllerMember>,
     /// The time of the first start.
     pub created_at: Timestamp,
+}
+
+/// One of several controllers of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ControllerMember {
+    /// The URL by which clients reach it; none before its first start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The highest level that its program knows.
+    pub level: Level,
+    /// True once an operator has removed it: it ends, and joins again with a new token alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
 }

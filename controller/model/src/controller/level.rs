@@ -1,9 +1,10 @@
 //! The level of what is stored, and its raise.
 
-use periapt_host_api::{LEVEL, Level};
+use periapt_host_api::{ErrorCode, LEVEL, Level, Refusal, command::ControllerCommand};
 
 use crate::{
     entity::EntityKey,
+    input::{Input, WorkerCommand},
     root::{Root, changes::Changes},
 };
 
@@ -24,4 +25,32 @@ pub(crate) fn raise(root: &Root, level: Level) -> Changes {
     controller.level = level.min(LEVEL);
     changes.puts.insert(EntityKey::Controller, Some(controller.into()));
     changes
+}
+
+/// Refuses a request that programs of the stored level do not know: controllers that have one could not carry it out,
+/// and would drop what it stores.
+///
+/// # Errors
+/// [`ErrorCode::NotSupported`]
+pub fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
+    let (needed, stored) = (level_of(input), root.level());
+    if needed <= stored {
+        return Ok(());
+    }
+    let text = format!(
+        "this needs level {needed} of what controllers store, and it is {stored}: it rises once the program of each \
+         controller is upgraded; `periapt show-controller` shows which is not"
+    );
+    Err(Refusal::new(ErrorCode::NotSupported, text))
+}
+
+/// Returns the first level whose programs know a request.
+fn level_of(input: &Input) -> Level {
+    match input {
+        Input::Controller(ControllerCommand::RemoveController { .. })
+        | Input::Worker(WorkerCommand::AdmitController { .. } | WorkerCommand::NoteController { .. }) => {
+            Level(2)
+        }
+        _ => Level::FIRST,
+    }
 }

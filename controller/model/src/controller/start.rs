@@ -1,5 +1,7 @@
 //! The controller's first start, and the first one with users.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{LEVEL, Refusal, cloud::StoredClouds, settings::ModelSettings};
 
 use crate::{
@@ -19,6 +21,7 @@ pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Result<C
             model_defaults: ModelSettings::default(),
             kept: StoredClouds::default(),
             level: LEVEL,
+            members: BTreeMap::new(),
             created_at: env.now,
         };
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));

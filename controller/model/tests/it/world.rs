@@ -218,7 +218,11 @@ impl World {
     }
 
     pub(crate) fn work(&mut self, command: WorkerCommand) {
-        self.ask(&Caller::Worker, &Input::Worker(command)).unwrap();
+        self.try_work(command).unwrap();
+    }
+
+    pub(crate) fn try_work(&mut self, command: WorkerCommand) -> Result<(), Refusal> {
+        self.ask(&Caller::Worker, &Input::Worker(command)).map(drop)
     }
 
     /// Runs all due work. Each step must change something.

@@ -26,7 +26,8 @@ pub(crate) async fn info(
     State(members): State<Members>,
 ) -> HandlerResult<Json<ControllerInfo>> {
     let mut info = ControllerInfo { members: members.list(), ..statuses.info(&durable.current())? };
-    let others = info.members.iter().map(|member| &member.url).filter(|url| !info.addresses.contains(*url));
+    let is_new = |url: &&String| !url.is_empty() && !info.addresses.contains(*url);
+    let others = info.members.iter().map(|member| &member.url).filter(is_new);
     info.addresses.extend(others.cloned().collect::<Vec<_>>());
     Ok(Json(info))
 }

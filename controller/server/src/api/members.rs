@@ -10,9 +10,12 @@ use axum::{
 };
 use http::{HeaderMap, Method};
 use periapt_host_api::{
-    Digest, ErrorCode, Refusal, excerpt,
+    Digest, ErrorCode, Refusal,
+    command::Caller,
+    excerpt,
     member::{MemberAdmission, MemberJoin, MemberKeys},
 };
+use periapt_model::{Input, WorkerCommand, check_level};
 
 use crate::{
     api::{
@@ -30,6 +33,7 @@ use crate::{
         ForwardedAnswers, ForwardedCommands, Joins, KnownPresence, Members, RoleReceiver, Snapshots,
     },
     state::{Charms, Contents, Durable, Resources, Submission},
+    writer::QueueKey,
 };
 
 /// The longest time to receive a copy of a blob.
@@ -61,7 +65,7 @@ pub(crate) async fn presence(
 ) -> HandlerResult<Json<KnownPresence>> {
     let report: PresenceReport = body::value(&submission, &headers, content).await?;
     check_leads(&role, report.term)?;
-    members.report(report);
+    members.report(report)?;
     let root = &submission.durable.current().root;
     Ok(Json(KnownPresence::of(root, &members, clock.monotonic_ms())))
 }
@@ -144,6 +148,7 @@ pub(crate) async fn admit(
 
 /// Gives the keys to a controller that joins. The attempt is in the audit log, whatever its end.
 pub(crate) async fn join(
+    State(submission): State<Submission>,
     State(joins): State<Joins>,
     State(refusals): State<Refusals>,
     State(clock): State<Arc<dyn Clock>>,
@@ -155,10 +160,18 @@ pub(crate) async fn join(
     if !matches!(peer.identity, ConnectionIdentity::Tls(_)) {
         return Err(Refusal::new(ErrorCode::NotSupported, "keys are given over TLS alone").into());
     }
-    let joined = joins.join(&join, clock.monotonic_ms()).inspect_err(|refusal| {
+    let note = |refusal: &Refusal| {
         let subject = format!("controller {}", excerpt::shortened(&join.member));
         refusals.note(unproved(&peer, "join-controllers", subject, refusal.code), clock.now());
-    })?;
+    };
+    joins.check(&join, clock.monotonic_ms()).inspect_err(note)?;
+    // It is listed before it has keys: none runs whose program is not counted.
+    let admit = WorkerCommand::AdmitController { name: join.member.clone(), level: join.level };
+    let admit = Input::Worker(admit);
+    if check_level(&submission.durable.current().root, &admit).is_ok() {
+        submission.commands.submit_one(QueueKey::Controller, &Caller::Worker, admit, 0).await?;
+    }
+    let joined = joins.join(&join, clock.monotonic_ms()).inspect_err(note)?;
     tracing::warn!(member = join.member, %peer, "a controller has joined, and was given all keys");
     Ok(Json(joined))
 }

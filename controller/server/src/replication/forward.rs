@@ -5,6 +5,7 @@ use std::time::Duration;
 use periapt_client::{ClientError, RequestOutcome};
 use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller};
 use periapt_log::LogLeader;
+use periapt_model::{Root, check_level};
 use tokio::time::Instant;
 
 use super::{
@@ -170,4 +171,17 @@ pub(super) fn answer_all(jobs: Vec<Job>, refusal: &Refusal) {
         let answer = CommandAnswer { result: Err(refusal.clone()), revision: Revision(0) };
         job.pending.answer(answer, Outcome::Failed);
     }
+}
+
+/// Refuses the commands that programs of the stored level do not know, and returns the others. The controller that leads
+/// could not read a request with one of them.
+pub(super) fn known_to_all(root: &Root, jobs: Vec<Job>) -> Vec<Job> {
+    let mut known = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        match check_level(root, &job.input) {
+            Ok(()) => known.push(job),
+            Err(refusal) => answer_all(vec![job], &refusal),
+        }
+    }
+    known
 }

@@ -69,15 +69,22 @@ impl Joins {
         Ok(())
     }
 
-    /// Takes a token, and returns the keys. The refusal does not tell if the token or the name is wrong.
+    /// Checks a token. The refusal does not tell if the token or the name is wrong.
+    pub(crate) fn check(&self, join: &MemberJoin, now_ms: u64) -> Result<(), Refusal> {
+        self.keys()?;
+        match self.admitted.lock().get(&join.token.digest()) {
+            Some(known) if known.admits(join, now_ms) => Ok(()),
+            _ => Err(not_admitted()),
+        }
+    }
+
+    /// Takes a token, and returns the keys.
     pub(crate) fn join(&self, join: &MemberJoin, now_ms: u64) -> Result<MemberKeys, Refusal> {
         let keys = self.keys()?;
         let token = join.token.digest();
         let mut admitted = self.admitted.lock();
-        let admits = |known: &Admitted| known.member == join.member && known.until_ms > now_ms;
-        if !admitted.get(&token).is_some_and(admits) {
-            let text = "this token admits no controller of this name: it is used or too old, or another controller made it";
-            return Err(Refusal::permission_denied(text));
+        if !admitted.get(&token).is_some_and(|known| known.admits(join, now_ms)) {
+            return Err(not_admitted());
         }
         admitted.remove(&token);
         Ok(MemberKeys {
@@ -96,6 +103,18 @@ impl Joins {
     }
 }
 
+impl Admitted {
+    fn admits(&self, join: &MemberJoin, now_ms: u64) -> bool {
+        self.member == join.member && self.until_ms > now_ms
+    }
+}
+
+fn not_admitted() -> Refusal {
+    let text =
+        "this token admits no controller of this name: it is used or too old, or another controller made it";
+    Refusal::permission_denied(text)
+}
+
 #[cfg(test)]
 mod tests {
     use periapt_host_api::token::{TOKEN_BYTES, TokenKind};
@@ -112,7 +131,7 @@ mod tests {
 
     fn join(member: &str, secret: u8) -> MemberJoin {
         let token = periapt_host_api::token::Token::new(TokenKind::Join, [secret; TOKEN_BYTES]);
-        MemberJoin { member: member.into(), token }
+        MemberJoin { member: member.into(), token, level: periapt_host_api::LEVEL }
     }
 
     fn admission(join: &MemberJoin) -> MemberAdmission {

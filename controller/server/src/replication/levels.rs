@@ -1,9 +1,14 @@
-//! The raise of the level of what is stored, once the program of each known controller knows the next one.
+//! The list of controllers that the leading one keeps in the state, and the raise of the level of what is stored, once
+//! the program of each listed controller knows the next one.
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_host_api::{Level, command::Caller};
-use periapt_model::{Input, WorkerCommand};
+use futures_util::{FutureExt as _, future::FusedFuture as _};
+use periapt_host_api::{
+    Level, Refusal,
+    command::{Caller, MemberInfo},
+};
+use periapt_model::{Input, Root, WorkerCommand, entity::ControllerMember};
 use tokio_util::sync::CancellationToken;
 
 use super::Members;
@@ -20,7 +25,10 @@ const COMPARE_EVERY: Duration = Duration::from_secs(2);
 /// to start.
 const KNOWN_AFTER: Duration = Duration::from_secs(30);
 
-/// The raise of the level by the controller that leads.
+/// The first level at which controllers are listed in the state.
+const LISTED_FROM: Level = Level(2);
+
+/// The list of controllers and the raise of the level, by the controller that leads.
 #[derive(Clone)]
 pub(crate) struct LevelRaise {
     pub(crate) commands: Commands,
@@ -30,27 +38,60 @@ pub(crate) struct LevelRaise {
 }
 
 impl LevelRaise {
-    /// Raises the level whenever all controllers know a higher one, until this one does not lead any more.
+    /// Lists the controllers and raises the level once all know a higher one, until this one does not lead any more.
     pub(crate) async fn run(self, until: CancellationToken) {
-        let mut wait = if self.members.is_one_of_several() { KNOWN_AFTER } else { Duration::ZERO };
+        let known_after = if self.members.is_one_of_several() { KNOWN_AFTER } else { Duration::ZERO };
+        let mut all_are_known = std::pin::pin!(self.clock.sleep(known_after).fuse());
+        let mut wait = Duration::ZERO;
         loop {
             tokio::select! {
                 () = until.cancelled() => return,
                 () = self.clock.sleep(wait) => {}
             }
             wait = COMPARE_EVERY;
-            let (level, stored) = (self.members.level(), self.state.current().root.level());
-            if level > stored {
-                self.raise(level).await;
+            self.list().await;
+            if all_are_known.as_mut().now_or_never().is_some() || all_are_known.is_terminated() {
+                self.raise().await;
             }
         }
     }
 
-    async fn raise(&self, level: Level) {
-        let input = Input::Worker(WorkerCommand::RaiseLevel(level));
-        match self.commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await {
-            Ok(_) => tracing::info!(%level, "the level of what is stored was raised"),
+    async fn raise(&self) {
+        let (level, stored) = (self.members.level(), self.state.current().root.level());
+        if level <= stored {
+            return;
+        }
+        match self.submit(WorkerCommand::RaiseLevel(level)).await {
+            Ok(()) => tracing::info!(%level, "the level of what is stored was raised"),
             Err(refusal) => tracing::warn!(%level, %refusal, "the level of what is stored was not raised"),
         }
     }
+
+    async fn list(&self) {
+        let published = self.state.current();
+        if published.root.level() < LISTED_FROM {
+            return;
+        }
+        let members = self.members.list();
+        for member in members.into_iter().filter(|member| is_news(&published.root, member)) {
+            let MemberInfo { name, url, level, .. } = member;
+            let noted = self.submit(WorkerCommand::NoteController { name: name.clone(), url, level }).await;
+            if let Err(refusal) = noted {
+                tracing::warn!(name, %refusal, "a controller was not listed");
+            }
+        }
+    }
+
+    async fn submit(&self, command: WorkerCommand) -> Result<(), Refusal> {
+        let input = Input::Worker(command);
+        self.commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await.map(drop)
+    }
+}
+
+/// Returns true if the stored list has other news of a controller than this one has.
+fn is_news(root: &Root, member: &MemberInfo) -> bool {
+    let is_stored = |(name, stored): (&str, &ControllerMember)| {
+        name == member.name && stored.url.as_deref() == Some(&member.url) && stored.level == member.level
+    };
+    !member.url.is_empty() && !root.members().any(is_stored)
 }

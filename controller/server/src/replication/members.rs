@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use periapt_host_api::{
-    LEVEL, Level, Revision,
+    LEVEL, Level, Refusal, Revision,
     command::{MemberInfo, MemberRole},
+    excerpt,
 };
+use periapt_model::entity::ControllerMember;
 use tokio::sync::watch;
 
 use super::{Role, RoleReceiver};
@@ -43,9 +45,17 @@ impl Members {
     }
 
     /// Takes the report of a following controller.
-    pub(crate) fn report(&self, report: PresenceReport) {
+    ///
+    /// # Errors
+    /// The refusal of a controller that was removed.
+    pub(crate) fn report(&self, report: PresenceReport) -> Result<(), Refusal> {
+        if self.state.current().root.is_removed_member(&report.member) {
+            let text = format!("controller {:?} was removed", excerpt::shortened(&report.member));
+            return Err(Refusal::permission_denied(text));
+        }
         self.presence.report(report);
         self.show_urls();
+        Ok(())
     }
 
     /// Takes the list of the leading controller.
@@ -62,6 +72,7 @@ impl Members {
 
     fn show_urls(&self) {
         let mut urls: Vec<_> = self.list().into_iter().map(|member| member.url).collect();
+        urls.retain(|url| !url.is_empty());
         urls.sort();
         if urls.len() > 1 {
             self.urls.send_if_modified(|shown| {
@@ -72,15 +83,20 @@ impl Members {
         }
     }
 
-    /// Returns all known controllers, by name; none if this one is alone.
+    /// Returns all known controllers, by name; none if this one is alone. One that has not started yet has no URL.
     pub(crate) fn list(&self) -> Vec<MemberInfo> {
         let Some((name, url)) = &self.own else { return Vec::new() };
-        let revision = self.state.current().revision();
+        let current = self.state.current();
+        let revision = current.revision();
         let (role, mut list) = match &*self.role.borrow() {
             Role::Leading(_) => (MemberRole::Leader, self.followers()),
             Role::Following(_) => (MemberRole::Follower, self.told.lock().clone()),
         };
-        list.retain(|member| member.name != *name);
+        // What is stored outlives the memory of reports.
+        let is_new = |name: &str| list.iter().all(|member| member.name != name);
+        let away: Vec<_> = current.root.members().filter(|(name, _)| is_new(name)).map(away).collect();
+        list.extend(away);
+        list.retain(|member| member.name != *name && !current.root.is_removed_member(&member.name));
         list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision, level: LEVEL });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
@@ -110,7 +126,8 @@ impl Members {
     /// Returns the URLs of the other known controllers: first the one that leads.
     pub(crate) fn others(&self) -> Vec<String> {
         let Some((own, _)) = &self.own else { return Vec::new() };
-        let mut others: Vec<_> = self.list().into_iter().filter(|member| member.name != *own).collect();
+        let mut others = self.list();
+        others.retain(|member| member.name != *own && !member.url.is_empty());
         others.sort_by_key(|member| member.role != MemberRole::Leader);
         let mut urls: Vec<_> = others.into_iter().map(|member| member.url).collect();
         // The log tells who leads before any report does.
@@ -146,5 +163,16 @@ impl Members {
             level: report.level,
         };
         reports.map(member).collect()
+    }
+}
+
+/// Returns what is known of a stored controller that has not reported.
+fn away((name, member): (&str, &ControllerMember)) -> MemberInfo {
+    MemberInfo {
+        name: name.to_owned(),
+        url: member.url.clone().unwrap_or_default(),
+        role: MemberRole::Follower,
+        revision: Revision(0),
+        level: member.level,
     }
 }

@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
     apply::{ApplyError, apply, check_keys},
-    forward::{Answered, answer_all, forward},
+    forward::{Answered, answer_all, forward, known_to_all},
     snapshot,
     trimming::Trimming,
 };
 use crate::{
-    published::{Published, Weight},
+    published::{Published, Subscription, Weight},
     service::RunError,
     writer::{self, Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
 };
@@ -115,6 +115,11 @@ enum ReplicaError {
     Ended,
     #[error("no snapshot was taken: {0}")]
     Snapshot(#[from] SnapshotFailure),
+    #[error(
+        "controller {0:?} was removed from those of its log: it joins again with a new token, in an empty directory; \
+         `periapt kill-controller` removes what is left here"
+    )]
+    Removed(String),
     #[error("no controller leads that has the entries which the log does not have any more")]
     NoSource,
 }
@@ -145,7 +150,7 @@ impl Replica {
     /// Follows and leads until the controller stops.
     ///
     /// # Errors
-    /// [`RunError::NotOfThisLog`]
+    /// [`RunError::NotOfThisLog`], [`RunError::Removed`]
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), RunError> {
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         while !stop.is_cancelled() {
@@ -157,6 +162,10 @@ impl Replica {
             self.role.send_replace(Role::Following(None));
             match ended {
                 Ok(()) => backoff.succeeded(),
+                Err(failure @ ReplicaError::Removed(_)) => {
+                    self.writer.queue.close();
+                    return Err(RunError::Removed(failure.to_string()));
+                }
                 Err(failure) if failure.is_final() => {
                     self.writer.queue.close();
                     return Err(RunError::NotOfThisLog(failure.to_string()));
@@ -176,6 +185,7 @@ impl Replica {
             // A controller that is far behind is no candidate: all others would wait for it.
             caught_up = self.catch_up() => caught_up?,
         }
+        self.check_listed()?;
         self.caught_up.send_replace(true);
         let mut entries = self.log.follow(self.head.position);
         let mut leaders = self.log.leaders();
@@ -189,6 +199,7 @@ impl Replica {
                     let entry = entry.ok_or(ReplicaError::Ended)??;
                     self.head = apply(&self.writer, &self.announcement, &self.head, &self.recent, entry).await?;
                     self.passed_on.answered.release(self.head.position);
+                    self.check_listed()?;
                 }
                 leader = leaders.next() => {
                     let leader = leader.ok_or(ReplicaError::Ended)??;
@@ -200,6 +211,7 @@ impl Replica {
                 won = &mut leadership => {
                     let won = won?;
                     self.catch_up().await?;
+                    self.check_listed()?;
                     return Ok(Some(won));
                 }
                 Some(known) = known_presence.next() => self.take_presence(known),
@@ -208,10 +220,22 @@ impl Replica {
                     self.writer.give_back(self.passed_on.answered.take_untaken());
                 }
                 jobs = self.writer.take(), if self.passed_on.under_way.is_none() => {
-                    let (links, role) = (self.links.clone(), self.role.subscribe());
-                    self.passed_on.under_way = Some(tokio::spawn(forward(links, role, jobs)));
+                    let jobs = known_to_all(&self.writer.publisher.current().root, jobs);
+                    if !jobs.is_empty() {
+                        let (links, role) = (self.links.clone(), self.role.subscribe());
+                        self.passed_on.under_way = Some(tokio::spawn(forward(links, role, jobs)));
+                    }
                 }
             }
+        }
+    }
+
+    /// Ends a controller that an operator has removed.
+    fn check_listed(&self) -> Result<(), ReplicaError> {
+        let name = &self.announcement.member;
+        match self.writer.publisher.current().root.is_removed_member(name) {
+            true => Err(ReplicaError::Removed(name.clone())),
+            false => Ok(()),
         }
     }
 
@@ -280,6 +304,7 @@ impl Replica {
                 tokio::select! {
                     () = working => {}
                     () = leadership.lost() => {}
+                    () = removed(self.reporter.state.clone(), &self.announcement.member) => {}
                 }
                 until.cancel();
             };
@@ -391,4 +416,13 @@ pub(crate) fn head_of(note: Option<&[u8]>, log: StoreId) -> Result<LogHead, Entr
 pub(crate) async fn initialize(commands: &Commands, name: String) -> Result<(), Refusal> {
     let input = Input::Worker(WorkerCommand::Initialize { name });
     commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await.map(|_| ())
+}
+
+/// Waits until an operator has removed the controller of this name.
+async fn removed(mut state: Subscription, name: &str) {
+    while !state.seen().root.is_removed_member(name) {
+        if !state.changed().await {
+            std::future::pending::<()>().await;
+        }
+    }
 }

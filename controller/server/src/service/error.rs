@@ -83,6 +83,9 @@ pub enum RunError {
     /// The log is not one that this controller can be fed from.
     #[error("{0}")]
     NotOfThisLog(String),
+    /// An operator has removed this controller from those of its log.
+    #[error("{0}")]
+    Removed(String),
     /// A part of the controller ended: a defect.
     #[error("a part of the controller ended unexpectedly")]
     PartEnded,

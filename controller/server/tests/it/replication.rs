@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use periapt_client::{Client, Identity};
+use periapt_client::{Client, ClientError, Identity};
 use periapt_controller::{Handle, KEPT_LOG_BYTES, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
     ErrorCode, ModelName, Revision, StoreId,
@@ -387,6 +387,73 @@ async fn the_log_is_trimmed_and_who_needs_what_it_does_not_have_takes_the_leader
     for member in [one, two, three, four] {
         member.stop().await;
     }
+}
+
+/// Removes a controller, as soon as it is listed.
+async fn remove(set: &Set, by: &Member, name: &str) {
+    let removed = async {
+        loop {
+            let command = ControllerCommand::RemoveController { name: name.into() };
+            match by.client.controller_command(command).await {
+                Ok(_) => return,
+                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => {}
+                Err(failure) => panic!("{failure}"),
+            }
+            set.clock.advance(Duration::from_secs(2));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, removed).await.unwrap();
+}
+
+/// Waits until a controller has ended, and returns its last word.
+async fn last_word(running: JoinHandle<Result<(), RunError>>) -> String {
+    match tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap_err() {
+        RunError::Removed(word) => word,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_that_is_removed_ends_stays_out_and_is_counted_no_more() {
+    let set = Set::new();
+    let (one, two, three) = (set.start("one").await, set.start("two").await, set.start("three").await);
+    let unknown = ControllerCommand::RemoveController { name: "four".into() };
+    let refused = three.client.controller_command(unknown).await.unwrap_err();
+    assert!(refused.to_string().contains("controller \"four\" not found"), "{refused}");
+
+    // A follower ends, and so it does when it starts again.
+    remove(&set, &three, "two").await;
+    let Member { memory, running, .. } = two;
+    let word = last_word(running).await;
+    assert!(word.contains("controller \"two\" was removed") && word.contains("a new token"), "{word}");
+    let replication = ReplicationOptions {
+        log: Arc::new(set.log.member()),
+        member: "two".into(),
+        place: place(),
+        kept_bytes: KEPT_LOG_BYTES,
+    };
+    let options = Options {
+        replication: Some(replication),
+        ..fixture::options(memory, Faults::default(), &set.blobs("two"))
+    };
+    let (_, _, running) = fixture::run(options).await;
+    last_word(running).await;
+    let names = async |member: &Member| -> Vec<String> {
+        let members = member.client.controller().await.unwrap().members;
+        members.into_iter().map(|member| member.name).collect()
+    };
+    assert_eq!(names(&one).await, ["one", "three"]);
+
+    // The one that leads answers, ends, and another one leads.
+    remove(&set, &three, "one").await;
+    last_word(one.running).await;
+    three.add_model("a").await.unwrap();
+    assert_eq!(names(&three).await, ["three"]);
+    let last = ControllerCommand::RemoveController { name: "three".into() };
+    let refused = three.client.controller_command(last).await.unwrap_err();
+    assert!(refused.to_string().contains("is the only one"), "{refused}");
+    three.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -65,6 +65,11 @@ pub enum ControllerCommand {
         #[serde(default)]
         force: bool,
     },
+    /// Removes one of several controllers of a log. It ends, and joins again with a new token alone.
+    RemoveController {
+        /// The controller's name among those of the log.
+        name: String,
+    },
     /// Stores or removes records that have no effect, such as credentials.
     Keep(CloudChange),
     /// Removes a user with all sessions. Grants of the user lose their effect.

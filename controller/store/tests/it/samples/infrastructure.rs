@@ -13,7 +13,8 @@ use periapt_host_api::{
     usage::Usage,
 };
 use periapt_model::entity::{
-    Agent, AgentPool, Controller, Enrolment, JoinToken, Machine, Model, Runner, Sequence, SequenceKey,
+    Agent, AgentPool, Controller, ControllerMember, Enrolment, JoinToken, Machine, Model, Runner, Sequence,
+    SequenceKey,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -28,13 +29,18 @@ pub(crate) fn controllers() -> Named<Controller> {
         model_defaults: ModelSettings::default(),
         kept: StoredClouds::default(),
         level: Level::FIRST,
+        members: std::collections::BTreeMap::new(),
         created_at: time(0),
     };
+    let started = ControllerMember { url: Some("https://one:1".into()), level: Level(2), removed: false };
+    let removed = ControllerMember { url: None, level: Level(1), removed: true };
+    let members = [("one".into(), started), ("two".into(), removed)].into();
     vec![
         ("made", made.clone()),
         ("with-clouds-and-credentials", Controller { kept: kept(), ..made.clone() }),
         ("with-model-defaults", Controller { model_defaults: settings(), ..made.clone() }),
-        ("with-level", Controller { level: Level(2), ..made }),
+        ("with-level", Controller { level: Level(2), ..made.clone() }),
+        ("with-members", Controller { level: Level(2), members, ..made }),
     ]
 }
 
