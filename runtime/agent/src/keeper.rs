@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{clock::BootTime, metrics, options::Options};
 
+mod addresses;
 mod calls;
 mod charms;
 mod compile;
@@ -204,8 +205,9 @@ impl AgentService {
         };
         tracing::info!("agent started");
         let refused = Arc::new(Notify::new());
-        let controller =
-            HttpController::new(joined.client.clone(), self.options.name.clone(), Arc::clone(&refused));
+        let kept = self.identity.kept_addresses();
+        let (client, name) = (joined.client.clone(), self.options.name.clone());
+        let controller = HttpController::new(client, name, kept, Arc::clone(&refused));
         let directories = Arc::new(self.directories);
         let api_addresses = self.options.controllers.servers().collect();
         // Earlier versions of the agent kept shared functions in this directory.

@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::directories::private_directory;
+use super::{addresses::KeptAddresses, directories::private_directory};
 
 /// The file of the key.
 const KEY: &str = "key.pem";
@@ -114,6 +114,11 @@ impl AgentIdentity {
         Ok(Self { agent, directory, key, shown: ClientCertificate::default() })
     }
 
+    /// Returns the addresses of the controllers that the agent keeps.
+    pub(crate) fn kept_addresses(&self) -> KeptAddresses {
+        KeptAddresses::in_directory(self.directory.clone())
+    }
+
     /// Joins the controller with a token, or with the key that the controller knows already. Waits for a controller that
     /// does not answer.
     pub(crate) async fn join(
@@ -124,9 +129,16 @@ impl AgentIdentity {
         if !controllers.are_over_tls() {
             return Err(IdentityError::WithoutTls(controllers.to_string()));
         }
+        let trust = self.trust(token)?;
+        let known = match &trust {
+            // The kept addresses are those of the controller that it has joined.
+            Trust::Authority(_) => self.kept_addresses().read(),
+            _ => None,
+        };
+        let controllers = known.map_or_else(|| controllers.clone(), |known| controllers.with(&known));
         let options =
             |trust| periapt_client::Options::new(controllers.clone(), Identity::Local).with_trust(trust);
-        let joining = Client::new(options(self.trust(token)?))?;
+        let joining = Client::new(options(trust))?;
         let issued = self.ask(&joining, token.map(|text| &text.token)).await?;
         write_file(&self.directory.join(AUTHORITY), &issued.authority, Readers::All)?;
         self.show(&issued)?;

@@ -16,12 +16,14 @@ use periapt_host_api::{
 use tokio::sync::{Notify, watch};
 
 use super::{Answers, Controller, ControllerError};
+use crate::keeper::addresses::KeptAddresses;
 
 /// A client with the agent's name.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpController {
     client: Client,
     agent: AgentName,
+    kept: KeptAddresses,
     refused: Arc<Notify>,
     /// Changes when all streams must be opened again.
     moved: Arc<watch::Sender<()>>,
@@ -30,15 +32,15 @@ pub(crate) struct HttpController {
 impl HttpController {
     /// Creates the interface for one agent. `refused` is notified when the controller does not know the agent by its
     /// certificate: the stream of assignments is open all the time, and is refused then.
-    pub(crate) fn new(client: Client, agent: AgentName, refused: Arc<Notify>) -> Self {
-        Self { client, agent, refused, moved: Arc::default() }
+    pub(crate) fn new(client: Client, agent: AgentName, kept: KeptAddresses, refused: Arc<Notify>) -> Self {
+        Self { client, agent, kept, refused, moved: Arc::default() }
     }
 }
 
 impl HttpController {
-    /// Takes the list of all controllers of the store. The client keeps it in memory; after a restart of the agent, its
-    /// command line says where to begin.
+    /// Takes the list of all controllers of the store, and keeps it for the agent's next start.
     async fn learn(&self, addresses: &[String]) {
+        self.kept.write(addresses);
         if self.client.learn(addresses).await == Learned::FirstAlternatives {
             tracing::info!("there are other controllers to go on with");
             self.moved.send_replace(());
@@ -147,13 +149,15 @@ mod tests {
     use futures_util::{FutureExt as _, stream};
     use periapt_client::{Identity, Options, Trust};
     use periapt_transport::Authority;
+    use tempfile::TempDir;
 
     use super::*;
 
-    fn controller() -> HttpController {
+    fn controller(directory: &TempDir) -> HttpController {
         let trust = Trust::Authority(Authority::generate().unwrap().certificate().to_owned());
         let options = Options::new("https://a:1", Identity::Local).with_trust(trust);
-        HttpController::new(Client::new(options).unwrap(), "one".parse().unwrap(), Arc::default())
+        let kept = KeptAddresses::in_directory(directory.path().to_owned());
+        HttpController::new(Client::new(options).unwrap(), "one".parse().unwrap(), kept, Arc::default())
     }
 
     fn open_stream(controller: &HttpController) -> Answers<u8> {
@@ -163,7 +167,8 @@ mod tests {
 
     #[tokio::test]
     async fn streams_end_once_when_there_are_first_alternatives() {
-        let controller = controller();
+        let directory = TempDir::new().unwrap();
+        let controller = controller(&directory);
         let mut streams = [open_stream(&controller), open_stream(&controller)];
         for stream in &mut streams {
             assert!(matches!(stream.next().await, Some(Ok(1))));
