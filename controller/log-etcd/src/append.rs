@@ -104,6 +104,13 @@ impl Shared {
         if now == term.0 { Ok(()) } else { Err(LogError::Deposed(term)) }
     }
 
+    /// Returns the last position. The read is linearizable.
+    pub(crate) async fn end(&self) -> Result<u64, LogError> {
+        let found =
+            self.call(0, |mut member| async move { member.kv.get(self.keys.end(), None).await }).await?;
+        number("end", found.kvs().first().cloned())
+    }
+
     /// Returns the comparison that a term is not over.
     pub(crate) fn is_term(&self, term: Term) -> Compare {
         Compare::value(self.keys.term(), CompareOp::Equal, term.0.to_string())

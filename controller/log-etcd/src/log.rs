@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::AtomicI64};
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, future::BoxFuture, stream::BoxStream};
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture, stream::BoxStream};
 use periapt_host_api::{Revision, StoreId};
 use periapt_log::{Announcement, Leadership, Log, LogError, LogLeader, StoredEntry, Term};
 
@@ -58,6 +58,10 @@ impl Log for EtcdLog {
 
     fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>> {
         self.shared.confirm(term).boxed()
+    }
+
+    fn end(&self) -> BoxFuture<'_, Result<Revision, LogError>> {
+        self.shared.end().map_ok(Revision).boxed()
     }
 
     fn read(&self, after: Revision, max_bytes: usize) -> BoxFuture<'_, Result<Vec<StoredEntry>, LogError>> {

@@ -119,7 +119,7 @@ impl Entry {
 }
 
 /// The end of the log as far as a controller has applied it. A store keeps it with its head.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LogHead {
     /// The log.
     pub log: StoreId,

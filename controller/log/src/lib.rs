@@ -11,6 +11,8 @@ mod error;
 mod leadership;
 mod memory;
 mod snapshot;
+mod state;
+mod step;
 #[cfg(feature = "suite")]
 pub mod suite;
 
@@ -23,6 +25,8 @@ pub use error::LogError;
 pub use leadership::{Leadership, LogLeader};
 pub use memory::{MemoryLog, MemoryLogMember};
 pub use snapshot::{SnapshotError, SnapshotPart, SnapshotReader};
+pub use state::LogState;
+pub use step::{AfterFailure, NextEntry, Progress, UnansweredCall, trimmable};
 
 /// The time after which the leadership of a controller that does not renew it ends. A shorter time would take the
 /// leadership from a controller that a busy machine pauses.
@@ -74,6 +78,9 @@ pub trait Log: Send + Sync + 'static {
     /// # Errors
     /// [`LogError::Deposed`] if the term is over.
     fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>>;
+
+    /// Returns the last position, zero if there is none. Each entry that was appended before the call counts.
+    fn end(&self) -> BoxFuture<'_, Result<Revision, LogError>>;
 
     /// Reads entries after a position, in order, as many as fit into `max_bytes`, but at least one if there is one. It
     /// returns all entries that were appended before the call, if they fit.

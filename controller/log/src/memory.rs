@@ -1,6 +1,6 @@
 //! An in-memory log, for tests and simulation. Each member can be cut off from it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{
@@ -16,7 +16,9 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{Announcement, LEADERSHIP_TTL, Leadership, Log, LogError, LogLeader, StoredEntry, Term};
+use crate::{
+    Announcement, LEADERSHIP_TTL, Leadership, Log, LogError, LogLeader, LogState, StoredEntry, Term,
+};
 
 /// The interval of renewals: several attempts fit into the time of a leadership.
 const RENEW_EVERY: std::time::Duration = LEADERSHIP_TTL.checked_div(4).expect("four is not zero");
@@ -37,10 +39,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    entries: BTreeMap<u64, Bytes>,
-    /// The last position.
-    end: u64,
-    term: u64,
+    log: LogState,
     leader: Option<(LogLeader, Instant)>,
 }
 
@@ -72,7 +71,7 @@ impl MemoryLog {
 
     /// Returns all entries that the log holds.
     pub fn entries(&self) -> Vec<StoredEntry> {
-        self.shared.state.lock().after(Revision(0), usize::MAX)
+        self.shared.state.lock().log.after(Revision(0), usize::MAX)
     }
 }
 
@@ -97,9 +96,9 @@ impl MemoryLogMember {
             return Err(LogError::Unavailable("this member is cut off".into()));
         }
         let mut state = self.shared.state.lock();
-        let before = (state.end, state.term, state.leader.is_some());
+        let before = (state.log.end(), state.log.term(), state.leader.is_some());
         let result = act(&mut state);
-        if before != (state.end, state.term, state.leader.is_some()) {
+        if before != (state.log.end(), state.log.term(), state.leader.is_some()) {
             self.shared.changed.send_modify(|changes| *changes = changes.wrapping_add(1));
         }
         result
@@ -114,8 +113,7 @@ impl MemoryLogMember {
             {
                 return Ok(Err(*until));
             }
-            state.term += 1;
-            let term = Term(state.term);
+            let term = state.log.begin_term();
             let leader = LogLeader { term, announcement: announcement.clone() };
             state.leader = Some((leader, now + LEADERSHIP_TTL));
             Ok(Ok(term))
@@ -158,35 +156,6 @@ impl MemoryLogMember {
 }
 
 impl State {
-    fn check(&self, term: Term) -> Result<(), LogError> {
-        if self.term == term.0 { Ok(()) } else { Err(LogError::Deposed(term)) }
-    }
-
-    fn after(&self, after: Revision, max_bytes: usize) -> Vec<StoredEntry> {
-        let (mut bytes, mut found) = (0_usize, Vec::new());
-        for (position, entry) in self.entries.range(after.0.saturating_add(1)..) {
-            bytes = bytes.saturating_add(entry.len());
-            if !found.is_empty() && bytes > max_bytes {
-                break;
-            }
-            found.push(StoredEntry { position: Revision(*position), bytes: entry.clone() });
-        }
-        found
-    }
-
-    /// Returns the last position that was trimmed.
-    fn trimmed(&self) -> u64 {
-        self.entries.first_key_value().map_or(self.end, |(position, _)| position.saturating_sub(1))
-    }
-
-    fn read(&self, after: Revision, max_bytes: usize) -> Result<Vec<StoredEntry>, LogError> {
-        let trimmed = self.trimmed();
-        if after.0 < trimmed {
-            return Err(LogError::Trimmed(Revision(trimmed)));
-        }
-        Ok(self.after(after, max_bytes))
-    }
-
     fn leading(&self) -> Option<LogLeader> {
         let live = self.leader.as_ref().filter(|(_, until)| *until > Instant::now());
         live.map(|(leader, _)| leader.clone())
@@ -212,32 +181,19 @@ impl Log for MemoryLogMember {
     }
 
     fn append(&self, term: Term, position: Revision, entry: Bytes) -> BoxFuture<'_, Result<(), LogError>> {
-        ready(self.with(|state| {
-            if let Some(present) = state.entries.get(&position.0) {
-                let same = *present == entry;
-                return if same { Ok(()) } else { state.check(term).and(Err(LogError::Taken(position))) };
-            }
-            let trimmed = state.trimmed();
-            if (1..=trimmed).contains(&position.0) {
-                return Err(LogError::Trimmed(Revision(trimmed)));
-            }
-            state.check(term)?;
-            if position.0 != state.end + 1 {
-                return Err(LogError::Taken(position));
-            }
-            state.end = position.0;
-            state.entries.insert(position.0, entry);
-            Ok(())
-        }))
-        .boxed()
+        ready(self.with(|state| state.log.append(term, position, entry))).boxed()
     }
 
     fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>> {
-        ready(self.with(|state| state.check(term))).boxed()
+        ready(self.with(|state| state.log.confirm(term))).boxed()
+    }
+
+    fn end(&self) -> BoxFuture<'_, Result<Revision, LogError>> {
+        ready(self.with(|state| Ok(state.log.end()))).boxed()
     }
 
     fn read(&self, after: Revision, max_bytes: usize) -> BoxFuture<'_, Result<Vec<StoredEntry>, LogError>> {
-        ready(self.with(|state| state.read(after, max_bytes))).boxed()
+        ready(self.with(|state| state.log.read(after, max_bytes))).boxed()
     }
 
     fn follow(&self, after: Revision) -> BoxStream<'static, Result<StoredEntry, LogError>> {
@@ -250,7 +206,7 @@ impl Log for MemoryLogMember {
             loop {
                 changes.mark_unchanged();
                 cut.mark_unchanged();
-                match member.with(|state| state.read(after, AT_ONCE)) {
+                match member.with(|state| state.log.read(after, AT_ONCE)) {
                     Err(error) => return Some((vec![Err(error)], None)),
                     Ok(found) if found.is_empty() => {
                         tokio::select! {
@@ -271,12 +227,7 @@ impl Log for MemoryLogMember {
     }
 
     fn trim(&self, term: Term, through: Revision) -> BoxFuture<'_, Result<(), LogError>> {
-        ready(self.with(|state| {
-            state.check(term)?;
-            state.entries = state.entries.split_off(&through.0.min(state.end).saturating_add(1));
-            Ok(())
-        }))
-        .boxed()
+        ready(self.with(|state| state.log.trim(term, through))).boxed()
     }
 
     fn acquire(&self, announcement: Announcement) -> BoxFuture<'static, Result<Leadership, LogError>> {

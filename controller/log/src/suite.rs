@@ -64,6 +64,7 @@ async fn a_leader_appends(one: &dyn Log, two: &dyn Log) -> Leadership {
     assert_eq!(two.read(Revision(0), 1).await, Ok(all[..1].to_vec()), "at least one");
     assert_eq!(two.read(Revision(2), 1).await, Ok(all[2..].to_vec()));
     assert_eq!(two.read(Revision(3), 1).await, Ok(vec![]));
+    assert_eq!(two.end().await, Ok(Revision(3)));
     leadership
 }
 
@@ -118,6 +119,7 @@ async fn what_is_trimmed_is_gone(one: &dyn Log, two: &dyn Log, second: Leadershi
     assert_eq!(next(&mut followed).await, Ok(stored(4, b"d")));
     two.trim(term, Revision(4)).await.expect("all can be trimmed");
     assert_eq!(one.read(Revision(4), 1).await, Ok(vec![]), "what comes next is not trimmed");
+    assert_eq!(one.end().await, Ok(Revision(4)), "the end stays");
     append(two, term, 5, b"e").await;
     assert_eq!(next(&mut followed).await, Ok(stored(5, b"e")));
 }

@@ -15,7 +15,7 @@ use std::{
 
 use parking_lot::Mutex;
 use periapt_host_api::Revision;
-use periapt_log::{Log, LogError, Term};
+use periapt_log::{Log, LogError, Progress, Term, trimmable};
 use tokio_util::sync::CancellationToken;
 
 use super::Members;
@@ -138,17 +138,13 @@ impl Trimming {
 
     /// Returns the last position that the log need not have any more.
     fn through(&self) -> Option<Revision> {
-        let own = self.durable.get();
         let reports = self.presence.members();
-        let elsewhere = reports.values().map(|report| report.durable).max();
-        let safe = match elsewhere {
-            Some(position) => own.min(Revision(position)),
-            None if self.members.others().is_empty() => own,
-            // All others are away: the log is the only second copy.
-            None => return None,
-        };
-        let needed = reports.values().map(|report| Revision(report.applied)).min().unwrap_or(safe);
-        Some(safe.min(needed).min(self.recent.before()))
+        let reports: Vec<_> = reports
+            .values()
+            .map(|report| Progress { applied: Revision(report.applied), durable: Revision(report.durable) })
+            .collect();
+        let through = trimmable(self.durable.get(), self.members.others().len(), &reports)?;
+        Some(through.min(self.recent.before()))
     }
 }
 

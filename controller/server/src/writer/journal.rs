@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use periapt_host_api::{Level, Revision, Timestamp};
-use periapt_log::{Content, Entry, EntryError, EntryId, Log, LogError, LogHead, Term};
+use periapt_log::{
+    AfterFailure, Content, EntryError, EntryId, Log, LogError, LogHead, NextEntry, Term, UnansweredCall,
+};
 use periapt_store::{Batch, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -114,12 +116,12 @@ impl LogJournal {
         head: &LogHead,
         now: Timestamp,
     ) -> Result<Revision, WriteError> {
-        let position = Revision(head.position.0 + 1);
+        if head.is_past(self.term) {
+            return Err(WriteError::Deposed(self.term));
+        }
         let id = EntryId(uuid::Builder::from_random_bytes(self.random.seed()).into_uuid());
-        let (at, level, previous) = (now.max(head.at), level.max(head.level), head.digest);
-        let entry = Entry { id, term: self.term, at, level, previous, content };
-        let bytes = entry.encode().map_err(refused)?;
-        let next = head.after(position, &entry, &bytes).map_err(refused)?;
+        let next = head.next_entry((id, self.term), (now, level), content).map_err(refused)?;
+        let NextEntry { entry, position, bytes, head: next } = next;
         self.until_answered(|| self.log.append(self.term, position, bytes.clone())).await?;
         let batch = entry.into_batch(position, &next);
         *self.head.lock() = next;
@@ -133,26 +135,16 @@ impl LogJournal {
         &self,
         call: impl Fn() -> F,
     ) -> Result<(), WriteError> {
-        let mut in_doubt = false;
+        let mut unanswered = UnansweredCall::new(self.term);
         loop {
-            let failure = match call().await {
-                Ok(()) => return Ok(()),
-                Err(failure) => failure,
-            };
-            match failure {
-                LogError::Deposed(term) => return Err(WriteError::Deposed(term)),
-                // Only the writer of a later term appends where this one would.
-                LogError::Taken(_) | LogError::Trimmed(_) => return Err(WriteError::Deposed(self.term)),
-                LogError::Unavailable(reason) => {
-                    tracing::warn!(%reason, "the log does not answer");
-                    in_doubt = true;
-                }
-                LogError::Refused(reason) if in_doubt => {
+            let Err(failure) = call().await else { return Ok(()) };
+            match unanswered.failed(failure) {
+                AfterFailure::Deposed(term) => return Err(WriteError::Deposed(term)),
+                AfterFailure::Refused(failure) => return Err(WriteError::Refused(failure.to_string())),
+                AfterFailure::Repeat(LogError::Refused(reason)) => {
                     tracing::error!(%reason, "the log refuses what it may have accepted before");
                 }
-                LogError::Refused(_) | LogError::Foreign(_) | LogError::Damaged(_) => {
-                    return Err(WriteError::Refused(failure.to_string()));
-                }
+                AfterFailure::Repeat(failure) => tracing::warn!(%failure, "the log does not answer"),
             }
             tokio::select! {
                 () = self.stop.cancelled() => return Err(WriteError::InDoubt),
