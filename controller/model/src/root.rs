@@ -24,6 +24,7 @@ use users::{SessionIndex, UserIndex};
 mod answers;
 pub mod changes;
 mod enrolments;
+mod former;
 mod hosts;
 mod index;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod users;
 mod writes;
 
 pub use enrolments::Enrolments;
+pub use former::SharedParts;
 pub use state::ModelState;
 pub(crate) use state::{SecretDue, StateDifferences};
 

@@ -34,7 +34,7 @@ mod serve;
 mod sessions;
 mod streams;
 #[cfg(test)]
-mod test_state;
+pub(crate) mod test_state;
 mod trace;
 mod users;
 

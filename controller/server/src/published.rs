@@ -1,6 +1,8 @@
 //! The published states: the newest durable state, and those shortly before it.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+mod history;
+
+use std::{sync::Arc, time::Duration};
 
 use imbl::{OrdMap, Vector, ordmap::DiffItem};
 use parking_lot::{Mutex, MutexGuard};
@@ -12,15 +14,7 @@ use periapt_model::Root;
 use periapt_store::Batch;
 use tokio::{sync::watch, time::Instant};
 
-/// The most former states that are kept for watchers that reconnect.
-const HISTORY: usize = 256;
-
-/// The most bytes that the former states hold. They share all unchanged parts, so a state holds only what its batch
-/// replaced; at the end of a model that is the whole model.
-const HISTORY_BYTES: usize = 8 << 20;
-
-/// The time for which a state is kept. A watcher that reconnects later gets the whole view.
-const HISTORY_AGE: Duration = Duration::from_secs(60);
+use self::history::History;
 
 /// The bytes of memory of an entity besides its stored form: the copied nodes of the maps that lead to it.
 const ENTITY_BYTES: usize = 4 << 10;
@@ -161,21 +155,6 @@ pub(crate) struct Subscription {
     history: Arc<Mutex<History>>,
 }
 
-#[derive(Debug)]
-struct History {
-    store: StoreId,
-    states: VecDeque<FormerState>,
-}
-
-/// A former durable state, and the weight of its batch.
-#[derive(Debug)]
-struct FormerState {
-    root: Root,
-    /// The weight of the data that its batch replaced: only the states before it hold that data.
-    replaced: Weight,
-    since: Instant,
-}
-
 /// The memory that a batch writes, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Weight(usize);
@@ -191,8 +170,7 @@ impl Weight {
 
 impl Publisher {
     pub(crate) fn new(first: Published, origin: Origin) -> Self {
-        let mut history = History::new(first.store);
-        history.push(first.store, &first.root, Weight::default());
+        let history = History::new(&first);
         Self { origin, sender: watch::Sender::new(Arc::new(first)), history: Arc::new(Mutex::new(history)) }
     }
 
@@ -207,7 +185,7 @@ impl Publisher {
 
     /// Publishes a state to all readers. `replaced` is the weight of its batch.
     pub(crate) fn publish(&self, next: Published, replaced: Weight) {
-        lock(&self.history).push(next.store, &next.root, replaced);
+        lock(&self.history).push(&self.current(), &next, replaced);
         self.sender.send_replace(Arc::new(next));
     }
 }
@@ -242,64 +220,14 @@ impl Subscription {
         }
     }
 
-    /// Returns the state at a revision, if it is still kept.
-    pub(crate) fn at(&self, store: StoreId, revision: Revision) -> Option<Root> {
-        lock(&self.history).at(store, revision)
+    /// Returns the state at a revision, as far as views of one model show it; none if it is not kept any more.
+    pub(crate) fn at(&self, store: StoreId, model: &ModelUuid, revision: Revision) -> Option<Root> {
+        lock(&self.history).at(store, model, revision)
     }
 
     /// Drops states that are too old. The writer does so only with each commit.
     pub(crate) fn forget_old(&self) {
         lock(&self.history).forget_old(Instant::now());
-    }
-}
-
-impl History {
-    fn new(store: StoreId) -> Self {
-        Self { store, states: VecDeque::new() }
-    }
-
-    fn push(&mut self, store: StoreId, root: &Root, replaced: Weight) {
-        let now = Instant::now();
-        // A reopened store may be at a lower revision. The history starts over then.
-        let rises = self.states.back().is_none_or(|last| last.root.revision() <= root.revision());
-        if self.store != store || !rises {
-            *self = Self::new(store);
-        }
-        let mut next = FormerState { root: root.clone(), replaced, since: now };
-        if let Some(last) = self.states.pop_back_if(|last| last.root.revision() == root.revision()) {
-            next.replaced.0 = next.replaced.0.saturating_add(last.replaced.0);
-        }
-        self.states.push_back(next);
-        let mut weight = self.weight();
-        while self.states.len() > HISTORY || weight > HISTORY_BYTES {
-            self.states.pop_front();
-            let first = self.states.front().map_or(0, |first| first.replaced.0);
-            weight = weight.saturating_sub(first);
-        }
-        self.forget_old(now);
-    }
-
-    /// Returns the bytes that the former states hold and the newest does not: the weights of all batches after the
-    /// first state.
-    fn weight(&self) -> usize {
-        self.states.iter().skip(1).fold(0, |sum, state| sum.saturating_add(state.replaced.0))
-    }
-
-    /// Drops old states, but never the newest.
-    fn forget_old(&mut self, now: Instant) {
-        let is_old = |next: &FormerState| now.duration_since(next.since) >= HISTORY_AGE;
-        // A state was the newest until the next one came.
-        while self.states.get(1).is_some_and(is_old) {
-            self.states.pop_front();
-        }
-    }
-
-    fn at(&self, store: StoreId, revision: Revision) -> Option<Root> {
-        if store != self.store {
-            return None;
-        }
-        let index = self.states.binary_search_by_key(&revision, |state| state.root.revision()).ok()?;
-        self.states.get(index).map(|state| state.root.clone())
     }
 }
 
@@ -310,76 +238,7 @@ fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
 
 #[cfg(test)]
 mod tests {
-    use periapt_model::Changes;
-
     use super::*;
-
-    fn store(number: u128) -> StoreId {
-        StoreId(uuid::Uuid::from_u128(number))
-    }
-
-    fn root(revision: u64) -> Root {
-        Root::default().apply(&Changes::default(), Revision(revision))
-    }
-
-    fn published(revision: u64) -> Published {
-        let changed = Changed::at_start(Revision(revision));
-        Published { root: root(revision), store: store(1), changed, problem: None, since: Instant::now() }
-    }
-
-    #[test]
-    fn the_history_forgets_the_oldest_and_all_of_another_store() {
-        let mut history = History::new(store(1));
-        for revision in 1..=HISTORY as u64 + 2 {
-            history.push(store(1), &root(revision), Weight(1));
-        }
-        assert!(history.at(store(1), Revision(2)).is_none());
-        assert_eq!(history.at(store(1), Revision(3)).unwrap().revision(), Revision(3));
-        assert!(history.at(store(2), Revision(3)).is_none());
-        assert!(history.at(store(1), Revision(9_999)).is_none());
-        history.push(store(1), &root(5), Weight(1));
-        assert!(history.at(store(1), Revision(6)).is_none(), "revisions after a fall are another history");
-        history.push(store(2), &root(6), Weight(1));
-        assert!(history.at(store(1), Revision(5)).is_none());
-    }
-
-    #[test]
-    fn the_history_holds_no_more_than_its_bytes_and_always_the_newest() {
-        let mut history = History::new(store(1));
-        for revision in 1..=100 {
-            history.push(store(1), &root(revision), Weight(HISTORY_BYTES / 10));
-            assert!(history.weight() <= HISTORY_BYTES);
-        }
-        assert_eq!(history.states.len(), 11);
-        history.push(store(1), &root(101), Weight(3 * HISTORY_BYTES));
-        assert_eq!(history.states.len(), 1, "the end of a large model is held by nobody");
-        assert!(history.at(store(1), Revision(101)).is_some());
-        // A state with only in-memory changes replaces the one before, and that one's weight is kept.
-        history.push(store(1), &root(102), Weight(HISTORY_BYTES));
-        history.push(store(1), &root(102), Weight::default());
-        assert_eq!((history.states.len(), history.weight()), (2, HISTORY_BYTES));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_history_is_forgotten_after_a_while_without_commits_too() {
-        let publisher = Publisher::new(published(1), Origin::Writer);
-        let seen = publisher.subscribe();
-        for revision in 2..5 {
-            publisher.publish(published(revision), Weight(1));
-        }
-        tokio::time::advance(HISTORY_AGE / 2).await;
-        publisher.publish(published(5), Weight(1));
-        seen.forget_old();
-        assert!(seen.at(store(1), Revision(1)).is_some());
-        tokio::time::advance(HISTORY_AGE / 2).await;
-        seen.forget_old();
-        assert!(seen.at(store(1), Revision(3)).is_none());
-        assert!(seen.at(store(1), Revision(4)).is_some(), "it was the newest not long ago");
-        tokio::time::advance(HISTORY_AGE).await;
-        seen.forget_old();
-        assert!(seen.at(store(1), Revision(4)).is_none());
-        assert!(seen.at(store(1), Revision(5)).is_some(), "it is the newest");
-    }
 
     #[test]
     fn a_model_changed_when_it_or_the_outside_was_written() {

@@ -122,7 +122,7 @@ async fn resumed(
     position: Option<WatchPosition>,
 ) -> Option<Arc<SentView>> {
     let position = position?;
-    let root = state.at(position.store, position.revision)?;
+    let root = state.at(position.store, &subscriber.topic().model, position.revision)?;
     subscriber.shared().seen_at(position.store, root).await
 }
 

@@ -256,10 +256,18 @@ pub(crate) fn frames_lead_to_the_view(before: &Root, world: &World) {
         }
         let followed = follow(before, &mirror, &world.root, &caller);
         assert_eq!(followed, now, "following the state leads elsewhere");
+        let kept = of_one_model(before, *model);
+        assert_eq!(view(&kept, &caller), mirror, "the kept parts of a state show something else");
+        assert_eq!(follow(&kept, &mirror, &world.root, &caller), now);
         let frame = mirror.frame_to(&now, StoreId(Default::default()));
         mirror.apply(frame).unwrap();
         assert_eq!(mirror, now);
     }
+}
+
+/// Returns what a controller keeps of a state for watchers of one model that come back.
+fn of_one_model(root: &Root, model: ModelUuid) -> Root {
+    Root::of_one_model(root.shared_parts(), model, root.model_or_remains(&model).cloned(), root.revision())
 }
 
 /// Returns callers of every kind: the runners of each agent, in this model and in a missing one, the agents, the
