@@ -44,7 +44,6 @@ pub fn previous_binary() -> anyhow::Result<Option<PathBuf>> {
     let found = Command::new(tool).stdin(Stdio::null()).output().context("tools/previous cannot be run")?;
     let said = String::from_utf8_lossy(&found.stderr);
     if found.status.code() == Some(NO_HISTORY) {
-        eprintln!("SKIPPED: {said}");
         return Ok(None);
     }
     ensure!(found.status.success(), "{said}");

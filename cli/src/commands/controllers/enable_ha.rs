@@ -106,7 +106,7 @@ impl EnableHa {
     async fn admit(&self, controller: &Controller, name: &str) -> Result<String> {
         let text = admit_member(controller, name, self.expires).await?;
         let file = self.directory.join(format!("{name}.token"));
-        write_file(&file, &format!("{}\n", text.reveal()), Readers::Owner).map_err(with_source)?;
+        write_file(&file, format!("{}\n", text.reveal()), Readers::Owner).map_err(with_source)?;
         Ok(format!(
             "periapt controller join {} --controller {} --token-file {} --member {name} --listen 0.0.0.0:17070 \
              --public-name HOST",
