@@ -128,6 +128,7 @@ mod tests {
             store: StoreId(Uuid::nil()),
             revision: Revision(1),
             writable: true,
+            stale: false,
             level: periapt_host_api::LEVEL,
             members: Vec::new(),
             addresses: addresses.iter().map(|url| (*url).to_owned()).collect(),

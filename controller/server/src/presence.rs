@@ -53,6 +53,8 @@ pub(crate) struct MemberReport {
     pub(crate) durable: u64,
     /// The highest level that its program knows.
     pub(crate) level: Level,
+    /// True if it is not up to date with the log.
+    pub(crate) stale: bool,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     agents: BTreeSet<AgentName>,
@@ -114,13 +116,14 @@ impl Presence {
 
     /// Takes the report of another controller.
     pub(crate) fn report(&self, report: PresenceReport) {
-        let PresenceReport { term: _, member, applied, durable, level, url, agents } = report;
+        let PresenceReport { term: _, member, applied, durable, level, stale, url, agents } = report;
         let mut streams = self.lock();
         if streams.reports.get(&member).is_none_or(|before| before.agents != agents) {
             streams.changes += 1;
         }
         let at = Instant::now();
-        streams.reports.insert(member, MemberReport { applied, durable, level, url, agents, at });
+        let report = MemberReport { applied, durable, level, stale, url, agents, at };
+        streams.reports.insert(member, report);
         drop(streams);
         self.0.changed.notify_one();
     }

@@ -5,7 +5,9 @@
 //! that leads.
 
 mod apply;
+mod clocks;
 mod forward;
+mod freshness;
 mod joins;
 mod levels;
 mod link;
@@ -24,6 +26,7 @@ use periapt_log::Log;
 
 pub use self::trimming::KEPT_LOG_BYTES;
 pub(crate) use self::{
+    freshness::Freshness,
     joins::{Joins, SharedKeys},
     levels::LevelRaise,
     link::{LinkCertificate, LinkIdentity, Links},

@@ -35,8 +35,8 @@ use crate::{
     published::{Origin, Publisher},
     refusals::Refusals,
     replication::{
-        self, DurablePosition, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn, RecentEntries,
-        Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
+        self, DurablePosition, Freshness, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn,
+        RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
@@ -142,7 +142,12 @@ impl Options {
         let sealer = SecretSealer { key: self.seal.clone(), random: Arc::clone(&self.random) };
         let presence = Presence::default();
         let own = self.replication.as_ref().map(|replication| (replication.member.clone(), handle.url()));
-        let members = Members::new(own, role.subscribe(), presence.clone(), durable.state.clone());
+        let freshness = match &self.replication {
+            Some(_) => Freshness::of_several(),
+            None => Freshness::of_one(),
+        };
+        let members =
+            Members::new(own, freshness.clone(), role.subscribe(), presence.clone(), durable.state.clone());
         let links = match &self.replication {
             None => None,
             Some(replication) => {
@@ -200,6 +205,7 @@ impl Options {
             refusals: Refusals::default(),
             role: role.subscribe(),
             members,
+            freshness,
             joins,
             snapshots: Snapshots::default(),
             log_position: DurablePosition::default(),
@@ -223,6 +229,7 @@ impl Options {
                 let passed_on = PassedOn::default();
                 let caught_up = watch::Sender::new(false);
                 let reporter = Reporter {
+                    freshness: state.freshness.clone(),
                     links: links.clone(),
                     role: role.subscribe(),
                     presence: state.streams.presence.clone(),
@@ -241,6 +248,7 @@ impl Options {
                     head,
                     name,
                     reporter,
+                    is_clock_checked: false,
                     members: state.members.clone(),
                     recent: RecentEntries::new(kept_bytes),
                     durable: state.log_position.clone(),
@@ -320,9 +328,11 @@ impl Service {
         let mut parts = JoinSet::new();
         // Workers and connections end before the writer, which still answers their commands.
         let writer_stop = CancellationToken::new();
-        let initialized = match &writer {
-            Writing::Alone(_) => Initialized::Here(name),
-            Writing::Replica(replica) => Initialized::ByLeader(replica.caught_up.subscribe()),
+        let (initialized, log) = match &writer {
+            Writing::Alone(_) => (Initialized::Here(name), None),
+            Writing::Replica(replica) => {
+                (Initialized::ByLeader(replica.caught_up.subscribe()), Some(Arc::clone(&replica.log)))
+            }
         };
         let (until, stops) = (writer_stop.clone(), stopping.clone());
         let writing = tokio::spawn(async move {
@@ -342,8 +352,14 @@ impl Service {
         };
         let result = match initialized {
             Err(refusal) => Err(RunError::Initialize(refusal)),
+            // It ends before it has served anything.
+            Ok(()) if stopping.is_cancelled() => Ok(()),
             Ok(()) => {
                 start_parts(&mut parts, &state, growth, &stopping);
+                if let Some(log) = log {
+                    let state_of = state.durable.state.clone();
+                    parts.spawn(state.freshness.clone().keep(log, state_of, stopping.clone()));
+                }
                 let guards = api::Guards::default();
                 let watching = guards.clone().run(
                     state.durable.state.clone(),

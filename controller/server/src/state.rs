@@ -27,7 +27,7 @@ use crate::{
     oidc::IssuerLogins,
     presence::Presence,
     refusals::Refusals,
-    replication::{DurablePosition, Joins, Members, RoleReceiver, Snapshots},
+    replication::{DurablePosition, Freshness, Joins, Members, RoleReceiver, Snapshots},
     seal::SecretSealer,
     show::StatusSource,
     watch::Watches,
@@ -69,6 +69,8 @@ parts! {
     role: RoleReceiver,
     /// The known controllers of the same log.
     members: Members,
+    /// The age of what this controller shows.
+    freshness: Freshness,
     /// The joining of further controllers.
     joins: Joins,
     /// The snapshots for other controllers.

@@ -120,6 +120,11 @@ impl Client {
         self.shared.state.lock().await.open = None;
     }
 
+    /// Lets go of a connection, unless a newer one is open. Its address is tried last.
+    pub(crate) async fn leave(&self, generation: u64) {
+        drop(self.shared.state.lock().await.usable(Some(generation)));
+    }
+
     /// Returns the open connection, or a new one if none is open or the open one is `broken`: to the first address that
     /// answers, beginning behind that of the broken one. Pauses after all addresses have failed, and retries for as long
     /// as the options allow; concurrent callers share the attempts and their failures.

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use periapt_host_api::{
-    Refusal, RequestId, agent, api::MAX_LINE_BYTES, command::CommandResults, problem::Problem,
+    ErrorCode, Refusal, RequestId, agent, api::MAX_LINE_BYTES, command::CommandResults, problem::Problem,
     trace::TRACEPARENT,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -46,6 +46,8 @@ pub(crate) struct Received {
     pub(crate) peer: Peer,
     /// The generation of the connection.
     pub(crate) generation: u64,
+    /// The number of other addresses that the client knows.
+    alternatives: usize,
     pub(crate) response: Response<Incoming>,
 }
 
@@ -152,7 +154,7 @@ impl<'a> Call<'a> {
         let outcome = RequestOutcome::of(&self.method);
         let within = self.client.options().answer_within;
         loop {
-            let Received { peer, generation, response } = self.exchange(within, attempts).await?;
+            let Received { peer, generation, response, .. } = self.exchange(within, attempts).await?;
             let collected = collect(&peer, response.into_body(), MAX_ANSWER_BYTES, outcome);
             let collected = tokio::time::timeout(within, collected)
                 .await
@@ -192,7 +194,14 @@ impl<'a> Call<'a> {
                 Ok(received) if received.response.status().is_success() => return Ok(received),
                 Ok(received) => {
                     let asked = retry::asked_for(received.response.headers());
-                    (refused(received, &self.method).await, asked)
+                    let (generation, alternatives) = (received.generation, received.alternatives);
+                    let error = refused(received, &self.method).await;
+                    // Another controller may be better off: this one may be cut off from the log, or end. Callers that make
+                    // no attempts of their own go there next.
+                    if alternatives > 0 && is_for_later(&error) {
+                        self.client.leave(generation).await;
+                    }
+                    (error, asked)
                 }
                 Err(error) => (error, None),
             };
@@ -211,7 +220,7 @@ impl<'a> Call<'a> {
                 self.client.request_sender(*broken).await?;
             let sent = tokio::time::timeout(within, sender.try_send_request(self.request(&peer)?)).await;
             let error = match sent {
-                Ok(Ok(response)) => return Ok(Received { peer, generation, response }),
+                Ok(Ok(response)) => return Ok(Received { peer, generation, alternatives, response }),
                 Ok(Err(error)) => Some(error),
                 Err(_) => None,
             };
@@ -269,6 +278,11 @@ impl<'a> Call<'a> {
         request.headers_mut().extend(self.headers.clone());
         Ok(request)
     }
+}
+
+/// Returns true if a controller refuses a whole request for now.
+fn is_for_later(error: &ClientError) -> bool {
+    error.refusal().is_some_and(|refusal| refusal.code == ErrorCode::TryAgain)
 }
 
 fn too_late(peer: &Peer, outcome: RequestOutcome) -> ClientError {

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Level, token::Token};
+use crate::{Digest, Level, Timestamp, token::Token};
 
 /// The longest validity of the token of a controller: who holds it is given all keys.
 pub const MAX_MEMBER_JOIN_VALIDITY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -33,6 +33,9 @@ pub struct MemberJoin {
     /// The highest level that its program knows.
     #[serde(default)]
     pub level: Level,
+    /// The time of its machine's clock; none from programs of earlier versions.
+    #[serde(default)]
+    pub now: Option<Timestamp>,
 }
 
 /// The keys and the log of a set of controllers, for one that joins. Debug output shows no key.

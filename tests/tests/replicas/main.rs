@@ -5,6 +5,7 @@ mod mixed;
 mod removal;
 mod rounds;
 mod site;
+mod stale;
 
 use anyhow::{Context as _, ensure};
 use periapt_tests::Installation;

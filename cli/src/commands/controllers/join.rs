@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::Args;
 use periapt_client::{Client, Identity, Options, Trust};
 use periapt_host_api::{
-    LEVEL,
+    LEVEL, Timestamp,
     agent::JoinText,
     member::{MemberJoin, MemberKeys},
 };
@@ -80,7 +80,12 @@ impl Join {
     async fn start(&self, context: &Context, text: JoinText, starting: &mut Starting) -> Result<String> {
         let options =
             Options::new(self.controller.clone(), Identity::Local).with_trust(Trust::Digest(text.authority));
-        let join = MemberJoin { member: self.member.clone(), token: text.token, level: LEVEL };
+        let join = MemberJoin {
+            member: self.member.clone(),
+            token: text.token,
+            level: LEVEL,
+            now: Some(Timestamp::now()),
+        };
         let keys = Client::new(options)?.join_member(&join).await?;
         let directory = starting.directory().clone();
         let log = write_keys(&directory, &self.member, &keys)?;

@@ -61,7 +61,7 @@ struct Row {
     model_count: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_count: Option<u32>,
-    /// `available`, `read-only` or `down`.
+    /// `available`, `read-only`, `stale` or `down`.
     status: &'static str,
     url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,12 +94,15 @@ async fn row(context: &Context, controller: Controller) -> Row {
     let Controller { name, entry, user, client } = controller;
     let answer = async {
         let info = client.controller().await.ok()?;
+        if info.stale {
+            return (info.uuid == entry.uuid).then_some((info, None));
+        }
         // Another controller may answer at the same address.
         let models = client.models().await.ok()?;
         let machines = models.iter().map(|model| model.machines).sum::<u32>();
         let models = u32::try_from(models.len()).unwrap_or(u32::MAX);
         let access = client.whoami().await.ok()?.access;
-        (info.uuid == entry.uuid).then_some((info, (models, machines, access)))
+        (info.uuid == entry.uuid).then_some((info, Some((models, machines, access))))
     };
     let answer = timeout(ANSWERS_WITHIN, answer).await.ok().flatten();
     let (info, counts) = answer.unzip();
@@ -108,7 +111,7 @@ async fn row(context: &Context, controller: Controller) -> Row {
     {
         tracing::warn!(%error, "the controllers' addresses are not recorded");
     }
-    let (models, machines, access) = match counts {
+    let (models, machines, access) = match counts.flatten() {
         Some((models, machines, access)) => (Some(models), Some(machines), access),
         None => (None, None, None),
     };
@@ -130,6 +133,7 @@ async fn row(context: &Context, controller: Controller) -> Row {
         machine_count: machines.filter(|count| *count > 0),
         status: match &info {
             None => "down",
+            Some(info) if info.stale => "stale",
             Some(info) if info.writable => "available",
             Some(_) => "read-only",
         },

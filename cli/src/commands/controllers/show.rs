@@ -57,6 +57,9 @@ struct Details {
     periapt_version: String,
     engine: String,
     writable: bool,
+    /// True if it is not up to date with its log, and shows no state until it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
     /// The level of what the controller stores.
     level: u32,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -76,6 +79,9 @@ struct ShownMember {
     behind: u64,
     /// The highest level that its program knows.
     level: u32,
+    /// True if it is not up to date with the log, and shows no state until it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
 }
 
 /// Returns the controllers of one log, by name.
@@ -83,8 +89,8 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
     let newest = info.members.iter().map(|member| member.revision.0).max().unwrap_or_default();
     let shown = info.members.iter().map(|member| {
         let (revision, url) = (member.revision.0, member.url.clone());
-        let (role, level) = (member.role, member.level.0);
-        let shown = ShownMember { url, role, revision, behind: newest - revision, level };
+        let (role, level, stale) = (member.role, member.level.0, member.stale);
+        let shown = ShownMember { url, role, revision, behind: newest - revision, level, stale };
         (member.name.clone(), shown)
     });
     shown.collect()
@@ -122,8 +128,12 @@ impl Verb for ShowController {
             // With the addresses as they are now.
             let controller =
                 Controller { entry: context.controller(Some(&controller.name))?.entry, ..controller };
-            let own = controller.client.whoami().await?;
-            let models = models_by_name(&controller.client).await?.into_iter().map(|model| {
+            // One that is not up to date with its log tells nothing but that.
+            let (own, models) = match info.stale {
+                true => (None, Vec::new()),
+                false => (Some(controller.client.whoami().await?), models_by_name(&controller.client).await?),
+            };
+            let models = models.into_iter().map(|model| {
                 let counts = ShownModel {
                     model_uuid: model.uuid.to_string(),
                     uuid: model.uuid.to_string(),
@@ -146,14 +156,18 @@ impl Verb for ShowController {
                     periapt_version: info.version,
                     engine: info.engine,
                     writable: info.writable,
+                    stale: info.stale,
                     level: info.level.0,
                     controller_machines,
                 },
                 models: models.collect(),
                 current_model: controller.entry.current_model.map(|model| model.qualified(&controller.user)),
                 account: Account {
-                    user: own.name.to_string(),
-                    access: own.access.map(|access| access.to_string()).unwrap_or_default(),
+                    user: controller.user.to_string(),
+                    access: own
+                        .and_then(|own| own.access)
+                        .map(|access| access.to_string())
+                        .unwrap_or_default(),
                 },
             };
             shown.insert(controller.name, one);

@@ -1,13 +1,15 @@
 //! The admission of requests: each route names a right (`docs/access.md`), which the caller must have before the
 //! route's handler runs.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, task::Poll};
 
 use axum::{
+    body::Body,
     extract::{MatchedPath, RawPathParams, Request, State},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http::{Method, StatusCode, header};
 use periapt_host_api::{
     AgentName, ErrorCode, ModelUuid, Refusal, UserName, api::ModelSelector, command::Caller, user::SessionId,
@@ -22,10 +24,12 @@ use crate::{
         find::{find_model, parsed, unknown_user},
         guard::Guards,
         serve::KnownCaller,
+        streams::is_stream,
     },
     clock::Clock,
     network::Network,
     refusals::{Refusals, RefusedRequest},
+    replication::Freshness,
     state::Durable,
 };
 
@@ -38,6 +42,7 @@ pub(crate) struct Admission {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) guards: Guards,
     pub(crate) refusals: Refusals,
+    pub(crate) freshness: Freshness,
 }
 
 /// Identifies the caller of a request, and refuses one without the route's right.
@@ -47,6 +52,10 @@ pub(crate) async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let shows_state = admission.shows_state(&request);
+    if shows_state && let Err(refusal) = admission.freshness.check() {
+        return Failure(refusal).into_response();
+    }
     let admitted = match admission.check(&params, &mut request) {
         Ok(admitted) => admitted,
         Err(refusal) => {
@@ -58,7 +67,10 @@ pub(crate) async fn admit(
         known.note(&who.caller);
     }
     let route = Route::of(&request);
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    if shows_state {
+        response = ended_by(response, admission.freshness.clone());
+    }
     match admitted {
         Some((who, ..)) if response.status() == StatusCode::FORBIDDEN => {
             admission.note(&who, &route, ErrorCode::PermissionDenied);
@@ -92,6 +104,13 @@ impl Admission {
         let model = admitted(root, &who, right, params)?;
         request.extensions_mut().insert(who.clone());
         Ok(Some((who, right, model)))
+    }
+
+    /// Returns true if the answer to a request depends on the state. The routes by which controllers reach each other, and
+    /// those that tell how this one is, are served whatever the state's age.
+    fn shows_state(&self, request: &Request) -> bool {
+        let right = self.right_of(request).ok().flatten();
+        right.is_some_and(|right| !matches!(right, Right::Work | Right::ReadController | Right::ReadMetrics))
     }
 
     /// Counts a request that was not admitted for the audit log: without the right, or with an invalid token. A request
@@ -201,4 +220,23 @@ fn admitted(
             }
         }
     }
+}
+
+/// A stream that a controller breaks off, so that its reader does not take the lines before for all of them.
+#[derive(Debug, thiserror::Error)]
+#[error("the controller is not up to date with its log")]
+struct BrokenOff;
+
+/// Returns a response whose stream breaks off when this controller does not keep up with its log.
+fn ended_by(response: Response, freshness: Freshness) -> Response {
+    if !is_stream(&response) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let (mut lines, mut lost) = (body.into_data_stream(), Box::pin(freshness.lost().fuse()));
+    let lines = stream::poll_fn(move |context| match lost.poll_unpin(context) {
+        Poll::Ready(()) => Poll::Ready(Some(Err(axum::Error::new(BrokenOff)))),
+        Poll::Pending => lines.poll_next_unpin(context),
+    });
+    Response::from_parts(parts, Body::from_stream(lines))
 }

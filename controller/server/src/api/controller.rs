@@ -14,7 +14,7 @@ use periapt_model::{Input, Output, Right, Subject, agent_summaries};
 use crate::{
     api::{body, bulk, caller::RequestCaller, failure::HandlerResult, find::visible_models},
     clock::Clock,
-    replication::Members,
+    replication::{Freshness, Members},
     show::StatusSource,
     state::{Durable, Submission},
     writer::QueueKey,
@@ -24,8 +24,10 @@ pub(crate) async fn info(
     State(durable): State<Durable>,
     State(statuses): State<StatusSource>,
     State(members): State<Members>,
+    State(freshness): State<Freshness>,
 ) -> HandlerResult<Json<ControllerInfo>> {
-    let mut info = ControllerInfo { members: members.list(), ..statuses.info(&durable.current())? };
+    let shown = statuses.info(&durable.current())?;
+    let mut info = ControllerInfo { members: members.list(), stale: freshness.is_stale(), ..shown };
     let is_new = |url: &&String| !url.is_empty() && !info.addresses.contains(*url);
     let others = info.members.iter().map(|member| &member.url).filter(is_new);
     info.addresses.extend(others.cloned().collect::<Vec<_>>());

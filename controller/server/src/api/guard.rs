@@ -8,14 +8,13 @@ use std::{
 
 use axum::{body::Body, response::Response};
 use futures_util::StreamExt as _;
-use http::header;
 use parking_lot::Mutex;
 use periapt_host_api::{ModelUuid, Timestamp, UserName, command::Caller};
 use periapt_model::{Right, Root, Subject, active_user, authenticate};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{caller::RequestCaller, streams::NDJSON},
+    api::{caller::RequestCaller, streams::is_stream},
     clock::Clock,
     published::{Published, Subscription},
 };
@@ -121,9 +120,8 @@ impl Guards {
         (who, right, model): (RequestCaller, Right, Option<ModelUuid>),
         holds: impl FnOnce(&dyn Fn(&Root, Timestamp) -> bool) -> bool,
     ) -> Response {
-        let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == NDJSON);
         let user = match &who.caller {
-            Caller::User(user) if is_stream => user.clone(),
+            Caller::User(user) if is_stream(&response) => user.clone(),
             _ => return response,
         };
         let guarded = Guarded { who, user, right, model, end: CancellationToken::new() };

@@ -67,7 +67,7 @@ pub(crate) async fn presence(
     check_leads(&role, report.term)?;
     members.report(report)?;
     let root = &submission.durable.current().root;
-    Ok(Json(KnownPresence::of(root, &members, clock.monotonic_ms())))
+    Ok(Json(KnownPresence::of(root, &members, &*clock)))
 }
 
 /// Answers with a blob that this controller has. Another one that is told that it is here relies on it.
@@ -164,7 +164,7 @@ pub(crate) async fn join(
         let subject = format!("controller {}", excerpt::shortened(&join.member));
         refusals.note(unproved(&peer, "join-controllers", subject, refusal.code), clock.now());
     };
-    joins.check(&join, clock.monotonic_ms()).inspect_err(note)?;
+    joins.check(&join, &*clock).inspect_err(note)?;
     // It is listed before it has keys: none runs whose program is not counted.
     let admit = WorkerCommand::AdmitController { name: join.member.clone(), level: join.level };
     let admit = Input::Worker(admit);

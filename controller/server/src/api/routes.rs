@@ -51,7 +51,8 @@ pub(crate) fn router(state: ControllerState, guards: Guards) -> Router {
         rights.insert(route.path, offered.collect());
         router = router.route(route.path, route.handlers);
     }
-    let admission = Admission { rights: Arc::new(rights), durable, clock, guards, refusals };
+    let freshness = state.freshness.clone();
+    let admission = Admission { rights: Arc::new(rights), durable, clock, guards, refusals, freshness };
     router
         .route_layer(axum::middleware::from_fn_with_state(admission, admit))
         .layer(axum::middleware::map_response(failure::unify))

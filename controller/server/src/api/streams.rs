@@ -14,6 +14,11 @@ use crate::bounds::StreamPermit;
 /// The media type of a stream of values.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
+/// Returns true for a response of lines.
+pub(crate) fn is_stream(response: &Response) -> bool {
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == NDJSON)
+}
+
 /// Returns a response of values, one in each line.
 pub(crate) fn lines<T: Serialize>(
     permit: StreamPermit,

@@ -24,6 +24,9 @@ pub(crate) struct PresenceReport {
     /// The highest level that its program knows.
     #[serde(default)]
     pub(crate) level: Level,
+    /// True if it is not up to date with the log.
+    #[serde(default)]
+    pub(crate) stale: bool,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     /// The agents.

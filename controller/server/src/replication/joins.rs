@@ -10,7 +10,8 @@ use periapt_host_api::{
 };
 use periapt_transport::Authority;
 
-use crate::seal::SealKey;
+use super::clocks::clock_difference;
+use crate::{clock::Clock, seal::SealKey};
 
 /// The most controllers that are admitted at a time.
 const MAX_ADMITTED: usize = 16;
@@ -69,13 +70,20 @@ impl Joins {
         Ok(())
     }
 
-    /// Checks a token. The refusal does not tell if the token or the name is wrong.
-    pub(crate) fn check(&self, join: &MemberJoin, now_ms: u64) -> Result<(), Refusal> {
+    /// Checks a token, and then the clock of the machine that shows it. The refusal does not tell if the token or the name
+    /// is wrong.
+    pub(crate) fn check(&self, join: &MemberJoin, clock: &dyn Clock) -> Result<(), Refusal> {
         self.keys()?;
         match self.admitted.lock().get(&join.token.digest()) {
-            Some(known) if known.admits(join, now_ms) => Ok(()),
-            _ => Err(not_admitted()),
+            Some(known) if known.admits(join, clock.monotonic_ms()) => {}
+            _ => return Err(not_admitted()),
         }
+        let difference = clock_difference(join.now.unwrap_or_else(|| clock.now()), clock.now());
+        let refused = |difference| {
+            let text = format!("the clock of this machine is {difference} that of the controllers: set it");
+            Refusal::new(ErrorCode::Conflict, text)
+        };
+        difference.map_or(Ok(()), |difference| Err(refused(difference)))
     }
 
     /// Takes a token, and returns the keys.
@@ -131,7 +139,7 @@ mod tests {
 
     fn join(member: &str, secret: u8) -> MemberJoin {
         let token = periapt_host_api::token::Token::new(TokenKind::Join, [secret; TOKEN_BYTES]);
-        MemberJoin { member: member.into(), token, level: periapt_host_api::LEVEL }
+        MemberJoin { member: member.into(), token, level: periapt_host_api::LEVEL, now: None }
     }
 
     fn admission(join: &MemberJoin) -> MemberAdmission {

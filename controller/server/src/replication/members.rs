@@ -11,7 +11,7 @@ use periapt_host_api::{
 use periapt_model::entity::ControllerMember;
 use tokio::sync::watch;
 
-use super::{Role, RoleReceiver};
+use super::{Freshness, Role, RoleReceiver};
 use crate::{
     presence::{MemberReport, Presence, PresenceReport},
     published::Subscription,
@@ -25,6 +25,7 @@ const MAX_MEMBERS: usize = 64;
 pub(crate) struct Members {
     /// This controller's name and URL; none if it is alone.
     own: Option<(String, String)>,
+    freshness: Freshness,
     role: RoleReceiver,
     presence: Presence,
     state: Subscription,
@@ -37,11 +38,12 @@ pub(crate) struct Members {
 impl Members {
     pub(crate) fn new(
         own: Option<(String, String)>,
+        freshness: Freshness,
         role: RoleReceiver,
         presence: Presence,
         state: Subscription,
     ) -> Self {
-        Self { own, role, presence, state, told: Arc::default(), urls: Arc::default() }
+        Self { own, freshness, role, presence, state, told: Arc::default(), urls: Arc::default() }
     }
 
     /// Takes the report of a following controller.
@@ -97,7 +99,8 @@ impl Members {
         let away: Vec<_> = current.root.members().filter(|(name, _)| is_new(name)).map(away).collect();
         list.extend(away);
         list.retain(|member| member.name != *name && !current.root.is_removed_member(&member.name));
-        list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision, level: LEVEL });
+        let stale = self.freshness.is_stale();
+        list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision, level: LEVEL, stale });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
     }
@@ -161,6 +164,7 @@ impl Members {
             role: MemberRole::Follower,
             revision: Revision(report.applied),
             level: report.level,
+            stale: report.stale,
         };
         reports.map(member).collect()
     }
@@ -174,5 +178,6 @@ fn away((name, member): (&str, &ControllerMember)) -> MemberInfo {
         role: MemberRole::Follower,
         revision: Revision(0),
         level: member.level,
+        stale: false,
     }
 }

@@ -12,8 +12,11 @@ use periapt_log::LogLeader;
 use periapt_model::{Changes, Presence as AgentPresence, Root, VolatileChange};
 use serde::{Deserialize, Serialize};
 
-use super::{DurablePosition, Links, Members, Role, RoleReceiver};
-use crate::presence::{Presence, PresenceReport};
+use super::{DurablePosition, Freshness, Links, Members, Role, RoleReceiver};
+use crate::{
+    clock::Clock,
+    presence::{Presence, PresenceReport},
+};
 
 /// The interval of reports.
 pub(crate) const REPORT_EVERY: Duration = Duration::from_secs(2);
@@ -28,6 +31,9 @@ pub(crate) struct KnownPresence {
     pub(crate) agents: Vec<KnownAgent>,
     /// All controllers.
     pub(crate) members: Vec<MemberInfo>,
+    /// The time of the leading controller's clock; none from controllers of earlier versions.
+    #[serde(default)]
+    pub(crate) now: Option<Timestamp>,
 }
 
 /// The connection of one agent.
@@ -43,13 +49,14 @@ pub(crate) struct KnownAgent {
 
 impl KnownPresence {
     /// Returns the connections that a state knows.
-    pub(crate) fn of(root: &Root, members: &Members, lease_now_ms: u64) -> Self {
+    pub(crate) fn of(root: &Root, members: &Members, clock: &dyn Clock) -> Self {
+        let lease_now_ms = clock.monotonic_ms();
         let known = root.agents().filter_map(|agent| {
             let AgentPresence { connected, last_seen, since_ms } = root.presence(&agent.name)?;
             let quiet_ms = lease_now_ms.saturating_sub(since_ms);
             Some(KnownAgent { agent: agent.name.clone(), connected, last_seen, quiet_ms })
         });
-        Self { agents: known.collect(), members: members.list() }
+        Self { agents: known.collect(), members: members.list(), now: Some(clock.now()) }
     }
 
     /// Returns the changes that bring a following controller's state up to date; none if there are none.
@@ -72,6 +79,7 @@ impl KnownPresence {
 #[derive(Clone)]
 pub(crate) struct Reporter {
     pub(crate) links: Links,
+    pub(crate) freshness: Freshness,
     pub(crate) role: RoleReceiver,
     pub(crate) presence: Presence,
     pub(crate) state: crate::published::Subscription,
@@ -121,7 +129,8 @@ impl Reporter {
         let (term, member, url) = (leader.term.0, self.member.clone(), self.url.clone());
         let applied = self.state.current().revision().0;
         let durable = self.durable.get().0;
-        let report = PresenceReport { term, member, applied, durable, level: LEVEL, url, agents };
+        let stale = self.freshness.is_stale();
+        let report = PresenceReport { term, member, applied, durable, level: LEVEL, stale, url, agents };
         let client = self.links.to(&leader.announcement.url).ok()?;
         let answer = tokio::time::timeout(ANSWERED_WITHIN, client.report_presence(&report)).await;
         match answer {

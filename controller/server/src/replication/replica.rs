@@ -5,8 +5,10 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_client::Backoff;
-use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, command::Caller};
-use periapt_log::{Announcement, Content, EntryError, Leadership, Log, LogError, LogHead};
+use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, Timestamp, command::Caller};
+use periapt_log::{
+    Announcement, Content, Entry, EntryError, Leadership, Log, LogError, LogHead, StoredEntry,
+};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
 use tokio::{sync::watch, task::JoinHandle};
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
     apply::{ApplyError, apply, check_keys},
+    clocks::clock_difference,
     forward::{Answered, answer_all, forward, known_to_all},
     snapshot,
     trimming::Trimming,
@@ -49,6 +52,8 @@ pub(crate) struct Replica {
     pub(crate) caught_up: watch::Sender<bool>,
     /// The reports of the agents that are connected to this controller.
     pub(crate) reporter: Reporter,
+    /// True once the clock was compared with that of a controller that leads.
+    pub(crate) is_clock_checked: bool,
     /// The known controllers of the log.
     pub(crate) members: Members,
     /// The newest entries, which stay in the log.
@@ -116,6 +121,10 @@ enum ReplicaError {
     #[error("no snapshot was taken: {0}")]
     Snapshot(#[from] SnapshotFailure),
     #[error(
+        "this machine's clock is {difference} {other}: set the one of the two that is wrong, and start the controller again"
+    )]
+    Clock { difference: String, other: &'static str },
+    #[error(
         "controller {0:?} was removed from those of its log: it joins again with a new token, in an empty directory; \
          `periapt kill-controller` removes what is left here"
     )]
@@ -129,7 +138,8 @@ impl ReplicaError {
     fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::Apply(ApplyError::OtherKeys { .. })
+            Self::Clock { .. }
+                | Self::Apply(ApplyError::OtherKeys { .. })
                 | Self::Apply(ApplyError::Entry(EntryError::TooNew { .. }))
                 | Self::Snapshot(SnapshotFailure::Entry(EntryError::TooNew { .. }))
         )
@@ -180,6 +190,12 @@ impl Replica {
     /// Applies what others append and passes commands on, until this controller may lead. Returns none when the
     /// controller stops.
     async fn follow(&mut self, stop: &CancellationToken) -> Result<Option<Leadership>, ReplicaError> {
+        if !*self.caught_up.borrow() {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(None),
+                checked = self.check_clock_by_log() => checked?,
+            }
+        }
         tokio::select! {
             () = stop.cancelled() => return Ok(None),
             // A controller that is far behind is no candidate: all others would wait for it.
@@ -214,7 +230,7 @@ impl Replica {
                     self.check_listed()?;
                     return Ok(Some(won));
                 }
-                Some(known) = known_presence.next() => self.take_presence(known),
+                Some(known) = known_presence.next() => self.take_presence(known)?,
                 () = self.passed_on.came_back() => {
                     self.passed_on.answered.release(self.head.position);
                     self.writer.give_back(self.passed_on.answered.take_untaken());
@@ -240,7 +256,13 @@ impl Replica {
     }
 
     /// Takes over what the leading controller knows of agents' connections.
-    fn take_presence(&self, mut known: KnownPresence) {
+    fn take_presence(&mut self, mut known: KnownPresence) -> Result<(), ReplicaError> {
+        // Only at the start: the clock of the controller that leads may be the wrong one, and the others go on.
+        if let Some(theirs) = known.now
+            && !std::mem::replace(&mut self.is_clock_checked, true)
+        {
+            self.check_clock(theirs, "that of the controller which leads")?;
+        }
         self.members.take(std::mem::take(&mut known.members));
         let before = self.writer.publisher.current();
         if let Some(changes) = known.changes(&before.root, self.writer.clock.monotonic_ms()) {
@@ -248,6 +270,24 @@ impl Replica {
             let published = Published { root, ..Published::clone(&before) };
             self.writer.publisher.publish(published, Weight::default());
         }
+        Ok(())
+    }
+
+    /// Refuses a clock that is behind the last entry of the log. One that is ahead is no wonder: the log may be at rest.
+    async fn check_clock_by_log(&self) -> Result<(), ReplicaError> {
+        let end = self.log.end().await?;
+        let last = self.log.read(Revision(end.0.saturating_sub(1)), 1).await?.into_iter().next();
+        let Some(StoredEntry { position, bytes }) = last else { return Ok(()) };
+        // An entry that cannot be read is told when it is applied.
+        let Ok(entry) = Entry::decode(position, &bytes) else { return Ok(()) };
+        let now = self.writer.clock.now();
+        self.check_clock(entry.at.max(now), "the last entry of the log")
+    }
+
+    /// Refuses to go on with a clock that is far off.
+    fn check_clock(&self, theirs: Timestamp, other: &'static str) -> Result<(), ReplicaError> {
+        let difference = clock_difference(self.writer.clock.now(), theirs);
+        difference.map_or(Ok(()), |difference| Err(ReplicaError::Clock { difference, other }))
     }
 
     /// Applies all entries that the log has now.
@@ -274,7 +314,11 @@ impl Replica {
             random: Arc::clone(&self.writer.random),
             stop: stop.clone(),
         };
-        self.begin(&journal).await?;
+        match self.begin(&journal).await {
+            // Another controller took the lead while this one caught up.
+            Err(ReplicaError::Write(WriteError::Deposed(_))) => return Ok(()),
+            begun => begun?,
+        }
         self.writer.journal = Journal::Log(journal);
         tracing::info!(%term, "this controller leads");
         self.role.send_replace(Role::Leading(term));

@@ -44,6 +44,7 @@ impl StatusSource {
             store: published.store,
             revision: published.revision(),
             writable: published.problem.is_none(),
+            stale: false,
             level: controller.level,
             members: Vec::new(),
             addresses: self.addresses.to_vec(),

@@ -28,6 +28,8 @@ mod records;
 mod replication;
 mod requests;
 mod resources;
+mod resuming;
+mod staleness;
 mod store;
 mod streams;
 mod takeovers;

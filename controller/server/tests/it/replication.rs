@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use periapt_client::{Client, ClientError, Identity};
 use periapt_controller::{Handle, KEPT_LOG_BYTES, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
-    ErrorCode, ModelName, Revision, StoreId,
+    AgentName, ErrorCode, ModelName, Revision, StoreId,
     command::{Answer, ControllerCommand, MemberInfo, MemberRole},
     member::LogPlace,
 };
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::{
-    fixture::{self, Faults, ManualClock, TIMEOUT},
+    fixture::{self, Agent, Faults, ManualClock, TIMEOUT},
     raw,
 };
 
@@ -86,6 +86,28 @@ impl Set {
         Member { access, memory, client: Client::new(options).unwrap(), handle, running }
     }
 
+    /// Returns the number of entries of the log.
+    pub(crate) fn entries(&self) -> usize {
+        self.log.entries().len()
+    }
+
+    /// Starts a controller with a clock of its own, and returns the error with which it ends.
+    pub(crate) async fn ends(&self, name: &str, clock: ManualClock) -> String {
+        let replication = ReplicationOptions {
+            log: Arc::new(self.log.member()),
+            member: name.into(),
+            place: place(),
+            kept_bytes: self.kept_bytes,
+        };
+        let options = Options {
+            replication: Some(replication),
+            clock: Arc::new(clock),
+            ..fixture::options(Arc::new(MemoryStore::new(LOG)), Faults::default(), &self.blobs(name))
+        };
+        let (_, _, running) = fixture::run(options).await;
+        tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap_err().to_string()
+    }
+
     /// Waits until each of these controllers has applied the whole log, and returns their states.
     pub(crate) async fn settled(&self, members: &[&Member]) -> Vec<LoadedState> {
         let mut states = Vec::new();
@@ -127,6 +149,11 @@ impl Member {
         tokio::time::timeout(TIMEOUT, self.running).await.unwrap().unwrap().unwrap();
     }
 
+    /// Returns the controller's URL.
+    pub(crate) fn url(&self) -> String {
+        self.handle.url()
+    }
+
     /// Cuts the controller off from the log.
     pub(crate) fn cut_off(&self) {
         self.access.cut_off();
@@ -134,6 +161,13 @@ impl Member {
 
     pub(crate) fn reconnect(&self) {
         self.access.reconnect();
+    }
+
+    /// Returns an agent that is connected to this controller alone.
+    pub(crate) fn as_agent(&self, name: &str) -> Agent {
+        let name = AgentName::new(name).unwrap();
+        let options = periapt_client::Options::new(self.handle.url(), Identity::Agent(name.clone()));
+        Agent { name, client: Client::new(options).unwrap() }
     }
 
     /// Returns a client of this controller that is another controller.
@@ -435,6 +469,7 @@ async fn a_controller_that_is_removed_ends_stays_out_and_is_counted_no_more() {
     };
     let options = Options {
         replication: Some(replication),
+        clock: Arc::new(set.clock.clone()),
         ..fixture::options(memory, Faults::default(), &set.blobs("two"))
     };
     let (_, _, running) = fixture::run(options).await;

@@ -163,6 +163,9 @@ pub struct ControllerInfo {
     pub revision: crate::Revision,
     /// True if the controller accepts writes now.
     pub writable: bool,
+    /// True if the controller is not up to date with its log, and shows no state until it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
     /// The level of what is stored.
     #[serde(default)]
     pub level: crate::Level,
@@ -184,6 +187,9 @@ pub struct MemberInfo {
     pub url: String,
     /// Its role.
     pub role: MemberRole,
+    /// True if it is not up to date with the log, and shows no state until it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
     /// The last revision that it is known to have applied.
     pub revision: crate::Revision,
     /// The highest level that its program knows.

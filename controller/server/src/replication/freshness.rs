@@ -1,0 +1,137 @@
+//! The age of what a controller shows. One of several that hears nothing from the log, or does not keep up with it,
+//! would show an old state and not know it: after a bound it refuses all reads, and ends streams, so that agents and
+//! clients go to another controller.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_host_api::{ErrorCode, Refusal, Revision};
+use periapt_log::{LEADERSHIP_TTL, Log};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::published::Subscription;
+
+/// The age above which nothing is shown.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// The interval of questions to the log, and the longest wait for an answer.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+
+// Another controller leads before this one refuses, so that there is one to go to; and a lost answer is no reason.
+const _: () = assert!(LEADERSHIP_TTL.as_millis() < MAX_AGE.as_millis());
+const _: () = assert!(4 * ASK_EVERY.as_millis() < MAX_AGE.as_millis());
+
+/// The age of what this controller shows. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub(crate) struct Freshness {
+    /// The last moment of which all entries are known to be applied; none for a controller without a log.
+    confirmed: Option<Arc<watch::Sender<Confirmed>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Confirmed {
+    at: Instant,
+    /// True while the age is above the bound, as far as the part that asks the log has noticed.
+    is_stale: bool,
+}
+
+impl Freshness {
+    /// The freshness of a controller without a log, which shows its own state.
+    pub(crate) fn of_one() -> Self {
+        Self { confirmed: None }
+    }
+
+    /// The freshness of one of several controllers. It counts from now.
+    pub(crate) fn of_several() -> Self {
+        let confirmed = Confirmed { at: Instant::now(), is_stale: false };
+        Self { confirmed: Some(Arc::new(watch::Sender::new(confirmed))) }
+    }
+
+    /// Returns true if what this controller shows may be older than the bound.
+    pub(crate) fn is_stale(&self) -> bool {
+        // By the clock: a process that was stopped for a while knows it before its parts do.
+        self.age().is_some_and(|age| age > MAX_AGE)
+    }
+
+    fn age(&self) -> Option<Duration> {
+        self.confirmed.as_ref().map(|confirmed| confirmed.borrow().at.elapsed())
+    }
+
+    /// Refuses what an old state would answer.
+    ///
+    /// # Errors
+    /// [`ErrorCode::TryAgain`]: clients ask the next controller that they know.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if !self.is_stale() {
+            return Ok(());
+        }
+        let age = self.age().unwrap_or_default().as_secs();
+        let text = format!(
+            "this controller has not been up to date with its log for {age} s, and shows no old state: ask another one, \
+             or look at the log's etcd"
+        );
+        Err(Refusal::new(ErrorCode::TryAgain, text))
+    }
+
+    /// Waits until this controller is stale; for ever if it shares no log.
+    pub(crate) async fn lost(self) {
+        let Some(confirmed) = self.confirmed else { return std::future::pending().await };
+        // The sender is held here.
+        let _ = confirmed.subscribe().wait_for(|confirmed| confirmed.is_stale).await;
+    }
+
+    /// Asks the log at intervals for its end, until the controller stops: all that was in the log at that moment is shown
+    /// once this controller has applied as much.
+    pub(crate) async fn keep(self, log: Arc<dyn Log>, state: Subscription, stop: CancellationToken) {
+        let Some(confirmed) = self.confirmed.clone() else { return };
+        // The moment of the last answer, and the end of the log then, which is not reached yet.
+        let mut waiting: Option<(Instant, Revision)> = None;
+        while !stop.is_cancelled() {
+            if waiting.is_none() {
+                let asked = Instant::now();
+                match timeout(ASK_EVERY, log.end()).await {
+                    Ok(Ok(end)) => waiting = Some((asked, end)),
+                    Ok(Err(error)) => tracing::debug!(%error, "the log does not tell its end"),
+                    Err(_) => tracing::debug!("the log does not tell its end in time"),
+                }
+            }
+            let reached = waiting.take_if(|(_, end)| state.current().revision() >= *end);
+            self.note(&confirmed, reached.map(|(asked, _)| asked));
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = sleep(ASK_EVERY) => {}
+                // An entry that is on its way needs no whole interval.
+                () = reach(state.clone(), waiting.map(|(_, end)| end)) => {}
+            }
+        }
+    }
+
+    fn note(&self, confirmed: &watch::Sender<Confirmed>, fresh_at: Option<Instant>) {
+        let was_stale = confirmed.borrow().is_stale;
+        confirmed.send_if_modified(|known| {
+            known.at = fresh_at.unwrap_or(known.at);
+            known.is_stale = known.at.elapsed() > MAX_AGE;
+            known.is_stale != was_stale
+        });
+        match (was_stale, self.is_stale()) {
+            (false, true) => {
+                tracing::error!("not up to date with the log: nothing is shown until this controller is")
+            }
+            (true, false) => tracing::info!("up to date with the log again"),
+            _ => {}
+        }
+    }
+}
+
+/// Waits until a state has reached a revision; for ever if there is none to reach.
+async fn reach(mut state: Subscription, revision: Option<Revision>) {
+    let Some(revision) = revision else { return std::future::pending().await };
+    while state.seen().revision() < revision {
+        if !state.changed().await {
+            std::future::pending::<()>().await;
+        }
+    }
+}
