@@ -26,7 +26,7 @@ pub use leadership::{Leadership, LogLeader};
 pub use memory::{MemoryLog, MemoryLogMember};
 pub use snapshot::{SnapshotError, SnapshotPart, SnapshotReader};
 pub use state::LogState;
-pub use step::{AfterFailure, NextEntry, Progress, UnansweredCall, trimmable};
+pub use step::{AfterFailure, MemberProgress, NextEntry, UnansweredCall, trimmable};
 
 /// The time after which the leadership of a controller that does not renew it ends. A shorter time would take the
 /// leadership from a controller that a busy machine pauses.

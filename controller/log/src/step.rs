@@ -54,7 +54,7 @@ pub struct UnansweredCall {
     in_doubt: bool,
 }
 
-/// What a writer does after a call failed.
+/// The step of a writer after a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterFailure {
     /// Another controller leads. The call had no effect, and never will have one.
@@ -91,7 +91,7 @@ impl UnansweredCall {
 
 /// The part of the log that another controller has, as it reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Progress {
+pub struct MemberProgress {
     /// The last position that it has applied.
     pub applied: Revision,
     /// The last position whose effect is durable on its disk.
@@ -101,7 +101,7 @@ pub struct Progress {
 /// Returns the last position that the log need not have any more: it is durable on the leading controller's disk (`own`)
 /// and on that of another one, and no controller that reports still needs it. `known` is the number of the other
 /// controllers, whether they report or not.
-pub fn trimmable(own: Revision, known: usize, reports: &[Progress]) -> Option<Revision> {
+pub fn trimmable(own: Revision, known: usize, reports: &[MemberProgress]) -> Option<Revision> {
     let safe = match reports.iter().map(|report| report.durable).max() {
         Some(elsewhere) => own.min(elsewhere),
         None if known == 0 => own,

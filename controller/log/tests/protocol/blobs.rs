@@ -14,7 +14,7 @@ const KEY: &[u8] = b"blob";
 const H7: &str = "H7: a registered blob exists";
 const TWICE: &str = "a registered blob is on two controllers";
 
-/// How a controller makes sure that a blob is unused before it deletes its copy.
+/// The way in which a controller makes sure that a blob is unused before it deletes its copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Collection {
     /// It reads the log to its end, and applies that.

@@ -70,7 +70,7 @@ enum Role {
     Leading(Term, Option<Waiting>),
 }
 
-/// What a writer waits for the log with.
+/// The work with which a writer waits for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Waiting {
     /// The entry that it appends; none if it confirms its term.

@@ -9,7 +9,7 @@ use periapt_host_api::{AgentName, Digest, ModelUuid, Revision};
 use super::{ModelState, Root};
 use crate::entity::{Agent, Charm};
 
-/// What views show that belongs to no model: agents and charms.
+/// The agents and charms, which views show and which belong to no model.
 #[derive(Debug, Clone, Default)]
 pub struct SharedParts {
     agents: OrdMap<AgentName, Arc<Agent>>,

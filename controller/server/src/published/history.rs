@@ -40,9 +40,9 @@ const LEAST_BYTES: usize = 4 << 10;
 /// A sequence of former states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
-    /// That of what all views share.
+    /// The sequence of the parts that all views share.
     Shared,
-    /// That of one model.
+    /// The sequence of one model.
     Model(ModelUuid),
 }
 

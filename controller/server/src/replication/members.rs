@@ -123,7 +123,9 @@ impl Members {
             Role::Following(Some(leader)) => leader.announcement.member == name,
             _ => false,
         };
-        is_own || leads || self.presence.members().contains_key(name)
+        // One that was removed a moment ago is remembered by its last report.
+        let is_removed = self.state.current().root.is_removed_member(name);
+        !is_removed && (is_own || leads || self.presence.members().contains_key(name))
     }
 
     /// Returns the URLs of the other known controllers: first the one that leads.

@@ -15,7 +15,7 @@ use std::{
 
 use parking_lot::Mutex;
 use periapt_host_api::Revision;
-use periapt_log::{Log, LogError, Progress, Term, trimmable};
+use periapt_log::{Log, LogError, MemberProgress, Term, trimmable};
 use tokio_util::sync::CancellationToken;
 
 use super::Members;
@@ -141,7 +141,10 @@ impl Trimming {
         let reports = self.presence.members();
         let reports: Vec<_> = reports
             .values()
-            .map(|report| Progress { applied: Revision(report.applied), durable: Revision(report.durable) })
+            .map(|report| MemberProgress {
+                applied: Revision(report.applied),
+                durable: Revision(report.durable),
+            })
             .collect();
         let through = trimmable(self.durable.get(), self.members.others().len(), &reports)?;
         Some(through.min(self.recent.before()))

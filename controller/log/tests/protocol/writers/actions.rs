@@ -1,4 +1,4 @@
-//! What can happen in a state.
+//! The actions that are possible in a state.
 
 use stateright::{Model, Property};
 
@@ -42,7 +42,7 @@ pub(super) enum Action {
     Crash(usize),
 }
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Answered,

@@ -8,9 +8,9 @@ use super::state::{CONTROLLERS, Request, State, Writers};
 pub(super) const H2: &str = "H2";
 /// A position has one entry; terms never fall, and no entry of a term is appended after a later term began.
 pub(super) const H3: &str = "H3";
-/// What was acknowledged is in the log once, and nothing is there twice.
+/// Each acknowledged request is in the log once, and nothing is there twice.
 pub(super) const H4: &str = "H4";
-/// What is trimmed is on the disks of two controllers.
+/// Each trimmed entry is on the disks of two controllers.
 pub(super) const H8: &str = "H8";
 
 /// Returns all laws and examples.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use periapt_host_api::{Revision, StoreId};
-use periapt_log::{LogHead, LogState, Progress, Term, UnansweredCall};
+use periapt_log::{LogHead, LogState, MemberProgress, Term, UnansweredCall};
 
 /// The identity of the model's log.
 pub(super) const LOG: StoreId = StoreId(uuid::Uuid::from_u128(1));
@@ -70,7 +70,7 @@ pub(super) struct State {
     pub(super) holder: Option<usize>,
     pub(super) controllers: [Controller; CONTROLLERS],
     /// The last report of each controller that the other one has.
-    pub(super) reports: [Progress; CONTROLLERS],
+    pub(super) reports: [MemberProgress; CONTROLLERS],
     /// Appends that were sent, and may arrive at any time.
     pub(super) stray: BTreeSet<Append>,
     /// For each request, how often it was sent, and whether it was answered.
@@ -122,7 +122,7 @@ pub(super) enum Role {
     Leading(Term, Task),
 }
 
-/// What the writer of a leading controller is at.
+/// The present work of the writer of a leading controller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Task {
     Idle,
@@ -149,12 +149,12 @@ pub(super) struct Answers {
     pub(super) end: Revision,
 }
 
-/// What a witness of everything has seen.
+/// The history, as a witness of everything has seen it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
     /// The end of the log, by folding it.
     pub(super) tail: LogHead,
-    /// How often the log writes what each request asks for.
+    /// The number of entries that write the effect of each request.
     pub(super) written: Vec<u8>,
     /// The first law that was broken by a step.
     pub(super) breach: Option<&'static str>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use periapt_host_api::{Level, Revision, Timestamp};
 use periapt_log::{
-    AfterFailure, Announcement, Content, Entry, EntryId, LogError, LogHead, NextEntry, Progress, Term,
+    AfterFailure, Announcement, Content, Entry, EntryId, LogError, LogHead, MemberProgress, NextEntry, Term,
     UnansweredCall, trimmable,
 };
 
@@ -53,7 +53,7 @@ impl Writers {
                 let controller = &state.controllers[index];
                 let (applied, durable) = (controller.store.head.position, controller.disk.head.position);
                 let durable = if self.mutation == Mutation::TrimsApplied { applied } else { durable };
-                state.reports[index] = Progress { applied, durable };
+                state.reports[index] = MemberProgress { applied, durable };
             }
             Action::Trim(index) => self.trim(state, index),
             Action::TakeSnapshot(index) => take_snapshot(state, index),
