@@ -184,6 +184,7 @@ const COMPLETE: &[&str] = &[
     "controllers",
     "credentials",
     "documentation",
+    "enable-ha",
     "help-action-commands",
     "help-hook-commands",
     "init",
