@@ -47,7 +47,7 @@ impl LogState {
     /// Appends an entry, as [`Log::append`](crate::Log::append) does.
     ///
     /// # Errors
-    /// Those of [`Log::append`](crate::Log::append), but for [`LogError::Unavailable`].
+    /// The errors of [`Log::append`](crate::Log::append), but for [`LogError::Unavailable`].
     pub fn append(&mut self, term: Term, position: Revision, entry: Bytes) -> Result<(), LogError> {
         if let Some(present) = self.entries.get(&position.0) {
             let same = *present == entry;

@@ -52,10 +52,13 @@ struct Listing {
     commands: Vec<String>,
 }
 
+/// The most controllers: as many as Juju's.
+const MOST: usize = 7;
+
 fn odd(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(number) if number % 2 == 1 => Ok(number),
-        _ => Err("the number of controllers must be odd, such as 3 or 5".to_owned()),
+        Ok(number) if number % 2 == 1 && number <= MOST => Ok(number),
+        _ => Err(format!("the number of controllers must be odd, such as 3 or 5, and at most {MOST}")),
     }
 }
 
@@ -127,4 +130,17 @@ fn shown(listing: &Listing) -> String {
     lines.extend(listing.commands.iter().map(|command| format!("  {command}")));
     lines.push(String::new());
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_controllers_is_odd_and_bounded() {
+        assert_eq!(["1", "3", "7"].map(|text| odd(text).unwrap()), [1, 3, 7]);
+        for bad in ["0", "2", "9", "-1", "18446744073709551615", "three", ""] {
+            assert!(odd(bad).unwrap_err().contains("must be odd"), "{bad}");
+        }
+    }
 }
