@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::{binary, packed};
 
-/// The timeout of each `wait-for`.
-const TIMEOUT: &str = "90s";
+/// The timeout of each `wait-for`: a charm's native code compiles for a minute where other suites run beside it.
+const TIMEOUT: &str = "180s";
 
 /// The timeout of waits for conditions that `wait-for` cannot express.
-const UNTIL: Duration = Duration::from_secs(90);
+const UNTIL: Duration = Duration::from_secs(180);
 
 /// The pause between two looks at what is to change. Other tests need the processors meanwhile.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
