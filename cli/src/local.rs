@@ -13,6 +13,7 @@ use periapt_transport::{GivenCertificate, Readers, write_file};
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    blobs_args::BlobsArgs,
     context::local_client,
     data::{ControllerDir, ControllerName, Local, TlsFiles},
     error::{Explain as _, Failure, Result, with_source},
@@ -48,6 +49,8 @@ pub(crate) struct StartOptions<'a> {
     pub(crate) issuer: Option<&'a IssuerArgs>,
     /// The log that it shares with other controllers.
     pub(crate) log: Option<&'a LogArgs>,
+    /// The object store that has its blobs.
+    pub(crate) blobs: Option<&'a BlobsArgs>,
 }
 
 /// Starts the controller with its data in a directory, and waits until it answers. `at` in the result is its URL.
@@ -69,6 +72,7 @@ pub(crate) async fn start_controller(
     }
     arguments.extend(options.issuer.map(IssuerArgs::words).unwrap_or_default());
     arguments.extend(options.log.map(LogArgs::words).unwrap_or_default());
+    arguments.extend(options.blobs.map(BlobsArgs::words).unwrap_or_default());
     arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "controller", arguments, log: &log, timeout: STARTS_WITHIN }.start(record).await
 }

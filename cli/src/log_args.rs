@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use clap::Args;
+use periapt_blobs::S3Options;
 use periapt_controller::{KEPT_LOG_BYTES, ReplicationOptions};
 use periapt_host_api::{StoreId, member::LogPlace};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError};
@@ -106,8 +107,13 @@ impl LogArgs {
         words.flatten().collect()
     }
 
-    /// Opens the log; none if no log is named. `fresh` is the identity of a new one.
-    pub(crate) async fn open(&self, fresh: StoreId) -> Result<Option<ReplicationOptions>> {
+    /// Opens the log; none if no log is named. `fresh` is the identity of a new one, and `blobs` the object store that further
+    /// controllers are told.
+    pub(crate) async fn open(
+        &self,
+        fresh: StoreId,
+        blobs: Option<S3Options>,
+    ) -> Result<Option<ReplicationOptions>> {
         let Some(url) = &self.log else { return Ok(None) };
         let read = |path: &PathBuf, readers: Readers| {
             let text = read_file(path, readers).map_err(with_source)?;
@@ -131,7 +137,7 @@ impl LogArgs {
                 .with_hint("--member gives it another name")
         })?;
         let log = Arc::new(log);
-        Ok(Some(ReplicationOptions { log, member: name, place, kept_bytes: KEPT_LOG_BYTES }))
+        Ok(Some(ReplicationOptions { log, member: name, place, blobs, kept_bytes: KEPT_LOG_BYTES }))
     }
 }
 

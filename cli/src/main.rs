@@ -1,6 +1,7 @@
 //! `periapt`: the one binary. Client commands, the controller, the agent, and `pack`.
 
 mod args;
+mod blobs_args;
 mod commands;
 mod complete;
 mod context;

@@ -130,6 +130,7 @@ mod tests {
             writable: true,
             stale: false,
             level: periapt_host_api::LEVEL,
+            blobs: None,
             members: Vec::new(),
             addresses: addresses.iter().map(|url| (*url).to_owned()).collect(),
         }

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::{ControllerName, CurrentModel, DataDir};
 use crate::{
+    blobs_args::BlobsArgs,
     error::{Explain as _, Failure, Result},
     issuer::IssuerArgs,
     log_args::LogArgs,
@@ -124,6 +125,9 @@ pub(crate) struct Local {
     /// The log that it shares with other controllers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<LogArgs>,
+    /// The object store that has its blobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blobs: Option<BlobsArgs>,
     /// This machine's agent, unless it was bootstrapped without one.
     pub(crate) agent: Option<LocalAgent>,
 }

@@ -1,11 +1,13 @@
 //! Uploads of blobs in pieces, without holding a whole blob in memory.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload, path::Path as Key};
 use periapt_host_api::Digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::{BlobError, Blobs};
+use crate::{BlobError, Blobs, error::Failures};
 
 /// The bytes gathered for one part of an upload. Object stores want parts of equal size, of at least 5 MiB.
 const PART: usize = 8 << 20;
@@ -14,28 +16,64 @@ const PART: usize = 8 << 20;
 #[derive(Debug)]
 pub struct Incoming {
     expected: Digest,
-    upload: Box<dyn MultipartUpload>,
+    to: Destination,
+    failures: Failures,
     hasher: Sha256,
     size: u64,
     waiting: Vec<Bytes>,
     waiting_bytes: usize,
 }
 
+/// The place where an upload goes.
+#[derive(Debug)]
+enum Destination {
+    /// A local file, or an object in parts.
+    Parts(Box<dyn MultipartUpload>),
+    /// An object of less than a part, so far: it needs one request.
+    Object { store: Arc<dyn ObjectStore>, key: Key },
+    /// The blob was stored a short while ago: what comes is checked, and not stored again.
+    Present,
+}
+
 impl Blobs {
     /// Starts an upload of a blob with this digest.
     ///
     /// # Errors
-    /// [`BlobError::Store`]
+    /// [`BlobError::Store`], [`BlobError::Shared`]
     pub async fn begin(&self, expected: Digest) -> Result<Incoming, BlobError> {
-        let upload = self.store.put_multipart(&self.key(&expected)).await.map_err(BlobError::Store)?;
-        Ok(Incoming {
+        match &self.shared {
+            Some(shared) if shared.has_young(self.folder(), &expected).await? => {
+                Ok(self.incoming(expected, Destination::Present))
+            }
+            _ => self.begin_anew(expected).await,
+        }
+    }
+
+    /// Starts an upload of a blob, even if it is stored.
+    pub(crate) async fn begin_anew(&self, expected: Digest) -> Result<Incoming, BlobError> {
+        let to = match &self.shared {
+            Some(shared) => {
+                let key = shared.new_key(self.folder(), &expected)?;
+                Destination::Object { store: Arc::clone(&self.store), key }
+            }
+            None => {
+                let started = self.store.put_multipart(&self.key(&expected)).await;
+                Destination::Parts(started.map_err(BlobError::Store)?)
+            }
+        };
+        Ok(self.incoming(expected, to))
+    }
+
+    fn incoming(&self, expected: Digest, to: Destination) -> Incoming {
+        Incoming {
             expected,
-            upload,
+            to,
+            failures: self.failures(),
             hasher: Sha256::new(),
             size: 0,
             waiting: Vec::new(),
             waiting_bytes: 0,
-        })
+        }
     }
 }
 
@@ -63,7 +101,7 @@ impl Incoming {
     /// Completes the upload: the blob is durable. Returns its size in bytes.
     ///
     /// # Errors
-    /// [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
+    /// [`BlobError::WrongDigest`], [`BlobError::Store`], [`BlobError::Shared`]: nothing is stored.
     pub async fn finish(mut self) -> Result<u64, BlobError> {
         let actual = Digest::from_bytes(self.hasher.clone().finalize().into());
         let expected = self.expected;
@@ -71,23 +109,43 @@ impl Incoming {
             self.discard().await;
             return Err(BlobError::WrongDigest { expected, actual });
         }
-        if !self.waiting.is_empty() || self.size == 0 {
+        let in_parts = matches!(self.to, Destination::Parts(_));
+        if in_parts && (!self.waiting.is_empty() || self.size == 0) {
             self.put_part().await?;
         }
-        self.upload.complete().await.map_err(BlobError::Store)?;
+        let stored = match &mut self.to {
+            Destination::Parts(upload) => upload.complete().await.map(drop),
+            Destination::Object { store, key } => {
+                let whole: PutPayload = std::mem::take(&mut self.waiting).into_iter().collect();
+                store.put(key, whole).await.map(drop)
+            }
+            Destination::Present => Ok(()),
+        };
+        stored.map_err(|error| self.failures.of(error))?;
         Ok(self.size)
     }
 
     /// Aborts the upload.
     pub async fn discard(mut self) {
-        // The store deletes leftovers later; no reader ever sees them.
-        let _ = self.upload.abort().await;
+        if let Destination::Parts(upload) = &mut self.to {
+            // The store deletes leftovers later; no reader ever sees them.
+            let _ = upload.abort().await;
+        }
     }
 
     async fn put_part(&mut self) -> Result<(), BlobError> {
         let part: PutPayload = std::mem::take(&mut self.waiting).into_iter().collect();
         self.waiting_bytes = 0;
-        self.upload.put_part(part).await.map_err(BlobError::Store)
+        let put = async {
+            if let Destination::Object { store, key } = &self.to {
+                self.to = Destination::Parts(store.put_multipart(key).await?);
+            }
+            match &mut self.to {
+                Destination::Parts(upload) => upload.put_part(part).await,
+                Destination::Object { .. } | Destination::Present => Ok(()),
+            }
+        };
+        put.await.map_err(|error| self.failures.of(error))
     }
 }
 

@@ -1,9 +1,16 @@
 //! Blobs addressed by their SHA-256: charm archives and the content of resources. A blob never changes, so it can be
-//! cached for ever. Blobs are in an `object_store`, by default a local directory.
+//! cached for ever. Blobs are in a local directory by default, or in an object store that several controllers share.
 
+mod cache;
+mod error;
 mod incoming;
 mod intact;
+mod pieces;
+mod s3;
+mod shared;
 mod spool;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 use std::{collections::BTreeSet, ops::Range, path::Path, sync::Arc};
 
@@ -15,43 +22,14 @@ use object_store::{
 use periapt_host_api::Digest;
 use tokio::sync::Semaphore;
 
-pub use incoming::Incoming;
-pub use spool::{Spool, Spooled};
-
-/// The reason why a blob cannot be stored or read.
-#[derive(Debug, thiserror::Error)]
-pub enum BlobError {
-    /// The directory cannot be used.
-    #[error("the blob directory {directory} cannot be used: {source}")]
-    Directory {
-        /// The directory.
-        directory: String,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The content does not have the expected digest.
-    #[error("the content has digest {actual}, not {expected}")]
-    WrongDigest {
-        /// The expected digest.
-        expected: Digest,
-        /// The digest of the content.
-        actual: Digest,
-    },
-    /// The range is outside the blob.
-    #[error("a blob of {size} bytes has no range {}-{}", range.start, range.end)]
-    NoSuchRange {
-        /// The requested range.
-        range: Range<u64>,
-        /// The blob's size, in bytes.
-        size: u64,
-    },
-    /// The temporary file of an upload cannot be created, written or read.
-    #[error("cannot store the upload: {0}")]
-    Spool(#[source] std::io::Error),
-    /// The object store failed.
-    #[error("the blob store failed: {0}")]
-    Store(#[source] object_store::Error),
-}
+pub use crate::{
+    error::BlobError,
+    incoming::Incoming,
+    s3::{CredentialsFrom, S3Credentials, S3Endpoint, S3Error, S3Failure, S3Options, S3Timeouts, S3Url},
+    shared::{SharedStore, StoredObject},
+    spool::{Spool, Spooled},
+};
+use crate::{error::Failures, shared::Shared};
 
 /// A store of blobs. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -59,8 +37,10 @@ pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     /// The key prefix of this namespace; none for the first one, of charm archives.
     namespace: Option<&'static str>,
-    /// The directory of a local store.
+    /// The directory of a local store, or of the cache of a shared one.
     directory: Option<Arc<Path>>,
+    /// The part that is there if several controllers share the store.
+    shared: Option<Shared>,
     /// Limits the concurrent checks of stored blobs' digests.
     verifying: Arc<Semaphore>,
 }
@@ -100,7 +80,18 @@ impl Blobs {
 
     /// Opens the blobs of any object store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, namespace: None, directory: None, verifying: intact::permits() }
+        Self { store, namespace: None, directory: None, shared: None, verifying: intact::permits() }
+    }
+
+    /// Opens the blobs of an object store that several controllers share. Blobs that are read are kept in a directory
+    /// of this controller's, up to a bound.
+    ///
+    /// # Errors
+    /// [`BlobError::Directory`]
+    pub fn in_shared(store: &SharedStore, cache: &Path) -> Result<Self, BlobError> {
+        let shared = store.cached_in(cache)?;
+        let (directory, shared) = (Some(cache.into()), Some(shared));
+        Ok(Self { directory, shared, ..Self::new(store.objects()) })
     }
 
     /// Returns a separate namespace of the same store. Equal blobs of two namespaces are distinct, so that each can
@@ -114,6 +105,9 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Store`]
     pub async fn size(&self, digest: &Digest) -> Result<Option<u64>, BlobError> {
+        if let Some(shared) = &self.shared {
+            return Ok(shared.newest(self.folder(), digest).await?.map(|object| object.size));
+        }
         match self.store.head(&self.key(digest)).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -121,17 +115,32 @@ impl Blobs {
         }
     }
 
-    /// Reads a blob, or a range of it (clipped to the blob's end); none if the blob does not exist.
+    /// Returns the size in bytes of a blob that is about to be read; none if it does not exist. One of a shared store
+    /// is fetched and checked.
     ///
     /// # Errors
-    /// [`BlobError::NoSuchRange`], [`BlobError::Store`]
+    /// [`BlobError::Store`], [`BlobError::Shared`], [`BlobError::Damaged`]
+    pub async fn readable_size(&self, digest: &Digest) -> Result<Option<u64>, BlobError> {
+        match &self.shared {
+            Some(shared) => Ok(shared.checked(self.folder(), digest).await?.map(|(_, size)| size)),
+            None => self.size(digest).await,
+        }
+    }
+
+    /// Reads a blob, or a range of it (clipped to the blob's end); none if the blob does not exist. No byte of a blob of
+    /// a shared store is returned before the whole blob was fetched and has its digest.
+    ///
+    /// # Errors
+    /// [`BlobError::NoSuchRange`], [`BlobError::Store`], [`BlobError::Shared`], [`BlobError::Damaged`]
     pub async fn get(&self, digest: &Digest, range: Option<Range<u64>>) -> Result<Option<Blob>, BlobError> {
+        if let Some(shared) = &self.shared {
+            let Some((file, size)) = shared.checked(self.folder(), digest).await? else { return Ok(None) };
+            let range = clipped(range, size)?;
+            let content = pieces::of(file, range.clone());
+            return Ok(Some(Blob { size, range, content }));
+        }
         let Some(size) = self.size(digest).await? else { return Ok(None) };
-        let range = match range {
-            None => 0..size,
-            Some(range) if range.start < range.end && range.start < size => range.start..range.end.min(size),
-            Some(range) => return Err(BlobError::NoSuchRange { range, size }),
-        };
+        let range = clipped(range, size)?;
         let part = (range != (0..size)).then(|| GetRange::Bounded(range.clone()));
         let options = GetOptions { range: part, ..GetOptions::default() };
         match self.store.get_opts(&self.key(digest), options).await {
@@ -162,6 +171,9 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Store`]
     pub async fn usage(&self) -> Result<BlobUsage, BlobError> {
+        if let Some(shared) = &self.shared {
+            return shared.usage(self.folder()).await;
+        }
         let mut usage = BlobUsage::default();
         self.each(|_, size| {
             usage.count += 1;
@@ -176,6 +188,9 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Store`]
     pub async fn digests(&self) -> Result<BTreeSet<Digest>, BlobError> {
+        if self.shared.is_some() {
+            return Ok(self.objects().await?.into_iter().map(|object| object.digest).collect());
+        }
         let mut digests = BTreeSet::new();
         // Periapt names no file otherwise; another name is left alone.
         self.each(|name, _| digests.extend(name.parse::<Digest>().ok())).await?;
@@ -201,10 +216,26 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Store`]
     pub async fn delete(&self, digest: &Digest) -> Result<(), BlobError> {
+        if let Some(shared) = &self.shared {
+            for object in shared.of(self.folder(), digest).await? {
+                shared.delete(&object).await?;
+            }
+            return Ok(());
+        }
         match self.store.delete(&self.key(digest)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(BlobError::Store(error)),
         }
+    }
+
+    /// Returns the maker of errors.
+    fn failures(&self) -> Failures {
+        Failures(self.shared.as_ref().map(Shared::place))
+    }
+
+    /// Returns the namespace's name in a shared store.
+    fn folder(&self) -> &'static str {
+        self.namespace.unwrap_or("charms")
     }
 
     /// Returns the blob's key, `ab/abcdef...` in its namespace, so that no directory grows too long.
@@ -215,6 +246,15 @@ impl Blobs {
             None => format!("{prefix}/{name}"),
             Some(namespace) => format!("{namespace}/{prefix}/{name}"),
         })
+    }
+}
+
+/// Returns a range of a blob of this size, clipped to the blob's end.
+fn clipped(range: Option<Range<u64>>, size: u64) -> Result<Range<u64>, BlobError> {
+    match range {
+        None => Ok(0..size),
+        Some(range) if range.start < range.end && range.start < size => Ok(range.start..range.end.min(size)),
+        Some(range) => Err(BlobError::NoSuchRange { range, size }),
     }
 }
 

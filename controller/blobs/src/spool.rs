@@ -34,7 +34,7 @@ pub struct Spooled {
 }
 
 impl Blobs {
-    /// Starts an upload into a temporary file, on the disk of a local store.
+    /// Starts an upload into a temporary file, on the disk of a local store or of the cache.
     ///
     /// # Errors
     /// [`BlobError::Spool`]
@@ -53,10 +53,14 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
     pub async fn put_spooled(&self, mut spooled: Spooled) -> Result<(), BlobError> {
-        if self.is_intact(&spooled.digest).await? {
+        let is_there = match &self.shared {
+            Some(shared) => shared.has_young(self.folder(), &spooled.digest).await?,
+            None => self.is_intact(&spooled.digest).await?,
+        };
+        if is_there {
             return Ok(());
         }
-        let mut incoming = self.begin(spooled.digest).await?;
+        let mut incoming = self.begin_anew(spooled.digest).await?;
         let copied = async {
             spooled.file.seek(SeekFrom::Start(0)).await.map_err(failed)?;
             loop {

@@ -111,12 +111,14 @@ struct LeaderForm {
     level: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keys: Option<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blobs: Option<String>,
 }
 
 /// Returns the value under `leader`.
 pub(crate) fn encode_leader(leader: &LogLeader) -> Result<Vec<u8>, LogError> {
-    let Announcement { member, url, level, keys } = leader.announcement.clone();
-    let form = LeaderForm { term: leader.term.0, member, url, level: level.0, keys };
+    let Announcement { member, url, level, keys, blobs } = leader.announcement.clone();
+    let form = LeaderForm { term: leader.term.0, member, url, level: level.0, keys, blobs };
     serde_json::to_vec(&form).map_err(|error| LogError::Refused(error.to_string()))
 }
 
@@ -124,8 +126,8 @@ pub(crate) fn encode_leader(leader: &LogLeader) -> Result<Vec<u8>, LogError> {
 pub(crate) fn decode_leader(value: &[u8]) -> Result<LogLeader, LogError> {
     let form: LeaderForm = serde_json::from_slice(value)
         .map_err(|error| LogError::Damaged(format!("the leader cannot be read: {error}")))?;
-    let LeaderForm { term, member, url, level, keys } = form;
-    let announcement = Announcement { member, url, level: Level(level), keys };
+    let LeaderForm { term, member, url, level, keys, blobs } = form;
+    let announcement = Announcement { member, url, level: Level(level), keys, blobs };
     Ok(LogLeader { term: Term(term), announcement })
 }
 
@@ -151,6 +153,7 @@ mod tests {
                 url: "https://a".into(),
                 level: Level(2),
                 keys: None,
+                blobs: Some("s3://blobs/p".into()),
             },
         };
         assert_eq!(decode_leader(&encode_leader(&leader).unwrap()), Ok(leader));

@@ -31,6 +31,9 @@ pub struct Announcement {
     pub level: Level,
     /// The fingerprint of the keys that all controllers of the log share; none from a program that does not tell it.
     pub keys: Option<Digest>,
+    /// The object store that has the blobs; empty: each controller has them; none: it is not told. It may change, so no
+    /// entry of the log has it.
+    pub blobs: Option<String>,
 }
 
 /// One entry of the log.

@@ -126,7 +126,13 @@ async fn what_is_trimmed_is_gone(one: &dyn Log, two: &dyn Log, second: Leadershi
 
 fn announcement(member: &str) -> Announcement {
     let url = format!("https://{member}.example:17070");
-    Announcement { member: member.to_owned(), url, level: Level(1), keys: Some(Digest::of(b"keys")) }
+    Announcement {
+        member: member.to_owned(),
+        url,
+        level: Level(1),
+        keys: Some(Digest::of(b"keys")),
+        blobs: None,
+    }
 }
 
 fn entry(bytes: &[u8]) -> Bytes {

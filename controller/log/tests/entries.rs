@@ -47,6 +47,7 @@ fn released() -> [Entry; 2] {
         url: "https://one.example:17070".into(),
         level: Level(1),
         keys: None,
+        blobs: None,
     };
     [entry(batch()), entry(Content::Term(announcement))]
 }

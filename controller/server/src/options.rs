@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use periapt_blobs::{BlobError, Blobs};
+use periapt_blobs::{BlobError, Blobs, SharedStore};
 use periapt_helper::Program;
 use periapt_host_api::StoreId;
 use periapt_store::{Store, StoreError};
@@ -33,7 +33,8 @@ pub struct Options {
     pub engine: String,
     /// The opener of the store, for the start and for each recovery from a failure.
     pub store: Arc<dyn OpenStore>,
-    /// The blobs: charm archives and the content of resources.
+    /// The blobs: charm archives and the content of resources. In an object store, they are claimed for this store when
+    /// the controller starts.
     pub blobs: Blobs,
     /// The program that checks uploaded charms. It calls [`run_check_helper`](crate::run_check_helper).
     pub check_helper: Program,
@@ -99,6 +100,20 @@ impl Options {
             upload_progress_within: Duration::from_secs(10),
         })
     }
+
+    /// Returns the same options with the blobs in an object store, of which `DIRECTORY/blob-cache` keeps a part.
+    ///
+    /// # Errors
+    /// The directory cannot be created or used.
+    pub fn with_shared_blobs(self, store: &SharedStore) -> Result<Self, BlobError> {
+        let directory = self.directory.clone().unwrap_or_else(std::env::temp_dir);
+        Ok(Self { blobs: Blobs::in_shared(store, &blob_cache(&directory))?, ..self })
+    }
+}
+
+/// Returns the directory of a controller's cache of shared blobs.
+pub(crate) fn blob_cache(directory: &Path) -> PathBuf {
+    directory.join("blob-cache")
 }
 
 /// An opener of the store. After a failure it is called again, when the failed store is dropped.

@@ -21,6 +21,7 @@ mod wire;
 
 use std::sync::Arc;
 
+use periapt_blobs::S3Options;
 use periapt_host_api::member::LogPlace;
 use periapt_log::Log;
 
@@ -47,6 +48,8 @@ pub struct ReplicationOptions {
     pub member: String,
     /// The place of the log, which further controllers are told.
     pub place: LogPlace,
+    /// The place of the blobs, which further controllers are told, if it is an object store.
+    pub blobs: Option<S3Options>,
     /// The bytes of the newest entries that stay in the log; usually [`KEPT_LOG_BYTES`].
     pub kept_bytes: usize,
 }

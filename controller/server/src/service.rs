@@ -2,6 +2,7 @@
 
 mod bind;
 mod error;
+mod moved;
 mod parts;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -41,7 +42,7 @@ use crate::{
     seal::{SealKey, SecretSealer},
     show::StatusSource,
     state::{
-        BlobCollector, BlobKind, Charms, Contents, ControllerState, Copies, Durable, Resources, Sizes,
+        BlobCollector, BlobKind, Charms, Contents, ControllerState, Copies, Durable, Kept, Resources, Sizes,
         Streams, Submission,
     },
     store_slot::StoreSlot,
@@ -121,6 +122,8 @@ impl Options {
         keep_key(&self.seal, &first.root)?;
         // The open store proves that no other controller uses this directory.
         self.blobs.sweep().await?;
+        moved::settle(&self.blobs, self.directory.as_deref(), first.store, &first.root).await?;
+        let blobs_place = self.blobs.place();
         let backups = BackupSource::new(self.directory.clone()).map_err(|source| {
             let directory = self.directory.unwrap_or_default().display().to_string();
             BlobError::Directory { directory, source }
@@ -157,7 +160,8 @@ impl Options {
         let copies = match (&self.replication, &links) {
             (Some(replication), Some(links)) => {
                 let log = Arc::clone(&replication.log);
-                Copies::among(log, links.clone(), members.clone(), durable.state.clone())
+                let kept = if blobs_place.is_some() { Kept::InSharedStore } else { Kept::ByEach };
+                Copies::among(kept, log, links.clone(), members.clone(), durable.state.clone())
             }
             _ => Copies::default(),
         };
@@ -169,8 +173,9 @@ impl Options {
             uploads: Uploads::new(bounds),
             progress_within: self.upload_progress_within,
         };
-        let resources = contents(BlobKind::Resource, self.blobs.namespace("resources"), Bounds::RESOURCES);
-        let charms = contents(BlobKind::Charm, self.blobs, Bounds::CHARMS);
+        let [charms, resources] = BlobKind::ALL.map(|kind| kind.among(&self.blobs));
+        let resources = contents(BlobKind::Resource, resources, Bounds::RESOURCES);
+        let charms = contents(BlobKind::Charm, charms, Bounds::CHARMS);
         let charms = Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) };
         let resources = Resources { contents: resources };
         let joins = match (&self.replication, &self.listen) {
@@ -178,6 +183,7 @@ impl Options {
                 authority: Arc::clone(&tls.authority),
                 seal: self.seal.clone(),
                 log: replication.place.clone(),
+                blobs: replication.blobs.clone(),
             })),
             _ => Joins::default(),
         };
@@ -197,6 +203,7 @@ impl Options {
                 clock: Arc::clone(&self.clock),
                 engine: self.engine.into(),
                 addresses: [handle.url()].into(),
+                blobs: blobs_place.clone(),
             },
             sealer,
             clock: Arc::clone(&self.clock),
@@ -219,13 +226,14 @@ impl Options {
             Writer { queue, store, opener, publisher, journal, growth: growth_of, clock, random, refusals };
         let writer = match self.replication.zip(links) {
             None => Writing::Alone(Box::new(writer)),
-            Some((ReplicationOptions { log, member, place: _, kept_bytes }, links)) => {
+            Some((ReplicationOptions { log, member, place: _, blobs: _, kept_bytes }, links)) => {
                 let authority = match &self.listen {
                     Listen::InProcess(_) => "",
                     Listen::Tls(tls) => tls.authority.certificate(),
                 };
                 let keys = Some(self.seal.fingerprint(authority));
-                let announcement = Announcement { member, url: handle.url(), level: LEVEL, keys };
+                let blobs = Some(blobs_place.as_deref().unwrap_or_default().to_owned());
+                let announcement = Announcement { member, url: handle.url(), level: LEVEL, keys, blobs };
                 let passed_on = PassedOn::default();
                 let caught_up = watch::Sender::new(false);
                 let reporter = Reporter {

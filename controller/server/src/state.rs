@@ -12,7 +12,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
-    blobs::{BlobKind, Charms, Contents, Copies, Resources},
+    blobs::{BlobKind, Charms, Contents, Copies, Kept, Resources},
     collector::{BlobCollector, BlobHold},
     durable::Durable,
     sizes::Sizes,

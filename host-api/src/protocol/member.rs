@@ -38,7 +38,7 @@ pub struct MemberJoin {
     pub now: Option<Timestamp>,
 }
 
-/// The keys and the log of a set of controllers, for one that joins. Debug output shows no key.
+/// The keys, the log and the blobs of a set of controllers, for one that joins. Debug output shows no key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct MemberKeys {
@@ -50,6 +50,28 @@ pub struct MemberKeys {
     pub secret_key: String,
     /// The log.
     pub log: LogPlace,
+    /// The object store that has the blobs; none: each controller has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blobs: Option<BlobsPlace>,
+}
+
+/// The place of blobs in an object store, with the credentials to it. Debug output shows no credentials.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct BlobsPlace {
+    /// The bucket and the prefix: `s3://BUCKET/PREFIX`.
+    pub url: String,
+    /// The URL of the server; none: Amazon's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The region; none: the one that stores without regions take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The certificates of the server's authorities, as PEM text; none: those that the host trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
+    /// The text of a file of credentials, as Amazon's tools write it.
+    pub credentials: String,
 }
 
 /// The place of a log, with the certificates to reach it. Debug output shows no key.
@@ -68,7 +90,16 @@ pub struct LogPlace {
 
 impl fmt::Debug for MemberKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemberKeys").field("log", &self.log).finish_non_exhaustive()
+        f.debug_struct("MemberKeys")
+            .field("log", &self.log)
+            .field("blobs", &self.blobs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BlobsPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlobsPlace").field("url", &self.url).finish_non_exhaustive()
     }
 }
 

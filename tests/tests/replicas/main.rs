@@ -2,16 +2,18 @@
 //! faults under load.
 
 mod mixed;
+mod objects;
 mod removal;
 mod rounds;
 mod site;
 mod stale;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use periapt_tests::Installation;
+use rustix::process::Signal;
 use serde_json::Value;
 
-use self::site::{Site, archives, blobs, models, until};
+use self::site::{Site, archives, blobs, end, models, until};
 
 #[test]
 fn three_controllers_serve_one_state_and_go_on_when_the_leading_one_is_killed() -> anyhow::Result<()> {
@@ -34,11 +36,7 @@ fn three_controllers_serve_one_state_and_go_on_when_the_leading_one_is_killed() 
         until("each has the charm's archive", || Ok(archives(host)? == 1))?;
     }
 
-    let list: Value = serde_json::from_str(&site.host(0)?.ok(["controllers", "--format", "json"])?)?;
-    let process =
-        list.pointer("/controllers/local/controller-process").and_then(Value::as_u64).context("a process")?;
-    let process = rustix::process::Pid::from_raw(i32::try_from(process)?).context("a process")?;
-    rustix::process::kill_process(process, rustix::process::Signal::KILL)?;
+    end(site.host(0)?, Signal::KILL)?;
     until("another controller leads", || Ok(matches!(site.leader(1)?, Some(1 | 2))))?;
     site.host(1)?.ok(["add-model", "d"])?;
     site.host(2)?.ok(["add-model", "e"])?;

@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use periapt_log_etcd::testing::TestEtcd;
 use periapt_tests::{Installation, POLL_INTERVAL};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The timeout of waits.
@@ -94,6 +95,12 @@ impl Site {
 pub(crate) fn controller(host: &Installation) -> anyhow::Result<Value> {
     let shown: Value = serde_json::from_str(&host.ok(["show-controller", "--format", "json"])?)?;
     shown.get("local").cloned().context("the controller")
+}
+
+/// Sends a signal to a host's controller, and leaves its agent alone.
+pub(crate) fn end(host: &Installation, signal: Signal) -> anyhow::Result<()> {
+    let process = i32::try_from(host.controller_process("local")?)?;
+    Ok(kill_process(Pid::from_raw(process).context("a process")?, signal)?)
 }
 
 /// Returns the directory of a host's blobs.

@@ -46,7 +46,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-store-rocksdb", arrows: &["periapt-store"] },
     Room { name: "periapt-log", arrows: &["periapt-store"] },
     Room { name: "periapt-log-etcd", arrows: &["periapt-log", "periapt-transport"] },
-    Room { name: "periapt-blobs", arrows: &["periapt-store"] },
+    Room { name: "periapt-blobs", arrows: &["periapt-store", "periapt-transport"] },
     Room {
         name: "periapt-controller",
         arrows: &[
@@ -64,6 +64,7 @@ pub(crate) const ROOMS: &[Room] = &[
         arrows: &[
             "periapt-client",
             "periapt-controller",
+            "periapt-blobs",
             "periapt-log-etcd",
             "periapt-agent",
             "periapt-pack",

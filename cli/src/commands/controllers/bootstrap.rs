@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use clap::Args;
+use periapt_blobs::SharedStore;
 use periapt_controller::{BackupFile, BackupKeys, RestoredKeys, derive_key, restore};
 use periapt_host_api::{
     AgentName, ModelName,
@@ -12,6 +13,7 @@ use periapt_host_api::{
 use periapt_transport::PublicName;
 
 use crate::{
+    blobs_args::BlobsArgs,
     commands::Verb,
     context::{Context, listed, local_client},
     data::{
@@ -39,7 +41,7 @@ const DEFAULT_NAME: &str = "local";
 /// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
 )]
 pub(crate) struct Bootstrap {
     /// This client's name for the controller, by default local; the cloud may precede it
@@ -73,6 +75,8 @@ pub(crate) struct Bootstrap {
     issuer: IssuerArgs,
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    blobs: BlobsArgs,
     /// The backup of a controller, of which this one is made
     #[arg(long, value_name = "FILE")]
     restore: Option<PathBuf>,
@@ -128,6 +132,8 @@ impl Verb for Bootstrap {
         self.issuer.options()?;
         // So is a backup that is none.
         let backup = self.backup().await?;
+        // So is an object store for blobs that does not answer, or does not take them.
+        let blobs = self.blobs.open().await?.map(|(_, store)| store);
         let mut interrupts = Interrupts::listen()?;
         // The name is taken before any process starts, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
@@ -146,7 +152,7 @@ impl Verb for Bootstrap {
                 let message = "bootstrap was interrupted, and undone".to_owned();
                 Err(Failure::Interrupted { message, signal })
             }
-            started = self.start(name, &mut starting, &mut begun, backup) => started,
+            started = self.start(name, &mut starting, &mut begun, backup, blobs) => started,
         };
         let switch = if self.no_switch { Switch::No } else { Switch::Here };
         let recorded = started.and_then(|()| write_down(context, name, begun.as_ref(), switch));
@@ -262,20 +268,23 @@ impl Bootstrap {
         starting: &mut Starting,
         begun: &mut Option<Begun>,
         backup: Option<Backup>,
+        blobs: Option<SharedStore>,
     ) -> Result<()> {
         let directory = starting.directory().clone();
         if let Some(Backup { file, keys }) = backup {
-            restore(file, &directory.controller(), &keys).await.map_err(with_source)?;
+            restore(file, &directory.controller(), &keys, blobs.as_ref()).await.map_err(with_source)?;
         }
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);
         let (issuer, log) = (self.issuer.absolute()?, self.log.absolute()?);
+        let blobs = self.blobs.kept_in(directory.path())?;
         let options = StartOptions {
             listen: self.listen,
             public_names: &public_names,
             tls: tls.as_ref(),
             issuer: issuer.as_ref(),
             log: log.as_ref(),
+            blobs: blobs.as_ref(),
         };
         let record = |process: &ProcessId| starting.add(process);
         let Started { process, at: url, guard } = start_controller(name, &directory, options, record).await?;
@@ -283,8 +292,16 @@ impl Bootstrap {
         let info = client.controller().await?;
         let listen = listening(self.listen, &url)?;
         let ca_cert = Some(trusted(&directory, tls.as_ref())?);
-        let local =
-            Local { controller: process, listen: Some(listen), public_names, tls, issuer, log, agent: None };
+        let local = Local {
+            controller: process,
+            listen: Some(listen),
+            public_names,
+            tls,
+            issuer,
+            log,
+            blobs,
+            agent: None,
+        };
         let addresses = listed(&info, None, &url);
         let entry =
             ControllerEntry { url, addresses, ca_cert, uuid: info.uuid, current_model: None, local: None };

@@ -9,6 +9,7 @@ use periapt_host_api::StoreId;
 use periapt_transport::PublicName;
 
 use crate::{
+    blobs_args::BlobsArgs,
     commands::{Runtime, Verb, controllers::join::Join},
     context::{Context, local_client},
     data::{ClientData, ControllerName, LocalAgent, starting},
@@ -63,6 +64,8 @@ pub(crate) struct Run {
     issuer: IssuerArgs,
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    blobs: BlobsArgs,
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
@@ -96,6 +99,8 @@ pub(crate) struct Start {
     no_tls_cert: bool,
     #[command(flatten)]
     issuer: IssuerArgs,
+    #[command(flatten)]
+    blobs: BlobsArgs,
     /// End logins at an issuer; open sessions stay
     #[arg(long, conflicts_with = "oidc_issuer")]
     no_oidc_issuer: bool,
@@ -142,6 +147,8 @@ impl Run {
 
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
+        // A store of blobs that cannot be used is told before anything is written.
+        let shared = self.blobs.open().await?;
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         make_private(&data)?;
         let name = self.name.as_str();
@@ -151,7 +158,12 @@ impl Run {
         let mut options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
             .map_err(with_source)?;
         options.oidc = self.issuer.options()?;
-        options.replication = self.log.open(StoreId(random_uuid()?)).await?;
+        let mut place = None;
+        if let Some((options_of_store, store)) = shared {
+            options = options.with_shared_blobs(&store).map_err(with_source)?;
+            place = Some(options_of_store);
+        }
+        options.replication = self.log.open(StoreId(random_uuid()?), place).await?;
         let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
@@ -203,8 +215,10 @@ impl Start {
         let unrecorded = |_: &ProcessId| Ok(());
         let (given, issuer) = (self.tls.files()?, self.issuer.absolute()?);
         self.issuer.options()?;
+        self.blobs.open().await?;
         if processes.controller.is_running() {
-            let changed = self.listen.is_some() || given.is_some() || issuer.is_some();
+            let changed =
+                self.listen.is_some() || given.is_some() || issuer.is_some() || self.blobs.is_given();
             if changed || self.no_tls_cert || self.no_oidc_issuer {
                 let text =
                     format!("controller {name} is running, and keeps the options that it was started with");
@@ -225,12 +239,16 @@ impl Start {
             if issuer.is_some() || self.no_oidc_issuer {
                 processes.issuer = issuer;
             }
+            if let Some(blobs) = self.blobs.kept_in(directory.path())? {
+                processes.blobs = Some(blobs);
+            }
             let options = StartOptions {
                 listen,
                 public_names: &processes.public_names,
                 tls: processes.tls.as_ref(),
                 issuer: processes.issuer.as_ref(),
                 log: processes.log.as_ref(),
+                blobs: processes.blobs.as_ref(),
             };
             let started = local::start_controller(&name, &directory, options, unrecorded).await;
             let started = started.map_err(|failure| {

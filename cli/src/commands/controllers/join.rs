@@ -13,6 +13,7 @@ use periapt_host_api::{
 use periapt_transport::{PublicName, Readers, read_file, write_file};
 
 use crate::{
+    blobs_args::BlobsArgs,
     context::{Context, listed, local_client},
     data::{ClientData, ControllerDir, ControllerEntry, ControllerName, Local, starting::Starting},
     error::{Explain as _, Failure, Result, with_source},
@@ -89,6 +90,11 @@ impl Join {
         let keys = Client::new(options)?.join_member(&join).await?;
         let directory = starting.directory().clone();
         let log = write_keys(&directory, &self.member, &keys)?;
+        let blobs = keys.blobs.as_ref().map(|place| BlobsArgs::of(place, directory.path())).transpose()?;
+        if let Some(blobs) = &blobs {
+            // One that this machine does not reach is refused before the controller starts.
+            blobs.open().await?;
+        }
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let options = StartOptions {
             listen: self.listen,
@@ -96,6 +102,7 @@ impl Join {
             tls: None,
             issuer: None,
             log: Some(&log),
+            blobs: blobs.as_ref(),
         };
         let record = |process: &ProcessId| starting.add(process);
         let Started { process, at: url, guard } =
@@ -109,6 +116,7 @@ impl Join {
             tls: None,
             issuer: None,
             log: Some(log),
+            blobs,
             agent: None,
         };
         let ca_cert = Some(trusted(&directory, None)?);

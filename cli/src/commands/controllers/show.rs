@@ -62,6 +62,9 @@ struct Details {
     stale: bool,
     /// The level of what the controller stores.
     level: u32,
+    /// The object store that has the blobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blobs: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     controller_machines: BTreeMap<String, ShownMember>,
 }
@@ -158,6 +161,7 @@ impl Verb for ShowController {
                     writable: info.writable,
                     stale: info.stale,
                     level: info.level.0,
+                    blobs: info.blobs,
                     controller_machines,
                 },
                 models: models.collect(),

@@ -63,6 +63,7 @@ pub(crate) fn announcement(member: &str) -> Announcement {
         url: format!("https://{member}:17070"),
         level: Level(1),
         keys: None,
+        blobs: None,
     }
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn head_of(message: &HeadMessage) -> Result<LogHead, &'static str> {
 
 fn content_message(content: &Content) -> ContentMessage {
     match content {
-        Content::Term(Announcement { member, url, level, keys }) => ContentMessage {
+        Content::Term(Announcement { member, url, level, keys, blobs: _ }) => ContentMessage {
             term: Some(AnnouncementMessage {
                 member: member.clone(),
                 url: url.clone(),
@@ -223,7 +223,8 @@ fn record_message(record: &NewRecord) -> RecordMessage {
 
 fn content_of(message: ContentMessage) -> Option<Content> {
     if let Some(AnnouncementMessage { member, url, level, keys }) = message.term {
-        return Some(Content::Term(Announcement { member, url, level: Level(level), keys: digest(&keys) }));
+        let (level, keys) = (Level(level), digest(&keys));
+        return Some(Content::Term(Announcement { member, url, level, keys, blobs: None }));
     }
     let entities = message.entities.into_iter().map(|EntityMessage { key, value }| (key, value)).collect();
     let records = message.records.into_iter().map(record_of).collect::<Option<_>>()?;

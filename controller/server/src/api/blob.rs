@@ -61,7 +61,12 @@ pub(crate) async fn respond_with_own(
 ) -> HandlerResult<Response> {
     let (kind, blobs) = (contents.kind, &contents.blobs);
     let unknown = || kind.unknown(digest);
-    let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
+    let found = match *method {
+        // Nothing is read for the answer, and the check below reads what is stored.
+        Method::HEAD => blobs.size(digest).await,
+        _ => blobs.readable_size(digest).await,
+    };
+    let size = found.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
     // A client that sends HEAD decides on an upload by the answer. A damaged blob must be uploaded again.
     if *method == Method::HEAD && !blobs.is_intact(digest).await.map_err(|error| unavailable(&error))? {
         tracing::warn!(%digest, "a stored {} is damaged: uploading it again replaces it", kind.as_str());

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use periapt_blobs::Blobs;
+use periapt_blobs::{Blobs, SharedStore};
 use periapt_host_api::{Digest, Revision, StoreId, Timestamp, backup::WrappingKey};
 use periapt_model::Entity;
 use periapt_store::{Store as _, StoreError, codec};
@@ -21,7 +21,10 @@ use super::{
     raise::{amount, raised},
     read::{BackupFile, Entries},
 };
-use crate::clock::{RandomSource as _, SystemRandomSource};
+use crate::{
+    clock::{RandomSource as _, SystemRandomSource},
+    options::blob_cache,
+};
 
 /// A restored directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,8 @@ struct Written {
 }
 
 /// Restores a controller into a new directory: its store under a new identity, with raised incarnations and terms, its
-/// blobs and its keys. After an error the caller removes the directory.
+/// blobs and its keys. The blobs go into the object store that is given, which must hold none of another controller; none:
+/// into the directory. After an error the caller removes the directory.
 ///
 /// # Errors
 /// [`BackupError`]
@@ -57,7 +61,11 @@ pub async fn restore(
     mut backup: BackupFile,
     into: &Path,
     keys: &RestoredKeys,
+    shared: Option<&SharedStore>,
 ) -> Result<RestoredController, BackupError> {
+    if let Some(shared) = shared {
+        shared.is_free().await?;
+    }
     match fs::DirBuilder::new().mode(0o700).create(into) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             return Err(BackupError::Exists(into.to_owned()));
@@ -66,7 +74,11 @@ pub async fn restore(
     }
     let store = into.join("store");
     fs::DirBuilder::new().mode(0o700).create(&store).map_err(unwritable(&store))?;
-    let (found, written) = unpack(&mut backup, into, &store, keys).await?;
+    let blobs = match shared {
+        Some(shared) => Blobs::in_shared(shared, &blob_cache(into))?,
+        None => Blobs::local(&into.join("blobs"))?,
+    };
+    let (found, written) = unpack(&mut backup, blobs, &store, keys).await?;
     let found = match keys {
         RestoredKeys::Encrypted(_) => found.ok_or_else(|| backup.entries.without_keys())?,
         RestoredKeys::Given(given) => given.clone(),
@@ -78,11 +90,10 @@ pub async fn restore(
 /// Writes the store's files and the blobs, and checks the digest of all.
 async fn unpack(
     backup: &mut BackupFile,
-    into: &Path,
+    charms: Blobs,
     store: &Path,
     from: &RestoredKeys,
 ) -> Result<(Option<BackupKeys>, Written), BackupError> {
-    let charms = Blobs::local(&into.join("blobs"))?;
     let resources = charms.namespace("resources");
     let (mut keys, mut written) = (None, Written::default());
     let entries = &mut backup.entries;

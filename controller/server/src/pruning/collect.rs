@@ -1,6 +1,8 @@
 //! The deletion of unused charms and content of resources: the model forgets them after a while, then their blobs are
 //! deleted.
 
+mod shared;
+
 use std::collections::BTreeSet;
 
 use periapt_host_api::{Digest, command::Caller};
@@ -41,12 +43,22 @@ impl BlobKind {
     }
 }
 
+/// Has the model forget an unused blob. Returns true if it has.
+async fn forget(pruner: &Pruner, kind: BlobKind, digest: Digest) -> bool {
+    let input = Input::Worker(kind.forget(digest));
+    let forgotten = pruner.commands.submit_one(QueueKey::Controller, &Caller::Worker, input, 0).await;
+    if let Err(refusal) = &forgotten {
+        tracing::warn!(%refusal, ?kind, digest = %digest.short(), "the record of an unused blob could not be deleted");
+    }
+    forgotten.is_ok()
+}
+
 /// Deletes stored blobs that turn out to be unregistered. Among several controllers a command that was refused here may
 /// still be carried out by another one, so [`forget_unused`] does it after a while.
 pub(super) async fn discard_refused(pruner: &Pruner, kind: BlobKind) {
     let Contents { blobs, collector, copies, .. } = kind.contents(pruner);
     for digest in collector.refused() {
-        if copies.are_made() {
+        if copies.are_made() || blobs.place().is_some() {
             collector.forget_refused(&digest);
             continue;
         }
@@ -71,6 +83,9 @@ pub(super) async fn discard_refused(pruner: &Pruner, kind: BlobKind) {
 /// the one that leads forgets, and each deletes its own blob afterwards.
 pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
     let Contents { blobs, collector, copies, .. } = kind.contents(pruner);
+    if blobs.place().is_some() {
+        return shared::forget_unused(pruner, kind).await;
+    }
     let root = &pruner.durable.current().root;
     let stored = match blobs.digests().await {
         Ok(stored) => stored,
@@ -86,14 +101,11 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
             // A client has requested the blob meanwhile.
             continue;
         }
-        if kind.is_known(&pruner.durable.current().root, &digest) && leads() {
-            let forget = Input::Worker(kind.forget(digest));
-            if let Err(refusal) =
-                pruner.commands.submit_one(QueueKey::Controller, &Caller::Worker, forget, 0).await
-            {
-                tracing::warn!(%refusal, ?kind, digest = %digest.short(), "the record of an unused blob could not be deleted");
-                continue;
-            }
+        if kind.is_known(&pruner.durable.current().root, &digest)
+            && leads()
+            && !forget(pruner, kind, digest).await
+        {
+            continue;
         }
         if !copies.is_up_to_date().await || pruner.durable.current().problem.is_some() {
             // Each of them may be used, as far as this controller knows. Uploads do not wait for more attempts.

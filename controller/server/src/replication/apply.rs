@@ -30,6 +30,19 @@ pub(crate) enum ApplyError {
         /// The other controller.
         member: String,
     },
+    /// The controller that leads keeps blobs elsewhere.
+    #[error(
+        "controller {member:?} leads and keeps blobs in {theirs}, this one in {own}: start all controllers of a log with \
+         the same --blobs"
+    )]
+    OtherBlobs {
+        /// The other controller.
+        member: String,
+        /// The place of its blobs.
+        theirs: String,
+        /// The place of this controller's.
+        own: String,
+    },
     /// The store of this controller failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -41,6 +54,21 @@ pub(super) fn check_keys(own: &Announcement, leads: &Announcement) -> Result<(),
     match (own.keys, leads.keys) {
         (Some(own), Some(theirs)) if own != theirs => {
             Err(ApplyError::OtherKeys { member: leads.member.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a controller that leads and keeps blobs elsewhere: one of them would acknowledge blobs that the other lacks.
+pub(super) fn check_blobs(own: &Announcement, leads: &Announcement) -> Result<(), ApplyError> {
+    let shown = |place: &str| match place {
+        "" => "the directories of the controllers".to_owned(),
+        place => place.to_owned(),
+    };
+    match (&own.blobs, &leads.blobs) {
+        (Some(own), Some(theirs)) if own != theirs => {
+            let member = leads.member.clone();
+            Err(ApplyError::OtherBlobs { member, theirs: shown(theirs), own: shown(own) })
         }
         _ => Ok(()),
     }

@@ -4,9 +4,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
+use periapt_blobs::{S3Error, S3Options};
 use periapt_host_api::{
     Digest, ErrorCode, Refusal,
-    member::{LogPlace, MAX_MEMBER_JOIN_VALIDITY, MemberAdmission, MemberJoin, MemberKeys},
+    member::{BlobsPlace, LogPlace, MAX_MEMBER_JOIN_VALIDITY, MemberAdmission, MemberJoin, MemberKeys},
 };
 use periapt_transport::Authority;
 
@@ -37,6 +38,7 @@ pub(crate) struct SharedKeys {
     pub(crate) authority: Arc<Authority>,
     pub(crate) seal: SealKey,
     pub(crate) log: LogPlace,
+    pub(crate) blobs: Option<S3Options>,
 }
 
 impl Joins {
@@ -94,12 +96,20 @@ impl Joins {
         if !admitted.get(&token).is_some_and(|known| known.admits(join, now_ms)) {
             return Err(not_admitted());
         }
+        // The credentials may have been changed since this controller started.
+        let blobs = keys.blobs.as_ref().map(place).transpose().map_err(|error| {
+            Refusal::new(
+                ErrorCode::StorageUnavailable,
+                format!("the place of the blobs cannot be told: {error}"),
+            )
+        })?;
         admitted.remove(&token);
         Ok(MemberKeys {
             authority: keys.authority.certificate().to_owned(),
             authority_key: keys.authority.key_pem(),
             secret_key: keys.seal.reveal(),
             log: keys.log.clone(),
+            blobs,
         })
     }
 
@@ -123,8 +133,20 @@ fn not_admitted() -> Refusal {
     Refusal::permission_denied(text)
 }
 
+/// Returns the place of blobs, as another controller is told it.
+fn place(options: &S3Options) -> Result<BlobsPlace, S3Error> {
+    Ok(BlobsPlace {
+        url: options.url.to_string(),
+        endpoint: options.endpoint.as_ref().map(ToString::to_string),
+        region: options.region.clone(),
+        authority: options.authority.clone(),
+        credentials: options.credentials.read()?.to_text(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use periapt_blobs::{CredentialsFrom, S3Credentials, S3Timeouts};
     use periapt_host_api::token::{TOKEN_BYTES, TokenKind};
 
     use super::*;
@@ -134,6 +156,18 @@ mod tests {
             authority: Arc::new(Authority::generate().unwrap()),
             seal: SealKey::new(&[7; 32]).unwrap(),
             log: LogPlace { url: "etcd://a:1".into(), authority: None, identity: None },
+            blobs: Some(S3Options {
+                url: "s3://blobs/p".parse().unwrap(),
+                endpoint: None,
+                region: None,
+                authority: None,
+                credentials: CredentialsFrom::Given(S3Credentials {
+                    key_id: "id".into(),
+                    secret: "PRIVATE".into(),
+                    token: None,
+                }),
+                timeouts: S3Timeouts::default(),
+            }),
         }))
     }
 
@@ -156,6 +190,9 @@ mod tests {
         assert_eq!(denied(&two, 10_000), ErrorCode::PermissionDenied, "its time is over");
         let keys = joins.join(&two, 9_999).unwrap();
         assert_eq!(keys.log.url, "etcd://a:1");
+        let blobs = keys.blobs.as_ref().unwrap();
+        assert_eq!(blobs.url, "s3://blobs/p");
+        assert!(blobs.credentials.contains("aws_secret_access_key = PRIVATE"));
         assert!(!format!("{keys:?}").contains("PRIVATE"), "{keys:?}");
         assert_eq!(denied(&two, 9_999), ErrorCode::PermissionDenied, "it was used");
     }

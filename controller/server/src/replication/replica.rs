@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
-    apply::{ApplyError, apply, check_keys},
+    apply::{ApplyError, apply, check_blobs, check_keys},
     clocks::clock_difference,
     forward::{Answered, answer_all, forward, known_to_all},
     snapshot,
@@ -139,7 +139,7 @@ impl ReplicaError {
         matches!(
             self,
             Self::Clock { .. }
-                | Self::Apply(ApplyError::OtherKeys { .. })
+                | Self::Apply(ApplyError::OtherKeys { .. } | ApplyError::OtherBlobs { .. })
                 | Self::Apply(ApplyError::Entry(EntryError::TooNew { .. }))
                 | Self::Snapshot(SnapshotFailure::Entry(EntryError::TooNew { .. }))
         )
@@ -221,6 +221,7 @@ impl Replica {
                     let leader = leader.ok_or(ReplicaError::Ended)??;
                     if let Some(leader) = &leader {
                         check_keys(&self.announcement, &leader.announcement)?;
+                        check_blobs(&self.announcement, &leader.announcement)?;
                     }
                     self.role.send_replace(Role::Following(leader));
                 }
@@ -276,7 +277,11 @@ impl Replica {
     /// Refuses a clock that is behind the last entry of the log. One that is ahead is no wonder: the log may be at rest.
     async fn check_clock_by_log(&self) -> Result<(), ReplicaError> {
         let end = self.log.end().await?;
-        let last = self.log.read(Revision(end.0.saturating_sub(1)), 1).await?.into_iter().next();
+        let last = match self.log.read(Revision(end.0.saturating_sub(1)), 1).await {
+            // The log of a restored store has no entry yet.
+            Err(LogError::Trimmed(_)) => None,
+            last => last?.into_iter().next(),
+        };
         let Some(StoredEntry { position, bytes }) = last else { return Ok(()) };
         // An entry that cannot be read is told when it is applied.
         let Ok(entry) = Entry::decode(position, &bytes) else { return Ok(()) };

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use periapt_blobs::BlobError;
-use periapt_host_api::{Level, Refusal, StoreId};
+use periapt_host_api::{Digest, Level, Refusal, StoreId};
 use periapt_log::EntryError;
 use periapt_store::StoreError;
 use periapt_transport::CertificateError;
@@ -19,6 +19,24 @@ pub enum BuildError {
     /// The directory of blobs cannot be used.
     #[error(transparent)]
     Blobs(#[from] BlobError),
+    /// The controller's blobs are in an object store, and none is given.
+    #[error("the blobs of this controller are in {0}: start it with --blobs, as before")]
+    WithoutBlobs(String),
+    /// Registered blobs are not in the object store that is given.
+    #[error(
+        "{count} blobs, such as {first}, are neither in {place} nor in {}: copy all objects of the place where they were, \
+         or start the controller with that place", .directory.display()
+    )]
+    MissingBlobs {
+        /// The number of missing blobs.
+        count: usize,
+        /// One of them.
+        first: Digest,
+        /// The object store.
+        place: String,
+        /// The local directory of blobs.
+        directory: PathBuf,
+    },
     /// The key of the store's secrets is missing.
     #[error(
         "{} is missing, and no other key opens the secrets of the store: restore it from a backup; or put 32 random bytes \

@@ -15,6 +15,8 @@ pub(crate) struct StatusSource {
     pub(crate) engine: Arc<str>,
     /// The URLs of the controllers of this store.
     pub(crate) addresses: Arc<[String]>,
+    /// The object store that has the blobs, in words.
+    pub(crate) blobs: Option<Arc<str>>,
 }
 
 impl StatusSource {
@@ -46,6 +48,7 @@ impl StatusSource {
             writable: published.problem.is_none(),
             stale: false,
             level: controller.level,
+            blobs: self.blobs.as_deref().map(str::to_owned),
             members: Vec::new(),
             addresses: self.addresses.to_vec(),
         })

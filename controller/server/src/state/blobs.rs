@@ -8,7 +8,7 @@ use periapt_blobs::Blobs;
 use periapt_host_api::{Digest, api::MAX_ARCHIVE_BYTES, resource::MAX_RESOURCE_BYTES};
 use periapt_model::Root;
 
-pub(crate) use self::copies::Copies;
+pub(crate) use self::copies::{Copies, Kept};
 use super::BlobCollector;
 use crate::{bounds::Uploads, check::Checks};
 
@@ -30,6 +30,14 @@ impl BlobKind {
         match self {
             Self::Charm => "charm",
             Self::Resource => "resource",
+        }
+    }
+
+    /// Returns the blobs of this kind, of those of a controller.
+    pub(crate) fn among(self, blobs: &Blobs) -> Blobs {
+        match self {
+            Self::Charm => blobs.clone(),
+            Self::Resource => blobs.namespace("resources"),
         }
     }
 

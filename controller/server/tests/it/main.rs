@@ -29,6 +29,7 @@ mod replication;
 mod requests;
 mod resources;
 mod resuming;
+mod shared_blobs;
 mod staleness;
 mod store;
 mod streams;

@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use periapt_blobs::{Blobs, SharedStore};
 use periapt_client::{Client, ClientError, Identity};
 use periapt_controller::{Handle, KEPT_LOG_BYTES, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
@@ -27,8 +28,10 @@ const LOG: StoreId = StoreId(uuid::Uuid::from_u128(70));
 /// The controllers of one log.
 pub(crate) struct Set {
     log: MemoryLog,
-    /// The blobs of each controller, in a directory of its name.
-    blobs: TempDir,
+    /// The blobs of each controller, or its cache of shared ones, in a directory of its name.
+    blobs: Arc<TempDir>,
+    /// The object store that has the blobs.
+    shared: Option<SharedStore>,
     pub(crate) clock: ManualClock,
     kept_bytes: usize,
 }
@@ -53,8 +56,40 @@ impl Set {
 
     /// Returns a set of controllers that keep so many bytes of entries.
     fn keeping(kept_bytes: usize) -> Self {
-        let (log, blobs) = (MemoryLog::new(LOG), TempDir::new().unwrap());
-        Self { log, blobs, clock: ManualClock::default(), kept_bytes }
+        let (log, blobs) = (MemoryLog::new(LOG), Arc::new(TempDir::new().unwrap()));
+        Self { log, blobs, shared: None, clock: ManualClock::default(), kept_bytes }
+    }
+
+    /// Returns a set of controllers that keep blobs in an object store.
+    pub(crate) fn sharing(shared: SharedStore) -> Self {
+        Self { shared: Some(shared), ..Self::new() }
+    }
+
+    /// Returns controllers of the same log that keep blobs elsewhere.
+    pub(crate) fn beside(&self, shared: Option<SharedStore>) -> Self {
+        let (log, blobs, clock) = (self.log.clone(), Arc::clone(&self.blobs), self.clock.clone());
+        Self { log, blobs, shared, clock, kept_bytes: self.kept_bytes }
+    }
+
+    fn replication(&self, name: &str, access: &MemoryLogMember) -> ReplicationOptions {
+        ReplicationOptions {
+            log: Arc::new(access.clone()),
+            member: name.into(),
+            place: place(),
+            blobs: None,
+            kept_bytes: self.kept_bytes,
+        }
+    }
+
+    fn options(&self, name: &str, memory: Arc<MemoryStore>, access: &MemoryLogMember) -> Options {
+        let local = fixture::options(memory, Faults::default(), &self.blobs(name));
+        let blobs = self.shared.as_ref().map(|shared| Blobs::in_shared(shared, &self.blobs(name)).unwrap());
+        Options {
+            replication: Some(self.replication(name, access)),
+            clock: Arc::new(self.clock.clone()),
+            blobs: blobs.unwrap_or_else(|| local.blobs.clone()),
+            ..local
+        }
     }
 
     /// Returns the directory of a controller's blobs.
@@ -68,17 +103,7 @@ impl Set {
 
     async fn start_on(&self, name: &str, memory: Arc<MemoryStore>) -> Member {
         let access = self.log.member();
-        let replication = ReplicationOptions {
-            log: Arc::new(access.clone()),
-            member: name.into(),
-            place: place(),
-            kept_bytes: self.kept_bytes,
-        };
-        let options = Options {
-            replication: Some(replication),
-            clock: Arc::new(self.clock.clone()),
-            ..fixture::options(Arc::clone(&memory), Faults::default(), &self.blobs(name))
-        };
+        let options = self.options(name, Arc::clone(&memory), &access);
         let (mut handle, _, running) = fixture::run(options).await;
         assert!(tokio::time::timeout(TIMEOUT, handle.serving()).await.unwrap());
         let options = periapt_client::Options::new(handle.url(), Identity::Local)
@@ -93,16 +118,9 @@ impl Set {
 
     /// Starts a controller with a clock of its own, and returns the error with which it ends.
     pub(crate) async fn ends(&self, name: &str, clock: ManualClock) -> String {
-        let replication = ReplicationOptions {
-            log: Arc::new(self.log.member()),
-            member: name.into(),
-            place: place(),
-            kept_bytes: self.kept_bytes,
-        };
         let options = Options {
-            replication: Some(replication),
             clock: Arc::new(clock),
-            ..fixture::options(Arc::new(MemoryStore::new(LOG)), Faults::default(), &self.blobs(name))
+            ..self.options(name, Arc::new(MemoryStore::new(LOG)), &self.log.member())
         };
         let (_, _, running) = fixture::run(options).await;
         tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap_err().to_string()
@@ -346,14 +364,7 @@ async fn a_store_of_another_log_or_of_none_is_refused_before_anything_is_written
         };
         options.build().await.err().unwrap().to_string()
     };
-    let replication = || {
-        Some(ReplicationOptions {
-            log: Arc::new(set.log.member()),
-            member: "one".into(),
-            place: place(),
-            kept_bytes: KEPT_LOG_BYTES,
-        })
-    };
+    let replication = || Some(set.replication("one", &set.log.member()));
     let other = MemoryStore::new(StoreId(uuid::Uuid::from_u128(71)));
     let error = refused(other, replication()).await;
     assert!(error.contains("is not fed from the log 00000000-0000-0000-0000-000000000046"), "{error}");
@@ -461,18 +472,7 @@ async fn a_controller_that_is_removed_ends_stays_out_and_is_counted_no_more() {
     let Member { memory, running, .. } = two;
     let word = last_word(running).await;
     assert!(word.contains("controller \"two\" was removed") && word.contains("a new token"), "{word}");
-    let replication = ReplicationOptions {
-        log: Arc::new(set.log.member()),
-        member: "two".into(),
-        place: place(),
-        kept_bytes: KEPT_LOG_BYTES,
-    };
-    let options = Options {
-        replication: Some(replication),
-        clock: Arc::new(set.clock.clone()),
-        ..fixture::options(memory, Faults::default(), &set.blobs("two"))
-    };
-    let (_, _, running) = fixture::run(options).await;
+    let (_, _, running) = fixture::run(set.options("two", memory, &set.log.member())).await;
     last_word(running).await;
     let names = async |member: &Member| -> Vec<String> {
         let members = member.client.controller().await.unwrap().members;
@@ -497,16 +497,9 @@ async fn a_controller_with_other_keys_ends_with_a_word_and_writes_nothing() {
     let one = set.start("one").await;
     one.add_model("a").await.unwrap();
     let memory = Arc::new(MemoryStore::new(LOG));
-    let replication = ReplicationOptions {
-        log: Arc::new(set.log.member()),
-        member: "two".into(),
-        place: place(),
-        kept_bytes: KEPT_LOG_BYTES,
-    };
     let options = Options {
-        replication: Some(replication),
         seal: periapt_controller::SealKey::new(&[6; 32]).unwrap(),
-        ..fixture::options(Arc::clone(&memory), Faults::default(), &set.blobs("two"))
+        ..set.options("two", Arc::clone(&memory), &set.log.member())
     };
     let (_, _, running) = fixture::run(options).await;
     let ended = tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap_err().to_string();

@@ -172,6 +172,9 @@ pub struct ControllerInfo {
     /// The URLs by which clients reach the controllers of this store; none from controllers of earlier versions.
     #[serde(default)]
     pub addresses: Vec<String>,
+    /// The object store that has the blobs; none: the controllers' own disks have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blobs: Option<String>,
     /// The controllers that share the log; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberInfo>,

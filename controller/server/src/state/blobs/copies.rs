@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use periapt_blobs::BlobError;
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{Digest, ErrorCode, Refusal};
-use periapt_log::{Log, MAX_ENTRY_BYTES};
+use periapt_log::{Log, MAX_ENTRY_BYTES, Term};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
@@ -34,6 +34,7 @@ const APPLIED_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Copies(Option<Arc<Shared>>);
 
 struct Shared {
+    kept: Kept,
     log: Arc<dyn Log>,
     links: Links,
     members: Members,
@@ -41,6 +42,15 @@ struct Shared {
     began: Instant,
     fetching: Semaphore,
     receiving: Semaphore,
+}
+
+/// The place where the controllers of one log keep blobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// On the disk of each.
+    ByEach,
+    /// In an object store that all reach: no copies are made.
+    InSharedStore,
 }
 
 /// The reason why a blob was not copied.
@@ -56,8 +66,15 @@ enum CopyError {
 
 impl Copies {
     /// Returns the copies of the controllers that share a log.
-    pub(crate) fn among(log: Arc<dyn Log>, links: Links, members: Members, state: Subscription) -> Self {
+    pub(crate) fn among(
+        kept: Kept,
+        log: Arc<dyn Log>,
+        links: Links,
+        members: Members,
+        state: Subscription,
+    ) -> Self {
         Self(Some(Arc::new(Shared {
+            kept,
             log,
             links,
             members,
@@ -76,7 +93,7 @@ impl Copies {
     /// Gives one other controller a copy of a blob that this one has. Does nothing if no other is known: a controller
     /// that joins fetches all blobs.
     pub(crate) async fn give(&self, contents: &Contents, digest: &Digest) -> Result<(), Refusal> {
-        let Some(shared) = &self.0 else { return Ok(()) };
+        let Some(shared) = self.copying() else { return Ok(()) };
         let mut reason = None;
         for url in shared.others().await {
             match shared.give_to(&url, contents, digest).await {
@@ -105,8 +122,20 @@ impl Copies {
 
     /// Fetches a blob from another controller, if this one does not have it.
     pub(crate) async fn obtain(&self, contents: &Contents, digest: &Digest) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = self.copying() {
             shared.has_or_fetches(contents, digest).await;
+        }
+    }
+
+    fn copying(&self) -> Option<&Arc<Shared>> {
+        self.0.as_ref().filter(|shared| shared.kept == Kept::ByEach)
+    }
+
+    /// Returns true if this controller leads in a term of which it knows, by asking the log, that no later one has begun.
+    pub(crate) async fn confirms(&self, term: Term) -> bool {
+        match &self.0 {
+            Some(shared) => shared.log.confirm(term).await.is_ok(),
+            None => true,
         }
     }
 
@@ -129,7 +158,7 @@ impl Copies {
 
     /// Fetches the registered blobs that this controller lacks, until it stops.
     pub(crate) async fn keep_up(self, all: Vec<Contents>, stop: CancellationToken) {
-        let Some(shared) = self.0 else { return stop.cancelled().await };
+        let Some(shared) = self.copying().cloned() else { return stop.cancelled().await };
         tokio::select! {
             () = stop.cancelled() => {}
             () = shared.fetch_all(&all) => {}
