@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 use clap::Args;
 use periapt_blobs::S3Options;
 use periapt_controller::{KEPT_LOG_BYTES, ReplicationOptions};
-use periapt_host_api::{StoreId, member::LogPlace};
+use periapt_host_api::{Revision, StoreId, member::LogPlace};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError};
 use periapt_transport::{Readers, read_file};
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,41 @@ impl LogArgs {
         fresh: StoreId,
         blobs: Option<S3Options>,
     ) -> Result<Option<ReplicationOptions>> {
+        let Some(options) = self.options(fresh)? else { return Ok(None) };
+        let log = EtcdLog::open(&options).await.map_err(with_source)?;
+        let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let name = self.member.clone().unwrap_or_else(own);
+        let name = member(&name).map_err(|reason| {
+            Failure::new(format!("controller name {name:?}: {reason}"))
+                .with_hint("--member gives it another name")
+        })?;
+        let (authority, identity) = match options.tls {
+            Some(EtcdTls { authority, identity }) => (Some(authority), identity),
+            None => (None, None),
+        };
+        let place = LogPlace { url: options.url.to_string(), authority, identity };
+        let log = Arc::new(log);
+        Ok(Some(ReplicationOptions { log, member: name, place, blobs, kept_bytes: KEPT_LOG_BYTES }))
+    }
+
+    /// Refuses a place at which controllers have a log. Does nothing if no log is named.
+    pub(crate) async fn is_free(&self) -> Result<()> {
+        match self.options(StoreId(uuid::Uuid::nil()))? {
+            Some(options) => EtcdLog::is_free(&options).await.map_err(with_source),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the log of a restored store. Does nothing if no log is named.
+    pub(crate) async fn restore(&self, store: StoreId, position: Revision) -> Result<()> {
+        match self.options(store)? {
+            Some(options) => EtcdLog::restore(&options, position).await.map_err(with_source),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the certificates; none if no log is named.
+    fn options(&self, fresh_id: StoreId) -> Result<Option<EtcdOptions>> {
         let Some(url) = &self.log else { return Ok(None) };
         let read = |path: &PathBuf, readers: Readers| {
             let text = read_file(path, readers).map_err(with_source)?;
@@ -126,18 +161,8 @@ impl LogArgs {
             _ => None,
         };
         let authority = self.log_ca.as_ref().map(|path| read(path, Readers::All)).transpose()?;
-        let place = LogPlace { url: url.clone(), authority: authority.clone(), identity: identity.clone() };
         let tls = authority.map(|authority| EtcdTls { authority, identity });
-        let options = EtcdOptions { url: url.parse().map_err(with_source)?, tls, fresh_id: fresh };
-        let log = EtcdLog::open(&options).await.map_err(with_source)?;
-        let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let name = self.member.clone().unwrap_or_else(own);
-        let name = member(&name).map_err(|reason| {
-            Failure::new(format!("controller name {name:?}: {reason}"))
-                .with_hint("--member gives it another name")
-        })?;
-        let log = Arc::new(log);
-        Ok(Some(ReplicationOptions { log, member: name, place, blobs, kept_bytes: KEPT_LOG_BYTES }))
+        Ok(Some(EtcdOptions { url: url.parse().map_err(with_source)?, tls, fresh_id }))
     }
 }
 

@@ -43,6 +43,12 @@ pub enum OpenError {
     /// There is something else below the prefix, or another form of log.
     #[error("{0}")]
     Foreign(String),
+    /// Controllers have a log there, and none may be made.
+    #[error(
+        "controllers have a log below {0:?} already: take another prefix; if they are gone for good, \
+         'etcdctl del --prefix {0}' deletes it"
+    )]
+    Present(String),
     /// Another error of the log.
     #[error(transparent)]
     Log(#[from] LogError),

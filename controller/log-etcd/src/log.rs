@@ -8,7 +8,11 @@ use periapt_host_api::{Revision, StoreId};
 use periapt_log::{Announcement, Leadership, Log, LogError, LogLeader, StoredEntry, Term};
 
 use crate::{
-    EtcdOptions, EtcdTuning, OpenError, follow, keys::Keys, lead, leaders, open::open, shared::Shared,
+    EtcdOptions, EtcdTuning, OpenError, follow,
+    keys::Keys,
+    lead, leaders,
+    open::{is_free, open, restore},
+    shared::Shared,
 };
 
 /// A log in etcd.
@@ -24,6 +28,23 @@ impl EtcdLog {
     /// [`OpenError`]; nothing was written then.
     pub async fn open(options: &EtcdOptions) -> Result<Self, OpenError> {
         Self::open_tuned(options, EtcdTuning::default()).await
+    }
+
+    /// Refuses a place at which controllers have a log.
+    ///
+    /// # Errors
+    /// [`OpenError::Present`], or why etcd cannot be used.
+    pub async fn is_free(options: &EtcdOptions) -> Result<(), OpenError> {
+        is_free(options, &Keys::new(&options.url.prefix, 0)).await
+    }
+
+    /// Makes a log without entries, which begins after the position of a restored store. A log that no controller has ever
+    /// led is replaced.
+    ///
+    /// # Errors
+    /// [`OpenError::Present`], or why etcd cannot be used; nothing was written then.
+    pub async fn restore(options: &EtcdOptions, position: Revision) -> Result<(), OpenError> {
+        restore(options, &Keys::new(&options.url.prefix, 0), position).await
     }
 
     /// Opens the log with further options.

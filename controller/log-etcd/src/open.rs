@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use etcd_client::{AlarmType, Compare, CompareOp, GetOptions, StatusResponse, Txn, TxnOp};
 use futures_util::future::join_all;
-use periapt_host_api::StoreId;
+use periapt_host_api::{Revision, StoreId};
 use periapt_log::LogError;
 use tokio::time::{sleep, timeout};
 
@@ -26,6 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The attempts to learn why a connection ends, and the pause between them.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The term of a log that no controller has ever led, and the end of one without entries.
+const UNLED: &str = "0";
 
 /// The answer of a member that knows no leader of the cluster.
 const NO_LEADER: &str = "no leader";
@@ -198,13 +201,63 @@ async fn make(pool: &Pool, keys: &Keys, fresh: StoreId) -> Result<StoreId, OpenE
     made.ok_or_else(|| OpenError::Foreign("the log's identity was deleted while it was made".into()))
 }
 
+/// Checks the cluster, and refuses one in which controllers have a log there.
+pub(crate) async fn is_free(options: &EtcdOptions, keys: &Keys) -> Result<(), OpenError> {
+    unled(&check(options).await?, keys).await.map(drop)
+}
+
+/// Makes a log that begins after a position, in the place of one that no controller has ever led.
+pub(crate) async fn restore(options: &EtcdOptions, keys: &Keys, position: Revision) -> Result<(), OpenError> {
+    let pool = check(options).await?;
+    let still_unled = unled(&pool, keys).await?;
+    let end = position.0.to_string();
+    pool.call(TIMEOUT, |mut member| {
+        let make = [
+            TxnOp::put(keys.id(), encode_id(options.fresh_id), None),
+            TxnOp::put(keys.term(), UNLED, None),
+            TxnOp::put(keys.end(), end.clone(), None),
+            TxnOp::put(keys.trimmed(), end.clone(), None),
+        ];
+        let make = Txn::new().when(still_unled.clone()).and_then(make);
+        async move { member.kv.txn(make).await }
+    })
+    .await
+    .map_err(without_quorum)?;
+    match present(&pool, keys).await? {
+        Some(made) if made == options.fresh_id => Ok(()),
+        _ => Err(OpenError::Present(keys.all().to_owned())),
+    }
+}
+
+/// Refuses a log that a controller has led. Returns the conditions under which there is still none, or only one that no
+/// controller has ever led.
+async fn unled(pool: &Pool, keys: &Keys) -> Result<[Compare; 2], OpenError> {
+    let id = present(pool, keys).await?;
+    let found = pool
+        .call(TIMEOUT, |mut member| {
+            let key = keys.term();
+            async move { member.kv.get(key, None).await }
+        })
+        .await
+        .map_err(without_quorum)?;
+    let term = found.kvs().first().map(|found| found.value().to_owned());
+    if term.as_ref().is_some_and(|term| term != UNLED.as_bytes()) {
+        return Err(OpenError::Present(keys.all().to_owned()));
+    }
+    let still = |key: String, value: Option<Vec<u8>>| match value {
+        Some(value) => Compare::value(key, CompareOp::Equal, value),
+        None => Compare::create_revision(key, CompareOp::Equal, 0),
+    };
+    Ok([still(keys.id(), id.map(|id| encode_id(id).into_bytes())), still(keys.term(), term)])
+}
+
 /// Makes the keys of the shard, unless it has them.
 async fn prepare_shard(pool: &Pool, keys: &Keys) -> Result<(), OpenError> {
     pool.call(TIMEOUT, |mut member| {
         let fresh = [keys.term(), keys.end(), keys.trimmed()];
         let make = Txn::new()
             .when(fresh.clone().map(|key| Compare::create_revision(key, CompareOp::Equal, 0)))
-            .and_then(fresh.map(|key| TxnOp::put(key, "0", None)));
+            .and_then(fresh.map(|key| TxnOp::put(key, UNLED, None)));
         async move { member.kv.txn(make).await }
     })
     .await

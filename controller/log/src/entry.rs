@@ -151,6 +151,12 @@ impl LogHead {
         }
     }
 
+    /// Returns the end of a log that begins with a restored store: it has no entry, and its first position is the one
+    /// after the store's.
+    pub fn restored(log: StoreId, position: Revision, at: Timestamp, level: Level) -> Self {
+        Self { position, at, level, digest: Digest::of(log.0.as_bytes()), ..Self::empty(log) }
+    }
+
     /// Returns the end after one more entry.
     ///
     /// # Errors

@@ -64,6 +64,13 @@ impl MemoryLog {
         Self { shared: Arc::new(shared) }
     }
 
+    /// Creates a log without entries that begins after a position, with a restored store.
+    pub fn restored(id: StoreId, position: Revision) -> Self {
+        let log = Self::new(id);
+        log.shared.state.lock().log = LogState::restored(position);
+        log
+    }
+
     /// Returns a member's access.
     pub fn member(&self) -> MemoryLogMember {
         MemoryLogMember { shared: Arc::clone(&self.shared), cut: watch::Sender::new(Connection::Up) }

@@ -18,6 +18,11 @@ pub struct LogState {
 }
 
 impl LogState {
+    /// Returns a log without entries, which begins after a position.
+    pub fn restored(position: Revision) -> Self {
+        Self { end: position.0, ..Self::default() }
+    }
+
     /// Returns the last position; 0 before the first entry.
     pub fn end(&self) -> Revision {
         Revision(self.end)

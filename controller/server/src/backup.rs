@@ -29,5 +29,5 @@ pub use self::{
     keys::{BackupKeys, derive_key, new_derivation},
     manifest::BackupManifest,
     read::{BackupFile, BackupSummary},
-    restore::{RestoredController, RestoredKeys, restore},
+    restore::{RestoredController, RestoredKeys, RestoredLog, restore},
 };

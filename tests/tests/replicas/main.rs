@@ -4,6 +4,7 @@
 mod mixed;
 mod objects;
 mod removal;
+mod restoring;
 mod rounds;
 mod site;
 mod stale;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 use periapt_blobs::SharedStore;
-use periapt_controller::{BackupFile, BackupKeys, RestoredKeys, derive_key, restore};
+use periapt_controller::{BackupFile, BackupKeys, RestoredKeys, RestoredLog, derive_key, restore};
 use periapt_host_api::{
     AgentName, ModelName,
     command::ControllerCommand,
@@ -233,10 +233,7 @@ impl Bootstrap {
                 None => Ok(None),
             };
         };
-        if self.log.is_given() {
-            return Err(Failure::new("a controller that is restored from a backup cannot share a log yet")
-                .with_hint("leave out --log: the restored controller is alone, with a store of its own"));
-        }
+        self.log.is_free().await?;
         let open = || BackupFile::at(path).map_err(with_source);
         let file = open()?;
         let keys = match (&file.manifest().keys, &self.restore_keys) {
@@ -272,7 +269,10 @@ impl Bootstrap {
     ) -> Result<()> {
         let directory = starting.directory().clone();
         if let Some(Backup { file, keys }) = backup {
-            restore(file, &directory.controller(), &keys, blobs.as_ref()).await.map_err(with_source)?;
+            let log = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
+            let restored = restore(file, &directory.controller(), &keys, blobs.as_ref(), log).await;
+            let restored = restored.map_err(with_source)?;
+            self.log.restore(restored.store, restored.revision).await?;
         }
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);

@@ -1,4 +1,5 @@
-//! The numbers that fence what ran before a restoration: incarnations of runners, and terms of leaders.
+//! The changes of a restoration: numbers that fence what ran before it, which are incarnations of runners and terms of
+//! leaders, and no controllers of the old log.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use periapt_host_api::{Incarnation, LeaderTerm, Timestamp};
 use periapt_model::{
     Entity,
     changes::Changes,
-    entity::{Application, EntityKey, Runner},
+    entity::{Application, Controller, EntityKey, Runner},
 };
 
 /// The amount by which numbers are raised at least: more than a controller gives out between a backup and its end, even
@@ -23,7 +24,8 @@ pub(super) fn amount(created: Timestamp, now: Timestamp) -> u64 {
     LEAST.saturating_add(A_SECOND.saturating_mul(u64::try_from(age).unwrap_or_default()))
 }
 
-/// Returns the changes that make each number greater than any that was given out before.
+/// Returns the changes that make each number greater than any that was given out before, and forget the controllers of the
+/// old log.
 pub(super) fn raised<'a>(
     entities: impl IntoIterator<Item = &'a (EntityKey, Entity)>,
     amount: u64,
@@ -43,6 +45,11 @@ pub(super) fn raised<'a>(
                 }
                 Entity::Application(Arc::new(application))
             }
+            // The controllers of the old log are no controllers of this store.
+            Entity::Controller(controller) => Entity::Controller(Arc::new(Controller {
+                members: Default::default(),
+                ..Controller::clone(controller)
+            })),
             _ => continue,
         };
         changes.puts.insert(key.clone(), Some(raised));

@@ -9,9 +9,10 @@ use std::{
 };
 
 use periapt_blobs::{Blobs, SharedStore};
-use periapt_host_api::{Digest, Revision, StoreId, Timestamp, backup::WrappingKey};
+use periapt_host_api::{Digest, Level, Revision, StoreId, Timestamp, backup::WrappingKey};
+use periapt_log::LogHead;
 use periapt_model::Entity;
-use periapt_store::{Store as _, StoreError, codec};
+use periapt_store::{Batch, Store as _, StoreError, codec};
 use periapt_store_rocksdb::RocksStore;
 
 use super::{
@@ -35,6 +36,15 @@ pub struct RestoredController {
     pub revision: Revision,
 }
 
+/// The log of a restored controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoredLog {
+    /// None: the controller is alone, with a store of its own.
+    None,
+    /// A new one with the identity of the restored store, which begins after its revision. The caller makes it.
+    New,
+}
+
 /// The origin of a restored controller's keys.
 #[derive(Debug, Clone)]
 pub enum RestoredKeys {
@@ -53,7 +63,8 @@ struct Written {
 
 /// Restores a controller into a new directory: its store under a new identity, with raised incarnations and terms, its
 /// blobs and its keys. The blobs go into the object store that is given, which must hold none of another controller; none:
-/// into the directory. After an error the caller removes the directory.
+/// into the directory. A set of controllers begins with one whose store is fed from a new log. After an error the caller
+/// removes the directory.
 ///
 /// # Errors
 /// [`BackupError`]
@@ -62,6 +73,7 @@ pub async fn restore(
     into: &Path,
     keys: &RestoredKeys,
     shared: Option<&SharedStore>,
+    log: RestoredLog,
 ) -> Result<RestoredController, BackupError> {
     if let Some(shared) = shared {
         shared.is_free().await?;
@@ -84,7 +96,7 @@ pub async fn restore(
         RestoredKeys::Given(given) => given.clone(),
     };
     found.write(into)?;
-    adopt(&store, &written, &backup).await
+    adopt(&store, &written, &backup, log).await
 }
 
 /// Writes the store's files and the blobs, and checks the digest of all.
@@ -153,6 +165,7 @@ async fn adopt(
     directory: &Path,
     written: &Written,
     backup: &BackupFile,
+    log: RestoredLog,
 ) -> Result<RestoredController, BackupError> {
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(unwritable(directory))?;
@@ -162,8 +175,13 @@ async fn adopt(
     let head = loaded.revision;
     let damaged = |error: codec::CodecError| StoreError::Damaged(error.to_string());
     let kept = codec::entities(loaded).map_err(damaged)?;
+    let mut level = Level::FIRST;
     for (_, entity) in &kept {
         let missing = match entity {
+            Entity::Controller(controller) => {
+                level = controller.level;
+                continue;
+            }
             Entity::Charm(charm) if !written.charms.contains(&charm.digest) => charm.digest,
             Entity::ResourceContent(content) if !written.resources.contains(&content.digest) => {
                 content.digest
@@ -172,9 +190,16 @@ async fn adopt(
         };
         return Err(backup.entries.damaged(format!("it lacks the blob {missing}")));
     }
-    let writes = codec::Writes::of(&raised(&kept, amount(backup.manifest().created, Timestamp::now())))
-        .map_err(damaged)?;
-    let revision = store.commit(codec::batch(head, [writes])).await?;
+    let now = Timestamp::now();
+    let writes =
+        codec::Writes::of(&raised(&kept, amount(backup.manifest().created, now))).map_err(damaged)?;
+    let note = match log {
+        RestoredLog::None => None,
+        RestoredLog::New => {
+            Some(LogHead::restored(id, Revision(head.0.saturating_add(1)), now, level).encode())
+        }
+    };
+    let revision = store.commit(Batch { note, ..codec::batch(head, [writes]) }).await?;
     Ok(RestoredController { store: id, revision })
 }
 

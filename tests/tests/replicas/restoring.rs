@@ -1,0 +1,80 @@
+//! A set of controllers that is lost with its log: a backup begins a new set, and the agents come back to it.
+
+use std::{fs, sync::Arc};
+
+use anyhow::{Context as _, ensure};
+use periapt_log_etcd::testing::TestEtcd;
+use periapt_tests::Installation;
+use serde_json::Value;
+
+use crate::site::{Site, archives, controller, models, until};
+
+/// Returns true if a controller knows the agent "first" as connected.
+fn has_agent(host: &Installation) -> anyhow::Result<bool> {
+    let agents: Value = serde_json::from_str(&host.ok(["agents", "--format", "json"])?)?;
+    Ok(agents.pointer("/0/alive").and_then(Value::as_bool) == Some(true))
+}
+
+#[test]
+fn a_set_that_is_lost_with_its_log_begins_anew_from_a_backup() -> anyhow::Result<()> {
+    let mut site = Site::bootstrapped_on(Installation::empty()?, &["--no-agent"])?;
+    site.join_on(Installation::empty()?, "two")?;
+    let first = Arc::clone(site.hosts.first().context("a host")?);
+    let mut agent = first.agent("first", [])?;
+    ensure!(agent.first_line()? == "ready first", "the agent runs");
+    first.ok(["add-model", "test"])?;
+    first.deploy("probe", ["app"])?;
+    first.wait_for(["application", "app", "--status", "unknown"])?;
+    fs::write(first.path().join("pass"), "correct horse 4711")?;
+    // The second one has a backup made: each controller has all.
+    let second = site.host(1)?;
+    until("the model is at the second one", || Ok(models(second)? == ["test"]))?;
+    fs::write(second.path().join("pass"), "correct horse 4711")?;
+    second.ok(["create-backup", "--filename", "b.tar", "--passphrase-file", "pass"])?;
+    fs::copy(second.path().join("b.tar"), first.path().join("b.tar"))?;
+    let url =
+        controller(&first)?.pointer("/details/url").and_then(Value::as_str).context("a URL")?.to_owned();
+    let address = url.trim_start_matches("https://").trim_end_matches('/').to_owned();
+    let log = site.etcd.url().to_string();
+    let restore = |log: &str| {
+        let to = ["bootstrap", "local", "--no-agent", "--listen", &address, "--member", "one", "--log", log];
+        let from = ["--restore", "b.tar", "--passphrase-file", "pass"];
+        to.into_iter().chain(from).map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    // All is lost but the file. A log of controllers is not overwritten.
+    for host in &site.hosts {
+        host.ok(["kill-controller", "local", "--no-prompt"])?;
+    }
+    let refused = first.refused(restore(&log))?;
+    ensure!(refused.contains("controllers have a log below") && refused.contains("etcdctl del"), "{refused}");
+    ensure!(!first.path().join("data/controllers/local").exists(), "nothing is left of the attempt");
+
+    let etcd = TestEtcd::start(3);
+    etcd.ready();
+    site.etcd = etcd;
+    first.ok(restore(&site.etcd.url().to_string()))?;
+    until("the agent is back", || has_agent(&first))?;
+    first.ok(["switch", "local:test"])?;
+    first.ok(["add-unit", "app"])?;
+    first.wait_for(["unit", "app/1", "--status", "unknown"])?;
+
+    // The old controllers are none of the new set; one joins, and has the state and the blobs.
+    let shown = controller(&first)?;
+    let members =
+        shown.pointer("/details/controller-machines").and_then(Value::as_object).context("members")?;
+    ensure!(members.keys().eq(["one"]), "{shown}");
+    site.join_on(Installation::empty()?, "two")?;
+    let joined = site.hosts.last().context("a host")?;
+    until("the state is at the one that joined", || Ok(models(joined)? == ["test"]))?;
+    until("the charm is at the one that joined", || Ok(archives(joined)? == 1))?;
+    joined.ok(["add-model", "more"])?;
+    until("the first one has it", || Ok(models(&first)? == ["more", "test"]))?;
+
+    // The new set goes on without its first controller.
+    first.ok(["controller", "stop", "local"])?;
+    joined.ok(["add-model", "without"])?;
+    first.ok(["controller", "start", "local"])?;
+    until("the first one catches up", || Ok(models(&first)? == ["more", "test", "without"]))?;
+    Ok(())
+}
