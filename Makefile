@@ -45,7 +45,7 @@ test: setup ## Build the charms and run every test
 	tools/test
 
 # What follows `bench` names what is measured: `make bench scale`.
-benchmarks := hook commits python memory scale log
+benchmarks := hook commits python memory scale log ha
 ifeq (bench,$(firstword $(MAKECMDGOALS)))
 .PHONY: $(benchmarks)
 $(benchmarks): ; @:
@@ -54,6 +54,10 @@ endif
 .PHONY: bench
 bench: setup ## Measure hooks, host calls and commits beside their baselines (`make bench scale`: large models)
 	tools/bench $(filter $(benchmarks),$(MAKECMDGOALS))
+
+.PHONY: bench-ha
+bench-ha: setup ## Measure three controllers beside one, and failovers under load
+	tools/bench ha
 
 .PHONY: model-check
 model-check: setup ## Visit every state of small models, and see that removal always ends (an hour)

@@ -1,5 +1,7 @@
 //! Servers of etcd for tests, on ports of loopback. They end with the value.
 
+mod bare;
+
 use std::{
     net::TcpListener,
     path::{Path, PathBuf},

@@ -1,0 +1,132 @@
+//! A benchmark of several controllers: commits beside one controller with its own store and beside a bare loop of etcd,
+//! how far followers lag, and how long clients wait when the leading controller is killed or stopped.
+//!
+//! Run by `tools/bench ha`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in units.
+//! `PERIAPT_BENCH_ROUNDS` is the number of failovers and of handovers for each size. Three servers of etcd, three
+//! controllers, their disk and the clients share this machine.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are its output, and how far it is")]
+
+mod bare;
+mod commits;
+mod failover;
+mod site;
+mod times;
+
+use std::{env, path::Path, time::Duration};
+
+use anyhow::Context as _;
+use periapt_tests::MemoryUse;
+
+use commits::{Commits, stale};
+use failover::Ending;
+use site::Site;
+use times::Times;
+
+/// The duration of the bare loop.
+const BARE: Duration = Duration::from_secs(5);
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> anyhow::Result<()> {
+    let sizes = numbers("PERIAPT_BENCH_SIZES", "1000 10000")?;
+    let rounds = numbers("PERIAPT_BENCH_ROUNDS", "10")?.into_iter().max().unwrap_or_default();
+    let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    commits_and_lag(parent).await?;
+    println!();
+    println!(
+        "| units | failover s: p50 | p99 | handover s: p50 | p99 | start of a follower s | MiB: leader | follower | KiB a unit: leader | follower |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for size in sizes {
+        of_size(parent, size, rounds).await?;
+    }
+    Ok(())
+}
+
+/// Parses a variable with numbers between spaces, by default `usual`.
+fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
+    let text = env::var(variable).unwrap_or_else(|_| usual.to_owned());
+    let numbers = text.split_whitespace().map(str::parse).collect::<Result<_, _>>();
+    numbers.with_context(|| format!("{variable} must be numbers with spaces between them, not {text:?}"))
+}
+
+/// Measures commits of one controller, of three, and of a bare loop with the entries of the three; and how far followers
+/// lag.
+async fn commits_and_lag(parent: &Path) -> anyhow::Result<()> {
+    let alone = {
+        let site = Site::alone(parent)?;
+        Commits::measured(&site, &[0]).await?
+    };
+    let site = Site::of_three(parent)?;
+    let leader = site.leader().await?;
+    let from = site.revision(leader).await?;
+    let at_leader = Commits::measured(&site, &[leader]).await?;
+    let through = site.revision(leader).await?;
+    let entries = bare::sizes(&site, from, through).await?;
+    let everywhere = Commits::measured(&site, &[0, 1, 2]).await?;
+    let bare = site.etcd()?.puts_a_second(bare::noise(&entries), BARE).await?;
+
+    println!(
+        "| 64 clients | commits/s | beside one controller | entries/s | KB an entry | beside a bare loop |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    let row = |name: &str, commits: &Commits, entry: String, beside: String| {
+        let ratio = commits.rate / alone.rate;
+        println!(
+            "| {name} | {:.0} | {ratio:.2} | {:.0} | {entry} | {beside} |",
+            commits.rate, commits.batches
+        );
+    };
+    row("one controller, RocksDB", &alone, String::new(), String::new());
+    let mean = entries.iter().sum::<usize>() as f64 / entries.len().max(1) as f64;
+    let beside = format!("{:.2}", at_leader.batches / bare);
+    row("three, at the leader", &at_leader, format!("{:.1}", mean / 1e3), beside);
+    row("three, at each", &everywhere, String::new(), String::new());
+    println!("| a bare loop of etcd | | | {bare:.0} | {:.1} | 1.00 |", mean / 1e3);
+
+    let (lags, rate) = stale(&site, leader).await?;
+    println!();
+    println!("| followers' lag | commits/s | p50 ms | p99 ms | longest ms | etcd's database MB |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    let database = site.etcd()?.database_bytes().await? as f64 / 1e6;
+    let ms = |percent| lags.at(percent).as_secs_f64() * 1e3;
+    println!("| | {rate:.0} | {:.1} | {:.1} | {:.1} | {database:.0} |", ms(50), ms(99), ms(100));
+    Ok(())
+}
+
+/// Measures failovers, handovers, a start, and memory with some units.
+async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<()> {
+    let mut site = Site::of_three(parent)?;
+    let empty = site.leader().await?;
+    let before = MemoryUse::by(site.host(empty)?)?.controller();
+    site.deploy(empty, units).await?;
+    site.settled().await?;
+    let (mut killed, mut stopped) = (Times::default(), Times::default());
+    let mut start = Times::default();
+    for round in 0..rounds {
+        for (ending, times) in [(Ending::Kill, &mut killed), (Ending::Stop, &mut stopped)] {
+            let ended = failover::measured(&site, ending).await?;
+            times.push(ended.gap);
+            start.push(site.restarted(ended.host).await?);
+            eprintln!("{units} units: {ending:?} {round}: {:.2} s", ended.gap.as_secs_f64());
+        }
+    }
+    let leader = site.leader().await?;
+    let follower = (0..3).find(|host| *host != leader).context("a follower")?;
+    let held = |host| anyhow::Ok(MemoryUse::by(site.host(host)?)?.controller());
+    let (leads, follows) = (held(leader)?, held(follower)?);
+    let each = |bytes: u64| bytes.saturating_sub(before) as f64 / units as f64 / 1024.0;
+    let seconds = |times: &Times, percent| times.at(percent).as_secs_f64();
+    println!(
+        "| {units} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.0} | {:.0} | {:.1} | {:.1} |",
+        seconds(&killed, 50),
+        seconds(&killed, 99),
+        seconds(&stopped, 50),
+        seconds(&stopped, 99),
+        seconds(&start, 50),
+        leads as f64 / f64::from(1 << 20),
+        follows as f64 / f64::from(1 << 20),
+        each(leads),
+        each(follows),
+    );
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! The controllers under measurement, without agents, and clients of them.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail, ensure};
+use periapt_client::{Client, Identity, Options};
+use periapt_host_api::{
+    Revision,
+    api::ModelSelector,
+    command::{Answer, Command, ControllerCommand, Deploy, MemberRole},
+};
+use periapt_log_etcd::testing::TestEtcd;
+use periapt_tests::{Installation, InstallationGuard, packed};
+
+/// The names of the controllers.
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// The timeout of waits.
+const UNTIL: Duration = Duration::from_secs(300);
+
+/// The pause between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// The most units that one command makes.
+const MOST_AT_ONCE: usize = 1_000;
+
+/// One controller with its own store, or three that share a log.
+pub(crate) struct Site {
+    // Before the installations, which end their own processes.
+    _guards: Vec<InstallationGuard>,
+    hosts: Vec<Installation>,
+    etcd: Option<TestEtcd>,
+    /// The number of models that were made.
+    models: AtomicUsize,
+}
+
+impl Site {
+    /// Starts one controller in a new directory below `parent`.
+    pub(crate) fn alone(parent: &Path) -> anyhow::Result<Self> {
+        let mut site =
+            Self { _guards: Vec::new(), hosts: Vec::new(), etcd: None, models: AtomicUsize::new(0) };
+        site.add(parent)?.ok(["bootstrap", "local", "--no-agent"])?;
+        Ok(site)
+    }
+
+    /// Starts three servers of etcd and three controllers in new directories below `parent`.
+    pub(crate) fn of_three(parent: &Path) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("periapt-etcd-").tempdir_in(parent)?;
+        let etcd = TestEtcd::start_in(directory, 3, &[]);
+        etcd.ready();
+        let log = etcd.url().to_string();
+        let mut site =
+            Self { _guards: Vec::new(), hosts: Vec::new(), etcd: Some(etcd), models: AtomicUsize::new(0) };
+        let first = site.add(parent)?;
+        first.ok(["bootstrap", "local", "--no-agent", "--log", &log, "--member", NAMES[0]])?;
+        for name in &NAMES[1..] {
+            let token = site.add(parent)?.path().join("token");
+            let token = token.to_str().context("a path")?;
+            let first = site.host(0)?;
+            first.ok(["controller-token", name, "--output", token])?;
+            let shown = first.json(["show-controller"])?;
+            let url = shown.pointer("/local/details/url").and_then(|url| url.as_str()).context("a URL")?;
+            let join = ["controller", "join", "local", "--controller", url, "--token-file", token];
+            let host = site.hosts.last().context("a host")?;
+            host.ok(join.into_iter().chain(["--member", name]))?;
+        }
+        Ok(site)
+    }
+
+    fn add(&mut self, parent: &Path) -> anyhow::Result<&Installation> {
+        let host = Installation::below(parent)?;
+        self._guards.push(InstallationGuard::of(&host)?);
+        self.hosts.push(host);
+        self.hosts.last().context("a host")
+    }
+
+    pub(crate) fn host(&self, number: usize) -> anyhow::Result<&Installation> {
+        self.hosts.get(number).context("a host")
+    }
+
+    pub(crate) fn etcd(&self) -> anyhow::Result<&TestEtcd> {
+        self.etcd.as_ref().context("a site without etcd")
+    }
+
+    /// Returns a client of one controller, which repeats requests whose answers are lost.
+    pub(crate) fn client(&self, number: usize) -> anyhow::Result<Client> {
+        let socket = format!("unix://{}", self.host(number)?.socket("local").display());
+        let options = Options::new(socket, Identity::Local)
+            .with_unanswered_retry_timeout(UNTIL)
+            .with_busy_retry_timeout(UNTIL);
+        Ok(Client::new(options)?)
+    }
+
+    /// Returns the number of the controller that leads, once all know it.
+    pub(crate) async fn leader(&self) -> anyhow::Result<usize> {
+        let began = Instant::now();
+        loop {
+            let mut leaders = Vec::new();
+            for number in 0..self.hosts.len() {
+                let members = self.client(number)?.controller().await.map(|info| info.members);
+                let leads =
+                    members.unwrap_or_default().into_iter().find(|member| member.role == MemberRole::Leader);
+                leaders.push(leads.and_then(|leads| NAMES.iter().position(|name| *name == leads.name)));
+            }
+            if let Some(Some(first)) = leaders.first()
+                && leaders.iter().all(|leader| *leader == Some(*first))
+            {
+                return Ok(*first);
+            }
+            ensure!(began.elapsed() < UNTIL, "no controller leads");
+            tokio::time::sleep(LOOK_EVERY * 10).await;
+        }
+    }
+
+    /// Returns the revision of a controller.
+    pub(crate) async fn revision(&self, number: usize) -> anyhow::Result<Revision> {
+        Ok(self.client(number)?.controller().await?.revision)
+    }
+
+    /// Makes a model, whose name begins so.
+    pub(crate) async fn model(&self, client: &Client, name: &str) -> anyhow::Result<ModelSelector> {
+        let name = format!("{name}-{}", self.models.fetch_add(1, Ordering::Relaxed));
+        let made = client.controller_command(ControllerCommand::add_model(name.parse()?)).await?;
+        let Answer::Model { uuid } = made else { bail!("no model was made") };
+        Ok(uuid.into())
+    }
+
+    /// Deploys an application with so many units.
+    pub(crate) async fn deploy(&self, number: usize, units: usize) -> anyhow::Result<()> {
+        let client = self.client(number)?;
+        let model = self.model(&client, "units").await?;
+        let archive = std::fs::read(packed("bench", self.host(number)?.path())?)?;
+        let charm = client.upload_charm(archive.into()).await?.digest;
+        let deploy = Command::Deploy(Deploy {
+            charm,
+            application: Some("app".parse()?),
+            units: 1,
+            config: Default::default(),
+            placement: Vec::new(),
+            storage: Default::default(),
+            trust: false,
+            force: false,
+            bindings: Default::default(),
+            resources: Default::default(),
+            attach_storage: Vec::new(),
+            constraints: Default::default(),
+        });
+        client.command(&model, deploy).await?;
+        let mut made = 1;
+        while made < units {
+            let count = (units - made).min(MOST_AT_ONCE);
+            let more = Command::AddUnits {
+                application: "app".parse()?,
+                count: count.try_into()?,
+                placement: Vec::new(),
+                attach_storage: Vec::new(),
+            };
+            client.command(&model, more).await?;
+            made += count;
+        }
+        Ok(())
+    }
+
+    /// Waits until all controllers have the same revision.
+    pub(crate) async fn settled(&self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            let mut revisions = Vec::new();
+            for number in 0..self.hosts.len() {
+                revisions.push(self.revision(number).await.ok());
+            }
+            let first = revisions.first().copied().flatten();
+            if first.is_some() && revisions.iter().all(|revision| *revision == first) {
+                return Ok(());
+            }
+            ensure!(began.elapsed() < UNTIL, "the controllers differ: {revisions:?}");
+            tokio::time::sleep(LOOK_EVERY * 10).await;
+        }
+    }
+
+    /// Starts a controller again, and returns the time until it serves.
+    pub(crate) async fn restarted(&mut self, number: usize) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        self.host(number)?.ok(["controller", "start", "local"])?;
+        self.revision(number).await?;
+        let taken = began.elapsed();
+        self.settled().await?;
+        Ok(taken)
+    }
+}
+
+/// Waits until a controller has applied a revision, and returns the time.
+pub(crate) async fn applied(client: &Client, revision: Revision) -> anyhow::Result<Duration> {
+    let began = Instant::now();
+    while client.controller().await?.revision < revision {
+        ensure!(began.elapsed() < UNTIL, "revision {revision} does not arrive");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(began.elapsed())
+}
