@@ -13,6 +13,7 @@
 //! A reader accepts only the bytes that the writer writes for an entry's name and size, so no other feature of tar has to
 //! be judged.
 
+mod adopt;
 mod create;
 mod entry;
 mod error;
@@ -20,14 +21,17 @@ mod keys;
 mod manifest;
 mod raise;
 mod read;
+mod recover;
 mod restore;
 mod source;
 
-pub(crate) use self::{create::BackupParts, source::BackupSource};
 pub use self::{
+    adopt::{RestoredController, RestoredLog},
     error::BackupError,
     keys::{BackupKeys, derive_key, new_derivation},
     manifest::BackupManifest,
     read::{BackupFile, BackupSummary},
-    restore::{RestoredController, RestoredKeys, RestoredLog, restore},
+    recover::{StoppedController, recover},
+    restore::{RestoredKeys, restore},
 };
+pub(crate) use self::{create::BackupParts, source::BackupSource};

@@ -78,3 +78,53 @@ fn a_set_that_is_lost_with_its_log_begins_anew_from_a_backup() -> anyhow::Result
     until("the first one catches up", || Ok(models(&first)? == ["more", "test", "without"]))?;
     Ok(())
 }
+
+#[test]
+fn a_set_whose_log_alone_is_lost_begins_anew_from_the_directory_of_a_controller() -> anyhow::Result<()> {
+    let mut site = Site::bootstrapped_on(Installation::empty()?, &["--no-agent"])?;
+    site.join_on(Installation::empty()?, "two")?;
+    let first = Arc::clone(site.hosts.first().context("a host")?);
+    let mut agent = first.agent("first", [])?;
+    ensure!(agent.first_line()? == "ready first", "the agent runs");
+    first.ok(["add-model", "test"])?;
+    first.deploy("probe", ["app"])?;
+    first.wait_for(["application", "app", "--status", "unknown"])?;
+    let second = site.host(1)?;
+    until("the charm is at the second one", || Ok(archives(second)? == 1))?;
+
+    let etcd = TestEtcd::start(3);
+    etcd.ready();
+    let log = etcd.url().to_string();
+    let place = "data/controllers/local/controller";
+    let begin = |from: &str| {
+        let to = ["bootstrap", "anew", "--no-agent", "--member", "one", "--log", &log, "--restore", from];
+        to.map(str::to_owned)
+    };
+    let refused = second.refused(begin(place))?;
+    ensure!(refused.contains("runs: end it first"), "{refused}");
+    let refused = second.refused(begin("."))?;
+    ensure!(refused.contains("is no directory of a periapt controller"), "{refused}");
+
+    // The old log is gone with its servers.
+    second.ok(["controller", "stop", "local"])?;
+    first.ok(["controller", "stop", "local"])?;
+    site.etcd = etcd;
+    let second = site.host(1)?;
+    let hidden = second.path().join("hidden");
+    fs::rename(second.path().join(place).join("blobs"), &hidden)?;
+    let refused = second.refused(begin(place))?;
+    ensure!(refused.contains("take the directory of another controller of the set"), "{refused}");
+    fs::remove_dir_all(second.path().join(place).join("blobs"))?;
+    fs::rename(&hidden, second.path().join(place).join("blobs"))?;
+    ensure!(!second.path().join("data/controllers/anew").exists(), "nothing is left of the attempts");
+
+    second.ok(begin(place))?;
+    second.ok(["switch", "anew:test"])?;
+    second.ok(["add-unit", "app"])?;
+    let status: Value = serde_json::from_str(&second.ok(["status", "--format", "json"])?)?;
+    let units = status.pointer("/applications/app/units").and_then(Value::as_object).context("units")?;
+    ensure!(units.len() == 2, "{status}");
+    // The old directory is as it was: it makes another controller, alone this time.
+    second.ok(["bootstrap", "alone", "--no-agent", "--restore", place])?;
+    Ok(())
+}

@@ -1,10 +1,16 @@
 //! `bootstrap`: a controller in the background, and an agent on this machine.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use periapt_blobs::SharedStore;
-use periapt_controller::{BackupFile, BackupKeys, RestoredKeys, RestoredLog, derive_key, restore};
+use periapt_controller::{
+    BackupFile, BackupKeys, RestoredKeys, RestoredLog, StoppedController, derive_key, recover, restore,
+};
 use periapt_host_api::{
     AgentName, ModelName,
     command::ControllerCommand,
@@ -77,8 +83,9 @@ pub(crate) struct Bootstrap {
     log: LogArgs,
     #[command(flatten)]
     blobs: BlobsArgs,
-    /// The backup of a controller, of which this one is made
-    #[arg(long, value_name = "FILE")]
+    /// The backup of which this controller is made, or the directory of a controller that has ended: its data directory's
+    /// controllers/NAME/controller
+    #[arg(long, value_name = "PATH")]
     restore: Option<PathBuf>,
     #[command(flatten)]
     passphrase: PassphraseArg,
@@ -104,10 +111,12 @@ struct Begun {
     guards: Vec<StartGuard>,
 }
 
-/// A backup with the keys to it.
-struct Backup {
-    file: BackupFile,
-    keys: RestoredKeys,
+/// The origin of a restored controller.
+enum Backup {
+    /// A backup with the keys to it.
+    File { file: Box<BackupFile>, keys: RestoredKeys },
+    /// The directory of a controller that has ended.
+    Directory(Box<StoppedController>),
 }
 
 /// The choice whether the new controller becomes the current one.
@@ -234,6 +243,9 @@ impl Bootstrap {
             };
         };
         self.log.is_free().await?;
+        if path.is_dir() {
+            return self.stopped(path).await.map(Some);
+        }
         let open = || BackupFile::at(path).map_err(with_source);
         let file = open()?;
         let keys = match (&file.manifest().keys, &self.restore_keys) {
@@ -255,7 +267,20 @@ impl Bootstrap {
             RestoredKeys::Given(_) => None,
         };
         file.verify(key).await.map_err(with_source)?;
-        Ok(Some(Backup { file: open()?, keys }))
+        Ok(Some(Backup::File { file: Box::new(open()?), keys }))
+    }
+
+    /// Opens the directory of a controller that has ended, and checks all of it.
+    async fn stopped(&self, path: &Path) -> Result<Backup> {
+        if self.restore_keys.is_some() || self.passphrase.passphrase_file.is_some() {
+            return Err(Failure::new(format!("{} has its keys in the clear", path.display()))
+                .with_hint("leave out --restore-keys and --passphrase-file, which are for a backup"));
+        }
+        let stopped = StoppedController::at(path).await.map_err(with_source)?;
+        if !self.blobs.is_given() {
+            stopped.check_blobs().await.map_err(with_source)?;
+        }
+        Ok(Backup::Directory(Box::new(stopped)))
     }
 
     /// Starts both, and passes on the processes that run.
@@ -268,9 +293,13 @@ impl Bootstrap {
         blobs: Option<SharedStore>,
     ) -> Result<()> {
         let directory = starting.directory().clone();
-        if let Some(Backup { file, keys }) = backup {
+        if let Some(backup) = backup {
             let log = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
-            let restored = restore(file, &directory.controller(), &keys, blobs.as_ref(), log).await;
+            let (into, blobs) = (directory.controller(), blobs.as_ref());
+            let restored = match backup {
+                Backup::File { file, keys } => restore(*file, &into, &keys, blobs, log).await,
+                Backup::Directory(stopped) => recover(*stopped, &into, blobs, log).await,
+            };
             let restored = restored.map_err(with_source)?;
             self.log.restore(restored.store, restored.revision).await?;
         }

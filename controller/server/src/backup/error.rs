@@ -1,8 +1,12 @@
 //! The reasons why a backup cannot be read or restored.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use periapt_blobs::BlobError;
+use periapt_host_api::Digest;
 use periapt_store::StoreError;
 
 /// The reason why a backup cannot be read or restored.
@@ -48,6 +52,23 @@ pub enum BackupError {
     /// The keys cannot be decrypted.
     #[error("the passphrase does not open the keys in {}, or they were changed", .0.display())]
     WrongPassphrase(PathBuf),
+    /// The directory is none of a controller.
+    #[error("{} is no directory of a periapt controller: it has no store", .0.display())]
+    NoController(PathBuf),
+    /// The controller of the directory runs.
+    #[error("the controller of {} runs: end it first", .0.display())]
+    Running(PathBuf),
+    /// A registered blob is not in the directory, or damaged.
+    #[error(
+        "the blob {digest} is not in {}, or damaged: take the directory of another controller of the set, or a backup; if \
+         the blobs are in an object store, copy them below another prefix, and name it by --blobs", .directory.display()
+    )]
+    NoBlob {
+        /// The directory.
+        directory: PathBuf,
+        /// The blob.
+        digest: Digest,
+    },
     /// The derivation of the key is out of bounds.
     #[error("the key cannot be derived from the passphrase: {0}")]
     Derivation(String),
@@ -71,4 +92,10 @@ pub enum BackupError {
     /// The blobs cannot be written.
     #[error(transparent)]
     Blobs(#[from] BlobError),
+}
+
+/// Returns the maker of an error about a file that cannot be written.
+pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |source| BackupError::Unwritable { path, source }
 }

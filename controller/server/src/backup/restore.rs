@@ -2,48 +2,24 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::Write as _,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use periapt_blobs::{Blobs, SharedStore};
-use periapt_host_api::{Digest, Level, Revision, StoreId, Timestamp, backup::WrappingKey};
-use periapt_log::LogHead;
+use periapt_host_api::{Digest, backup::WrappingKey};
 use periapt_model::Entity;
-use periapt_store::{Batch, Store as _, StoreError, codec};
-use periapt_store_rocksdb::RocksStore;
 
 use super::{
+    adopt::{RestoredController, RestoredLog, adopt},
     entry::EntryName,
-    error::BackupError,
+    error::{BackupError, unwritable},
     keys::{BackupKeys, MAX_KEYS},
-    raise::{amount, raised},
     read::{BackupFile, Entries},
 };
-use crate::{
-    clock::{RandomSource as _, SystemRandomSource},
-    options::blob_cache,
-};
-
-/// A restored directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RestoredController {
-    /// The new identity of the store.
-    pub store: StoreId,
-    /// The revision of the store.
-    pub revision: Revision,
-}
-
-/// The log of a restored controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RestoredLog {
-    /// None: the controller is alone, with a store of its own.
-    None,
-    /// A new one with the identity of the restored store, which begins after its revision. The caller makes it.
-    New,
-}
+use crate::options::blob_cache;
 
 /// The origin of a restored controller's keys.
 #[derive(Debug, Clone)]
@@ -78,12 +54,7 @@ pub async fn restore(
     if let Some(shared) = shared {
         shared.is_free().await?;
     }
-    match fs::DirBuilder::new().mode(0o700).create(into) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(BackupError::Exists(into.to_owned()));
-        }
-        made => made.map_err(unwritable(into))?,
-    }
+    make_new(into)?;
     let store = into.join("store");
     fs::DirBuilder::new().mode(0o700).create(&store).map_err(unwritable(&store))?;
     let blobs = match shared {
@@ -96,7 +67,27 @@ pub async fn restore(
         RestoredKeys::Given(given) => given.clone(),
     };
     found.write(into)?;
-    adopt(&store, &written, &backup, log).await
+    let lacks = |entity: &Entity| {
+        let missing = match entity {
+            Entity::Charm(charm) if !written.charms.contains(&charm.digest) => charm.digest,
+            Entity::ResourceContent(content) if !written.resources.contains(&content.digest) => {
+                content.digest
+            }
+            _ => return Ok(()),
+        };
+        Err(backup.entries.damaged(format!("it lacks the blob {missing}")))
+    };
+    adopt(&store, backup.manifest().created, log, lacks).await
+}
+
+/// Makes the directory of a restored controller.
+pub(super) fn make_new(into: &Path) -> Result<(), BackupError> {
+    match fs::DirBuilder::new().mode(0o700).create(into) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(BackupError::Exists(into.to_owned()))
+        }
+        made => made.map_err(unwritable(into)),
+    }
 }
 
 /// Writes the store's files and the blobs, and checks the digest of all.
@@ -158,52 +149,4 @@ async fn write_blob(entries: &mut Entries, blobs: &Blobs, digest: Digest) -> Res
         return Err(entries.damaged(format!("a blob does not have its digest {digest}")));
     }
     Ok(blobs.put_spooled(spooled).await?)
-}
-
-/// Gives the store a new identity, raises its numbers, and checks that all its blobs are there.
-async fn adopt(
-    directory: &Path,
-    written: &Written,
-    backup: &BackupFile,
-    log: RestoredLog,
-) -> Result<RestoredController, BackupError> {
-    let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(unwritable(directory))?;
-    let id = StoreId(uuid::Builder::from_random_bytes(SystemRandomSource.seed()).into_uuid());
-    let store = RocksStore::adopt(directory, id).await?;
-    let loaded = store.load().await?;
-    let head = loaded.revision;
-    let damaged = |error: codec::CodecError| StoreError::Damaged(error.to_string());
-    let kept = codec::entities(loaded).map_err(damaged)?;
-    let mut level = Level::FIRST;
-    for (_, entity) in &kept {
-        let missing = match entity {
-            Entity::Controller(controller) => {
-                level = controller.level;
-                continue;
-            }
-            Entity::Charm(charm) if !written.charms.contains(&charm.digest) => charm.digest,
-            Entity::ResourceContent(content) if !written.resources.contains(&content.digest) => {
-                content.digest
-            }
-            _ => continue,
-        };
-        return Err(backup.entries.damaged(format!("it lacks the blob {missing}")));
-    }
-    let now = Timestamp::now();
-    let writes =
-        codec::Writes::of(&raised(&kept, amount(backup.manifest().created, now))).map_err(damaged)?;
-    let note = match log {
-        RestoredLog::None => None,
-        RestoredLog::New => {
-            Some(LogHead::restored(id, Revision(head.0.saturating_add(1)), now, level).encode())
-        }
-    };
-    let revision = store.commit(Batch { note, ..codec::batch(head, [writes]) }).await?;
-    Ok(RestoredController { store: id, revision })
-}
-
-fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> BackupError {
-    let path: PathBuf = path.to_owned();
-    move |source| BackupError::Unwritable { path, source }
 }
