@@ -1,0 +1,81 @@
+//! Controllers whose etcd serves TLS and asks for certificates: the first one is given files, and the others learn all.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use anyhow::ensure;
+use periapt_host_api::Timestamp;
+use periapt_log_etcd::testing::TestEtcd;
+use periapt_tests::Installation;
+use periapt_transport::Authority;
+
+use crate::site::{Site, models, until};
+
+#[test]
+fn an_etcd_that_asks_for_certificates_is_used_with_them_by_all_controllers() -> anyhow::Result<()> {
+    let (host, authority) = (Installation::empty()?, Authority::generate()?);
+    let (certificate, key) = authority.issue_server(&["127.0.0.1".parse()?], Timestamp::now())?;
+    let (own, own_key) = authority.issue_controller("one", Timestamp::now())?;
+    let file = |name: &str, text: &str| -> anyhow::Result<String> {
+        let path = host.path().join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        Ok(path.display().to_string())
+    };
+    let server = [
+        format!("--cert-file={}", file("server.pem", &certificate)?),
+        format!("--key-file={}", file("server-key.pem", &key)?),
+        format!("--trusted-ca-file={}", file("ca.pem", authority.certificate())?),
+        "--client-cert-auth".to_owned(),
+    ];
+    let etcd = TestEtcd::start_with(3, &server.each_ref().map(String::as_str));
+    file("own.pem", &own)?;
+    file("own-key.pem", &own_key)?;
+    let log = etcd.url().to_string();
+    let plain = ["bootstrap", "local", "--no-agent", "--member", "one", "--log", &log];
+    let encrypted: Vec<_> = plain
+        .into_iter()
+        .chain(["--log-ca", "ca.pem", "--log-cert", "own.pem", "--log-key", "own-key.pem"])
+        .collect();
+    until("the controller is bootstrapped", || Ok(host.run(&encrypted)?.code == Some(0)))?;
+
+    let refused = host.refused(plain.map(|word| if word == "local" { "other" } else { word }))?;
+    ensure!(refused.contains("etcd"), "{refused}");
+    fs::set_permissions(host.path().join("own-key.pem"), fs::Permissions::from_mode(0o644))?;
+    let open = encrypted.iter().map(|word| if *word == "local" { "other" } else { word });
+    let refused = host.refused(open)?;
+    ensure!(refused.contains("own-key.pem"), "{refused}");
+    fs::set_permissions(host.path().join("own-key.pem"), fs::Permissions::from_mode(0o600))?;
+
+    let mut site = Site { etcd, hosts: vec![host.into()] };
+    site.join_on(Installation::empty()?, "two")?;
+    site.host(1)?.ok(["add-model", "a"])?;
+    for host in &site.hosts {
+        until("the model is everywhere", || Ok(models(host)? == ["a"]))?;
+    }
+    // Each has what it needs for a start of its own.
+    for number in [0, 1] {
+        site.host(number)?.ok(["controller", "stop", "local"])?;
+        site.host(number)?.ok(["controller", "start", "local"])?;
+    }
+    site.host(1)?.ok(["add-model", "b"])?;
+    let keys = key_files(site.host(1)?.path())?;
+    ensure!(!keys.is_empty(), "the second one keeps the key for etcd");
+    for key in keys {
+        ensure!(fs::metadata(&key)?.permissions().mode() & 0o077 == 0, "{} is its owner's", key.display());
+    }
+    Ok(())
+}
+
+/// Returns the files below a directory that hold a private key.
+fn key_files(directory: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(key_files(&path)?);
+        } else if path.is_file() && fs::read_to_string(&path).is_ok_and(|text| text.contains("PRIVATE KEY")) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
