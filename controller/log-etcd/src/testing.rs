@@ -3,7 +3,7 @@
 mod bare;
 
 use std::{
-    net::TcpListener,
+    net::{IpAddr, Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
@@ -54,32 +54,45 @@ impl TestEtcd {
         Self::start_in(TempDir::new().expect("a temporary directory can be made"), count, more)
     }
 
+    /// Starts servers that clients reach at this address of the host.
+    ///
+    /// # Panics
+    /// See [`Self::start`].
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn start_at(address: IpAddr, count: usize) -> Self {
+        let directory = TempDir::new().expect("a temporary directory can be made");
+        Self::started(Self::prepare(directory, address, count, &[]), count)
+    }
+
     /// Starts servers with their data in a directory of the caller's: the system's temporary directory may be in memory,
     /// where a sync does nothing.
     ///
     /// # Panics
     /// See [`Self::start`].
-    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
     pub fn start_in(directory: TempDir, count: usize, more: &[&str]) -> Self {
-        let mut etcd = Self::prepare(directory, count, more).expect("etcd can be prepared");
+        Self::started(Self::prepare(directory, Ipv4Addr::LOCALHOST.into(), count, more), count)
+    }
+
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    fn started(prepared: anyhow::Result<Self>, count: usize) -> Self {
+        let mut etcd = prepared.expect("etcd can be prepared");
         for number in 0..count {
             etcd.start_server(number);
         }
         etcd
     }
 
-    fn prepare(directory: TempDir, count: usize, more: &[&str]) -> anyhow::Result<Self> {
-        let ports = free_ports(2 * count)?;
-        let (peers, clients) = ports.split_at(count);
+    fn prepare(directory: TempDir, address: IpAddr, count: usize, more: &[&str]) -> anyhow::Result<Self> {
+        let (peers, clients) = (free_ports(Ipv4Addr::LOCALHOST.into(), count)?, free_ports(address, count)?);
         let names: Vec<_> = (0..count).map(|number| format!("etcd-{number}")).collect();
-        let cluster = names.iter().zip(peers).map(|(name, port)| format!("{name}=http://127.0.0.1:{port}"));
+        let cluster = names.iter().zip(&peers).map(|(name, port)| format!("{name}=http://127.0.0.1:{port}"));
         let cluster = cluster.collect::<Vec<_>>().join(",");
         let (scheme, encryption) = match more.iter().any(|argument| argument.starts_with("--cert-file")) {
             true => ("https", Encryption::Tls),
             false => ("http", Encryption::Plain),
         };
         let server = |(name, (peer, client)): (&String, (&u16, &u16))| {
-            let (peer, url) = (format!("http://127.0.0.1:{peer}"), format!("{scheme}://127.0.0.1:{client}"));
+            let (peer, url) = (format!("http://127.0.0.1:{peer}"), format!("{scheme}://{address}:{client}"));
             let mut arguments = vec![
                 format!("--name={name}"),
                 format!("--data-dir={}", directory.path().join(name).display()),
@@ -93,9 +106,9 @@ impl TestEtcd {
                 "--log-level=fatal".to_owned(),
             ];
             arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
-            Server { endpoint: format!("127.0.0.1:{client}"), arguments, process: None }
+            Server { endpoint: format!("{address}:{client}"), arguments, process: None }
         };
-        let servers = names.iter().zip(peers.iter().zip(clients)).map(server).collect();
+        let servers = names.iter().zip(peers.iter().zip(&clients)).map(server).collect();
         Ok(Self { servers, directory, encryption })
     }
 
@@ -201,7 +214,7 @@ fn program() -> anyhow::Result<PathBuf> {
 }
 
 /// Returns ports that are free now. Each is bound until all are known, so that they differ.
-fn free_ports(count: usize) -> anyhow::Result<Vec<u16>> {
-    let bound = (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
+fn free_ports(address: IpAddr, count: usize) -> anyhow::Result<Vec<u16>> {
+    let bound = (0..count).map(|_| TcpListener::bind((address, 0))).collect::<Result<Vec<_>, _>>()?;
     bound.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
 }

@@ -3,10 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::Installation;
+use periapt_tests::{Installation, Link, set_link};
 use serde_json::Value;
 
-use crate::site::{HOSTS, Site, on, on_a_site};
+use crate::site::{HOSTS, on, on_a_site};
 
 #[test]
 fn units_on_three_hosts_are_one_application() -> anyhow::Result<()> {
@@ -44,14 +44,14 @@ fn a_host_that_was_cut_off_goes_on_where_it_was() -> anyhow::Result<()> {
         periapt.deploy("mysql", ["-n", "2", "--to", "agent=north,agent=south"])?;
         periapt.wait_for(["model"])?;
         let hooks = periapt.json(["hooks", "mysql/1"])?;
-        Site::link("south", "down")?;
+        set_link("south", Link::Down)?;
         site.wait("south", false)?;
         ensure!(site.is_alive("east")?, "east is not concerned");
         periapt.wait_for(["unit", "mysql/1", "--status", "unknown", "--agent", "lost"])?;
         ensure!(periapt.json(["hooks", "mysql/1"])? == hooks, "nothing ran");
         periapt.ok(["config", "mysql", "max-connections=9"])?;
         periapt.wait_for(["unit", "mysql/0"])?;
-        Site::link("south", "up")?;
+        set_link("south", Link::Up)?;
         site.wait("south", true)?;
         periapt.wait_for(["model"])?;
         let told = periapt.ok(["exec", "--unit", "mysql/1", "--", "config-get", "max-connections"])?;
@@ -155,7 +155,7 @@ fn a_host_that_is_gone_for_good_is_removed_and_its_units_are_made_elsewhere() ->
         periapt.ok(["add-unit", "mysql", "--to", "agent=east"])?;
         periapt.wait_for(["application", "mysql", "--units", "2"])?;
         // It comes back without being known any more.
-        Site::link("south", "up")?;
+        set_link("south", Link::Up)?;
         let data = periapt.path().join("south");
         let run = ["agent", "run", "--controller", "https://10.77.0.1:17070", "--name", "south", "--data"];
         let error = periapt.refused(run.into_iter().map(Into::into).chain([data.into_os_string()]))?;

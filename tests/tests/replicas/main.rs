@@ -2,6 +2,7 @@
 //! faults under load.
 
 mod encrypted;
+mod faults;
 mod mixed;
 mod objects;
 mod removal;
@@ -9,6 +10,7 @@ mod restoring;
 mod rounds;
 mod site;
 mod stale;
+mod story;
 
 use anyhow::ensure;
 use periapt_tests::Installation;

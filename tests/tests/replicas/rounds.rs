@@ -1,156 +1,28 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
-//! are killed and paused in turn. At the end nothing that was acknowledged is lost, nothing happened twice, all controllers
+//! are killed and paused in turn, or the network loses what they send. At the end nothing that was acknowledged is lost, nothing happened twice, all controllers
 //! show the same, and the log is whole.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds; `--no-capture` shows how long each fault kept all clients waiting.
 
-use std::{
-    collections::BTreeSet,
-    env,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, env, sync::atomic::Ordering, thread};
 
 use anyhow::{Context as _, ensure};
-use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
 use periapt_log::{Entry, Log as _, LogError, LogHead};
 use periapt_log_etcd::{EtcdLog, EtcdOptions};
-use periapt_tests::{Installation, signal};
+use periapt_tests::{Installation, in_own_network};
 
-use crate::site::{Site, controller, models, until};
+use crate::{
+    faults::{Fault, round},
+    site::{HOSTS, Site, controller, models, until},
+    story::Story,
+};
 
 /// The number of rounds, unless the environment says another one.
 const ROUNDS: usize = 20;
 
-/// The time for which a process is paused: longer than the lease of the controller that leads.
-const PAUSED_FOR: Duration = Duration::from_secs(4);
-
-/// The commands of the clients of all hosts, by their outcome.
-#[derive(Default)]
-struct Story {
-    /// The models whose creation was acknowledged.
-    made: Mutex<BTreeSet<String>>,
-    /// The models whose creation was refused without effect.
-    refused: Mutex<BTreeSet<String>>,
-    /// The acknowledged units, and those of which the client did not learn.
-    units: AtomicUsize,
-    unknown_units: AtomicUsize,
-    /// The acknowledged commands of each host.
-    answers: [AtomicUsize; 3],
-    ended: AtomicBool,
-}
-
-/// The outcome of a command, as its client was told.
-#[derive(Debug, PartialEq, Eq)]
-enum Outcome {
-    Done,
-    NothingHappened,
-    Unknown,
-}
-
-impl Story {
-    /// Sends commands through one host's controller, until the rounds are over.
-    fn send(&self, number: usize, host: &Installation) -> anyhow::Result<()> {
-        let answers = self.answers.get(number).context("a host")?;
-        for count in 0.. {
-            if self.ended.load(Ordering::SeqCst) {
-                break;
-            }
-            let name = format!("m{number}-{count}");
-            match outcome(host, &["add-model", &name, "--no-switch"])? {
-                Outcome::Done => {
-                    self.made.lock().insert(name);
-                    answers.fetch_add(1, Ordering::SeqCst);
-                }
-                Outcome::NothingHappened => drop(self.refused.lock().insert(name)),
-                Outcome::Unknown => {}
-            }
-            match outcome(host, &["add-unit", "-m", "load", "mysql"])? {
-                Outcome::Done => {
-                    self.units.fetch_add(1, Ordering::SeqCst);
-                    answers.fetch_add(1, Ordering::SeqCst);
-                }
-                Outcome::NothingHappened => {}
-                Outcome::Unknown => drop(self.unknown_units.fetch_add(1, Ordering::SeqCst)),
-            }
-        }
-        Ok(())
-    }
-
-    fn answered(&self) -> usize {
-        self.answers.iter().map(|answers| answers.load(Ordering::SeqCst)).sum()
-    }
-
-    /// Waits until the clients of all hosts have been answered again.
-    fn all_are_answered(&self) -> anyhow::Result<()> {
-        let before: Vec<_> = self.answers.iter().map(|answers| answers.load(Ordering::SeqCst)).collect();
-        until("each host's clients are answered", || {
-            Ok(self
-                .answers
-                .iter()
-                .zip(&before)
-                .all(|(answers, before)| answers.load(Ordering::SeqCst) > *before))
-        })
-    }
-}
-
-/// Runs a command, and tells what became of it.
-fn outcome(host: &Installation, words: &[&str]) -> anyhow::Result<Outcome> {
-    let done = host.run(words)?;
-    let nothing = ["had no effect", "is it running?", "cannot be reached", "does not run"];
-    Ok(match done.code {
-        Some(0) => Outcome::Done,
-        _ if done.stderr.contains("is not known") => Outcome::Unknown,
-        _ if nothing.iter().any(|words| done.stderr.contains(words)) => Outcome::NothingHappened,
-        code => anyhow::bail!("{words:?} ended with {code:?}: {}", done.stderr),
-    })
-}
-
-/// A fault, and the number of its process.
-#[derive(Debug, Clone, Copy)]
-enum Fault {
-    KillLeader,
-    PauseLeader,
-    KillFollower,
-    KillEtcd(usize),
-    PauseEtcd(usize),
-}
-
-/// Makes a fault, waits until clients are answered, and mends it. Returns the time for which no client was answered.
-fn round(site: &mut Site, story: &Story, fault: Fault) -> anyhow::Result<Duration> {
-    let leader = (0..3).find_map(|asked| site.leader(asked).ok().flatten()).context("a leader")?;
-    let follower = (leader + 1) % 3;
-    let process = |number: usize| site.host(number)?.controller_process("local");
-    let (leading, following) = (process(leader)?, process(follower)?);
-    let (began, answered) = (Instant::now(), story.answered());
-    match fault {
-        Fault::KillLeader => signal(leading, "KILL")?,
-        Fault::KillFollower => signal(following, "KILL")?,
-        Fault::PauseLeader => signal(leading, "STOP")?,
-        Fault::KillEtcd(number) => site.etcd.kill(number),
-        Fault::PauseEtcd(number) => site.etcd.pause(number),
-    }
-    // Answers that were on their way do not count.
-    until("clients are answered", || Ok(story.answered() > answered + 3))?;
-    let gap = began.elapsed();
-    match fault {
-        Fault::KillLeader => drop(site.host(leader)?.ok(["controller", "start", "local"])?),
-        Fault::KillFollower => drop(site.host(follower)?.ok(["controller", "start", "local"])?),
-        Fault::PauseLeader => {
-            thread::sleep(PAUSED_FOR.saturating_sub(gap));
-            signal(leading, "CONT")?;
-        }
-        Fault::KillEtcd(number) => site.etcd.start_server(number),
-        Fault::PauseEtcd(number) => {
-            thread::sleep(PAUSED_FOR.saturating_sub(gap));
-            site.etcd.resume(number);
-        }
-    }
-    story.all_are_answered()?;
-    Ok(gap)
-}
+/// The number of rounds in which the network fails.
+const CUT_ROUNDS: usize = 6;
 
 /// Reads the whole log, each entry of which follows the one before, in a term that is never lower. Returns its end.
 fn end_of_log(site: &Site) -> anyhow::Result<LogHead> {
@@ -195,8 +67,35 @@ fn units(host: &Installation) -> anyhow::Result<usize> {
 
 #[test]
 fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_is_killed_or_paused() -> anyhow::Result<()> {
-    let rounds = env::var("PERIAPT_FAULT_ROUNDS").map_or(Ok(ROUNDS), |text| text.parse())?;
-    let mut site = Site::of_three(&["--no-agent"])?;
+    let faults = [
+        Fault::KillLeader,
+        Fault::KillEtcd(0),
+        Fault::PauseLeader,
+        Fault::KillFollower,
+        Fault::PauseEtcd(1),
+        Fault::KillLeader,
+        Fault::KillEtcd(2),
+    ];
+    go_through(Site::of_three(&["--no-agent"])?, &faults, ROUNDS)
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_loses() -> anyhow::Result<()> {
+    let faults = [
+        Fault::CutLeader,
+        Fault::CutLeaderFromEtcd,
+        Fault::MuteLeader,
+        Fault::DeafenLeader,
+        Fault::CutFollower,
+        Fault::MuteFollower,
+    ];
+    let test = "rounds::nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_loses";
+    in_own_network(test, &HOSTS, || go_through(Site::on_three_hosts()?, &faults, CUT_ROUNDS))
+}
+
+/// Goes through rounds of faults, and checks what is left.
+fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<()> {
+    let rounds = env::var("PERIAPT_FAULT_ROUNDS").map_or(Ok(usual), |text| text.parse())?;
     until("all members are known", || Ok(site.leader(2)? == Some(0)))?;
     let first = site.host(0)?;
     first.ok(["add-model", "load"])?;
@@ -213,18 +112,9 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_is_killed_or_paused
                 scope.spawn(move || story.send(number, host))
             })
             .collect();
-        let faults = [
-            Fault::KillLeader,
-            Fault::KillEtcd(0),
-            Fault::PauseLeader,
-            Fault::KillFollower,
-            Fault::PauseEtcd(1),
-            Fault::KillLeader,
-            Fault::KillEtcd(2),
-        ];
-        let worked = faults.into_iter().cycle().take(rounds).enumerate().try_for_each(|(number, fault)| {
+        let worked = faults.iter().cycle().take(rounds).enumerate().try_for_each(|(number, fault)| {
             let gap =
-                round(&mut site, &story, fault).with_context(|| format!("round {number}: {fault:?}"))?;
+                round(&mut site, &story, *fault).with_context(|| format!("round {number}: {fault:?}"))?;
             println!("round {number}: {fault:?}, clients waited {} ms", gap.as_millis());
             anyhow::Ok(())
         });

@@ -8,9 +8,12 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_log_etcd::testing::TestEtcd;
-use periapt_tests::{Installation, POLL_INTERVAL};
+use periapt_tests::{Installation, OUTSIDE, POLL_INTERVAL, network_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+/// The hosts, by the names of their controllers.
+pub(crate) const HOSTS: [&str; 3] = ["one", "two", "three"];
 
 /// The timeout of waits.
 pub(crate) const UNTIL: Duration = Duration::from_secs(90);
@@ -27,6 +30,22 @@ impl Site {
         let mut site = Self::bootstrapped(more)?;
         site.join("two")?;
         site.join("three")?;
+        Ok(site)
+    }
+
+    /// Starts etcd, and a controller on each of three hosts of a network.
+    pub(crate) fn on_three_hosts() -> anyhow::Result<Self> {
+        let etcd = TestEtcd::start_at(OUTSIDE.parse()?, 3);
+        etcd.ready();
+        let on = |host: &str| Ok::<_, anyhow::Error>(Installation::empty()?.in_network(network_of(host)));
+        let [first, ..] = HOSTS;
+        let (host, log) = (on(first)?, etcd.url().to_string());
+        let bootstrap = ["bootstrap", "local", "--no-agent", "--log", &log, "--member", first];
+        host.ok(bootstrap.into_iter().chain(["--listen", "10.77.0.1:17070"]))?;
+        let mut site = Self { etcd, hosts: vec![Arc::new(host)] };
+        for (member, listen) in HOSTS.into_iter().skip(1).zip(["10.77.0.2:17070", "10.77.0.3:17070"]) {
+            site.join_listening(on(member)?, member, &["--listen", listen])?;
+        }
         Ok(site)
     }
 
@@ -51,6 +70,10 @@ impl Site {
 
     /// Starts a further controller on this host, with a token of the first one.
     pub(crate) fn join_on(&mut self, host: Installation, member: &str) -> anyhow::Result<()> {
+        self.join_listening(host, member, &[])
+    }
+
+    fn join_listening(&mut self, host: Installation, member: &str, listen: &[&str]) -> anyhow::Result<()> {
         let first = self.host(0)?;
         let token = host.path().join("token");
         let token = token.to_str().context("a path")?;
@@ -58,7 +81,7 @@ impl Site {
         let shown = controller(first)?;
         let url = shown.pointer("/details/url").and_then(Value::as_str).context("a URL")?;
         let join = ["controller", "join", "local", "--controller", url, "--token-file", token];
-        host.ok(join.into_iter().chain(["--member", member]))?;
+        host.ok([&join, &["--member", member][..], listen].concat())?;
         let again = host.refused([
             "controller",
             "join",
@@ -87,7 +110,7 @@ impl Site {
         let leads = |name: &&str| {
             members.get(*name).is_some_and(|member| member.get("role").is_some_and(|role| role == "leader"))
         };
-        Ok(["one", "two", "three"].iter().position(leads))
+        Ok(HOSTS.iter().position(leads))
     }
 }
 
