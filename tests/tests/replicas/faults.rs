@@ -1,12 +1,16 @@
 //! The faults of the rounds, and how each is mended.
 
 use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::PathBuf,
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
-use periapt_tests::{Direction, Link, set_direction, set_link, signal};
+use anyhow::{Context as _, ensure};
+use periapt_tests::{Direction, Installation, Link, set_direction, set_link, signal};
 
 use crate::{
     site::{HOSTS, Site, until},
@@ -37,6 +41,10 @@ pub(crate) enum Fault {
     CutFollower,
     /// Nothing that a follower sends reaches etcd.
     MuteFollower,
+    /// The leading controller is killed, and its disk is full when it starts again.
+    FillLeader,
+    /// The same happens to a follower.
+    FillFollower,
 }
 
 /// Makes a fault, waits until clients are answered, and mends it. Returns the time for which no client was answered.
@@ -45,7 +53,7 @@ pub(crate) fn round(site: &mut Site, story: &Story, fault: Fault) -> anyhow::Res
     let follower = (leader + 1) % 3;
     let (began, answered) = (Instant::now(), story.answered());
     let met = match fault {
-        Fault::KillFollower | Fault::CutFollower | Fault::MuteFollower => follower,
+        Fault::KillFollower | Fault::CutFollower | Fault::MuteFollower | Fault::FillFollower => follower,
         _ => leader,
     };
     let process = site.host(met)?.controller_process("local")?;
@@ -59,6 +67,36 @@ pub(crate) fn round(site: &mut Site, story: &Story, fault: Fault) -> anyhow::Res
     set(site, fault, met, process, Link::Up)?;
     story.all_are_answered()?;
     Ok(gap)
+}
+
+/// Puts what a host's controller keeps on a disk of its own, which is small. The test has a mount namespace of its own.
+pub(crate) fn on_small_disk(host: &Installation) -> anyhow::Result<()> {
+    const MOVE: &str = "set -e
+mkdir disk
+mount -t tmpfs -o size=256m tmpfs disk
+cp -a controller/. disk/
+mv controller old
+mkdir controller
+mount --move disk controller
+rm -r old disk";
+    host.ok(["controller", "stop", "local"])?;
+    let directory = host.path().join("data/controllers/local");
+    let done = Command::new("sh").args(["-c", MOVE]).current_dir(directory).output()?;
+    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    host.ok(["controller", "start", "local"]).map(drop)
+}
+
+/// Fills the disk of a host's controller to its last byte.
+fn fill(host: &Installation) -> anyhow::Result<()> {
+    let mut file = File::create(filler(host))?;
+    for size in [1 << 20, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+    Ok(())
+}
+
+fn filler(host: &Installation) -> PathBuf {
+    host.path().join("data/controllers/local/controller/filler")
 }
 
 /// Makes a fault of a host's controller, or mends it.
@@ -82,6 +120,21 @@ fn set(site: &mut Site, fault: Fault, met: usize, process: u32, link: Link) -> a
         Fault::CutLeaderFromEtcd => towards(&[Direction::Out, Direction::In])?,
         Fault::MuteLeader | Fault::MuteFollower => towards(&[Direction::Out])?,
         Fault::DeafenLeader => towards(&[Direction::In])?,
+        Fault::FillLeader | Fault::FillFollower if is_made => {
+            // What RocksDB has reserved for its next writes is given back by its end alone.
+            signal(process, "KILL")?;
+            let host = site.host(met)?;
+            fill(host)?;
+            let started = host.run(["controller", "start", "local"])?;
+            let log = fs::read_to_string(host.path().join("data/controllers/local/controller.log"))?;
+            let is_told = |text: &str| text.contains("No space left on device");
+            ensure!(is_told(&log) || is_told(&started.stderr), "a full disk is not told: {started:?}\n{log}");
+        }
+        Fault::FillLeader | Fault::FillFollower => {
+            let host = site.host(met)?;
+            fs::remove_file(filler(host))?;
+            host.ok(["controller", "start", "local"])?;
+        }
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use periapt_log_etcd::{EtcdLog, EtcdOptions};
 use periapt_tests::{Installation, in_own_network};
 
 use crate::{
-    faults::{Fault, round},
+    faults::{Fault, on_small_disk, round},
     site::{HOSTS, Site, controller, models, until},
     story::Story,
 };
@@ -21,8 +21,8 @@ use crate::{
 /// The number of rounds, unless the environment says another one.
 const ROUNDS: usize = 20;
 
-/// The number of rounds in which the network fails.
-const CUT_ROUNDS: usize = 6;
+/// The number of rounds in which the network or a disk fails.
+const CUT_ROUNDS: usize = 8;
 
 /// Reads the whole log, each entry of which follows the one before, in a term that is never lower. Returns its end.
 fn end_of_log(site: &Site) -> anyhow::Result<LogHead> {
@@ -80,7 +80,8 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_is_killed_or_paused
 }
 
 #[test]
-fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_loses() -> anyhow::Result<()> {
+fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_disk_does() -> anyhow::Result<()>
+{
     let faults = [
         Fault::CutLeader,
         Fault::CutLeaderFromEtcd,
@@ -88,15 +89,21 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_loses()
         Fault::DeafenLeader,
         Fault::CutFollower,
         Fault::MuteFollower,
+        Fault::FillLeader,
+        Fault::FillFollower,
     ];
-    let test = "rounds::nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_loses";
-    in_own_network(test, &HOSTS, || go_through(Site::on_three_hosts()?, &faults, CUT_ROUNDS))
+    let test = "rounds::nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_disk_does";
+    in_own_network(test, &HOSTS, || {
+        let site = Site::on_three_hosts()?;
+        site.hosts.iter().try_for_each(|host| on_small_disk(host))?;
+        go_through(site, &faults, CUT_ROUNDS)
+    })
 }
 
 /// Goes through rounds of faults, and checks what is left.
 fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<()> {
     let rounds = env::var("PERIAPT_FAULT_ROUNDS").map_or(Ok(usual), |text| text.parse())?;
-    until("all members are known", || Ok(site.leader(2)? == Some(0)))?;
+    until("all members are known", || Ok(site.leader(2)?.is_some()))?;
     let first = site.host(0)?;
     first.ok(["add-model", "load"])?;
     first.deploy("mysql", [])?;
