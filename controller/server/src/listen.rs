@@ -11,7 +11,7 @@ use std::{
 };
 
 use periapt_host_api::Timestamp;
-use periapt_transport::{Authority, PublicName, ServerCertificate};
+use periapt_transport::{Authority, MemoryAddress, PublicName, ServerCertificate};
 
 pub use self::{
     authority::AuthorityError,
@@ -31,6 +31,9 @@ pub enum Listen {
     /// A loopback address without TLS, for clients in the same process: the controller believes the identity that they
     /// name. For tests and benchmarks: the program has no such option.
     InProcess(SocketAddr),
+    /// An address of a network in memory, for simulations. The controller calls others by the same network, and believes
+    /// the identity that callers name.
+    Memory(MemoryAddress),
     /// An address with TLS, and a socket for processes of the controller's own user.
     Tls(TlsListen),
 }

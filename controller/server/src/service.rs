@@ -228,7 +228,7 @@ impl Options {
             None => Writing::Alone(Box::new(writer)),
             Some((ReplicationOptions { log, member, place: _, blobs: _, kept_bytes }, links)) => {
                 let authority = match &self.listen {
-                    Listen::InProcess(_) => "",
+                    Listen::InProcess(_) | Listen::Memory(_) => "",
                     Listen::Tls(tls) => tls.authority.certificate(),
                 };
                 let keys = Some(self.seal.fingerprint(authority));
@@ -289,7 +289,8 @@ fn link_identity(
     clock: &Arc<dyn Clock>,
 ) -> Result<LinkIdentity, CertificateError> {
     match listen {
-        Listen::InProcess(_) => Ok(LinkIdentity::InProcess),
+        Listen::InProcess(_) => Ok(LinkIdentity::InProcess(None)),
+        Listen::Memory(memory) => Ok(LinkIdentity::InProcess(Some(memory.caller.clone()))),
         Listen::Tls(tls) => {
             let (authority, clock) = (Arc::clone(&tls.authority), Arc::clone(clock));
             Ok(LinkIdentity::Certificate(LinkCertificate::issue(authority, member.to_owned(), clock)?))

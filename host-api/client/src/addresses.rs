@@ -1,6 +1,6 @@
 //! The list of URLs at which a client reaches the controllers of one store.
 
-use std::{convert::Infallible, fmt, str::FromStr, sync::Arc};
+use std::{convert::Infallible, fmt, net::SocketAddr, str::FromStr, sync::Arc};
 
 use periapt_host_api::api::MAX_ADDRESSES;
 
@@ -48,6 +48,15 @@ impl Addresses {
             }
         }
         (addresses.len() > 1).then(|| Self(addresses.into()))
+    }
+
+    /// Returns the list of addresses in a network in memory, which no TLS is needed for.
+    pub(crate) fn in_memory(addresses: &[SocketAddr]) -> Result<Self, AddressesError> {
+        let parsed = addresses.iter().map(|address| {
+            let url = format!("http://{address}");
+            Address::parse(&url).map_err(|reason| AddressesError { url, reason })
+        });
+        Ok(Self(parsed.collect::<Result<_, _>>()?))
     }
 
     /// Returns this list and what of another one it lacks, up to the bound.

@@ -7,10 +7,10 @@ use std::{
     task::{Context, Poll},
 };
 
-use periapt_transport::{HandshakeError, SocketPath};
+use periapt_transport::{HandshakeError, MemoryCaller, SocketPath};
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf},
     net::{TcpStream, UnixStream},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -48,6 +48,8 @@ impl DialError {
 pub(crate) struct Dialler {
     peer: Peer,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    /// The network in memory in which an address without TLS is; none: it is on this machine's.
+    memory: Option<MemoryCaller>,
 }
 
 /// The reason that a controller cannot be dialled at all.
@@ -63,7 +65,11 @@ pub(crate) enum TrustError {
 
 impl Dialler {
     /// Prepares connections to an address, which use `tls` if the address does.
-    pub(crate) fn new(address: Address, tls: Option<&Arc<ClientConfig>>) -> Result<Self, TrustError> {
+    pub(crate) fn new(
+        address: Address,
+        tls: Option<&Arc<ClientConfig>>,
+        memory: Option<&MemoryCaller>,
+    ) -> Result<Self, TrustError> {
         let tls = match &address {
             Address::Tls(authority) => {
                 let name = ServerName::try_from(bare(authority.host()).to_owned());
@@ -72,7 +78,7 @@ impl Dialler {
             }
             Address::Unix(_) | Address::Plain(_) => None,
         };
-        Ok(Self { peer: Peer::new(address), tls })
+        Ok(Self { peer: Peer::new(address), tls, memory: memory.cloned() })
     }
 
     /// Returns the controller at the address.
@@ -82,6 +88,10 @@ impl Dialler {
 
     /// Opens a connection.
     pub(crate) async fn dial(&self) -> Result<Stream, DialError> {
+        if let (Address::Plain(authority), Some(memory)) = (self.peer.address(), &self.memory) {
+            let address = authority.as_str().parse().map_err(io::Error::other)?;
+            return Ok(Stream::Memory(memory.connect(address).await?));
+        }
         let stream = match self.peer.address() {
             Address::Unix(path) => {
                 let place = SocketPath::open(path)?;
@@ -110,6 +120,7 @@ pub(crate) enum Stream {
     Plain(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
+    Memory(DuplexStream),
 }
 
 /// Calls a method of the stream within.
@@ -119,6 +130,7 @@ macro_rules! within {
             Stream::Plain($inner) => $call,
             Stream::Unix($inner) => $call,
             Stream::Tls($inner) => $call,
+            Stream::Memory($inner) => $call,
         }
     };
 }
@@ -159,6 +171,7 @@ impl AsyncWrite for Stream {
             Self::Plain(stream) => stream.is_write_vectored(),
             Self::Unix(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Memory(stream) => stream.is_write_vectored(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The options of a client.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use periapt_host_api::{AgentName, UserName, token::Token, trace::TraceContext};
-use periapt_transport::{ClientCertificate, Trust};
+use periapt_transport::{ClientCertificate, MemoryCaller, Trust};
 
 use crate::{Addresses, AddressesError};
 
@@ -33,6 +33,8 @@ pub struct Options {
     pub answer_within: Duration,
     /// The span that each request comes from, sent as the header `traceparent`; none: requests are not traced.
     pub trace: Option<TraceContext>,
+    /// The network in memory in which the addresses are; none: they are on this machine's.
+    pub(crate) memory: Option<MemoryCaller>,
 }
 
 impl Options {
@@ -52,7 +54,22 @@ impl Options {
             unanswered_retry_timeout: Duration::ZERO,
             answer_within: Duration::from_secs(30),
             trace: None,
+            memory: None,
         }
+    }
+
+    /// Creates options for controllers in a network in memory: without TLS, and beginning at the first address.
+    pub fn in_memory(memory: MemoryCaller, addresses: &[SocketAddr], identity: Identity) -> Self {
+        let mut options = Self::new("", identity).with_start(StartAt::First);
+        options.addresses = Addresses::in_memory(addresses);
+        options.memory = Some(memory);
+        options
+    }
+
+    /// Puts the addresses in a network in memory.
+    pub fn with_memory(mut self, memory: Option<MemoryCaller>) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Begins at this address.

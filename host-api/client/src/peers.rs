@@ -35,7 +35,7 @@ impl Peers {
         };
         let mut order = Vec::new();
         for address in given.iter() {
-            let dialler = Dialler::new(address.clone(), tls.as_ref());
+            let dialler = Dialler::new(address.clone(), tls.as_ref(), options.memory.as_ref());
             order.push(dialler.map_err(|error| invalid(&address.to_string(), &error))?);
         }
         if options.start_at == StartAt::Random {
@@ -77,7 +77,7 @@ impl Peers {
         let (mut order, mut new) = (Vec::new(), Vec::new());
         for address in known.iter() {
             // An address whose host can have no certificate is not tried.
-            if let Ok(dialler) = Dialler::new(address.clone(), self.tls.as_ref()) {
+            if let Ok(dialler) = Dialler::new(address.clone(), self.tls.as_ref(), None) {
                 new.push(dialler);
             }
         }

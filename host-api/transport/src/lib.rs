@@ -4,6 +4,8 @@
 //! A controller is its own certificate authority ([`Authority`]). Clients trust that authority and no other ([`Trust`]):
 //! they are given its certificate, or the digest of it. Agents show certificates of their own, which the authority
 //! issues for a [key](AgentKey) that never leaves the agent.
+//!
+//! [`MemoryNetwork`] is a network without sockets, for simulations.
 
 mod authority;
 mod certificate;
@@ -14,6 +16,7 @@ mod files;
 mod given;
 mod key;
 mod name;
+mod network;
 mod provider;
 mod server;
 mod socket;
@@ -29,6 +32,7 @@ pub use files::{KeyFileError, Readers, read_file, write_file};
 pub use given::{GivenCertificate, GivenCertificateError};
 pub use key::{AgentKey, requested_key};
 pub use name::{PublicName, PublicNameError};
+pub use network::{Line, MemoryAddress, MemoryCaller, MemoryListener, MemoryNetwork};
 pub use server::{ServerCertificate, server_config};
 pub use socket::SocketPath;
 pub use web::web_client_config;

@@ -6,7 +6,9 @@ use jiff::SignedDuration;
 use parking_lot::Mutex;
 use periapt_client::{Client, ClientError, Identity, Options};
 use periapt_host_api::Timestamp;
-use periapt_transport::{Authority, CertificateError, ClientCertificate, SERVER_VALIDITY, Trust};
+use periapt_transport::{
+    Authority, CertificateError, ClientCertificate, MemoryCaller, SERVER_VALIDITY, Trust,
+};
 
 use crate::clock::Clock;
 
@@ -28,8 +30,8 @@ struct Shared {
 pub(crate) enum LinkIdentity {
     /// A certificate, which the common authority issues.
     Certificate(LinkCertificate),
-    /// None: all controllers are in one process, such as a test's.
-    InProcess,
+    /// None: all controllers are in one process, such as a test's, and may have a network in memory.
+    InProcess(Option<MemoryCaller>),
 }
 
 /// The certificate of a controller as a client of others. It is renewed after half of its validity.
@@ -92,10 +94,13 @@ impl Links {
         let mut options = Options::new(url, Identity::Controller)
             .with_retry_timeout(Duration::ZERO)
             .with_busy_retry_timeout(Duration::ZERO);
-        if let LinkIdentity::Certificate(certificate) = &self.shared.identity {
-            options = options
-                .with_trust(Trust::Authority(certificate.authority.certificate().to_owned()))
-                .with_certificate(certificate.shown.clone());
+        match &self.shared.identity {
+            LinkIdentity::InProcess(memory) => options = options.with_memory(memory.clone()),
+            LinkIdentity::Certificate(certificate) => {
+                options = options
+                    .with_trust(Trust::Authority(certificate.authority.certificate().to_owned()))
+                    .with_certificate(certificate.shown.clone());
+            }
         }
         let client = Client::new(options)?;
         if clients.len() >= MAX_LINKS {

@@ -32,6 +32,12 @@ pub(super) async fn bind(listen: &Listen, now: Timestamp) -> Result<Bound, Build
             let (url, issuer) = (format!("http://{address}"), Issuer::default());
             Ok(Bound { address, url, listeners, certificate: None, given: None, issuer })
         }
+        Listen::Memory(memory) => {
+            let address = memory.address;
+            let listeners = vec![api::Listener::Memory(memory.caller.listen(address), address)];
+            let (url, issuer) = (format!("http://{address}"), Issuer::default());
+            Ok(Bound { address, url, listeners, certificate: None, given: None, issuer })
+        }
         Listen::Tls(tls) => {
             if tls.address.ip().is_unspecified() && tls.public_names.is_empty() {
                 return Err(BuildError::Unnamed(tls.address));

@@ -2,10 +2,10 @@
 
 use std::{io, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
-use periapt_transport::{HandshakeError, PeerCertificate, SocketPath};
+use periapt_transport::{HandshakeError, MemoryListener, PeerCertificate, SocketPath};
 use rustls::ServerConfig;
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, DuplexStream},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
@@ -19,6 +19,8 @@ use crate::{
 pub(crate) enum Listener {
     /// Clients in the same process, without TLS.
     InProcess(TcpListener),
+    /// Clients in a network in memory.
+    Memory(MemoryListener, SocketAddr),
     /// Clients with TLS.
     Tls(TcpListener, TlsAcceptor),
     /// Processes on the same host.
@@ -28,6 +30,7 @@ pub(crate) enum Listener {
 /// An accepted connection, before its handshake.
 pub(super) enum Accepted {
     InProcess(TcpStream, SocketAddr),
+    Memory(DuplexStream, SocketAddr),
     Tls(TcpStream, SocketAddr, TlsAcceptor),
     Socket(UnixStream),
 }
@@ -80,6 +83,7 @@ impl Listener {
                 let (stream, address) = listener.accept().await?;
                 Accepted::InProcess(stream, address)
             }
+            Self::Memory(listener, address) => Accepted::Memory(listener.accept().await?, *address),
             Self::Tls(listener, acceptor) => {
                 let (stream, address) = listener.accept().await?;
                 Accepted::Tls(stream, address, acceptor.clone())
@@ -97,7 +101,7 @@ impl Accepted {
     pub(super) fn permit(&self, connections: &Connections) -> Result<Option<ConnectionPermit>, NoPermit> {
         match self {
             Self::Tls(_, address, _) => connections.take(address.ip()).map(Some).ok_or(NoPermit),
-            Self::InProcess(..) | Self::Socket(_) => Ok(None),
+            Self::InProcess(..) | Self::Memory(..) | Self::Socket(_) => Ok(None),
         }
     }
 
@@ -106,6 +110,9 @@ impl Accepted {
         match self {
             Self::InProcess(stream, address) => {
                 without_delay(&stream);
+                Ok((Peer::new(Some(address), ConnectionIdentity::InProcess), Box::new(stream)))
+            }
+            Self::Memory(stream, address) => {
                 Ok((Peer::new(Some(address), ConnectionIdentity::InProcess), Box::new(stream)))
             }
             Self::Tls(stream, address, acceptor) => {
