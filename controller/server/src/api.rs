@@ -30,6 +30,7 @@ mod request;
 mod resources;
 mod routes;
 mod secrets;
+mod seen;
 mod serve;
 mod sessions;
 mod streams;

@@ -206,6 +206,11 @@ impl Subscription {
         self.receiver.changed().await.is_ok()
     }
 
+    /// Returns true if other controllers show states of the same store.
+    pub(crate) fn is_of_several(&self) -> bool {
+        self.origin == Origin::Log
+    }
+
     /// Waits until this controller has applied a revision that another one has shown. Returns at once if there is no
     /// other, and if the revision is that of another store. Returns false if there will be no more states.
     pub(crate) async fn reach(&mut self, store: StoreId, revision: Revision) -> bool {

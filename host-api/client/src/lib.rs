@@ -20,6 +20,7 @@ mod peer;
 mod peers;
 mod request;
 mod retry;
+mod seen;
 
 pub use addresses::{Addresses, AddressesError};
 pub use api::Download;
@@ -29,6 +30,7 @@ pub use error::{Attempt, AttemptError, ClientError, RequestOutcome};
 pub use ndjson::NdJson;
 pub use options::{Identity, Options, StartAt};
 pub use periapt_transport::{ClientCertificate, HandshakeError, Trust};
+pub use seen::Seen;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, ClientError>;

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use periapt_host_api::{AgentName, UserName, token::Token, trace::TraceContext};
 use periapt_transport::{ClientCertificate, MemoryCaller, Trust};
 
-use crate::{Addresses, AddressesError};
+use crate::{Addresses, AddressesError, Seen};
 
 /// The options of a [`Client`](crate::Client).
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub struct Options {
     pub answer_within: Duration,
     /// The span that each request comes from, sent as the header `traceparent`; none: requests are not traced.
     pub trace: Option<TraceContext>,
+    /// The newest state that the client has seen. No controller shows it an older one.
+    pub(crate) seen: Seen,
     /// The network in memory in which the addresses are; none: they are on this machine's.
     pub(crate) memory: Option<MemoryCaller>,
 }
@@ -54,6 +56,7 @@ impl Options {
             unanswered_retry_timeout: Duration::ZERO,
             answer_within: Duration::from_secs(30),
             trace: None,
+            seen: Seen::default(),
             memory: None,
         }
     }
@@ -64,6 +67,12 @@ impl Options {
         options.addresses = Addresses::in_memory(addresses);
         options.memory = Some(memory);
         options
+    }
+
+    /// Shares what is seen with other clients: what one of them saw, none is shown without.
+    pub fn with_seen(mut self, seen: Seen) -> Self {
+        self.seen = seen;
+        self
     }
 
     /// Puts the addresses in a network in memory.

@@ -220,7 +220,10 @@ impl<'a> Call<'a> {
                 self.client.request_sender(*broken).await?;
             let sent = tokio::time::timeout(within, sender.try_send_request(self.request(&peer)?)).await;
             let error = match sent {
-                Ok(Ok(response)) => return Ok(Received { peer, generation, alternatives, response }),
+                Ok(Ok(response)) => {
+                    self.client.options().seen.note(response.headers());
+                    return Ok(Received { peer, generation, alternatives, response });
+                }
                 Ok(Err(error)) => Some(error),
                 Err(_) => None,
             };
@@ -276,6 +279,7 @@ impl<'a> Call<'a> {
         }
         let mut request = builder.body(self.content.body()).map_err(cannot)?;
         request.headers_mut().extend(self.headers.clone());
+        self.client.options().seen.tell(request.headers_mut());
         Ok(request)
     }
 }

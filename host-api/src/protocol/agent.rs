@@ -155,8 +155,8 @@ pub enum RunnerAnswer {
     },
 }
 
-/// The headers of this API: those by which callers name themselves where the controller believes them, and the id of a
-/// request.
+/// The headers of this API: those by which callers name themselves where the controller believes them, the id of a
+/// request, and what its caller has seen.
 pub mod header {
     /// The calling agent's name.
     pub const AGENT: &str = "periapt-agent";
@@ -166,6 +166,9 @@ pub mod header {
     pub const CONTROLLER: &str = "periapt-controller";
     /// The id of a user's request: a UUID that the client draws, and keeps when it sends the request again.
     pub const REQUEST_ID: &str = "periapt-request-id";
+    /// The newest state that the caller has seen, in a request; a state that the answer is not older than, in an answer of
+    /// one of several controllers. Both are a [`WatchPosition`](crate::api::WatchPosition) as text.
+    pub const SEEN: &str = "periapt-seen";
 }
 
 fn is_zero(number: &u32) -> bool {

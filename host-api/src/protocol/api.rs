@@ -1,6 +1,10 @@
 //! The types that only API, client and command line share: queries, and the details of single entities.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 mod model;
 
@@ -67,6 +71,29 @@ pub struct WatchPosition {
     pub store: StoreId,
     /// The revision up to which the watcher's view is complete.
     pub revision: Revision,
+}
+
+/// Formats the position as `STORE/REVISION`.
+impl fmt::Display for WatchPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.store, self.revision)
+    }
+}
+
+/// The error for a text that is no position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("invalid position: it must be STORE/REVISION")]
+pub struct WatchPositionError;
+
+impl FromStr for WatchPosition {
+    type Err = WatchPositionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (store, revision) = text.split_once('/').ok_or(WatchPositionError)?;
+        let store = store.parse().map_err(|_| WatchPositionError)?;
+        let revision = revision.parse().map_err(|_| WatchPositionError)?;
+        Ok(Self { store, revision })
+    }
 }
 
 /// The answer to an agent's registration.

@@ -23,6 +23,7 @@ use crate::{
         failure::Failure,
         find::{find_model, parsed, unknown_user},
         guard::Guards,
+        seen,
         serve::KnownCaller,
         streams::is_stream,
     },
@@ -49,13 +50,31 @@ pub(crate) struct Admission {
 pub(crate) async fn admit(
     State(admission): State<Admission>,
     params: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !admission.shows_state(&request) {
+        return admitted_or_refused(admission, params, request, next).await;
+    }
+    if let Err(refusal) = admission.freshness.check() {
+        return Failure(refusal).into_response();
+    }
+    // Before the caller is identified: its session may be new, too.
+    if let Err(refusal) = seen::reached_for(&admission.durable, request.headers()).await {
+        return Failure(refusal).into_response();
+    }
+    let (durable, freshness) = (admission.durable.clone(), admission.freshness.clone());
+    let mut response = admitted_or_refused(admission, params, request, next).await;
+    seen::tell(&durable, &mut response);
+    ended_by(response, freshness)
+}
+
+async fn admitted_or_refused(
+    admission: Admission,
+    params: RawPathParams,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let shows_state = admission.shows_state(&request);
-    if shows_state && let Err(refusal) = admission.freshness.check() {
-        return Failure(refusal).into_response();
-    }
     let admitted = match admission.check(&params, &mut request) {
         Ok(admitted) => admitted,
         Err(refusal) => {
@@ -67,10 +86,7 @@ pub(crate) async fn admit(
         known.note(&who.caller);
     }
     let route = Route::of(&request);
-    let mut response = next.run(request).await;
-    if shows_state {
-        response = ended_by(response, admission.freshness.clone());
-    }
+    let response = next.run(request).await;
     match admitted {
         Some((who, ..)) if response.status() == StatusCode::FORBIDDEN => {
             admission.note(&who, &route, ErrorCode::PermissionDenied);

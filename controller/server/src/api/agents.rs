@@ -1,6 +1,6 @@
 //! The routes below `/v1/agents` that keepers use, for themselves and for their runners.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Version};
 use periapt_host_api::{
-    AgentName, ErrorCode, ModelUuid, Refusal, Revision, StoreId,
+    AgentName, ModelUuid, Refusal,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::CommandResults,
@@ -22,7 +22,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{body, bulk, caller::RequestCaller, failure::HandlerResult, find::parsed, query::Query, streams},
+    api::{
+        body, bulk, caller::RequestCaller, failure::HandlerResult, find::parsed, query::Query, seen::reached,
+        streams,
+    },
     bounds::StreamOf,
     presence::Connected,
     published::{Published, Subscription},
@@ -31,9 +34,6 @@ use crate::{
     watch::{ViewOf, Watch},
     writer::QueueKey,
 };
-
-/// The longest wait of a watcher for a controller that is behind. It then asks another one.
-const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn register(
     State(durable): State<Durable>,
@@ -151,8 +151,8 @@ pub(crate) async fn watch(
         _ => return Err(Refusal::bad_request("a position is a store and a revision").into()),
     };
     query.end()?;
-    if let Some(WatchPosition { store, revision }) = position {
-        reached(durable.state.clone(), store, revision).await?;
+    if let Some(seen) = position {
+        reached(durable.state.clone(), seen).await?;
     }
     let permit = streams.limits.admit(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
@@ -164,21 +164,6 @@ pub(crate) async fn watch(
         own.next(&stop).await.map(|frame| (frame, (own, stop)))
     });
     Ok(streams::encoded(permit, frames))
-}
-
-/// Waits until this controller has applied what its caller has seen at another one: an older view would take that back.
-///
-/// # Errors
-/// It takes too long.
-async fn reached(mut state: Subscription, store: StoreId, revision: Revision) -> Result<(), Refusal> {
-    let reached = tokio::time::timeout(REACHED_WITHIN, state.reach(store, revision)).await;
-    if matches!(reached, Ok(true)) {
-        return Ok(());
-    }
-    let now = state.current().revision();
-    let message =
-        format!("this controller is behind the others: it has applied revision {now}, not yet {revision}");
-    Err(Refusal::new(ErrorCode::TryAgain, message))
 }
 
 /// The watch of a runner's view, which ends once the agent has nothing left of the model.

@@ -1,0 +1,70 @@
+//! The newest state that a client has seen, which goes with its requests from one controller to the next.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue};
+use parking_lot::Mutex;
+use periapt_host_api::{agent, api::WatchPosition};
+
+/// The newest state that a client has seen or was answered. Clones are the same.
+///
+/// Each of several controllers says with each answer how new the state is that it shows. With the next request the client
+/// says how new a state it has seen, and a controller that is behind waits until it has applied as much. A controller
+/// that is alone says nothing, as its state never goes back.
+#[derive(Debug, Clone, Default)]
+pub struct Seen(Arc<Mutex<Option<WatchPosition>>>);
+
+impl Seen {
+    /// Returns the position of the newest state; none if nothing was seen yet.
+    pub fn position(&self) -> Option<WatchPosition> {
+        *self.0.lock()
+    }
+
+    /// Takes the position of an answer. One of another store takes the place of what was seen before.
+    pub(crate) fn note(&self, answer: &HeaderMap) {
+        let told = answer.get(agent::header::SEEN).and_then(|told| told.to_str().ok()?.parse().ok());
+        let Some(told): Option<WatchPosition> = told else { return };
+        let mut seen = self.0.lock();
+        match &mut *seen {
+            Some(seen) if seen.store == told.store => seen.revision = seen.revision.max(told.revision),
+            _ => *seen = Some(told),
+        }
+    }
+
+    /// Adds the position to a request.
+    pub(crate) fn tell(&self, request: &mut HeaderMap) {
+        let text = self.position().map(|position| position.to_string());
+        if let Some(value) = text.and_then(|text| HeaderValue::try_from(text).ok()) {
+            request.insert(agent::header::SEEN, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: &str = "00000000-0000-0000-0000-000000000007";
+
+    #[test]
+    fn what_was_seen_never_goes_back_unless_the_store_is_another() {
+        let seen = Seen::default();
+        let mut request = HeaderMap::new();
+        seen.tell(&mut request);
+        assert!(request.is_empty());
+        let note = |text: &str| {
+            let value = HeaderValue::from_str(text).unwrap();
+            seen.clone().note(&HeaderMap::from_iter([(agent::header::SEEN.parse().unwrap(), value)]));
+        };
+        note(&format!("{STORE}/7"));
+        note(&format!("{STORE}/5"));
+        for other in ["", "/", "7", &format!("{STORE}/"), &format!("{STORE}/-1"), &format!("{STORE}/7/8")] {
+            note(other);
+        }
+        seen.tell(&mut request);
+        assert_eq!(request[agent::header::SEEN], format!("{STORE}/7"));
+        let other = STORE.replace('7', "8");
+        note(&format!("{other}/2"));
+        assert_eq!(seen.position().unwrap().to_string(), format!("{other}/2"));
+    }
+}
