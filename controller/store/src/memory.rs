@@ -20,7 +20,7 @@ pub struct MemoryStore {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct State {
     revision: Revision,
     note: Option<Vec<u8>>,
@@ -38,6 +38,11 @@ impl MemoryStore {
     /// Creates an empty store with this identity.
     pub fn new(id: StoreId) -> Self {
         Self { id, state: Mutex::default() }
+    }
+
+    /// Returns another store with the present content.
+    pub fn copy(&self) -> Self {
+        Self { id: self.id, state: Mutex::new(self.with(|state| state.clone())) }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {

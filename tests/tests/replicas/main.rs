@@ -1,6 +1,7 @@
 //! Three controllers of one log: commands through any of them, the death of the one that leads, its return, and rounds of
 //! faults under load.
 
+mod contested;
 mod encrypted;
 mod faults;
 mod mixed;

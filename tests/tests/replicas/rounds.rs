@@ -1,6 +1,7 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
-//! are killed and paused in turn, or the network loses what they send. At the end nothing that was acknowledged is lost, nothing happened twice, all controllers
-//! show the same, and the log is whole.
+//! are killed and paused in turn, or the network loses what they send. At the end nothing that was acknowledged is lost,
+//! nothing happened twice, all controllers show the same, the log is whole, and the history of names that clients competed
+//! for is linearizable.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds; `--no-capture` shows how long each fault kept all clients waiting.
 
@@ -132,6 +133,8 @@ fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<
         worked
     })?;
 
+    let contested = story.contested.check()?;
+    println!("{contested} names were competed for");
     let (made, refused) = (story.made.into_inner(), story.refused.into_inner());
     let (added, unknown) = (story.units.into_inner(), story.unknown_units.into_inner());
     println!("{} models, {added} units acknowledged; of {unknown} units it is not known", made.len());

@@ -9,7 +9,10 @@ use anyhow::Context as _;
 use parking_lot::Mutex;
 use periapt_tests::Installation;
 
-use crate::site::until;
+use crate::{
+    contested::{Contested, Told},
+    site::until,
+};
 
 /// The commands of the clients of all hosts, by their outcome.
 #[derive(Default)]
@@ -23,6 +26,7 @@ pub(crate) struct Story {
     pub(crate) unknown_units: AtomicUsize,
     /// The acknowledged commands of each host.
     answers: [AtomicUsize; 3],
+    pub(crate) contested: Contested,
     pub(crate) ended: AtomicBool,
 }
 
@@ -30,6 +34,8 @@ pub(crate) struct Story {
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
+    /// It was refused: there is one already.
+    Exists,
     NothingHappened,
     Unknown,
 }
@@ -49,14 +55,22 @@ impl Story {
                     answers.fetch_add(1, Ordering::SeqCst);
                 }
                 Outcome::NothingHappened => drop(self.refused.lock().insert(name)),
+                Outcome::Exists => anyhow::bail!("{name} was added twice"),
                 Outcome::Unknown => {}
+            }
+            let (name, called) = (format!("contested-{count}"), self.contested.moment());
+            match outcome(host, &["add-model", &name, "--no-switch"])? {
+                Outcome::Done => self.contested.ended(name, called, Some(Told::Taken)),
+                Outcome::Exists => self.contested.ended(name, called, Some(Told::Exists)),
+                Outcome::Unknown => self.contested.ended(name, called, None),
+                Outcome::NothingHappened => {}
             }
             match outcome(host, &["add-unit", "-m", "load", "mysql"])? {
                 Outcome::Done => {
                     self.units.fetch_add(1, Ordering::SeqCst);
                     answers.fetch_add(1, Ordering::SeqCst);
                 }
-                Outcome::NothingHappened => {}
+                Outcome::NothingHappened | Outcome::Exists => {}
                 Outcome::Unknown => drop(self.unknown_units.fetch_add(1, Ordering::SeqCst)),
             }
         }
@@ -88,6 +102,7 @@ fn outcome(host: &Installation, words: &[&str]) -> anyhow::Result<Outcome> {
     Ok(match done.code {
         Some(0) => Outcome::Done,
         _ if done.stderr.contains("is not known") => Outcome::Unknown,
+        _ if done.stderr.contains("already exists") => Outcome::Exists,
         _ if nothing.iter().any(|words| done.stderr.contains(words)) => Outcome::NothingHappened,
         code => anyhow::bail!("{words:?} ended with {code:?}: {}", done.stderr),
     })

@@ -390,7 +390,13 @@ impl Clock for ManualClock {
 
 /// The faults of a store, set by the test.
 #[derive(Clone, Default)]
-pub(crate) struct Faults(Arc<Mutex<Fault>>, watch::Sender<bool>, Arc<AtomicU64>);
+pub(crate) struct Faults(
+    Arc<Mutex<Fault>>,
+    watch::Sender<bool>,
+    Arc<AtomicU64>,
+    /// A copy of what was synced last, if it is kept.
+    Arc<Mutex<Option<Arc<MemoryStore>>>>,
+);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -409,6 +415,24 @@ pub(crate) enum Fault {
 impl Faults {
     pub(crate) fn set(&self, fault: Fault) {
         *self.0.lock() = fault;
+    }
+
+    /// Keeps a copy of what is synced from now on. The present content is.
+    pub(crate) fn that_keep_what_is_synced(memory: &MemoryStore) -> Self {
+        let faults = Self::default();
+        *faults.3.lock() = Some(Arc::new(memory.copy()));
+        faults
+    }
+
+    /// Returns what a machine that loses power has on its disk.
+    pub(crate) fn synced(&self) -> Option<Arc<MemoryStore>> {
+        self.3.lock().clone()
+    }
+
+    fn note_synced(&self, memory: &MemoryStore) {
+        if let Some(synced) = &mut *self.3.lock() {
+            *synced = Arc::new(memory.copy());
+        }
     }
 
     fn get(&self) -> Fault {
@@ -481,11 +505,17 @@ impl Store for FaultyStore {
     }
 
     fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.faults.note_synced(&self.memory);
         self.memory.sync()
     }
 
     fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.memory.replace(state)
+        async move {
+            self.memory.replace(state).await?;
+            self.faults.note_synced(&self.memory);
+            Ok(())
+        }
+        .boxed()
     }
 
     fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {

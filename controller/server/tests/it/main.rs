@@ -30,6 +30,7 @@ mod requests;
 mod resources;
 mod resuming;
 mod shared_blobs;
+mod simulation;
 mod staleness;
 mod store;
 mod streams;

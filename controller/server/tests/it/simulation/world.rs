@@ -1,0 +1,245 @@
+//! The controllers of a simulation: the product's own code, on virtual time, over a network and a log in memory.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use periapt_controller::{Handle, KEPT_LOG_BYTES, Listen, Options, ReplicationOptions, RunError};
+use periapt_host_api::{StoreId, member::LogPlace};
+use periapt_log::MemoryLog;
+use periapt_store::{LoadedState, MemoryStore, Store as _};
+use periapt_transport::{Line, MemoryAddress, MemoryNetwork};
+use tempfile::TempDir;
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    chance::{Chance, Seeds},
+    clock::HostClock,
+    log::{Archive, LogAccess, LogWeather},
+};
+use crate::fixture::{self, Faults};
+
+pub(super) const LOG: StoreId = StoreId(uuid::Uuid::from_u128(80));
+
+/// The names of the controllers.
+pub(super) const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// The longest wait for all controllers to have applied the log, once nothing disturbs them any more.
+const SETTLED_WITHIN: Duration = Duration::from_secs(120);
+
+/// The controllers, with what is between them.
+pub(super) struct World {
+    pub(super) network: MemoryNetwork,
+    pub(super) archive: Archive,
+    pub(super) hosts: Vec<Host>,
+    blobs: TempDir,
+    kept_bytes: usize,
+    began: Instant,
+    story: Mutex<Vec<String>>,
+}
+
+/// A host with its controller, which may be down.
+pub(super) struct Host {
+    pub(super) name: &'static str,
+    pub(super) address: SocketAddr,
+    pub(super) clock: HostClock,
+    chance: Mutex<Chance>,
+    controller: Mutex<Controller>,
+}
+
+/// The controller of a host.
+struct Controller {
+    /// The content of the host's disk.
+    disk: Arc<MemoryStore>,
+    faults: Faults,
+    log: LogAccess,
+    running: Option<Running>,
+}
+
+struct Running {
+    handle: Handle,
+    ended: JoinHandle<Result<(), RunError>>,
+}
+
+/// The way in which a controller ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is told to stop.
+    Stop,
+    /// Its process is killed.
+    Kill,
+    /// Its machine loses power, and with it what was not synced.
+    PowerLoss,
+}
+
+impl World {
+    /// Prepares three hosts, on which nothing runs yet.
+    pub(super) fn new(chance: &mut Chance) -> Self {
+        let archive = Archive::of(MemoryLog::new(LOG));
+        // Of half of all seeds, everything that may be trimmed is.
+        let kept_bytes = if chance.one_in(2) { 0 } else { KEPT_LOG_BYTES };
+        let host = |(number, name): (usize, &'static str)| {
+            let port = 17_071 + u16::try_from(number).unwrap();
+            let controller = Controller {
+                disk: Arc::new(MemoryStore::new(LOG)),
+                faults: Faults::default(),
+                log: LogAccess::new(archive.clone(), chance.part()),
+                running: None,
+            };
+            Host {
+                name,
+                address: SocketAddr::from(([127, 0, 0, 1], port)),
+                clock: HostClock::new(),
+                chance: Mutex::new(chance.part()),
+                controller: Mutex::new(controller),
+            }
+        };
+        let hosts = NAMES.into_iter().enumerate().map(host).collect();
+        Self {
+            network: MemoryNetwork::default(),
+            archive,
+            hosts,
+            blobs: TempDir::new().unwrap(),
+            kept_bytes,
+            began: Instant::now(),
+            story: Mutex::default(),
+        }
+    }
+
+    /// Notes something for the reader of a failure.
+    pub(super) fn note(&self, text: impl std::fmt::Display) {
+        self.story.lock().push(format!("{:>8} ms  {text}", self.began.elapsed().as_millis()));
+    }
+
+    /// Returns what was noted.
+    pub(super) fn story(&self) -> String {
+        self.story.lock().join("\n")
+    }
+
+    /// Starts the controller of a host on what is on its disk.
+    pub(super) async fn start(&self, host: &Host) {
+        let (disk, faults, log) = {
+            let mut controller = host.controller.lock();
+            controller.faults = Faults::that_keep_what_is_synced(&controller.disk);
+            controller.log = LogAccess::new(self.archive.clone(), host.chance.lock().part());
+            (Arc::clone(&controller.disk), controller.faults.clone(), controller.log.clone())
+        };
+        let caller = self.network.caller(host.name);
+        let options = Options {
+            listen: Listen::Memory(MemoryAddress { caller, address: host.address }),
+            replication: Some(ReplicationOptions {
+                log: Arc::new(log),
+                member: host.name.into(),
+                place: LogPlace { url: "memory:".into(), authority: None, identity: None },
+                kept_bytes: self.kept_bytes,
+            }),
+            clock: Arc::new(host.clock.clone()),
+            random: Arc::new(Seeds::new(host.chance.lock().part())),
+            ..fixture::options(disk, faults, &self.blobs.path().join(host.name))
+        };
+        let service = options.build().await.unwrap();
+        let handle = service.handle();
+        let ended = tokio::spawn(service.run(CancellationToken::new()));
+        host.controller.lock().running = Some(Running { handle, ended });
+    }
+
+    /// Ends the controller of a host, and leaves on its disk what is then there.
+    pub(super) async fn end(&self, host: &Host, end: End) {
+        let running = {
+            let mut controller = host.controller.lock();
+            let disk = match end {
+                End::Stop => Arc::clone(&controller.disk),
+                End::Kill => Arc::new(controller.disk.copy()),
+                End::PowerLoss => controller.faults.synced().unwrap(),
+            };
+            if end != End::Stop {
+                // What still runs of it reaches nobody: neither the log, nor its callers, nor its disk.
+                controller.log.cut_off();
+            }
+            controller.disk = disk;
+            controller.running.take()
+        };
+        let Some(Running { handle, ended }) = running else { return };
+        if end != End::Stop {
+            self.reach(host, Line::Cut);
+        }
+        handle.shutdown();
+        ended.await.unwrap().unwrap();
+        self.reach(host, Line::Up);
+    }
+
+    /// Sets all lines to and from a host.
+    pub(super) fn reach(&self, host: &Host, line: Line) {
+        for caller in NAMES.into_iter().chain(super::sessions::CALLERS) {
+            self.network.set(caller, host.address, line);
+        }
+        for other in &self.hosts {
+            self.network.set(host.name, other.address, line);
+        }
+    }
+
+    /// Mends everything, and starts every controller.
+    pub(super) async fn heal(&self) {
+        for host in &self.hosts {
+            self.reach(host, Line::Up);
+            host.set_log(LogWeather::default());
+            if !host.is_running() {
+                self.start(host).await;
+            }
+        }
+    }
+
+    /// Waits until each controller has applied the whole log, and returns what is on their disks.
+    ///
+    /// # Errors
+    /// It takes too long, which is told by what each has.
+    pub(super) async fn settled(&self) -> Result<Vec<LoadedState>, String> {
+        let until = Instant::now() + SETTLED_WITHIN;
+        loop {
+            let mut states = Vec::new();
+            for host in &self.hosts {
+                states.push(host.disk().load().await.unwrap());
+            }
+            let end = self.archive.entries().last().map(|entry| entry.position);
+            if states.iter().all(|state| Some(state.revision) == end) {
+                return Ok(states);
+            }
+            if Instant::now() > until {
+                let at: Vec<_> = states.iter().map(|state| state.revision).collect();
+                return Err(format!("the controllers do not catch up: they are at {at:?}, the log ends at {end:?}"));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Stops all controllers.
+    pub(super) async fn stop(&self) {
+        for host in &self.hosts {
+            self.end(host, End::Stop).await;
+        }
+    }
+}
+
+impl Host {
+    /// Changes the line between the controller and the log.
+    pub(super) fn set_log(&self, weather: LogWeather) {
+        self.controller.lock().log.set(weather);
+    }
+
+    /// Cuts the controller off from the log.
+    pub(super) fn cut_log(&self) {
+        self.controller.lock().log.cut_off();
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.controller.lock().running.is_some()
+    }
+
+    pub(super) fn disk(&self) -> Arc<MemoryStore> {
+        Arc::clone(&self.controller.lock().disk)
+    }
+}
