@@ -1,9 +1,11 @@
 //! The process side of the two services, controller and agent.
 
 mod log;
+mod program;
 
 use std::{fmt, path::PathBuf};
 
+pub(crate) use program::{begin_service, make_way};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

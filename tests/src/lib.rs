@@ -10,6 +10,7 @@ mod installation;
 mod issuer;
 mod network;
 mod packed;
+mod programs;
 mod resource_use;
 mod trace_tree;
 mod traced;
@@ -25,6 +26,7 @@ pub use installation::{Done, Installation, POLL_INTERVAL, RunningProcess, signal
 pub use issuer::{IssuerDecision, IssuerKey, TestIssuer};
 pub use network::{Direction, Link, OUTSIDE, in_own_network, network_of, set_direction, set_link};
 pub use packed::{edition, module, packed, packed_changed, packed_edition};
+pub use programs::{ends_at_once, patched, stripped, varied};
 pub use resource_use::{MemoryUse, Part, on_disk, parts};
 pub use trace_tree::TraceTree;
 pub use traced::TracedInstallation;

@@ -14,6 +14,7 @@ mod list;
 mod remove_agent;
 mod show;
 mod unregister;
+mod upgrade_controller;
 
 use super::{Verb, verbs};
 
@@ -26,6 +27,7 @@ verbs! {
         controller::Controller,
         controller_token::ControllerToken,
         enable_ha::EnableHa,
+        upgrade_controller::UpgradeController,
         list::Controllers,
         create_backup::CreateBackup,
         show::ShowController,

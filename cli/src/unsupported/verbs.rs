@@ -144,9 +144,9 @@ pub(super) const VERBS: &[Reason] = &[
         instead: "`periapt export-bundle` writes it down, `periapt deploy ./bundle.yaml` makes it elsewhere",
     },
     Reason {
-        verbs: &["upgrade-controller", "upgrade-model"],
-        because: "client, controller and agent are one program",
-        instead: "install a newer one, then `periapt controller stop` and `periapt controller start`",
+        verbs: &["upgrade-model"],
+        because: "a model has no agents of its own: each agent serves all models, in the version of the controllers",
+        instead: "`periapt upgrade-controller` has controllers and agents replace their program",
     },
     Reason {
         verbs: &["charm-resources", "list-charm-resources"],

@@ -4,4 +4,5 @@ pub(crate) mod clouds;
 pub(crate) mod entity;
 pub(crate) mod level;
 pub(crate) mod members;
+pub(crate) mod program;
 pub(crate) mod start;

@@ -93,6 +93,7 @@ fn controller_command(
             agent::enrolment::remove(root, agent, *force, env).map(done)
         }
         ControllerCommand::RemoveController { name } => controller::members::remove(root, name).map(done),
+        ControllerCommand::SetProgram(offer) => controller::program::set(root, offer).map(done),
         ControllerCommand::RemoveUser { user } => user::account::remove(root, user).map(done),
         ControllerCommand::DisableUser { user } => user::account::disable(root, user).map(done),
         ControllerCommand::EnableUser { user } => user::account::enable(root, user).map(done),
@@ -246,6 +247,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::NoteController { name, url, level } => {
             return controller::members::note(root, name, url, *level);
         }
+        WorkerCommand::ReleaseProgram(number) => return Ok(controller::program::release(root, *number)),
         WorkerCommand::ForgetAnswers => return Ok(answer::due::forget(root, env)),
         WorkerCommand::ForgetSessions => return Ok(user::session::forget_expired(root, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::register::connected(agent, env)),
@@ -274,6 +276,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::RaiseLevel(_)
         | WorkerCommand::AdmitController { .. }
         | WorkerCommand::NoteController { .. }
+        | WorkerCommand::ReleaseProgram(_)
         | WorkerCommand::ForgetSessions
         | WorkerCommand::ForgetAnswers
         | WorkerCommand::AgentConnected(_)

@@ -217,6 +217,9 @@ pub enum WorkerCommand {
         /// The highest level that its program knows.
         level: Level,
     },
+    /// Lets agents take the program that all controllers run, by the number of the target. Changes nothing if another
+    /// one was set meanwhile.
+    ReleaseProgram(u64),
     /// Deletes sessions and API tokens that have ended by time.
     ForgetSessions,
     /// Forgets answers to requests with an id that were kept long enough.
@@ -263,6 +266,7 @@ impl WorkerCommand {
             | Self::RaiseLevel(_)
             | Self::AdmitController { .. }
             | Self::NoteController { .. }
+            | Self::ReleaseProgram(_)
             | Self::ForgetSessions
             | Self::ForgetAnswers
             | Self::AgentConnected(_)

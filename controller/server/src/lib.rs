@@ -23,6 +23,7 @@ mod published;
 mod received;
 mod records;
 mod refusals;
+mod replacement;
 mod replication;
 mod seal;
 mod service;

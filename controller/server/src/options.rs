@@ -12,6 +12,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_blobs::{BlobError, Blobs, SharedStore};
 use periapt_helper::Program;
 use periapt_host_api::StoreId;
+use periapt_program::Programs;
 use periapt_store::{Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
@@ -48,6 +49,8 @@ pub struct Options {
     pub replication: Option<ReplicationOptions>,
     /// The issuer at which external users log in; none: users log in by password alone.
     pub oidc: Option<OidcOptions>,
+    /// The programs by which the controller replaces itself; none: it keeps its own.
+    pub programs: Option<Programs>,
     /// The directory of all this, for backups; none: the controller makes none.
     pub directory: Option<PathBuf>,
     /// The longest time for requests in progress after the controller is told to stop. Streams end at once.
@@ -92,6 +95,7 @@ impl Options {
             seal,
             replication: None,
             oidc: None,
+            programs: None,
             directory: Some(directory.to_owned()),
             clock: Arc::new(SystemClock::default()),
             random,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use periapt_host_api::{AgentName, Level, command::Caller};
+use periapt_host_api::{AgentName, Level, command::Caller, program::RunningProgram};
 use periapt_model::{Input, Root, WorkerCommand};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -57,6 +57,8 @@ pub(crate) struct MemberReport {
     pub(crate) stale: bool,
     /// The URL by which clients reach it.
     pub(crate) url: String,
+    /// The program that it runs.
+    pub(crate) program: Option<RunningProgram>,
     agents: BTreeSet<AgentName>,
     at: Instant,
 }
@@ -116,13 +118,13 @@ impl Presence {
 
     /// Takes the report of another controller.
     pub(crate) fn report(&self, report: PresenceReport) {
-        let PresenceReport { term: _, member, applied, durable, level, stale, url, agents } = report;
+        let PresenceReport { term: _, member, applied, durable, level, stale, url, program, agents } = report;
         let mut streams = self.lock();
         if streams.reports.get(&member).is_none_or(|before| before.agents != agents) {
             streams.changes += 1;
         }
         let at = Instant::now();
-        let report = MemberReport { applied, durable, level, stale, url, agents, at };
+        let report = MemberReport { applied, durable, level, stale, url, program, agents, at };
         streams.reports.insert(member, report);
         drop(streams);
         self.0.changed.notify_one();

@@ -15,6 +15,7 @@ mod members;
 mod presence;
 mod replica;
 mod role;
+mod rollout;
 mod snapshot;
 mod trimming;
 mod wire;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     presence::{KnownPresence, REPORT_EVERY, Reporter},
     replica::{PassedOn, Replica, head_of, initialize},
     role::{Role, RoleReceiver, while_leading},
+    rollout::Step,
     snapshot::{SnapshotFailure, Snapshots},
     trimming::{DurablePosition, RecentEntries},
     wire::{ForwardedAnswers, ForwardedCommands},

@@ -11,6 +11,7 @@ use periapt_blobs::BlobError;
 use periapt_host_api::{ErrorCode, LEVEL, Refusal, Revision, StoreId, Timestamp};
 use periapt_log::{Announcement, Term};
 use periapt_model::Root;
+use periapt_program::Programs;
 use periapt_transport::{CertificateError, ServerCertificate};
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::error::{BuildError, RunError};
 use self::{
     bind::{Bound, bind},
-    parts::{guard_secrets, start_parts},
+    parts::{guard_secrets, replacement, start_parts},
 };
 use crate::{
     api,
@@ -63,6 +64,7 @@ pub struct Service {
     handle: Handle,
     serving: watch::Sender<bool>,
     timeouts: api::ConnectionTimeouts,
+    programs: Option<Programs>,
 }
 
 /// A handle to a running controller. Cloning is cheap.
@@ -149,8 +151,14 @@ impl Options {
             Some(_) => Freshness::of_several(),
             None => Freshness::of_one(),
         };
-        let members =
-            Members::new(own, freshness.clone(), role.subscribe(), presence.clone(), durable.state.clone());
+        let members = Members::new(
+            own,
+            freshness.clone(),
+            role.subscribe(),
+            presence.clone(),
+            durable.state.clone(),
+            self.programs.clone(),
+        );
         let links = match &self.replication {
             None => None,
             Some(replication) => {
@@ -243,6 +251,7 @@ impl Options {
                     presence: state.streams.presence.clone(),
                     state: state.durable.state.clone(),
                     durable: state.log_position.clone(),
+                    members: state.members.clone(),
                     member: announcement.member.clone(),
                     url: announcement.url.clone(),
                 };
@@ -278,6 +287,7 @@ impl Options {
             handle,
             serving,
             timeouts,
+            programs: self.programs,
         })
     }
 }
@@ -314,7 +324,7 @@ impl Service {
         self.handle.clone()
     }
 
-    /// Runs until `stop` is cancelled or [`Handle::shutdown`] is called. Then streams end, requests in progress are
+    /// Runs until `stop` is cancelled, [`Handle::shutdown`] is called, or another program is chosen. Then streams end, requests in progress are
     /// finished, and the store is closed.
     ///
     /// # Errors
@@ -332,6 +342,7 @@ impl Service {
             handle,
             serving,
             timeouts,
+            programs,
         } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
@@ -364,7 +375,14 @@ impl Service {
             // It ends before it has served anything.
             Ok(()) if stopping.is_cancelled() => Ok(()),
             Ok(()) => {
+                // Before the level of what is stored may rise: from then on a program on trial is taken.
+                if let Some(programs) = &programs {
+                    programs.came_up();
+                }
                 start_parts(&mut parts, &state, growth, &stopping);
+                if let Some(programs) = programs {
+                    parts.spawn(replacement(programs, &state, stopping.clone()).run());
+                }
                 if let Some(log) = log {
                     let state_of = state.durable.state.clone();
                     parts.spawn(state.freshness.clone().keep(log, state_of, stopping.clone()));

@@ -16,6 +16,7 @@ use crate::{
     ApplicationName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName, UnitName,
     commit::{EarlyItem, UnitCommit},
     network::HostInterface,
+    program::{ProgramTarget, RunningProgram},
 };
 
 /// The registration of an agent, which its keeper sends at each start.
@@ -47,6 +48,9 @@ pub struct Register {
     /// The limit of all storage on the agent's disk together, in mebibytes; none means unknown, and no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_limit: Option<u64>,
+    /// The program that the agent runs; none from agents that do not replace themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<RunningProgram>,
 }
 
 /// The assignments of one agent: the models with units on it and the charms that these units need. The controller
@@ -61,6 +65,9 @@ pub struct AgentAssignments {
     /// The URLs of all controllers of the store, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
+    /// The program that the agent is to run; none: it keeps its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramTarget>,
 }
 
 /// The assignments of one model.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The highest level that this program knows.
 ///
-/// Level 2 stores the level itself with the controller. A change that stores what a program of the level before would
+/// Level 2 stores the level itself with the controller, the controllers of a log, and the program that all are to run. A change that stores what a program of the level before would
 /// not read, or would drop when it writes again, raises this number and names the change here; what stores it is refused
 /// below the level.
 pub const LEVEL: Level = Level(2);

@@ -17,6 +17,7 @@ use periapt_host_api::{
     Digest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
 };
+use periapt_program::{Prepared, Programs};
 use periapt_sandbox::{CompatibilityHash, Sandbox};
 use periapt_telemetry::listen::serve_metrics;
 use periapt_uniter::Timeline;
@@ -43,6 +44,7 @@ mod leases;
 mod local_units;
 mod model;
 mod process;
+mod replacement;
 mod resources;
 mod suspects;
 mod temporary;
@@ -61,6 +63,7 @@ use follow::{Assignments, Follow};
 use identity::AgentIdentity;
 use model::{ModelKeeper, Shared};
 use process::Processes;
+use replacement::Replacement;
 
 /// The time for runners to end when the agent stops. Then the agent ends without them.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -166,6 +169,7 @@ impl Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: periapt_sandbox::engine_version().to_owned(),
             storage_limit: self.storage_limit.or_else(|| disk_space::of_storage(&directories)),
+            program: self.programs.as_ref().map(Programs::running),
         };
         // The keeper runs no hooks. It needs the engine's hash, which does not depend on the number of hooks.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
@@ -186,7 +190,7 @@ impl AgentService {
         self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
-    /// Runs until cancelled, or until the controller refuses the agent or does not know it any more. Then its runners have ended. Abandoned
+    /// Runs until cancelled, until another program is chosen, or until the controller refuses the agent or does not know it any more. Then its runners have ended. Abandoned
     /// hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
@@ -234,7 +238,9 @@ impl AgentService {
             idle_after: self.options.idle_after,
         });
         let stop = cancel.child_token();
-        let keeper = Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state };
+        let replacement = Replacement::new(shared.controller.clone(), self.options.programs.clone());
+        let (models, ending) = (BTreeMap::new(), JoinSet::new());
+        let keeper = Keeper { shared, models, ending, state: self.state, replacement };
         let mut keeper = pin!(keeper.run(self.register, stop.clone()));
         tokio::select! {
             ended = &mut keeper => ended,
@@ -322,13 +328,14 @@ struct Keeper<C: Controller> {
     /// Tasks of former models that are ending.
     ending: JoinSet<()>,
     state: watch::Sender<AgentState>,
+    replacement: Replacement<C>,
 }
 
 impl<C: Controller> Keeper<C> {
-    async fn run(mut self, register: Register, cancel: CancellationToken) -> Result<(), AgentError> {
+    async fn run(mut self, mut register: Register, cancel: CancellationToken) -> Result<(), AgentError> {
         tokio::select! {
             () = cancel.cancelled() => return Ok(()),
-            registered = self.register(register) => registered?,
+            registered = self.register(register.clone()) => registered?,
         }
         let mut assignments = Follow::new(Assignments(self.shared.controller.clone()));
         let mut first = true;
@@ -339,8 +346,21 @@ impl<C: Controller> Keeper<C> {
                     if std::mem::take(&mut first) {
                         self.clean_up(&next).await;
                     }
+                    let target = next.program.clone();
                     self.assign(next);
+                    self.replacement.look(target.as_ref());
                 }
+                prepared = self.replacement.prepared() => match prepared {
+                    // It is tried once this agent has ended in order.
+                    Prepared::Chosen => break,
+                    Prepared::Refused => {
+                        register.program = self.replacement.running();
+                        tokio::select! {
+                            () = cancel.cancelled() => break,
+                            registered = self.register(register.clone()) => registered?,
+                        }
+                    }
+                },
                 Some(_) = self.ending.join_next() => {}
             }
         }

@@ -6,6 +6,7 @@ use std::{
 
 use periapt_client::Addresses;
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
+use periapt_program::Programs;
 
 use crate::host;
 
@@ -38,6 +39,8 @@ pub struct Options {
     pub storage_limit: Option<u64>,
     /// The loopback address on which `GET /metrics` is answered; none: nothing listens.
     pub metrics_address: Option<SocketAddr>,
+    /// The programs by which the agent replaces itself; none: it keeps its own.
+    pub programs: Option<Programs>,
 }
 
 /// The limits on concurrent hooks of one model. A waiting hook keeps its memory and therefore its permit, so memory is
@@ -133,6 +136,7 @@ impl Options {
             compiling: CompileLimits::default(),
             storage_limit: None,
             metrics_address: None,
+            programs: None,
         }
     }
 }

@@ -147,6 +147,7 @@ impl Lab {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: "laboratory".to_owned(),
             storage_limit: None,
+            program: None,
         };
         let mut agent = Agent::new(name.clone(), host, self.model);
         agent.start(&mut self.controller, self.clock)?;

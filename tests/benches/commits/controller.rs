@@ -55,7 +55,7 @@ impl Controller {
         };
         let operator = match &listen {
             Listen::Tls(tls) => Some(format!("unix://{}", tls.socket.display())),
-            Listen::InProcess(_) => None,
+            Listen::InProcess(_) | Listen::Memory(_) => None,
         };
         let mut options =
             Options::in_directory("bench", place, listen, engine, periapt_tests::check_helper()?)?;
@@ -88,6 +88,7 @@ impl Controller {
             version: "0.1.0".to_owned(),
             engine: engine.to_owned(),
             storage_limit: None,
+            program: None,
         };
         keeper.register(&agent, &register).await?;
         let assignments = Mutex::new(keeper.assignments(&agent).await?);

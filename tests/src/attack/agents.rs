@@ -51,6 +51,7 @@ impl JoinedAgent {
             version: String::new(),
             engine: String::new(),
             storage_limit: None,
+            program: None,
         };
         client.register(&name, &host).await?;
         Ok(Self { name, key, certificate, client })

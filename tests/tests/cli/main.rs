@@ -47,6 +47,7 @@ mod telemetry;
 mod terminals;
 mod tracing;
 mod trying;
+mod upgrading;
 mod users;
 mod watching;
 mod words;

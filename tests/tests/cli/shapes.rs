@@ -48,7 +48,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ),
     ("show-model", "/test/secret-backends/internal", "num-secrets:number status:text"),
     ("show-model", "/test/supported-features/0", "name:text description:text version:text"),
-    ("version --all", "", "version:text periapt-version:text engine:text"),
+    ("version --all", "", "version:text periapt-version:text engine:text level:number"),
     ("model-config", "/logging-config", "Value=value:text Source=source:text"),
     ("status", "/controller", "timestamp:text periapt-version:text engine:text"),
     ("show-model", "/test/users/admin", "display-name:text access:text last-connection:text"),

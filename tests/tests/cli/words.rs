@@ -162,6 +162,7 @@ const MISSING: &[&str] = &[
     "usage nosuch",
     "wait-for application nosuch --timeout 0",
     "wait-for machine 7 --timeout 0",
+    "upgrade-controller --program nosuch",
     "wait-for model nosuch --timeout 0",
     "wait-for unit nosuch/0 --timeout 0",
 ];

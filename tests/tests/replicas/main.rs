@@ -12,6 +12,7 @@ mod rounds;
 mod site;
 mod stale;
 mod story;
+mod upgrading;
 
 use anyhow::ensure;
 use periapt_tests::Installation;

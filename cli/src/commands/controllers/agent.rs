@@ -20,7 +20,9 @@ use crate::{
     input,
     logging::{LogFormat, Service, environment_of_processes},
     program,
-    service::{announce, announce_metrics, cancelled_by_signal, detach, report_failure},
+    service::{
+        announce, announce_metrics, begin_service, cancelled_by_signal, detach, make_way, report_failure,
+    },
 };
 
 /// The variable with the join token.
@@ -137,6 +139,8 @@ impl Run {
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
         };
         let data = std::path::absolute(&data).explain(|| format!("{}", data.display()))?;
+        let cancel = cancelled_by_signal()?;
+        let Some(programs) = begin_service(&data, &cancel).await? else { return Ok(()) };
         let controllers = Addresses::read(&self.controllers).map_err(with_source)?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
@@ -146,13 +150,13 @@ impl Run {
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,
             metrics_address: self.metrics_address,
+            programs: Some(programs.clone()),
             ..Options::new(controllers, self.name.clone(), data, own_program(self.log_format))
         };
         let agent = options.build().map_err(with_source)?;
         if let Some(address) = agent.metrics_address() {
             announce_metrics(&format_args!("http://{address}/metrics"));
         }
-        let cancel = cancelled_by_signal()?;
         let mut handle = agent.handle();
         let name = self.name;
         tokio::spawn(async move {
@@ -165,7 +169,8 @@ impl Run {
                 Failure::Removed(removed.to_string())
             }
             other => with_source(other),
-        })
+        })?;
+        make_way(&programs, None)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `agents`: the processes that run units for a controller.
 
 use clap::Args;
+use periapt_host_api::command::AgentSummary;
 
 use crate::{
     commands::Verb,
@@ -32,12 +33,13 @@ impl Verb for Agents {
                 "Address",
                 "Tags",
                 "Version",
+                "Program",
                 "Machines",
                 "Units",
                 "Last seen",
             ])
-            .right(5)
-            .right(6);
+            .right(6)
+            .right(7);
             for agent in agents {
                 let state = if agent.alive { ("alive", TextStyle::Good) } else { ("down", TextStyle::Bad) };
                 table.row([
@@ -46,6 +48,7 @@ impl Verb for Agents {
                     agent.addresses.first().map_or("", String::as_str).into(),
                     agent.tags.iter().map(|tag| tag.as_str()).collect::<Vec<_>>().join(",").into(),
                     (&agent.version).into(),
+                    program(agent).into(),
                     agent.machines.into(),
                     agent.units.into(),
                     agent.last_seen.map(to_the_second).unwrap_or_default().into(),
@@ -54,4 +57,11 @@ impl Verb for Agents {
             table.render()
         })
     }
+}
+
+/// Returns the first digits of the digest of an agent's program, and of the one that it did not take.
+fn program(agent: &AgentSummary) -> String {
+    let Some(program) = &agent.program else { return String::new() };
+    let failed = program.failed.as_ref().map(|failed| format!(" ({} failed)", failed.digest.short()));
+    format!("{}{}", program.digest.short(), failed.unwrap_or_default())
 }

@@ -21,7 +21,7 @@ use crate::{
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
-    service::{announce, cancelled_by_signal, detach, report_failure},
+    service::{announce, begin_service, cancelled_by_signal, detach, make_way, report_failure},
     tls::TlsArgs,
 };
 
@@ -151,12 +151,15 @@ impl Run {
         let shared = self.blobs.open().await?;
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         make_private(&data)?;
+        let cancel = cancelled_by_signal()?;
+        let Some(programs) = begin_service(&data, &cancel).await? else { return Ok(()) };
         let name = self.name.as_str();
         let listen = TlsListen::in_directory(&data, self.listen, self.public_names).map_err(with_source)?;
         let listen = TlsListen { given: self.tls.files()?, ..listen };
         let engine = periapt_sandbox::engine_version();
         let mut options = Options::in_directory(name, &data, Listen::Tls(listen), engine, check_helper())
             .map_err(with_source)?;
+        options.programs = Some(programs.clone());
         options.oidc = self.issuer.options()?;
         let mut place = None;
         if let Some((options_of_store, store)) = shared {
@@ -164,9 +167,9 @@ impl Run {
             place = Some(options_of_store);
         }
         options.replication = self.log.open(StoreId(random_uuid()?), place).await?;
-        let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
+        let listens = handle.address();
         tokio::spawn(async move {
             if handle.serving().await {
                 announce(&handle.url());
@@ -176,7 +179,8 @@ impl Run {
         service.run(cancel).await.map_err(|error| match error {
             RunError::Removed(message) => Failure::Removed(message),
             other => with_source(other),
-        })
+        })?;
+        make_way(&programs, Some(listens))
     }
 }
 

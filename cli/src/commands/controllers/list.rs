@@ -66,6 +66,9 @@ struct Row {
     url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     periapt_version: Option<String>,
+    /// The version and the digest of its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,6 +142,7 @@ async fn row(context: &Context, controller: Controller) -> Row {
         },
         url: entry.url,
         periapt_version: info.as_ref().map(|info| info.version.clone()),
+        program: info.as_ref().and_then(|info| info.program.as_ref()).map(ToString::to_string),
         engine: info.map(|info| info.engine),
         controller_process: entry.local.as_ref().map(|local| local.controller.pid),
         agent_process: entry.local.and_then(|local| local.agent).map(|agent| agent.process.pid),

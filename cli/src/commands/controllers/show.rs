@@ -6,6 +6,7 @@ use clap::Args;
 use periapt_host_api::{
     JUJU_VERSION,
     command::{ControllerInfo, MemberRole},
+    program::RunningProgram,
 };
 use serde::Serialize;
 
@@ -65,6 +66,15 @@ struct Details {
     /// The object store that has the blobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     blobs: Option<String>,
+    /// The version and the digest of its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    /// The last program that it did not take, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_program: Option<String>,
+    /// The program that all controllers and agents are to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_program: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     controller_machines: BTreeMap<String, ShownMember>,
 }
@@ -85,6 +95,12 @@ struct ShownMember {
     /// True if it is not up to date with the log, and shows no state until it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
+    /// The version and the digest of its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    /// The last program that it did not take, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_program: Option<String>,
 }
 
 /// Returns the controllers of one log, by name.
@@ -93,10 +109,19 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
     let shown = info.members.iter().map(|member| {
         let (revision, url) = (member.revision.0, member.url.clone());
         let (role, level, stale) = (member.role, member.level.0, member.stale);
-        let shown = ShownMember { url, role, revision, behind: newest - revision, level, stale };
+        let (program, failed_program) = programs(member.program.as_ref());
+        let behind = newest - revision;
+        let shown = ShownMember { url, role, revision, behind, level, stale, program, failed_program };
         (member.name.clone(), shown)
     });
     shown.collect()
+}
+
+/// Returns a program as it is shown, and the last one that was not taken.
+fn programs(program: Option<&RunningProgram>) -> (Option<String>, Option<String>) {
+    let failed = program.and_then(|program| program.failed.as_ref());
+    let failed = failed.map(|failed| format!("{}: {}", failed.digest.short(), failed.reason));
+    (program.map(RunningProgram::to_string), failed)
 }
 
 #[derive(Debug, Serialize)]
@@ -146,6 +171,9 @@ impl Verb for ShowController {
                 (model.name.to_string(), counts)
             });
             let controller_machines = members(&info);
+            let (program, failed_program) = programs(info.program.as_ref());
+            let target = info.target.as_ref().map(|target| &target.offer);
+            let target_program = target.map(|offer| format!("{} ({})", offer.version, offer.digest.short()));
             let one = ShownController {
                 details: Details {
                     controller_uuid: info.uuid.to_string(),
@@ -162,6 +190,9 @@ impl Verb for ShowController {
                     stale: info.stale,
                     level: info.level.0,
                     blobs: info.blobs,
+                    program,
+                    failed_program,
+                    target_program,
                     controller_machines,
                 },
                 models: models.collect(),

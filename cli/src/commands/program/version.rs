@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use periapt_host_api::JUJU_VERSION;
+use periapt_host_api::{JUJU_VERSION, LEVEL};
 use serde::Serialize;
 
 use crate::{
@@ -52,6 +52,8 @@ struct All {
     version: String,
     periapt_version: &'static str,
     engine: &'static str,
+    /// The highest level of stored forms that the program knows.
+    level: u32,
 }
 
 impl Verb for Version {
@@ -61,6 +63,7 @@ impl Verb for Version {
             version: version.clone(),
             periapt_version: env!("CARGO_PKG_VERSION"),
             engine: periapt_sandbox::engine_version(),
+            level: LEVEL.0,
         };
         let text = match (self.all, self.format) {
             (true, Format::Json) => to_json(&all())?,

@@ -88,6 +88,7 @@ rights! {
         ClosePool => ManageController,
         RemoveAgent => ManageController,
         RemoveController => ManageController,
+        SetProgram => ManageController,
         RemoveUser => ManageUsers,
         DisableUser => ManageUsers,
         EnableUser => ManageUsers,

@@ -133,6 +133,7 @@ fn admit_controller_command(
         | ControllerCommand::ClosePool { .. }
         | ControllerCommand::RemoveAgent { .. }
         | ControllerCommand::RemoveController { .. }
+        | ControllerCommand::SetProgram(_)
         | ControllerCommand::RemoveUser { .. }
         | ControllerCommand::DisableUser { .. }
         | ControllerCommand::EnableUser { .. }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use periapt_host_api::{
     AgentName, Digest,
     agent::{AgentAssignments, ModelAssignment},
+    program::ProgramTarget,
 };
 
 use crate::root::{ModelState, Root};
@@ -14,7 +15,17 @@ use crate::root::{ModelState, Root};
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
     let models =
         root.models_at(agent).filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
-    AgentAssignments { revision: root.revision(), models, addresses: Vec::new() }
+    AgentAssignments {
+        revision: root.revision(),
+        models,
+        addresses: Vec::new(),
+        program: released_program(root).cloned(),
+    }
+}
+
+/// Returns the program that agents are to run: the target, once all controllers run it.
+pub fn released_program(root: &Root) -> Option<&ProgramTarget> {
+    root.controller().and_then(|controller| controller.program.as_ref()).filter(|target| target.released)
 }
 
 /// Returns an agent's assignment for one model, or none if the agent has neither units nor storage to delete there.

@@ -1,6 +1,12 @@
 //! The registration and connection state of agents.
 
-use periapt_host_api::{AgentName, Refusal, agent::Register, constraints::MAX_TAGS, network::HostInterface};
+use periapt_host_api::{
+    AgentName, Refusal,
+    agent::Register,
+    constraints::MAX_TAGS,
+    network::HostInterface,
+    program::{MAX_PROGRAM_TEXT, MAX_REASON, RunningProgram},
+};
 
 use crate::{
     entity::{Agent, EntityKey},
@@ -59,6 +65,7 @@ pub(crate) fn register(
         return Err(Refusal::bad_request(format!("more than {MAX_TAGS} tags")));
     }
     check_interfaces(&register.interfaces)?;
+    check_program(register.program.as_ref())?;
     let mut changes = connected(name, env);
     let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
     let agent = Agent { name: name.clone(), host: register.clone(), created_at };
@@ -66,6 +73,18 @@ pub(crate) fn register(
         changes.puts.insert(EntityKey::Agent(name.clone()), Some(agent.into()));
     }
     Ok(changes)
+}
+
+/// Checks the texts about the agent's program, which lists show.
+fn check_program(program: Option<&RunningProgram>) -> Result<(), Refusal> {
+    let Some(program) = program else { return Ok(()) };
+    let reason = program.failed.as_ref().map_or(0, |failed| failed.reason.len());
+    if program.version.len() > MAX_PROGRAM_TEXT || reason > MAX_REASON {
+        return Err(Refusal::bad_request(format!(
+            "a program's version has at most {MAX_PROGRAM_TEXT} bytes, and the reason of its failure {MAX_REASON}"
+        )));
+    }
+    Ok(())
 }
 
 fn check_interfaces(interfaces: &[HostInterface]) -> Result<(), Refusal> {

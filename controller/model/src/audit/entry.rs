@@ -121,6 +121,7 @@ fn subject_of(command: &ControllerCommand) -> String {
         ControllerCommand::ClosePool { pool } => format!("pool {pool}"),
         ControllerCommand::RemoveAgent { agent, .. } => format!("agent {agent}"),
         ControllerCommand::RemoveController { name } => format!("controller {}", excerpt::shortened(name)),
+        ControllerCommand::SetProgram(offer) => format!("program {}", offer.digest),
         ControllerCommand::RemoveUser { user }
         | ControllerCommand::DisableUser { user }
         | ControllerCommand::EnableUser { user } => format!("user {user}"),

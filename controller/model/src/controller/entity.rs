@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{Level, Timestamp, cloud::StoredClouds, settings::ModelSettings};
+use periapt_host_api::{
+    Level, Timestamp, cloud::StoredClouds, program::ProgramTarget, settings::ModelSettings,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -26,6 +28,10 @@ pub struct Controller {
     /// The controllers of one log, by name; none of a controller alone, and none below level 2.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub members: BTreeMap<String, ControllerMember>,
+    /// The program that all controllers and agents are to run; none before an operator has set one, and none below
+    /// level 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramTarget>,
     /// The time of the first start.
     pub created_at: Timestamp,
 }

@@ -47,10 +47,12 @@ pub fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
 /// Returns the first level whose programs know a request.
 fn level_of(input: &Input) -> Level {
     match input {
-        Input::Controller(ControllerCommand::RemoveController { .. })
-        | Input::Worker(WorkerCommand::AdmitController { .. } | WorkerCommand::NoteController { .. }) => {
-            Level(2)
-        }
+        Input::Controller(ControllerCommand::RemoveController { .. } | ControllerCommand::SetProgram(_))
+        | Input::Worker(
+            WorkerCommand::AdmitController { .. }
+            | WorkerCommand::NoteController { .. }
+            | WorkerCommand::ReleaseProgram(_),
+        ) => Level(2),
         _ => Level::FIRST,
     }
 }

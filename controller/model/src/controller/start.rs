@@ -22,6 +22,7 @@ pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Result<C
             kept: StoredClouds::default(),
             level: LEVEL,
             members: BTreeMap::new(),
+            program: None,
             created_at: env.now,
         };
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));

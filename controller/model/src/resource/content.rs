@@ -33,7 +33,7 @@ pub(crate) fn upload(
 
 pub(crate) fn forget(root: &Root, digest: &Digest) -> Changes {
     let mut changes = Changes::default();
-    if root.resource_content(digest).is_some() && !root.is_attached(digest) {
+    if root.resource_content(digest).is_some() && !root.uses_content(digest) {
         changes.puts.insert(EntityKey::ResourceContent(*digest), None);
     }
     changes

@@ -56,6 +56,7 @@ impl Large {
                 version: String::new(),
                 engine: String::new(),
                 storage_limit: None,
+                program: None,
             };
             let agent: AgentName = agent.parse().unwrap();
             controller.ask(&Caller::Agent(agent.clone()), &Input::Register(agent, register)).unwrap();

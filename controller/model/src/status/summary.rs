@@ -59,6 +59,7 @@ pub fn agent_summaries<'a>(
             availability_zone: agent.host.availability_zone.clone(),
             tags: agent.host.tags.clone(),
             version: agent.host.version.clone(),
+            program: agent.host.program.clone(),
             machines: count(machines),
             units: count(units),
             // An agent with an open connection was heard from just now: the server closes silent connections.

@@ -1,7 +1,9 @@
 //! The level of what is stored.
 
-use periapt_host_api::{ErrorCode, LEVEL, Level, command::ControllerCommand};
-use periapt_model::{EntityKey, Root, WorkerCommand, entity::Controller};
+use periapt_host_api::{Digest, ErrorCode, LEVEL, Level, command::ControllerCommand, program::ProgramOffer};
+use periapt_model::{
+    EntityKey, Input, Root, UploadedResource, WorkerCommand, entity::Controller, released_program,
+};
 
 use crate::world::World;
 
@@ -77,8 +79,53 @@ fn what_an_earlier_program_does_not_know_is_refused_below_its_level() {
     let refused = world.control(ControllerCommand::RemoveController { name: "two".into() }).unwrap_err();
     assert_eq!(refused.code, ErrorCode::NotSupported);
     assert!(refused.message.contains("this needs level 2"), "{refused}");
+    let program = ControllerCommand::SetProgram(offer(b"program"));
+    assert_eq!(world.control(program).unwrap_err().code, ErrorCode::NotSupported);
     let note =
         WorkerCommand::NoteController { name: "two".into(), url: "https://two:1".into(), level: LEVEL };
     assert_eq!(world.try_work(note).unwrap_err().code, ErrorCode::NotSupported);
     assert!(world.root.members().next().is_none());
+}
+
+fn offer(file: &[u8]) -> ProgramOffer {
+    let (version, architecture) = ("1.2.3".to_owned(), "x86_64".to_owned());
+    ProgramOffer { digest: Digest::of(file), version, architecture, level: LEVEL }
+}
+
+#[test]
+fn the_program_of_all_is_an_uploaded_file_that_stays_and_agents_take_it_once_it_is_released() {
+    let mut world = World::new();
+    let set = |world: &mut World, offer: ProgramOffer| world.control(ControllerCommand::SetProgram(offer));
+    let first = offer(b"first");
+    assert_eq!(set(&mut world, first.clone()).unwrap_err().code, ErrorCode::NotFound, "it is not uploaded");
+    for file in [&b"first"[..], b"second"] {
+        let uploaded = UploadedResource { digest: Digest::of(file), size: file.len() as u64 };
+        world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
+    }
+    let too_old = ProgramOffer { level: Level::FIRST, ..first.clone() };
+    let refused = set(&mut world, too_old).unwrap_err();
+    assert!(refused.message.contains("knows level 1"), "{refused}");
+    for bad in ["", "two words", &"x".repeat(65)] {
+        let bad = ProgramOffer { version: bad.to_owned(), ..first.clone() };
+        assert_eq!(set(&mut world, bad).unwrap_err().code, ErrorCode::BadRequest);
+    }
+
+    set(&mut world, first.clone()).unwrap();
+    let target = world.root.controller().and_then(|controller| controller.program.clone()).unwrap();
+    assert_eq!((target.number, target.size, target.released), (1, 5, false));
+    world.work(WorkerCommand::ForgetResource(first.digest));
+    assert!(world.root.resource_content(&first.digest).is_some(), "agents and controllers still need it");
+    assert_eq!(released_program(&world.root), None, "controllers come first");
+    world.work(WorkerCommand::ReleaseProgram(2));
+    assert_eq!(released_program(&world.root), None, "another target was meant");
+    world.work(WorkerCommand::ReleaseProgram(1));
+    assert_eq!(released_program(&world.root).map(|target| &target.offer), Some(&first));
+
+    set(&mut world, offer(b"second")).unwrap();
+    assert_eq!(released_program(&world.root), None);
+    world.work(WorkerCommand::ForgetResource(first.digest));
+    assert!(world.root.resource_content(&first.digest).is_none(), "nobody needs the first one any more");
+    set(&mut world, offer(b"second")).unwrap();
+    let again = world.root.controller().and_then(|controller| controller.program.as_ref());
+    assert_eq!(again.map(|target| target.number), Some(3), "each command is another try");
 }

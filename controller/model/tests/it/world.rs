@@ -263,6 +263,7 @@ impl World {
             version: "1".into(),
             engine: "e".into(),
             storage_limit: None,
+            program: None,
         };
         self.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).unwrap();
         self.attach(name);

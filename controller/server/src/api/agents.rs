@@ -10,27 +10,27 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, Version};
+use http::{HeaderMap, Method, Version};
 use periapt_host_api::{
-    AgentName, ModelUuid, Refusal,
+    AgentName, Digest, ModelUuid, Refusal,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::CommandResults,
 };
-use periapt_model::{Input, Output, assignment, assignments as assignments_of};
+use periapt_model::{Input, Output, assignment, assignments as assignments_of, released_program};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::{
-        body, bulk, caller::RequestCaller, failure::HandlerResult, find::parsed, query::Query, seen::reached,
-        streams,
+        blob, body, bulk, caller::RequestCaller, failure::HandlerResult, find::parsed, query::Query,
+        seen::reached, streams,
     },
     bounds::StreamOf,
     presence::Connected,
     published::{Published, Subscription},
     replication::Members,
-    state::{Durable, Streams, Submission},
+    state::{Durable, Resources, Streams, Submission},
     watch::{ViewOf, Watch},
     writer::QueueKey,
 };
@@ -76,6 +76,23 @@ pub(crate) async fn assignments(
     Ok(streams::lines(permit, values))
 }
 
+/// Answers with the program that agents are to run.
+pub(crate) async fn program(
+    State(Resources { contents }): State<Resources>,
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    method: Method,
+    Path((agent, digest)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> HandlerResult<Response> {
+    let (agent, digest): (AgentName, Digest) = (parsed(&agent)?, parsed(&digest)?);
+    who.agent(&agent)?;
+    if released_program(&durable.current().root).is_none_or(|target| target.offer.digest != digest) {
+        return Err(Refusal::not_found(format!("program {digest} not found")).into());
+    }
+    blob::respond(&contents, &digest, &method, &headers).await
+}
+
 /// The watch of an agent's assignments, which sends them whenever they differ in more than the revision.
 struct AssignmentWatch {
     state: Subscription,
@@ -95,7 +112,12 @@ impl AssignmentWatch {
             let differs = self.look(&published);
             let urls = self.urls.borrow_and_update().clone();
             let is_new = std::mem::replace(&mut self.assigned.addresses, urls) != self.assigned.addresses;
-            if differs || is_new {
+            let program = released_program(&published.root);
+            let is_next = self.assigned.program.as_ref() != program;
+            if is_next {
+                self.assigned.program = program.cloned();
+            }
+            if differs || is_new || is_next {
                 self.assigned.revision = published.revision();
                 return Some(self.assigned.clone());
             }

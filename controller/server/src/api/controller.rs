@@ -27,7 +27,9 @@ pub(crate) async fn info(
     State(freshness): State<Freshness>,
 ) -> HandlerResult<Json<ControllerInfo>> {
     let shown = statuses.info(&durable.current())?;
-    let mut info = ControllerInfo { members: members.list(), stale: freshness.is_stale(), ..shown };
+    let (program, target) = (members.running(), members.target());
+    let (members, stale) = (members.list(), freshness.is_stale());
+    let mut info = ControllerInfo { members, stale, program, target, ..shown };
     let is_new = |url: &&String| !url.is_empty() && !info.addresses.contains(*url);
     let others = info.members.iter().map(|member| &member.url).filter(is_new);
     info.addresses.extend(others.cloned().collect::<Vec<_>>());

@@ -65,9 +65,10 @@ pub(crate) async fn presence(
 ) -> HandlerResult<Json<KnownPresence>> {
     let report: PresenceReport = body::value(&submission, &headers, content).await?;
     check_leads(&role, report.term)?;
+    let member = report.member.clone();
     members.report(report)?;
     let root = &submission.durable.current().root;
-    Ok(Json(KnownPresence::of(root, &members, &*clock)))
+    Ok(Json(KnownPresence::of(root, &members, &*clock, &member)))
 }
 
 /// Answers with a blob that this controller has. Another one that is told that it is here relies on it.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use periapt_host_api::{AgentName, Level};
+use periapt_host_api::{AgentName, Level, program::RunningProgram};
 use serde::{Deserialize, Serialize};
 
 /// The time for which a report counts. Some may be lost before a controller's agents count as disconnected.
@@ -27,6 +27,9 @@ pub(crate) struct PresenceReport {
     /// True if it is not up to date with the log.
     #[serde(default)]
     pub(crate) stale: bool,
+    /// The program that it runs; none from controllers that do not replace themselves.
+    #[serde(default)]
+    pub(crate) program: Option<RunningProgram>,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     /// The agents.

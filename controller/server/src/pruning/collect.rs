@@ -30,7 +30,7 @@ impl BlobKind {
             }
             Self::Resource => {
                 let known = root.resource_contents().map(|content| content.digest);
-                known.filter(|digest| !root.is_attached(digest)).collect()
+                known.filter(|digest| !root.uses_content(digest)).collect()
             }
         }
     }

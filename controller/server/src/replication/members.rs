@@ -7,11 +7,16 @@ use periapt_host_api::{
     LEVEL, Level, Refusal, Revision,
     command::{MemberInfo, MemberRole},
     excerpt,
+    program::{ProgramTarget, RunningProgram},
 };
 use periapt_model::entity::ControllerMember;
+use periapt_program::Programs;
 use tokio::sync::watch;
 
-use super::{Freshness, Role, RoleReceiver};
+use super::{
+    Freshness, Role, RoleReceiver,
+    rollout::{Step, next_step},
+};
 use crate::{
     presence::{MemberReport, Presence, PresenceReport},
     published::Subscription,
@@ -33,6 +38,10 @@ pub(crate) struct Members {
     told: Arc<Mutex<Vec<MemberInfo>>>,
     /// The URLs of all known controllers, in order; none if this one knows no other.
     urls: Arc<watch::Sender<Vec<String>>>,
+    /// This controller's programs; none if it does not replace itself.
+    programs: Option<Programs>,
+    /// The number of the target that the leading controller told this one to take.
+    ordered: Arc<Mutex<Option<u64>>>,
 }
 
 impl Members {
@@ -42,8 +51,10 @@ impl Members {
         role: RoleReceiver,
         presence: Presence,
         state: Subscription,
+        programs: Option<Programs>,
     ) -> Self {
-        Self { own, freshness, role, presence, state, told: Arc::default(), urls: Arc::default() }
+        let (told, urls, ordered) = (Arc::default(), Arc::default(), Arc::default());
+        Self { own, freshness, role, presence, state, told, urls, programs, ordered }
     }
 
     /// Takes the report of a following controller.
@@ -100,9 +111,53 @@ impl Members {
         list.extend(away);
         list.retain(|member| member.name != *name && !current.root.is_removed_member(&member.name));
         let stale = self.freshness.is_stale();
-        list.push(MemberInfo { name: name.clone(), url: url.clone(), role, revision, level: LEVEL, stale });
+        let (name, url, program) = (name.clone(), url.clone(), self.running());
+        list.push(MemberInfo { name, url, role, revision, level: LEVEL, stale, program });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
+    }
+
+    /// Returns the program that this controller runs, if it may replace itself.
+    pub(crate) fn running(&self) -> Option<RunningProgram> {
+        self.programs.as_ref().map(Programs::running)
+    }
+
+    /// Returns the program that all controllers are to run.
+    pub(crate) fn target(&self) -> Option<ProgramTarget> {
+        self.state.current().root.controller().and_then(|controller| controller.program.clone())
+    }
+
+    /// Returns the next step of the rollout of a program, as the controller that leads knows it.
+    pub(crate) fn step(&self, target: &ProgramTarget) -> Step {
+        match &self.own {
+            Some(_) => next_step(target, &self.list(), |name| self.is_running(name)),
+            None => match self.running() {
+                Some(program) if program.failure_of(target).is_some() => Step::Stopped,
+                Some(program) if program.is(target) => Step::Done,
+                Some(program) if !program.trial => Step::Replace(String::new()),
+                _ => Step::Wait,
+            },
+        }
+    }
+
+    /// Returns the number of the target that a controller is to take now, by the one that leads.
+    pub(crate) fn order_for(&self, member: &str) -> Option<u64> {
+        let target = self.target()?;
+        matches!(self.step(&target), Step::Replace(name) if name == member).then_some(target.number)
+    }
+
+    /// Takes the order of the leading controller to take a target; none: it is not this controller's turn.
+    pub(crate) fn take_order(&self, number: Option<u64>) {
+        *self.ordered.lock() = number;
+    }
+
+    /// Returns true if it is this controller's turn to take a target.
+    pub(crate) fn is_due(&self, target: &ProgramTarget) -> bool {
+        if self.role.borrow().leads_in().is_none() {
+            return *self.ordered.lock() == Some(target.number);
+        }
+        let own = self.own.as_ref().map_or("", |(name, _)| name);
+        matches!(self.step(target), Step::Replace(name) if name == own)
     }
 
     /// Returns true if this controller shares its log with others, or may.
@@ -167,6 +222,7 @@ impl Members {
             revision: Revision(report.applied),
             level: report.level,
             stale: report.stale,
+            program: report.program,
         };
         reports.map(member).collect()
     }
@@ -181,5 +237,6 @@ fn away((name, member): (&str, &ControllerMember)) -> MemberInfo {
         revision: Revision(0),
         level: member.level,
         stale: false,
+        program: None,
     }
 }

@@ -34,6 +34,9 @@ pub(crate) struct KnownPresence {
     /// The time of the leading controller's clock; none from controllers of earlier versions.
     #[serde(default)]
     pub(crate) now: Option<Timestamp>,
+    /// The number of the program's target that the reporting controller is to take now.
+    #[serde(default)]
+    pub(crate) replace: Option<u64>,
 }
 
 /// The connection of one agent.
@@ -48,15 +51,16 @@ pub(crate) struct KnownAgent {
 }
 
 impl KnownPresence {
-    /// Returns the connections that a state knows.
-    pub(crate) fn of(root: &Root, members: &Members, clock: &dyn Clock) -> Self {
+    /// Returns the connections that a state knows, for one reporting controller.
+    pub(crate) fn of(root: &Root, members: &Members, clock: &dyn Clock, member: &str) -> Self {
         let lease_now_ms = clock.monotonic_ms();
         let known = root.agents().filter_map(|agent| {
             let AgentPresence { connected, last_seen, since_ms } = root.presence(&agent.name)?;
             let quiet_ms = lease_now_ms.saturating_sub(since_ms);
             Some(KnownAgent { agent: agent.name.clone(), connected, last_seen, quiet_ms })
         });
-        Self { agents: known.collect(), members: members.list(), now: Some(clock.now()) }
+        let (list, now, replace) = (members.list(), Some(clock.now()), members.order_for(member));
+        Self { agents: known.collect(), members: list, now, replace }
     }
 
     /// Returns the changes that bring a following controller's state up to date; none if there are none.
@@ -84,6 +88,7 @@ pub(crate) struct Reporter {
     pub(crate) presence: Presence,
     pub(crate) state: crate::published::Subscription,
     pub(crate) durable: DurablePosition,
+    pub(crate) members: Members,
     pub(crate) member: String,
     pub(crate) url: String,
 }
@@ -130,7 +135,8 @@ impl Reporter {
         let applied = self.state.current().revision().0;
         let durable = self.durable.get().0;
         let stale = self.freshness.is_stale();
-        let report = PresenceReport { term, member, applied, durable, level: LEVEL, stale, url, agents };
+        let (level, program) = (LEVEL, self.members.running());
+        let report = PresenceReport { term, member, applied, durable, level, stale, program, url, agents };
         let client = self.links.to(&leader.announcement.url).ok()?;
         let answer = tokio::time::timeout(ANSWERED_WITHIN, client.report_presence(&report)).await;
         match answer {

@@ -265,6 +265,7 @@ impl Replica {
             self.check_clock(theirs, "that of the controller which leads")?;
         }
         self.members.take(std::mem::take(&mut known.members));
+        self.members.take_order(known.replace);
         let before = self.writer.publisher.current();
         if let Some(changes) = known.changes(&before.root, self.writer.clock.monotonic_ms()) {
             let root = before.root.apply(&changes, before.revision());

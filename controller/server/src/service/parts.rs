@@ -2,12 +2,14 @@
 
 use std::{future::Future, sync::Arc};
 
+use periapt_program::Programs;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     pruning::{Pruner, SequenceGrowth},
     published::Subscription,
+    replacement::Replacement,
     replication::{LevelRaise, while_leading},
     state::ControllerState,
     sums::write_sums,
@@ -33,6 +35,22 @@ pub(super) fn guard_secrets() {
         Err(error) => {
             tracing::warn!(%error, "cannot tell which parts of the system's sandbox this host offers")
         }
+    }
+}
+
+/// Returns the replacement of the controller's program.
+pub(super) fn replacement(
+    programs: Programs,
+    state: &ControllerState,
+    stop: CancellationToken,
+) -> Replacement {
+    Replacement {
+        programs,
+        members: state.members.clone(),
+        role: state.role.clone(),
+        commands: state.submission.commands.clone(),
+        contents: state.resources.contents.clone(),
+        stop,
     }
 }
 

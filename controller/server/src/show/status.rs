@@ -50,6 +50,8 @@ impl StatusSource {
             level: controller.level,
             blobs: self.blobs.as_deref().map(str::to_owned),
             members: Vec::new(),
+            program: None,
+            target: None,
             addresses: self.addresses.to_vec(),
         })
     }

@@ -66,7 +66,8 @@ enum Mutation {
 /// # Errors
 /// The law that does not hold, and what happened.
 fn run(seed: u64, mutation: Mutation) -> Result<String, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let story = Arc::new(Mutex::new(None));
     let told = Arc::clone(&story);
     let ran = catch_unwind(AssertUnwindSafe(|| {
@@ -114,9 +115,8 @@ async fn checked(world: Arc<World>, mut chance: Chance, mutation: Mutation) -> R
         assert_eq!(added, Outcome::Done, "nothing disturbs the beginning");
     }
     world.settled().await?;
-    let clients: Vec<_> = (0..CALLERS.len())
-        .map(|number| tokio::spawn(session(number, mutation).run()))
-        .collect();
+    let clients: Vec<_> =
+        (0..CALLERS.len()).map(|number| tokio::spawn(session(number, mutation).run())).collect();
     let faults = [
         tokio::spawn(faults::of_controllers(Arc::clone(&world), chance.part())),
         tokio::spawn(faults::of_the_network(Arc::clone(&world), chance.part())),
@@ -205,7 +205,8 @@ fn a_request_that_is_sent_again_with_another_id_is_carried_out_twice() {
 
 #[test]
 fn a_client_that_a_stale_controller_refuses_asks_the_next_one_from_then_on() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let world = World::new(&mut Chance::new(0));
         for host in &world.hosts {
@@ -235,7 +236,8 @@ fn a_client_that_a_stale_controller_refuses_asks_the_next_one_from_then_on() {
 
 #[test]
 fn a_controller_that_is_behind_waits_for_what_its_caller_saw_at_another_one() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let world = Arc::new(World::new(&mut Chance::new(0)));
         for host in &world.hosts {
@@ -247,7 +249,8 @@ fn a_controller_that_is_behind_waits_for_what_its_caller_saw_at_another_one() {
             let options = Options::in_memory(caller, &[world.hosts[host].address], Identity::Local);
             Client::new(options.with_seen(seen.clone())).unwrap()
         };
-        let stand_still = |is_paused| world.hosts[2].set_log(LogWeather { is_paused, ..LogWeather::default() });
+        let stand_still =
+            |is_paused| world.hosts[2].set_log(LogWeather { is_paused, ..LogWeather::default() });
         let (seen, nothing) = (Seen::default(), Seen::default());
         stand_still(true);
         let add = ControllerCommand::add_model(ModelName::new("m").unwrap());

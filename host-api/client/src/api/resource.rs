@@ -9,6 +9,7 @@ use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, UnitName,
     api::{ModelSelector, ResourceDetails},
     command::ResourceUploaded,
+    program::MAX_PROGRAM_BYTES,
     resource::{MAX_RESOURCE_BYTES, ResourceKey},
 };
 use tokio::io::AsyncWrite;
@@ -67,6 +68,18 @@ impl Client {
         let path = format!("/v1/agents/{agent}/models/{model}/units/{unit}/resources/{name}/{digest}");
         let wanted = BlobRequest { path, what: "resource", digest, limit: MAX_RESOURCE_BYTES };
         self.fetch_blob(wanted, writer).await
+    }
+
+    /// Fetches the program that an agent is to run into a writer, checks its digest and returns its size in bytes. After an
+    /// error, the caller must discard what was written.
+    pub async fn fetch_program(
+        &self,
+        agent: &AgentName,
+        digest: &Digest,
+        writer: &mut (impl AsyncWrite + Unpin + Send),
+    ) -> Result<u64> {
+        let path = format!("/v1/agents/{agent}/programs/{digest}");
+        self.fetch_blob(BlobRequest { path, what: "program", digest, limit: MAX_PROGRAM_BYTES }, writer).await
     }
 }
 

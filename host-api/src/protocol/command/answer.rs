@@ -11,6 +11,7 @@ use crate::{
     access::ModelAccess,
     action::{EnqueuedOperation, TaskStatus},
     offer::OfferUrl,
+    program::{ProgramTarget, RunningProgram},
     relation::Endpoint,
     secret::SecretId,
 };
@@ -137,6 +138,9 @@ pub struct AgentSummary {
     pub tags: BTreeSet<TagName>,
     /// The agent's version.
     pub version: String,
+    /// The program that the agent runs; none from agents that do not replace themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<RunningProgram>,
     /// The number of machines that the agent hosts, over all models.
     pub machines: u32,
     /// The number of units that the agent runs, over all models.
@@ -178,6 +182,12 @@ pub struct ControllerInfo {
     /// The controllers that share the log; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberInfo>,
+    /// The program that the controller runs; none from one that does not replace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<RunningProgram>,
+    /// The program that all controllers and agents are to run, once an operator has set one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<ProgramTarget>,
 }
 
 /// One of several controllers.
@@ -198,6 +208,9 @@ pub struct MemberInfo {
     /// The highest level that its program knows.
     #[serde(default)]
     pub level: crate::Level,
+    /// The program that it runs; none of one that does not replace itself, or that has not reported yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<RunningProgram>,
 }
 
 /// The role of one of several controllers.

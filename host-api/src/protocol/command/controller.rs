@@ -12,6 +12,7 @@ use crate::{
     agent::{Admission, PoolAdmission},
     cloud::CloudChange,
     offer::{OfferAccess, OfferUrl},
+    program::ProgramOffer,
     storage::StorageEnd,
     user::SessionId,
 };
@@ -70,6 +71,8 @@ pub enum ControllerCommand {
         /// The controller's name among those of the log.
         name: String,
     },
+    /// Sets the program by which all controllers and agents replace themselves.
+    SetProgram(ProgramOffer),
     /// Stores or removes records that have no effect, such as credentials.
     Keep(CloudChange),
     /// Removes a user with all sessions. Grants of the user lose their effect.

@@ -76,4 +76,11 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
 
     /// Writes a charm's archive to a file, and verifies its digest.
     fn charm(&self, digest: Digest, file: &Path) -> impl Future<Output = Result<(), ControllerError>> + Send;
+
+    /// Writes the program that the agent is to run to a file, and verifies its digest.
+    fn program(
+        &self,
+        digest: Digest,
+        file: &Path,
+    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 }

@@ -10,6 +10,7 @@
 //! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component or shared module, with its MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
+//! | `program`, `programs/DIGEST/periapt` | the note of the agent's own program, and programs that replaced the installed one |
 //! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
 //!
 //! Runners write only to storage and read the rest; the `/tmp` of hooks is in memory. While no agent runs, everything

@@ -150,6 +150,7 @@ fn host(name: &str) -> Register {
         version: "1".into(),
         engine: "e".into(),
         storage_limit: None,
+        program: None,
     }
 }
 

@@ -11,7 +11,7 @@ use periapt_host_api::{
 use periapt_model::Right;
 
 use super::{
-    operation::{Operation, Route, json, lines},
+    operation::{Content, Operation, Route, json, lines},
     query::WATCH_QUERY,
 };
 use crate::api::{agents, join, secrets};
@@ -47,6 +47,14 @@ pub(super) fn routes() -> Vec<Route> {
                 lines::<AgentAssignments>(),
             ),
             agents::assignments,
+        ),
+        Route::new("/v1/agents/{agent}/programs/{digest}").on(
+            Operation::get(
+                Right::ActAsAgent, "agentProgram",
+                "The program that agents are to run, whole or in a range, once all controllers run it.",
+                Content::Bytes,
+            ),
+            agents::program,
         ),
         Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
             Operation::get(

@@ -56,7 +56,9 @@ fn names_are_linearizable(history: &[&Ended]) -> Result<(), String> {
     for (index, is_answer) in moments(history) {
         match is_answer {
             false => tester.on_invoke(index, WORegisterOp::Write(index))?,
-            true if history[index].outcome == Outcome::Done => tester.on_return(index, WORegisterRet::WriteOk)?,
+            true if history[index].outcome == Outcome::Done => {
+                tester.on_return(index, WORegisterRet::WriteOk)?
+            }
             true => tester.on_return(index, WORegisterRet::WriteFail)?,
         };
     }

@@ -61,8 +61,7 @@ impl Fold {
         for StoredEntry { position, bytes } in entries {
             let entry = Entry::decode(*position, bytes).map_err(|error| format!("H3: {error}"))?;
             let before = fold.head.term;
-            fold.head =
-                fold.head.after(*position, &entry, bytes).map_err(|error| format!("H3: {error}"))?;
+            fold.head = fold.head.after(*position, &entry, bytes).map_err(|error| format!("H3: {error}"))?;
             if entry.term < before {
                 return Err(format!("H3: term {} after {before} at {position}", entry.term));
             }
@@ -84,7 +83,8 @@ impl Fold {
     ) {
         let batch = Batch { entities: entities.clone(), ..Batch::default() };
         for (key, value) in codec::writes(&batch).unwrap().puts {
-            if let (EntityKey::InModel(..) | EntityKey::Controller, Some(Entity::Model(model))) = (key, value) {
+            if let (EntityKey::InModel(..) | EntityKey::Controller, Some(Entity::Model(model))) = (key, value)
+            {
                 state.put(&model);
             }
         }

@@ -17,7 +17,10 @@ pub(super) fn same_everywhere(fold: &Fold, disks: &[LoadedState]) -> Result<(), 
     for (number, disk) in disks.iter().enumerate() {
         let same = disk.entities.iter().map(|(key, value)| (key, value)).eq(&fold.entities);
         if !same || disk.note.as_deref() != Some(&*fold.head.encode()) {
-            return Err(format!("H1: controller {number} does not have the fold of the log at {}", disk.revision));
+            return Err(format!(
+                "H1: controller {number} does not have the fold of the log at {}",
+                disk.revision
+            ));
         }
     }
     Ok(())
@@ -43,10 +46,10 @@ pub(super) fn once(fold: &Fold, history: &[Ended]) -> Result<(), String> {
             _ => {}
         }
     }
-    for (what, done, (told, unknown)) in names
-        .iter()
-        .map(|(name, told)| (*name, fold.added.get(*name).map_or(0, Vec::len), *told))
-        .chain(registers.iter().map(|(name, told)| (*name, fold.writes.get(*name).copied().unwrap_or(0), *told)))
+    for (what, done, (told, unknown)) in
+        names.iter().map(|(name, told)| (*name, fold.added.get(*name).map_or(0, Vec::len), *told)).chain(
+            registers.iter().map(|(name, told)| (*name, fold.writes.get(*name).copied().unwrap_or(0), *told)),
+        )
     {
         if !(told..=told + unknown).contains(&done) {
             return Err(format!(
@@ -83,7 +86,11 @@ pub(super) fn never_less(fold: &Fold, history: &[Ended]) -> Result<(), String> {
             // The same batch may have written it again; then nobody sees this value.
             (None, Operation::Write(..)) => {}
             (None, _) => {
-                let law = if at(0).is_some() { "H5: older than position" } else { "H1: at no position of the log;" };
+                let law = if at(0).is_some() {
+                    "H5: older than position"
+                } else {
+                    "H1: at no position of the log;"
+                };
                 return Err(format!("{law} {floor}, client {client}: {operation:?} {outcome:?}"));
             }
         }

@@ -4,11 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{
-    FutureExt as _, StreamExt as _,
-    future::BoxFuture,
-    stream::BoxStream,
-};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::BoxStream};
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
 use periapt_log::{

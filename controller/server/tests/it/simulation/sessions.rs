@@ -180,9 +180,10 @@ async fn carried_out(client: &Client, operation: &Operation) -> Outcome {
             let value = config.0.get(SETTING).and_then(|setting| setting.value.as_str());
             Outcome::Value(value.unwrap_or_default().to_owned())
         }),
-        Operation::List => client.models().await.map(|models| {
-            Outcome::Names(models.into_iter().map(|model| model.name.to_string()).collect())
-        }),
+        Operation::List => client
+            .models()
+            .await
+            .map(|models| Outcome::Names(models.into_iter().map(|model| model.name.to_string()).collect())),
     };
     result.unwrap_or_else(|error| outcome(operation, &error))
 }

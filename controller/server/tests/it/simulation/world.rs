@@ -1,10 +1,6 @@
 //! The controllers of a simulation: the product's own code, on virtual time, over a network and a log in memory.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use periapt_controller::{Handle, KEPT_LOG_BYTES, Listen, Options, ReplicationOptions, RunError};
@@ -210,7 +206,9 @@ impl World {
             }
             if Instant::now() > until {
                 let at: Vec<_> = states.iter().map(|state| state.revision).collect();
-                return Err(format!("the controllers do not catch up: they are at {at:?}, the log ends at {end:?}"));
+                return Err(format!(
+                    "the controllers do not catch up: they are at {at:?}, the log ends at {end:?}"
+                ));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

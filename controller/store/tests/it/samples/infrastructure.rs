@@ -7,6 +7,7 @@ use periapt_host_api::{
     budget::{BudgetKey, BudgetSettings},
     cloud::StoredClouds,
     constraints::{AgentConstraints, KeptConstraint, KeptConstraints, Tags},
+    program::{FailedProgram, ProgramOffer, ProgramTarget, RunningProgram},
     settings::{FailoverAfter, FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
     status::Life,
     storage::StorageEnd,
@@ -30,6 +31,7 @@ pub(crate) fn controllers() -> Named<Controller> {
         kept: StoredClouds::default(),
         level: Level::FIRST,
         members: std::collections::BTreeMap::new(),
+        program: None,
         created_at: time(0),
     };
     let started = ControllerMember { url: Some("https://one:1".into()), level: Level(2), removed: false };
@@ -40,8 +42,15 @@ pub(crate) fn controllers() -> Named<Controller> {
         ("with-clouds-and-credentials", Controller { kept: kept(), ..made.clone() }),
         ("with-model-defaults", Controller { model_defaults: settings(), ..made.clone() }),
         ("with-level", Controller { level: Level(2), ..made.clone() }),
-        ("with-members", Controller { level: Level(2), members, ..made }),
+        ("with-members", Controller { level: Level(2), members, ..made.clone() }),
+        ("with-program", Controller { level: Level(2), program: Some(target()), ..made }),
     ]
+}
+
+fn target() -> ProgramTarget {
+    let (version, architecture) = ("1.2.3".to_owned(), "x86_64".to_owned());
+    let offer = ProgramOffer { digest: digest("program"), version, architecture, level: Level(2) };
+    ProgramTarget { offer, size: 7, number: 3, released: true }
 }
 
 fn kept() -> StoredClouds {
@@ -84,16 +93,26 @@ pub(crate) fn agents() -> Named<Agent> {
         version: "0.1.0".into(),
         engine: "wasmtime 48.0.0".into(),
         storage_limit: None,
+        program: None,
     };
     let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
     let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
     let counted = Register { cores: 4, ..host.clone() };
     let bounded = Register { storage_limit: Some(102_400), ..host.clone() };
+    let failed = FailedProgram { digest: digest("other"), number: 3, reason: "it ended".into() };
+    let program = RunningProgram {
+        version: "1.2.3".into(),
+        digest: digest("program"),
+        trial: true,
+        failed: Some(failed),
+    };
+    let replaced = Register { program: Some(program), ..host.clone() };
     vec![
         ("registered", agent(host)),
         ("with-cores", agent(counted)),
         ("with-storage-limit", agent(bounded)),
         ("with-tags", agent(tagged)),
+        ("with-program", agent(replaced)),
     ]
 }
 

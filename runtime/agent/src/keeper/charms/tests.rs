@@ -93,6 +93,10 @@ impl Controller for Archives {
         let archive = self.archive.lock().clone()?;
         fs::write(file, archive).map_err(|error| ControllerError::Away(error.to_string()))
     }
+
+    async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
+        Err(ControllerError::Away("no program is served here".to_owned()))
+    }
 }
 
 /// A compiler that writes a few bytes, or fails.

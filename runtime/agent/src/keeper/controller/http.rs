@@ -142,6 +142,14 @@ impl Controller for HttpController {
         self.client.fetch_charm_to(&digest, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
     }
+
+    async fn program(&self, digest: Digest, file: &Path) -> Result<(), ControllerError> {
+        let unusable =
+            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
+        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
+        self.client.fetch_program(&self.agent, &digest, &mut writer).await?;
+        writer.sync_all().await.map_err(unusable)
+    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,10 @@ impl Controller for Contents {
     async fn charm(&self, _: Digest, _: &Path) -> Result<(), ControllerError> {
         away()
     }
+
+    async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
+        Err(ControllerError::Away("no program is served here".to_owned()))
+    }
 }
 
 struct Bench {

@@ -162,6 +162,10 @@ impl Controller for FakeController {
     async fn charm(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
         Err(ControllerError::Away("no charms here".to_owned()))
     }
+
+    async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
+        Err(ControllerError::Away("no program is served here".to_owned()))
+    }
 }
 
 struct NoCompiler;

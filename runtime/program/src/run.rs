@@ -1,0 +1,108 @@
+//! The start of a service: it serves, becomes another program, or tries one.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use periapt_host_api::Digest;
+use rustix::process::getppid;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    again::{Again, OWN_FILE},
+    decision::{Next, Starting, decide},
+    digest_of, kept,
+    note::{self, Note},
+    programs::Programs,
+    trial::{Outcome, try_out},
+};
+
+/// The beginning of a service.
+#[derive(Debug)]
+pub enum Begun {
+    /// The service runs, with these programs.
+    Serves(Programs),
+    /// The service was told to stop before.
+    Stopped,
+}
+
+/// Begins a service with its data in a directory, which exists. The process becomes another program, or tries one, if
+/// the note says so.
+///
+/// # Errors
+/// The program's own file or the note cannot be read, or the note cannot be written.
+pub async fn begin(data: &Path, version: &str, again: &Again, stop: &CancellationToken) -> io::Result<Begun> {
+    let program = {
+        let own = PathBuf::from(OWN_FILE);
+        tokio::task::spawn_blocking(move || digest_of(&own)).await.map_err(io::Error::other)??
+    };
+    let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get().unsigned_abs());
+    let starting = Starting { program, id: std::process::id(), parent };
+    let before = note::read(data)?;
+    let (mut note, next) = decide(starting, before.clone());
+    if note != before {
+        note::write(data, note.as_ref())?;
+    }
+    match next {
+        Next::ServeOnTrial => {
+            return Ok(Begun::Serves(Programs::on_trial(data, version, program, note)));
+        }
+        Next::Serve => {}
+        Next::Become(digest) => {
+            tracing::info!(program = %digest.short(), "the program that replaced the installed one takes over");
+            // Standard input stays: the starter may not have recorded the process yet.
+            let error = again.become_file(&kept::path(data, &digest), Stdio::inherit());
+            tracing::error!(%error, program = %digest.short(), "it cannot be run: the installed program goes on");
+            note = None;
+            note::write(data, None)?;
+        }
+        Next::Try(digest) => match try_out(data, &digest, again, stop).await {
+            Outcome::Stopped => {
+                // It is tried at the next start.
+                if let Some(trial) = note.as_mut().and_then(|note| note.trial.as_mut()) {
+                    trial.by = None;
+                }
+                note::write(data, note.as_ref())?;
+                return Ok(Begun::Stopped);
+            }
+            Outcome::CameUp => {
+                note = note.map(|mut note| {
+                    note.adopt();
+                    note
+                });
+                note::write(data, note.as_ref())?;
+                let failure = take_over(data, &digest, again);
+                note = gone_back(data, note, &digest, &failure.to_string())?;
+            }
+            Outcome::Failed(reason) => {
+                tracing::error!(program = %digest.short(), reason, "the tried program did not come up: going back");
+                if let Some(note) = &mut note {
+                    note.fail(&reason);
+                }
+                note::write(data, note.as_ref())?;
+            }
+        },
+    }
+    let programs = Programs::of(data, version, program, note);
+    programs.forget_others();
+    Ok(Begun::Serves(programs))
+}
+
+/// Becomes a program that was up on trial.
+fn take_over(data: &Path, digest: &Digest, again: &Again) -> io::Error {
+    tracing::info!(program = %digest.short(), "the tried program was up, and takes over");
+    again.become_released(&kept::path(data, digest))
+}
+
+/// Notes that a program cannot be run, though it was up on trial.
+fn gone_back(data: &Path, note: Option<Note>, digest: &Digest, reason: &str) -> io::Result<Option<Note>> {
+    tracing::error!(program = %digest.short(), reason, "it cannot be run: going back");
+    let note = note.map(|mut note| {
+        note.current = note.previous.take().unwrap_or(note.installed);
+        note
+    });
+    note::write(data, note.as_ref())?;
+    Ok(note)
+}
