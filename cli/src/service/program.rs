@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsString, net::SocketAddr, path::Path};
 
-use periapt_program::{Again, Begun, Programs, begin};
+use periapt_program::{Again, Programs, ServiceStart, begin};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
 pub(crate) async fn begin_service(data: &Path, stop: &CancellationToken) -> Result<Option<Programs>> {
     let begun = begin(data, env!("CARGO_PKG_VERSION"), &again(env::args_os().skip(1), None), stop).await;
     match begun.explain(|| format!("cannot use {}", data.display()))? {
-        Begun::Serves(programs) => Ok(Some(programs)),
-        Begun::Stopped => Ok(None),
+        ServiceStart::Serves(programs) => Ok(Some(programs)),
+        ServiceStart::Stopped => Ok(None),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use futures_util::StreamExt as _;
 use periapt_host_api::{command::Caller, program::ProgramTarget};
 use periapt_model::{Input, WorkerCommand};
-use periapt_program::{Prepared, Programs};
+use periapt_program::{Preparation, Programs};
 use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
@@ -59,10 +59,8 @@ impl Replacement {
     async fn look(&self) -> Result<(), String> {
         let Some(target) = self.members.target() else { return Ok(()) };
         let leads = self.role.borrow().leads_in().is_some();
-        if leads && !target.released {
-            if self.members.step(&target) == Step::Done {
-                self.release(&target).await;
-            }
+        if leads && !target.released && self.members.step(&target) == Step::Done {
+            self.release(&target).await;
         }
         if self.members.is_due(&target) && self.programs.lacks(&target) {
             self.prepare(&target).await?;
@@ -87,9 +85,9 @@ impl Replacement {
         let (digest, version) = (target.offer.digest, &target.offer.version);
         tracing::info!(program = %digest.short(), version, "it is this controller's turn to take the next program");
         match self.programs.prepare(target, |path| self.copy(target, path)).await? {
-            Prepared::Chosen => self.stop.cancel(),
+            Preparation::Chosen => self.stop.cancel(),
             // The failure is reported.
-            Prepared::Refused => {}
+            Preparation::Refused => {}
         }
         Ok(())
     }

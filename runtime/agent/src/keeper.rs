@@ -17,7 +17,7 @@ use periapt_host_api::{
     Digest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
 };
-use periapt_program::{Prepared, Programs};
+use periapt_program::{Preparation, Programs};
 use periapt_sandbox::{CompatibilityHash, Sandbox};
 use periapt_telemetry::listen::serve_metrics;
 use periapt_uniter::Timeline;
@@ -352,8 +352,8 @@ impl<C: Controller> Keeper<C> {
                 }
                 prepared = self.replacement.prepared() => match prepared {
                     // It is tried once this agent has ended in order.
-                    Prepared::Chosen => break,
-                    Prepared::Refused => {
+                    Preparation::Chosen => break,
+                    Preparation::Refused => {
                         register.program = self.replacement.running();
                         tokio::select! {
                             () = cancel.cancelled() => break,

@@ -24,7 +24,7 @@ const HEADER: usize = 20;
 /// The facts that a program tells about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Inspected {
+pub struct ProgramFacts {
     /// Its version.
     #[serde(rename = "periapt-version")]
     pub version: String,
@@ -61,7 +61,7 @@ fn machine(header: &[u8]) -> Option<&'static str> {
 ///
 /// # Errors
 /// The reason why it is no program that can be taken.
-pub async fn inspect(path: &Path) -> Result<Inspected, String> {
+pub async fn inspect(path: &Path) -> Result<ProgramFacts, String> {
     let mut child = Command::new(path)
         .args(["version", "--all", "--format", "json"])
         .stdin(Stdio::null())
@@ -117,7 +117,7 @@ mod tests {
             "told",
             "#!/bin/sh\necho '{\"version\":\"x\",\"periapt-version\":\"1.2\",\"level\":7}'\n",
         );
-        let expected = Inspected { version: "1.2".to_owned(), level: Level(7) };
+        let expected = ProgramFacts { version: "1.2".to_owned(), level: Level(7) };
         assert_eq!(inspect(&told).await, Ok(expected));
         let old = program("old", "#!/bin/sh\necho '{\"periapt-version\":\"1.0\"}'\n");
         assert_eq!(inspect(&old).await.unwrap().level, Level::FIRST);

@@ -17,6 +17,6 @@ mod trial;
 
 pub use again::Again;
 pub use digest::digest_of;
-pub use inspect::{Inspected, architecture, inspect};
-pub use programs::{Prepared, Programs};
-pub use run::{Begun, begin};
+pub use inspect::{ProgramFacts, architecture, inspect};
+pub use programs::{Preparation, Programs};
+pub use run::{ServiceStart, begin};

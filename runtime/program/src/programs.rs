@@ -51,7 +51,7 @@ struct State {
 
 /// The result of a target's preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prepared {
+pub enum Preparation {
     /// The program is in place, and is tried once the service has ended.
     Chosen,
     /// The program is not taken; the failure says why.
@@ -116,7 +116,7 @@ impl Programs {
         &self,
         target: &ProgramTarget,
         fetch: impl FnOnce(PathBuf) -> F,
-    ) -> Result<Prepared, String>
+    ) -> Result<Preparation, String>
     where
         F: Future<Output = Result<(), String>>,
     {
@@ -146,7 +146,7 @@ impl Programs {
                 let reason = format!("it is version {}, not {}", inspected.version, offer.version);
                 self.refuse(target, &reason)
             }
-            Ok(_) => self.choose(target).map(|()| Prepared::Chosen).map_err(told),
+            Ok(_) => self.choose(target).map(|()| Preparation::Chosen).map_err(told),
         }
     }
 
@@ -156,7 +156,7 @@ impl Programs {
     }
 
     /// Notes that a target is not taken.
-    fn refuse(&self, target: &ProgramTarget, reason: &str) -> Result<Prepared, String> {
+    fn refuse(&self, target: &ProgramTarget, reason: &str) -> Result<Preparation, String> {
         let (digest, number) = (target.offer.digest, target.number);
         let reason: String = excerpt::of_message(reason).chars().take(MAX_REASON / 4).collect();
         tracing::error!(program = %digest.short(), reason, "the program is not taken");
@@ -166,7 +166,7 @@ impl Programs {
             note.failed = Some(failed);
         })
         .map_err(told)?;
-        Ok(Prepared::Refused)
+        Ok(Preparation::Refused)
     }
 
     /// Has the program of a target tried once the service has ended.
@@ -228,7 +228,7 @@ mod tests {
         programs: &Programs,
         target: &ProgramTarget,
         arrives: &[u8],
-    ) -> Result<Prepared, String> {
+    ) -> Result<Preparation, String> {
         let arrives = arrives.to_owned();
         programs.prepare(target, async |path: PathBuf| fs::write(path, arrives).map_err(told)).await
     }
@@ -256,7 +256,7 @@ mod tests {
         {
             let programs = programs(data.path());
             assert!(programs.lacks(target));
-            assert_eq!(prepared(&programs, target, file).await, Ok(Prepared::Refused));
+            assert_eq!(prepared(&programs, target, file).await, Ok(Preparation::Refused));
             let failed = programs.running().failed.unwrap();
             assert!(failed.reason.contains(reason) && failed.number == target.number, "{failed:?}");
             assert!(!programs.lacks(target) && programs.chosen().is_none());

@@ -21,7 +21,7 @@ use crate::{
 
 /// The beginning of a service.
 #[derive(Debug)]
-pub enum Begun {
+pub enum ServiceStart {
     /// The service runs, with these programs.
     Serves(Programs),
     /// The service was told to stop before.
@@ -33,7 +33,12 @@ pub enum Begun {
 ///
 /// # Errors
 /// The program's own file or the note cannot be read, or the note cannot be written.
-pub async fn begin(data: &Path, version: &str, again: &Again, stop: &CancellationToken) -> io::Result<Begun> {
+pub async fn begin(
+    data: &Path,
+    version: &str,
+    again: &Again,
+    stop: &CancellationToken,
+) -> io::Result<ServiceStart> {
     let program = {
         let own = PathBuf::from(OWN_FILE);
         tokio::task::spawn_blocking(move || digest_of(&own)).await.map_err(io::Error::other)??
@@ -47,7 +52,7 @@ pub async fn begin(data: &Path, version: &str, again: &Again, stop: &Cancellatio
     }
     match next {
         Next::ServeOnTrial => {
-            return Ok(Begun::Serves(Programs::on_trial(data, version, program, note)));
+            return Ok(ServiceStart::Serves(Programs::on_trial(data, version, program, note)));
         }
         Next::Serve => {}
         Next::Become(digest) => {
@@ -65,7 +70,7 @@ pub async fn begin(data: &Path, version: &str, again: &Again, stop: &Cancellatio
                     trial.by = None;
                 }
                 note::write(data, note.as_ref())?;
-                return Ok(Begun::Stopped);
+                return Ok(ServiceStart::Stopped);
             }
             Outcome::CameUp => {
                 note = note.map(|mut note| {
@@ -87,7 +92,7 @@ pub async fn begin(data: &Path, version: &str, again: &Again, stop: &Cancellatio
     }
     let programs = Programs::of(data, version, program, note);
     programs.forget_others();
-    Ok(Begun::Serves(programs))
+    Ok(ServiceStart::Serves(programs))
 }
 
 /// Becomes a program that was up on trial.

@@ -2,7 +2,7 @@
 
 use periapt_client::Backoff;
 use periapt_host_api::program::{ProgramTarget, RunningProgram};
-use periapt_program::{Prepared, Programs};
+use periapt_program::{Preparation, Programs};
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::controller::Controller;
@@ -13,7 +13,7 @@ pub(crate) struct Replacement<C> {
     /// The programs; none: the agent keeps its own.
     programs: Option<Programs>,
     /// The preparation under way, with the number of its target.
-    under_way: Option<(u64, JoinHandle<Prepared>)>,
+    under_way: Option<(u64, JoinHandle<Preparation>)>,
 }
 
 impl<C: Controller> Replacement<C> {
@@ -47,7 +47,7 @@ impl<C: Controller> Replacement<C> {
     }
 
     /// Waits for the end of the preparation; for ever if there is none.
-    pub(crate) async fn prepared(&mut self) -> Prepared {
+    pub(crate) async fn prepared(&mut self) -> Preparation {
         loop {
             let Some((_, work)) = &mut self.under_way else { return std::future::pending().await };
             let ended = work.await;
@@ -61,7 +61,7 @@ impl<C: Controller> Replacement<C> {
 }
 
 /// Prepares a target, and tries again while it cannot be fetched.
-async fn prepare<C: Controller>(controller: C, programs: Programs, target: ProgramTarget) -> Prepared {
+async fn prepare<C: Controller>(controller: C, programs: Programs, target: ProgramTarget) -> Preparation {
     let digest = target.offer.digest;
     tracing::info!(program = %digest.short(), version = target.offer.version, "fetching the next program");
     let mut backoff = Backoff::network();
