@@ -147,6 +147,7 @@ pub(crate) fn options(memory: Arc<MemoryStore>, faults: Faults, blobs: &Path) ->
         seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
         replication: None,
         oidc: None,
+        programs: None,
         directory: None,
         clock: Arc::new(SystemClock::default()),
         random: Arc::new(SystemRandomSource),
@@ -206,6 +207,7 @@ pub(crate) fn host() -> Register {
         version: "0.1.0".into(),
         engine: "wasmtime 48".into(),
         storage_limit: None,
+        program: None,
     }
 }
 
