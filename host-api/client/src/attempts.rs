@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    ErrorCode,
+    ErrorCode, Refusal,
     command::{CommandResult, CommandResults},
     timing::LONGEST_REPEAT,
 };
@@ -94,6 +94,21 @@ impl Attempts {
         Ok(())
     }
 
+    /// Returns the results of the last attempt as the caller is told them. While an earlier attempt may have been carried
+    /// out, the refusal of a busy controller does not tell the outcome.
+    pub(crate) fn told<T>(&self, mut results: CommandResults<T>) -> CommandResults<T> {
+        let Some(doubt) = &self.doubt else { return results };
+        for result in &mut results.results {
+            if let CommandResult::Error(refusal) = result
+                && refusal.code != ErrorCode::OutcomeUnknown
+                && refusal.code.is_temporary()
+            {
+                *refusal = Refusal::new(ErrorCode::OutcomeUnknown, doubt.error.to_string());
+            }
+        }
+        results
+    }
+
     /// Returns the last error with the outcome of all attempts.
     fn outcome(&self, error: ClientError) -> ClientError {
         match (&self.doubt, error) {
@@ -152,4 +167,41 @@ pub(crate) fn settled<T>(earlier: Option<CommandResults<T>>, last: CommandResult
         _ => last,
     });
     CommandResults { results: results.collect(), revision }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::Revision;
+
+    use super::*;
+    use crate::Identity;
+
+    #[tokio::test(start_paused = true)]
+    async fn no_refusal_of_a_busy_controller_tells_the_outcome_of_a_request_that_may_have_been_carried_out() {
+        let options = Options::new("https://a:1", Identity::Local);
+        let mut attempts = Attempts::new(&options, Repeat::ById);
+        let refused = |code| CommandResult::<()>::Error(Refusal::new(code, "the request had no effect"));
+        let results = || CommandResults {
+            results: vec![refused(ErrorCode::TryAgain), refused(ErrorCode::NotFound), CommandResult::Ok(())],
+            revision: Revision(1),
+        };
+        let codes = |results: CommandResults<()>| -> Vec<_> {
+            let code = |result| match result {
+                CommandResult::Error(refusal) => Some(refusal.code),
+                CommandResult::Ok(()) => None,
+            };
+            results.results.into_iter().map(code).collect()
+        };
+        let told = [Some(ErrorCode::TryAgain), Some(ErrorCode::NotFound), None];
+        assert_eq!(codes(attempts.told(results())), told);
+        let url = "https://a:1".to_owned();
+        let silent = ClientError::Unreachable {
+            url,
+            reason: "no answer in time".into(),
+            outcome: RequestOutcome::Unknown,
+        };
+        attempts.again(silent, None).await.unwrap_err();
+        let told = [Some(ErrorCode::OutcomeUnknown), Some(ErrorCode::NotFound), None];
+        assert_eq!(codes(attempts.told(results())), told);
+    }
 }

@@ -140,7 +140,7 @@ impl<'a> Call<'a> {
             let results = settled(known, results);
             let Some(unknown) = unknown else { return Ok(results) };
             if attempts.again(unknown, None).await.is_err() {
-                return Ok(results);
+                return Ok(attempts.told(results));
             }
             known = Some(results);
         }

@@ -1,6 +1,6 @@
 //! The faults of a simulation. Each hits one host or line, lasts a while, and is mended.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Range, sync::Arc, time::Duration};
 
 use periapt_transport::Line;
 
@@ -13,7 +13,11 @@ use super::{
 
 /// The numbers of faults of controllers, and of faults of the network beside them.
 const OF_CONTROLLERS: usize = 9;
-const OF_THE_NETWORK: usize = 12;
+const OF_THE_NETWORK: usize = 14;
+
+/// The kinds of faults of controllers, and those of their lines to the log alone. Two of these may meet.
+pub(super) const ALL: Range<usize> = 0..12;
+pub(super) const OF_LOGS: Range<usize> = 5..11;
 
 /// A fault of a host's controller.
 #[derive(Debug, Clone, Copy)]
@@ -28,12 +32,12 @@ enum Fault {
     ClockAhead(i64),
 }
 
-/// Makes faults of controllers, one after the other.
-pub(super) async fn of_controllers(world: Arc<World>, mut chance: Chance) {
+/// Makes faults of controllers, of these kinds, one after the other.
+pub(super) async fn of_controllers(world: Arc<World>, kinds: Range<usize>, mut chance: Chance) {
     for _ in 0..OF_CONTROLLERS {
         tokio::time::sleep(chance.millis(200..3_000)).await;
         let host = chance.pick(&world.hosts);
-        let fault = fault(&mut chance);
+        let fault = fault(kinds.start + chance.below(kinds.len()), &mut chance);
         // A leadership lasts two seconds, and what is shown is old after five.
         let lasts = chance.millis(300..9_000);
         world.note(format_args!("{}: {fault:?} for {} ms", host.name, lasts.as_millis()));
@@ -59,9 +63,9 @@ pub(super) async fn of_controllers(world: Arc<World>, mut chance: Chance) {
     }
 }
 
-fn fault(chance: &mut Chance) -> Fault {
+fn fault(kind: usize, chance: &mut Chance) -> Fault {
     let usual = LogWeather::default();
-    match chance.below(12) {
+    match kind {
         0 | 1 => Fault::Ends(End::Stop),
         2 => Fault::Ends(End::Kill),
         3 | 4 => Fault::Ends(End::PowerLoss),

@@ -24,16 +24,16 @@ use super::{Mutation, chance::Chance, world::World};
 pub(super) const CALLERS: [&str; 4] = ["client-1", "client-2", "client-3", "client-4"];
 
 /// The models whose setting is a register: each write has a value of its own.
-pub(super) const REGISTERS: [&str; 3] = ["r1", "r2", "r3"];
+pub(super) const REGISTERS: [&str; 5] = ["r1", "r2", "r3", "r4", "r5"];
 
 /// The setting. It has no effect.
 const SETTING: &str = "apt-mirror";
 
 /// The names that clients compete for: a model is added once.
-const CONTESTED: usize = 6;
+const CONTESTED: usize = 8;
 
-/// The operations of one client.
-const OPERATIONS: usize = 12;
+/// The operations of one client. The checkers look for an order of all, so each key has few of them.
+const OPERATIONS: usize = 22;
 
 /// The attempts of a client whose requests have no id, until it learns something.
 const ATTEMPTS: usize = 8;
@@ -77,7 +77,7 @@ pub(super) struct Ended {
     pub(super) outcome: Outcome,
 }
 
-/// All that clients did, in the order of its ends.
+/// All that clients did, in the order in which it ended.
 #[derive(Default)]
 pub(super) struct History {
     moments: AtomicUsize,
@@ -108,7 +108,7 @@ impl Session {
     /// Carries out some operations, with pauses.
     pub(super) async fn run(mut self) {
         for count in 0..OPERATIONS {
-            let pause = if self.chance.one_in(3) { 0..5 } else { 100..2_500 };
+            let pause = if self.chance.one_in(3) { 0..5 } else { 100..3_500 };
             tokio::time::sleep(self.chance.millis(pause)).await;
             let operation = match self.chance.below(10) {
                 0 | 1 => Operation::Add(format!("m{}", self.chance.below(CONTESTED))),

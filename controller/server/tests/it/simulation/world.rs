@@ -121,7 +121,7 @@ impl World {
         let (disk, faults, log) = {
             let mut controller = host.controller.lock();
             controller.faults = Faults::that_keep_what_is_synced(&controller.disk);
-            controller.log = LogAccess::new(self.archive.clone(), host.chance.lock().part());
+            controller.log.set(LogWeather::default());
             (Arc::clone(&controller.disk), controller.faults.clone(), controller.log.clone())
         };
         let caller = self.network.caller(host.name);
@@ -154,7 +154,8 @@ impl World {
             };
             if end != End::Stop {
                 // What still runs of it reaches nobody: neither the log, nor its callers, nor its disk.
-                controller.log.cut_off();
+                let log = LogAccess::new(self.archive.clone(), host.chance.lock().part());
+                std::mem::replace(&mut controller.log, log).cut_off();
             }
             controller.disk = disk;
             controller.running.take()
