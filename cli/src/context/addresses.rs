@@ -132,6 +132,7 @@ mod tests {
             level: periapt_host_api::LEVEL,
             blobs: None,
             members: Vec::new(),
+            failing_workers: Vec::new(),
             program: None,
             target: None,
             addresses: addresses.iter().map(|url| (*url).to_owned()).collect(),

@@ -31,6 +31,7 @@ mod show;
 mod state;
 mod store_slot;
 mod sums;
+mod supervision;
 mod tasks;
 mod watch;
 mod workers;

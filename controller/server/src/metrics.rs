@@ -6,6 +6,8 @@ use periapt_telemetry::metrics::{BYTES, COUNTS, SECONDS};
 const OUTCOMES: &[&str] = &["done", "refused", "failed"];
 /// The kinds of streams.
 const STREAMS: &[&str] = &["view", "assignments", "operator"];
+/// The controller's own workers.
+const WORKERS: &[&str] = &["agents", "audit", "level", "work", "copies", "sync", "pruning"];
 /// The kinds of blobs.
 const BLOBS: &[&str] = &["charm", "resource"];
 
@@ -57,6 +59,8 @@ periapt_telemetry::metrics! {
         "The frames and statuses that were encoded, once for all watchers of the same.";
     worker_steps: Counter = "periapt_controller_worker_steps_total", "steps", { outcome: &["done", "refused"] },
         "The steps of the controller's own work; a refused step is tried again.";
+    worker_failures: Counter = "periapt_controller_worker_failures_total", "failures", { worker: WORKERS },
+        "The failures of the controller's own workers, after which they are started again.";
     log_lines_dropped: Counter = "periapt_controller_log_lines_dropped_total", "lines", {},
         "The log lines that were dropped because they came faster than old ones could be pruned.";
 }

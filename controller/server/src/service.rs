@@ -47,6 +47,7 @@ use crate::{
         Streams, Submission,
     },
     store_slot::StoreSlot,
+    supervision::WorkerHealth,
     watch::Watches,
     writer::{self, Commands, Journal, LoadedStore, Queue, Writer},
 };
@@ -212,6 +213,7 @@ impl Options {
                 engine: self.engine.into(),
                 addresses: [handle.url()].into(),
                 blobs: blobs_place.clone(),
+                workers: WorkerHealth::default(),
             },
             sealer,
             clock: Arc::clone(&self.clock),
@@ -417,8 +419,14 @@ impl Service {
             }
         };
         stopping.cancel();
-        while parts.join_next().await.is_some() {}
+        // A part may wait for the answer to a command while the log does not answer. Then the writer ends first, and says
+        // that the outcome is not known.
+        let ended = async { while parts.join_next().await.is_some() {} };
+        if tokio::time::timeout(2 * timeouts.drain, ended).await.is_err() {
+            tracing::warn!("stopping without answers of the log");
+        }
         writer_stop.cancel();
+        while parts.join_next().await.is_some() {}
         let written = writing.await;
         state.durable.store.close();
         drop(role);

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     answer::{
-        AgentSummary, Answer, CharmUploaded, ControllerInfo, MemberInfo, MemberRole, ModelSummary,
-        ResourceUploaded,
+        AgentSummary, Answer, CharmUploaded, ControllerInfo, FailingWorker, MemberInfo, MemberRole,
+        ModelSummary, ResourceUploaded,
     },
     caller::Caller,
     controller::ControllerCommand,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use periapt_host_api::{
     JUJU_VERSION,
-    command::{ControllerInfo, MemberRole},
+    command::{ControllerInfo, FailingWorker, MemberRole},
     program::RunningProgram,
 };
 use serde::Serialize;
@@ -77,6 +77,25 @@ struct Details {
     target_program: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     controller_machines: BTreeMap<String, ShownMember>,
+    /// The controller's own workers that failed a short while ago, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    failing_workers: BTreeMap<String, ShownFailure>,
+}
+
+/// A worker of the controller that failed a short while ago.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownFailure {
+    since: String,
+    failures: u32,
+    message: String,
+}
+
+impl ShownFailure {
+    fn of(worker: FailingWorker) -> (String, Self) {
+        let FailingWorker { name, since, failures, message } = worker;
+        (name, Self { since: since.to_string(), failures, message })
+    }
 }
 
 /// One of several controllers.
@@ -194,6 +213,7 @@ impl Verb for ShowController {
                     failed_program,
                     target_program,
                     controller_machines,
+                    failing_workers: info.failing_workers.into_iter().map(ShownFailure::of).collect(),
                 },
                 models: models.collect(),
                 current_model: controller.entry.current_model.map(|model| model.qualified(&controller.user)),

@@ -1,6 +1,6 @@
 //! The parts of a running controller that need no connection.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use periapt_program::Programs;
 use tokio::task::JoinSet;
@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     pruning::{Pruner, SequenceGrowth},
-    published::Subscription,
     replacement::Replacement,
     replication::{LevelRaise, while_leading},
     state::ControllerState,
     sums::write_sums,
+    supervision::Supervisor,
     workers::Workers,
 };
 
@@ -54,44 +54,76 @@ pub(super) fn replacement(
     }
 }
 
-/// Starts the background work.
+/// The start of a worker.
+type StartWorker = Box<dyn Fn(ControllerState, CancellationToken) -> Work + Send>;
+
+/// The future of a worker.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Starts the background work. A worker that fails is started again; the delivery to watchers is part of serving them.
 pub(super) fn start_parts(
     parts: &mut JoinSet<()>,
     state: &ControllerState,
     growth: SequenceGrowth,
     stop: &CancellationToken,
 ) {
-    let published = || -> Subscription { state.durable.state.clone() };
-    let mut start = |part: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
-        parts.spawn(part);
+    parts.spawn(state.streams.watches.clone().run(state.durable.state.clone(), stop.clone()));
+    let (health, clock) = (state.statuses.workers.clone(), Arc::clone(&state.clock));
+    let supervisor = Supervisor { health, clock, stop: stop.clone() };
+    let mut keep = |name: &'static str, start: StartWorker| {
+        let (state, stop) = (state.clone(), stop.clone());
+        parts.spawn(supervisor.clone().keep(name, move || start(state.clone(), stop.clone())));
     };
-    let (commands, streams) = (state.submission.commands.clone(), state.streams.clone());
-    let (presence, commands_of, state_of) = (streams.presence, commands.clone(), published());
-    let telling = while_leading(state.role.clone(), stop.clone(), move |until| {
-        presence.clone().run(commands_of.clone(), state_of.clone(), until)
-    });
-    start(Box::pin(telling));
-    let refusals = state.refusals.clone();
-    start(Box::pin(write_sums(refusals, commands.clone(), Arc::clone(&state.clock), stop.clone())));
-    start(Box::pin(streams.watches.run(published(), stop.clone())));
-    let raise = LevelRaise {
-        commands: commands.clone(),
-        state: published(),
-        members: state.members.clone(),
-        clock: Arc::clone(&state.clock),
-    };
-    let raising = while_leading(state.role.clone(), stop.clone(), move |until| raise.clone().run(until));
-    start(Box::pin(raising));
-    let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
-    let working = while_leading(state.role.clone(), stop.clone(), move |until| workers.clone().run(until));
-    start(Box::pin(working));
-    let all = vec![state.charms.contents.clone(), state.resources.contents.clone()];
-    start(Box::pin(state.charms.contents.copies.clone().keep_up(all, stop.clone())));
+    keep("agents", Box::new(|state, stop| Box::pin(tell_connected_agents(state, stop))));
+    keep("audit", Box::new(|state, stop| Box::pin(write_refusals(state, stop))));
+    keep("level", Box::new(|state, stop| Box::pin(raise_level(state, stop))));
+    keep("work", Box::new(|state, stop| Box::pin(work(state, stop))));
+    keep("copies", Box::new(|state, stop| Box::pin(fetch_blobs(state, stop))));
     if state.charms.contents.copies.are_made() {
-        let position = state.log_position.clone();
-        let (published, store) = (state.durable.state.clone(), state.durable.store.clone());
-        let syncing = position.keep(published, store, Arc::clone(&state.clock), stop.clone());
-        start(Box::pin(syncing));
+        keep("sync", Box::new(|state, stop| Box::pin(sync(state, stop))));
     }
-    start(Box::pin(Pruner::new(state.clone(), growth).run(stop.clone())));
+    keep("pruning", Box::new(move |state, stop| Box::pin(Pruner::new(state, growth.clone()).run(stop))));
+}
+
+/// Tells the model which agents are connected, while this controller leads.
+async fn tell_connected_agents(state: ControllerState, stop: CancellationToken) {
+    let (presence, commands) = (state.streams.presence, state.submission.commands);
+    let published = state.durable.state;
+    let tell = move |until| presence.clone().run(commands.clone(), published.clone(), until);
+    while_leading(state.role, stop, tell).await;
+}
+
+/// Writes the sums of refused requests into the audit log.
+async fn write_refusals(state: ControllerState, stop: CancellationToken) {
+    write_sums(state.refusals, state.submission.commands, state.clock, stop).await;
+}
+
+/// Raises the level of what is stored, while this controller leads.
+async fn raise_level(state: ControllerState, stop: CancellationToken) {
+    let raise = LevelRaise {
+        commands: state.submission.commands,
+        state: state.durable.state,
+        members: state.members,
+        clock: state.clock,
+    };
+    while_leading(state.role, stop, move |until| raise.clone().run(until)).await;
+}
+
+/// Does what the model says is due, while this controller leads.
+async fn work(state: ControllerState, stop: CancellationToken) {
+    let (commands, published) = (state.submission.commands, state.durable.state);
+    let workers = Workers { commands, state: published, clock: state.clock };
+    while_leading(state.role, stop, move |until| workers.clone().run(until)).await;
+}
+
+/// Fetches registered blobs that this controller lacks.
+async fn fetch_blobs(state: ControllerState, stop: CancellationToken) {
+    let copies = state.charms.contents.copies.clone();
+    copies.keep_up(vec![state.charms.contents, state.resources.contents], stop).await;
+}
+
+/// Syncs the store of one of several controllers.
+async fn sync(state: ControllerState, stop: CancellationToken) {
+    let (published, store) = (state.durable.state, state.durable.store);
+    state.log_position.keep(published, store, state.clock, stop).await;
 }

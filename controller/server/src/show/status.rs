@@ -5,7 +5,7 @@ use std::sync::Arc;
 use periapt_host_api::{ErrorCode, ModelUuid, Refusal, command::ControllerInfo, status::FullStatus};
 use periapt_model::{StatusContext, full_status};
 
-use crate::{clock::Clock, published::Published};
+use crate::{clock::Clock, published::Published, supervision::WorkerHealth};
 
 /// The data of a status or an info that is in no model: the time, this version, the engine of the agents, and where
 /// controllers are.
@@ -17,6 +17,8 @@ pub(crate) struct StatusSource {
     pub(crate) addresses: Arc<[String]>,
     /// The object store that has the blobs, in words.
     pub(crate) blobs: Option<Arc<str>>,
+    /// The workers that failed a short while ago.
+    pub(crate) workers: WorkerHealth,
 }
 
 impl StatusSource {
@@ -50,6 +52,7 @@ impl StatusSource {
             level: controller.level,
             blobs: self.blobs.as_deref().map(str::to_owned),
             members: Vec::new(),
+            failing_workers: self.workers.failing(),
             program: None,
             target: None,
             addresses: self.addresses.to_vec(),

@@ -40,7 +40,7 @@ use self::{
     fold::Fold,
     log::LogWeather,
     sessions::{CALLERS, History, Operation, Outcome, REGISTERS, Session},
-    world::World,
+    world::{End, World},
 };
 
 /// The number of seeds, unless the environment says another one.
@@ -235,6 +235,29 @@ fn a_client_that_a_stale_controller_refuses_asks_the_next_one_from_then_on() {
         client.models().await.unwrap();
         assert_eq!(client.urls().await[0], urls[1], "it has no reason to go back");
         world.stop().await;
+    });
+}
+
+#[test]
+fn a_leading_controller_stops_though_the_log_does_not_answer() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let world = World::new(&mut Chance::new(0));
+        world.start(&world.hosts[0]).await;
+        let caller = world.network.caller(CALLERS[0]);
+        let client =
+            Client::new(Options::in_memory(caller, &[world.hosts[0].address], Identity::Local)).unwrap();
+        client.models().await.unwrap();
+        world.hosts[0].cut_log();
+        // Its workers have work to do by then, and wait for the log.
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        let add = ControllerCommand::add_model(ModelName::new("m").unwrap());
+        let adding = tokio::spawn(async move { client.controller_command(add).await });
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let stopped = tokio::time::timeout(Duration::from_secs(60), world.end(&world.hosts[0], End::Stop));
+        stopped.await.unwrap();
+        assert!(adding.await.unwrap().is_err());
     });
 }
 

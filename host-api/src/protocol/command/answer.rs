@@ -182,12 +182,29 @@ pub struct ControllerInfo {
     /// The controllers that share the log; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberInfo>,
+    /// The controller's own workers that failed a short while ago, and are started again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing_workers: Vec<FailingWorker>,
     /// The program that the controller runs; none from one that does not replace itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<RunningProgram>,
     /// The program that all controllers and agents are to run, once an operator has set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<ProgramTarget>,
+}
+
+/// A worker of a controller that failed a short while ago.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FailingWorker {
+    /// The worker's name.
+    pub name: String,
+    /// The time of the first failure.
+    pub since: Timestamp,
+    /// The failures since then.
+    pub failures: u32,
+    /// The reason of the last one.
+    pub message: String,
 }
 
 /// One of several controllers.

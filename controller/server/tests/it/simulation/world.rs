@@ -130,6 +130,7 @@ impl World {
             replication: Some(ReplicationOptions {
                 log: Arc::new(log),
                 member: host.name.into(),
+                blobs: None,
                 place: LogPlace { url: "memory:".into(), authority: None, identity: None },
                 kept_bytes: self.kept_bytes,
             }),
@@ -155,7 +156,9 @@ impl World {
             if end != End::Stop {
                 // What still runs of it reaches nobody: neither the log, nor its callers, nor its disk.
                 let log = LogAccess::new(self.archive.clone(), host.chance.lock().part());
-                std::mem::replace(&mut controller.log, log).cut_off();
+                let old = std::mem::replace(&mut controller.log, log);
+                old.set(LogWeather::default());
+                old.cut_off();
             }
             controller.disk = disk;
             controller.running.take()
