@@ -61,9 +61,9 @@ pub(super) struct LogWeather {
     pub(super) late_ms: u64,
     /// The longest delay of each entry that is followed, in milliseconds.
     pub(super) lag_ms: u64,
-    /// Of 100 calls, as many are lost.
+    /// The number of calls that are lost, of 100.
     pub(super) lost_calls: usize,
-    /// Of 100 answers, as many are lost: the call has had its effect.
+    /// The number of answers that are lost, of 100: the call has had its effect.
     pub(super) lost_answers: usize,
     /// True while the controller stands still: calls and entries wait, and the lease runs out.
     pub(super) is_paused: bool,
