@@ -33,7 +33,7 @@ pub(super) async fn settle(
     blobs.claim(store).await?;
     let Some(directory) = directory.filter(|_| before.as_deref() != Some(&*place)) else { return Ok(()) };
     bring(blobs, &directory.join("blobs"), root).await?;
-    Ok(write_file(&directory.join(PLACE), &format!("{place}\n"), Readers::All).map_err(unusable)?)
+    Ok(write_file(&directory.join(PLACE), format!("{place}\n"), Readers::All).map_err(unusable)?)
 }
 
 /// Brings the registered blobs of a local directory into the shared store.
