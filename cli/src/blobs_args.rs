@@ -93,7 +93,7 @@ impl BlobsArgs {
             Some(path) => absolute(path)?,
             None => {
                 let path = directory.join("blobs-credentials");
-                write_file(&path, &of_environment()?.to_text(), Readers::Owner).map_err(with_source)?;
+                write_file(&path, of_environment()?.to_text(), Readers::Owner).map_err(with_source)?;
                 path
             }
         };
