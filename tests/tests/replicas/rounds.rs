@@ -102,6 +102,10 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_di
 }
 
 /// Goes through rounds of faults, and checks what is left.
+#[expect(
+    clippy::print_stdout,
+    reason = "who runs many rounds reads how long each fault kept clients waiting"
+)]
 fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<()> {
     let rounds = env::var("PERIAPT_FAULT_ROUNDS").map_or(Ok(usual), |text| text.parse())?;
     until("all members are known", || Ok(site.leader(2)?.is_some()))?;

@@ -80,9 +80,9 @@ pub(crate) struct Bootstrap {
     #[command(flatten)]
     issuer: IssuerArgs,
     #[command(flatten)]
-    log: LogArgs,
+    log: Box<LogArgs>,
     #[command(flatten)]
-    blobs: BlobsArgs,
+    blobs: Box<BlobsArgs>,
     /// The backup of which this controller is made, or the directory of a controller that has ended: its data directory's
     /// controllers/NAME/controller
     #[arg(long, value_name = "PATH")]
