@@ -106,20 +106,7 @@ impl Controller {
         let Answer::Model { uuid } = self.operator.controller_command(command).await? else {
             bail!("no model was made");
         };
-        let deploy = Command::Deploy(Deploy {
-            charm: self.charm,
-            application: None,
-            units,
-            config: Default::default(),
-            placement: Vec::new(),
-            storage: Default::default(),
-            trust: false,
-            force: false,
-            bindings: Default::default(),
-            resources: Default::default(),
-            attach_storage: Vec::new(),
-            constraints: Default::default(),
-        });
+        let deploy = Command::Deploy(Deploy::of(self.charm, units));
         self.operator.command(&uuid.into(), deploy).await?;
         self.placed(&uuid, units).await?;
         Model::attach(self.connect()?, self.agent.clone(), uuid).await

@@ -135,20 +135,7 @@ impl Site {
         let model = self.model(&client, "units").await?;
         let archive = std::fs::read(packed("bench", self.host(number)?.path())?)?;
         let charm = client.upload_charm(archive.into()).await?.digest;
-        let deploy = Command::Deploy(Deploy {
-            charm,
-            application: Some("app".parse()?),
-            units: 1,
-            config: Default::default(),
-            placement: Vec::new(),
-            storage: Default::default(),
-            trust: false,
-            force: false,
-            bindings: Default::default(),
-            resources: Default::default(),
-            attach_storage: Vec::new(),
-            constraints: Default::default(),
-        });
+        let deploy = Command::Deploy(Deploy { application: Some("app".parse()?), ..Deploy::of(charm, 1) });
         client.command(&model, deploy).await?;
         let mut made = 1;
         while made < units {

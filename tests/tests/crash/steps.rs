@@ -265,18 +265,9 @@ pub(crate) fn deploy<const N: usize>(
     config: [(&str, String); N],
 ) -> anyhow::Result<Command> {
     Ok(Command::Deploy(Deploy {
-        charm,
         application: Some(application.parse()?),
-        units,
         config: config.map(|(key, value)| (key.to_owned(), value)).into(),
-        placement: Vec::new(),
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
+        ..Deploy::of(charm, units)
     }))
 }
 

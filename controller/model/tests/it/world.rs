@@ -443,20 +443,7 @@ impl World {
 }
 
 pub(crate) fn deploy_command(charm: Digest, name: &str, units: u32) -> Command {
-    Command::Deploy(Deploy {
-        charm,
-        application: Some(name.parse().unwrap()),
-        units,
-        config: BTreeMap::new(),
-        placement: Vec::new(),
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
-    })
+    Command::Deploy(Deploy { application: Some(name.parse().unwrap()), ..Deploy::of(charm, units) })
 }
 
 pub(crate) fn agent_status(status: AgentStatus, message: &str) -> EarlyEffect {

@@ -54,6 +54,26 @@ pub struct Deploy {
     pub resources: BTreeMap<ResourceName, ResourceUpload>,
 }
 
+impl Deploy {
+    /// Returns the deployment of so many units under the charm's name, with nothing else given.
+    pub fn of(charm: Digest, units: u32) -> Self {
+        Self {
+            charm,
+            application: None,
+            units,
+            config: BTreeMap::new(),
+            placement: Vec::new(),
+            storage: StorageDirectives::new(),
+            attach_storage: Vec::new(),
+            constraints: Constraints::default(),
+            trust: false,
+            force: false,
+            bindings: Bindings::default(),
+            resources: BTreeMap::new(),
+        }
+    }
+}
+
 /// The changes of an application that `refresh` makes together with the charm: all or none, before any unit sees the
 /// new charm.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

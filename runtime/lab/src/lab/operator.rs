@@ -107,18 +107,9 @@ impl Lab {
         };
         let placement = agent.map(|agent| (0..units).map(|_| Placement::Agent(agent.clone())).collect());
         self.command(&Command::Deploy(Deploy {
-            charm: charm.digest(),
             application: Some(name),
-            units,
-            config: BTreeMap::new(),
             placement: placement.unwrap_or_default(),
-            storage: BTreeMap::new(),
-            trust: false,
-            force: false,
-            bindings: Default::default(),
-            resources: BTreeMap::new(),
-            attach_storage: Vec::new(),
-            constraints: Default::default(),
+            ..Deploy::of(charm.digest(), units)
         }))?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! N, and the rules on actions in other sections: `docs/hook-model.md` 1.13, 5.10, C-8.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use periapt_host_api::{
     TaskId,
@@ -292,18 +292,9 @@ fn on_one_machine() -> Lab {
     let mut lab = started(ACTING, 1);
     let machine = lab.unit("a/0").unwrap().machine.unwrap();
     lab.command(&Command::Deploy(Deploy {
-        charm: charm(ACTING).digest(),
         application: Some("c".parse().unwrap()),
-        units: 1,
-        config: BTreeMap::new(),
         placement: vec![Placement::Machine(machine)],
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
+        ..Deploy::of(charm(ACTING).digest(), 1)
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

@@ -128,18 +128,9 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
     let machine = lab.unit("a/0").unwrap().machine.unwrap();
     lab.upload(&charm(LOCAL)).unwrap();
     lab.command(&Command::Deploy(Deploy {
-        charm: charm(LOCAL).digest(),
         application: Some("c".parse().unwrap()),
-        units: 1,
-        config: Default::default(),
         placement: vec![Placement::Machine(machine)],
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
+        ..Deploy::of(charm(LOCAL).digest(), 1)
     }))
     .unwrap();
     let relations = ["a", "c"].map(|application| lab.integrate(application, "b").unwrap());

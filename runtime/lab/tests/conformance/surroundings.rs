@@ -42,18 +42,9 @@ fn ask(lab: &mut Lab, unit: &str, lines: &[&str]) {
 fn neighbour(lab: &mut Lab) {
     let machine = lab.unit("a/0").unwrap().machine.unwrap();
     lab.command(&Command::Deploy(Deploy {
-        charm: charm(RICH).digest(),
         application: Some("c".parse().unwrap()),
-        units: 1,
-        config: Default::default(),
         placement: vec![Placement::Machine(machine)],
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
+        ..Deploy::of(charm(RICH).digest(), 1)
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

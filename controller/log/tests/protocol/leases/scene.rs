@@ -156,17 +156,7 @@ fn host(name: &str) -> Register {
 
 fn deploy(charm: Digest) -> Command {
     Command::Deploy(Deploy {
-        charm,
-        application: None,
-        units: 2,
-        config: Default::default(),
         placement: AGENTS.map(|agent| Placement::Agent(agent.parse().unwrap())).into(),
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
+        ..Deploy::of(charm, 2)
     })
 }
