@@ -16,7 +16,7 @@ use std::{
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path as Key};
 use parking_lot::Mutex;
-use periapt_host_api::Digest;
+use periapt_host_api::{Digest, api::MAX_ARCHIVE_BYTES, resource::MAX_RESOURCE_BYTES};
 use sha2::{Digest as _, Sha256};
 use tokio::{fs::File, io::AsyncWriteExt as _, sync::Semaphore, time::Instant};
 
@@ -32,6 +32,10 @@ const YOUNG: Duration = Duration::from_secs(12 * 3_600);
 
 /// The most bytes of the cache, unless one blob alone is larger.
 const CACHED: u64 = 4 << 30;
+
+/// The size of the largest blob, in bytes. A larger object is none of ours, and must not fill the disk.
+const LARGEST: u64 =
+    if MAX_ARCHIVE_BYTES > MAX_RESOURCE_BYTES { MAX_ARCHIVE_BYTES } else { MAX_RESOURCE_BYTES };
 
 /// The most blobs that are fetched at a time.
 const FETCHED_AT_ONCE: usize = 4;
@@ -251,6 +255,9 @@ impl Shared {
     }
 
     async fn fetch(&self, folder: &'static str, object: &StoredObject) -> Result<Fetched, BlobError> {
+        if object.size > LARGEST {
+            return Ok(Fetched::Damaged);
+        }
         let failed = |error: object_store::Error| self.store.failed(error);
         let mut pieces = match self.store.objects.get(&object.key).await {
             Ok(found) => found.into_stream(),
