@@ -96,6 +96,9 @@ pub(crate) struct Run {
     /// A loopback address that answers GET /metrics in Prometheus' text format; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_address: Option<SocketAddr>,
+    /// Keep this program: `periapt upgrade-controller` does not replace it
+    #[arg(long)]
+    keep_program: bool,
     /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
     #[arg(long, value_name = "FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -140,7 +143,13 @@ impl Run {
         };
         let data = std::path::absolute(&data).explain(|| format!("{}", data.display()))?;
         let cancel = cancelled_by_signal()?;
-        let Some(programs) = begin_service(&data, &cancel).await? else { return Ok(()) };
+        let programs = match self.keep_program {
+            true => None,
+            false => {
+                let Some(programs) = begin_service(&data, &cancel).await? else { return Ok(()) };
+                Some(programs)
+            }
+        };
         let controllers = Addresses::read(&self.controllers).map_err(with_source)?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
@@ -150,7 +159,7 @@ impl Run {
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,
             metrics_address: self.metrics_address,
-            programs: Some(programs.clone()),
+            programs: programs.clone(),
             ..Options::new(controllers, self.name.clone(), data, own_program(self.log_format))
         };
         let agent = options.build().map_err(with_source)?;
@@ -170,7 +179,7 @@ impl Run {
             }
             other => with_source(other),
         })?;
-        make_way(&programs, None)
+        programs.map_or(Ok(()), |programs| make_way(&programs, None))
     }
 }
 
