@@ -211,12 +211,19 @@ impl Subscription {
         self.origin == Origin::Log
     }
 
-    /// Waits until this controller has applied a revision that another one has shown. Returns at once if there is no
-    /// other, and if the revision is that of another store. Returns false if there will be no more states.
+    /// Returns true if another controller has shown a revision that this one has not applied yet. One of another store
+    /// counts as applied.
+    pub(crate) fn is_behind(&self, store: StoreId, revision: Revision) -> bool {
+        let now = self.receiver.borrow();
+        self.is_of_several() && now.store == store && now.revision() < revision
+    }
+
+    /// Waits until this controller has applied a revision that another one has shown. Returns false if there will be no
+    /// more states.
     pub(crate) async fn reach(&mut self, store: StoreId, revision: Revision) -> bool {
         loop {
-            let now = self.seen();
-            if self.origin == Origin::Writer || now.store != store || now.revision() >= revision {
+            self.seen();
+            if !self.is_behind(store, revision) {
                 return true;
             }
             if !self.changed().await {

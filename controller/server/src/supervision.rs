@@ -16,7 +16,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// The time after which a worker that was started again counts as well.
 const WELL_AFTER: Duration = Duration::from_secs(120);
 
-/// The most bytes of a failure's text.
+/// The most characters of a failure's text.
 const MAX_TEXT: usize = 400;
 
 /// The workers that failed a short while ago. Cloning is cheap.
@@ -89,8 +89,7 @@ impl Supervisor {
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let text: String = text.unwrap_or("it panicked").chars().take(MAX_TEXT).collect();
-    text
+    text.unwrap_or("it panicked").chars().take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::{
         failure::Failure,
         find::{find_model, parsed, unknown_user},
         guard::Guards,
-        seen,
+        seen::{self, Strangers},
         serve::KnownCaller,
         streams::is_stream,
     },
@@ -44,13 +44,14 @@ pub(crate) struct Admission {
     pub(crate) guards: Guards,
     pub(crate) refusals: Refusals,
     pub(crate) freshness: Freshness,
+    pub(crate) strangers: Strangers,
 }
 
 /// Identifies the caller of a request, and refuses one without the route's right.
 pub(crate) async fn admit(
     State(admission): State<Admission>,
     params: RawPathParams,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     if !admission.shows_state(&request) {
@@ -59,8 +60,7 @@ pub(crate) async fn admit(
     if let Err(refusal) = admission.freshness.check() {
         return Failure(refusal).into_response();
     }
-    // Before the caller is identified: its session may be new, too.
-    if let Err(refusal) = seen::reached_for(&admission.durable, request.headers()).await {
+    if let Err(refusal) = admission.has_what_was_seen(&mut request).await {
         return Failure(refusal).into_response();
     }
     let (durable, freshness) = (admission.durable.clone(), admission.freshness.clone());
@@ -107,10 +107,7 @@ impl Admission {
     fn check(&self, params: &RawPathParams, request: &mut Request) -> Result<Option<Admitted>, Refusal> {
         let Some(right) = self.right_of(request)? else { return Ok(None) };
         let root = &self.durable.current().root;
-        let (parts, body) = std::mem::take(request).into_parts();
-        let identified = identify(&parts, root, self.clock.now());
-        *request = Request::from_parts(parts, body);
-        let who = match identified {
+        let who = match self.identified(root, request) {
             // A caller of such a route need not be known.
             Err(refusal) if refusal.code == ErrorCode::NotLoggedIn && is_for_anyone(right) => {
                 return Ok(None);
@@ -120,6 +117,23 @@ impl Admission {
         let model = admitted(root, &who, right, params)?;
         request.extensions_mut().insert(who.clone());
         Ok(Some((who, right, model)))
+    }
+
+    fn identified(&self, root: &Root, request: &mut Request) -> Result<RequestCaller, Refusal> {
+        let (parts, body) = std::mem::take(request).into_parts();
+        let identified = identify(&parts, root, self.clock.now());
+        *request = Request::from_parts(parts, body);
+        identified
+    }
+
+    /// Waits until this controller has applied what the caller saw at another one. Its session may be a part of that.
+    async fn has_what_was_seen(&self, request: &mut Request) -> Result<(), Refusal> {
+        let Some(seen) = seen::ahead(&self.durable, request.headers())? else { return Ok(()) };
+        let state = self.durable.state.clone();
+        match self.identified(&self.durable.current().root, request) {
+            Ok(_) => seen::reached(state, seen).await,
+            Err(_) => seen::reached_for_stranger(&self.strangers, state, seen).await,
+        }
     }
 
     /// Returns true if the answer to a request depends on the state. The routes by which controllers reach each other, and

@@ -23,6 +23,7 @@ use crate::{
         admission::{Admission, admit},
         failure,
         guard::Guards,
+        seen::Strangers,
         trace,
     },
     state::ControllerState,
@@ -52,7 +53,8 @@ pub(crate) fn router(state: ControllerState, guards: Guards) -> Router {
         router = router.route(route.path, route.handlers);
     }
     let freshness = state.freshness.clone();
-    let admission = Admission { rights: Arc::new(rights), durable, clock, guards, refusals, freshness };
+    let (rights, strangers) = (Arc::new(rights), Strangers::default());
+    let admission = Admission { rights, durable, clock, guards, refusals, freshness, strangers };
     router
         .route_layer(axum::middleware::from_fn_with_state(admission, admit))
         .layer(axum::middleware::map_response(failure::unify))

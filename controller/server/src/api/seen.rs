@@ -1,10 +1,11 @@
 //! The state that a caller has seen: no controller of a log shows it an older one, whichever the caller asked before.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use periapt_host_api::{ErrorCode, Refusal, agent, api::WatchPosition};
+use tokio::sync::Semaphore;
 
 use crate::{published::Subscription, state::Durable};
 
@@ -12,20 +13,52 @@ use crate::{published::Subscription, state::Durable};
 /// to the next one.
 const REACHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Waits until this controller has applied what the caller of a request says that it has seen.
+/// The most requests of callers without a valid session that wait at a time. A session may be so new that this controller
+/// does not know it yet; but a caller that is nobody must not keep many requests open.
+const WAITING_STRANGERS: usize = 64;
+
+/// The places of the requests that wait without a valid session. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Strangers(Arc<Semaphore>);
+
+impl Default for Strangers {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(WAITING_STRANGERS)))
+    }
+}
+
+/// Returns the state that the caller of a request says it has seen, if this controller has not applied it yet.
 ///
 /// # Errors
-/// It takes too long, or the header is no position.
-pub(super) async fn reached_for(durable: &Durable, request: &HeaderMap) -> Result<(), Refusal> {
-    let Some(value) = request.get(agent::header::SEEN) else { return Ok(()) };
+/// The header is no position.
+pub(super) fn ahead(durable: &Durable, request: &HeaderMap) -> Result<Option<WatchPosition>, Refusal> {
+    let name = agent::header::SEEN;
+    let Some(value) = request.get(name) else { return Ok(None) };
     let seen = value.to_str().ok().and_then(|text| text.parse().ok());
-    let wrong = || {
-        let name = agent::header::SEEN;
-        Refusal::bad_request(format!(
-            "header {name} must be STORE/REVISION, as an answer of a controller has it"
-        ))
+    let seen: WatchPosition = seen.ok_or_else(|| {
+        let text = format!("header {name} must be STORE/REVISION, as an answer of a controller has it");
+        Refusal::bad_request(text)
+    })?;
+    Ok(durable.state.is_behind(seen.store, seen.revision).then_some(seen))
+}
+
+/// Waits as [`reached`] does, for a caller that this controller does not know.
+///
+/// # Errors
+/// It takes too long, or too many wait already.
+pub(super) async fn reached_for_stranger(
+    strangers: &Strangers,
+    state: Subscription,
+    seen: WatchPosition,
+) -> Result<(), Refusal> {
+    let Ok(_place) = strangers.0.try_acquire() else {
+        let text = "this controller is behind the others, and too many callers without a session wait for it";
+        return Err(Refusal::new(ErrorCode::TryAgain, text));
     };
-    reached(durable.state.clone(), seen.ok_or_else(wrong)?).await
+    // It is told no revision.
+    reached(state, seen)
+        .await
+        .map_err(|refusal| Refusal::new(refusal.code, "this controller is behind the others"))
 }
 
 /// Waits until this controller has applied what its caller has seen at another one: an older view would take that back.
@@ -43,9 +76,10 @@ pub(super) async fn reached(mut state: Subscription, seen: WatchPosition) -> Res
     Err(Refusal::new(ErrorCode::TryAgain, message))
 }
 
-/// Says in an answer how new the state is that it shows, if the next request may go to another controller.
+/// Says in an answer how new the state is that it shows, if the next request may go to another controller. A caller that
+/// is nobody is told nothing.
 pub(super) fn tell(durable: &Durable, answer: &mut Response) {
-    if !durable.state.is_of_several() {
+    if !durable.state.is_of_several() || answer.status() == StatusCode::UNAUTHORIZED {
         return;
     }
     let now = durable.current();

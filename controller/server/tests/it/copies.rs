@@ -6,7 +6,7 @@ use periapt_host_api::{Digest, ErrorCode, command::MemberRole};
 
 use crate::{
     fixture::{TIMEOUT, charm, larger_charm},
-    replication::{Member, Set},
+    set::{Member, Set},
 };
 
 /// Returns the number of files of whole blobs below a directory.

@@ -228,20 +228,7 @@ impl Model {
 
 pub(crate) fn deploy(charm: Digest, units: u32) -> Command {
     let config = [("title".to_owned(), "mine".to_owned())].into();
-    let deploy = Deploy {
-        charm,
-        application: None,
-        units,
-        config,
-        placement: vec![],
-        storage: Default::default(),
-        trust: false,
-        force: false,
-        bindings: Default::default(),
-        resources: Default::default(),
-        attach_storage: Vec::new(),
-        constraints: Default::default(),
-    };
+    let deploy = Deploy { config, ..Deploy::of(charm, units) };
     Command::Deploy(deploy)
 }
 

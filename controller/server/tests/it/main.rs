@@ -29,6 +29,7 @@ mod replication;
 mod requests;
 mod resources;
 mod resuming;
+mod set;
 mod shared_blobs;
 mod simulation;
 mod staleness;

@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use crate::{
     fixture::{Model, charm, deploy, next, next_where},
-    replication::Set,
+    set::Set,
     watches::set_title,
 };
 

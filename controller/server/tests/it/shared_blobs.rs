@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{
     fixture::{self, Faults, ManualClock, TIMEOUT, charm, larger_charm},
-    replication::{Member, Set},
+    set::{Member, Set},
 };
 
 const PREFIX: &str = "some/prefix";

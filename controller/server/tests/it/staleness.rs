@@ -1,15 +1,16 @@
 //! A controller that hears nothing from the log shows no old state, says so, and goes on once it is up to date; and one
-//! whose clock is far off does not start.
+//! whose clock is far off does not start. Who waits for a controller that is behind.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use futures_util::StreamExt as _;
 use periapt_client::{Client, Identity, Options};
-use periapt_host_api::{ErrorCode, ModelName, command::ControllerCommand};
+use periapt_host_api::{ErrorCode, ModelName, agent::header, command::ControllerCommand};
 
 use crate::{
     fixture::{ManualClock, TIMEOUT},
-    replication::{Member, Set},
+    raw,
+    set::{LOG, Member, Set},
 };
 
 /// Returns a client of a controller that makes one attempt.
@@ -92,5 +93,39 @@ async fn a_controller_whose_clock_is_far_off_ends_with_a_word_and_serves_nothing
     let ahead = set.ends("three", ahead).await;
     assert!(ahead.contains("clock is 3600 s ahead of that of the controller which leads"), "{ahead}");
     assert_eq!(set.entries(), entries, "neither has written");
+    one.stop().await;
+}
+
+/// Asks with a session that no controller knows, after a state of this revision was seen.
+async fn asks_as_nobody(address: SocketAddr, revision: u64) -> raw::Response {
+    let seen = format!("{}/{revision}", LOG.0);
+    let headers = [(header::SEEN, &*seen), ("authorization", "Bearer a-session-of-nobody")];
+    raw::request(address, "GET /v1/models", &headers, "").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_that_are_nobody_keep_few_requests_open_by_what_they_say_they_saw() {
+    let set = Set::new();
+    let one = set.start("one").await;
+    let address = one.handle.address();
+    // Each would wait as long as a caller may.
+    let asks = (0..80).map(|_| tokio::spawn(asks_as_nobody(address, u64::MAX)));
+    let (mut waited, mut turned_away) = (0, 0);
+    for asked in Vec::from_iter(asks) {
+        let answer = asked.await.unwrap();
+        assert_eq!(answer.header("periapt-seen"), None, "the state is not told to nobody");
+        let message = answer.json()["detail"].as_str().unwrap().to_owned();
+        match message.contains("too many callers without a session") {
+            true => turned_away += 1,
+            false => {
+                assert_eq!(message, "this controller is behind the others");
+                waited += 1;
+            }
+        }
+    }
+    assert_eq!((waited, turned_away), (64, 16));
+    // A caller that is known has a place of its own, and what is not ahead is answered at once.
+    assert_eq!(asks_as_nobody(address, 1).await.status, 401);
+    one.client.models().await.unwrap();
     one.stop().await;
 }
