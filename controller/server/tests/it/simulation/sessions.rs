@@ -110,12 +110,13 @@ impl Session {
         for count in 0..OPERATIONS {
             let pause = if self.chance.one_in(3) { 0..5 } else { 100..3_500 };
             tokio::time::sleep(self.chance.millis(pause)).await;
+            let register = REGISTERS[self.chance.below(REGISTERS.len())];
             let operation = match self.chance.below(10) {
                 0 | 1 => Operation::Add(format!("m{}", self.chance.below(CONTESTED))),
                 2 => Operation::Add(format!("own-{}-{count}", self.number)),
-                3..6 => Operation::Write(*self.chance.pick(&REGISTERS), format!("{}-{count}", self.number)),
+                3..6 => Operation::Write(register, format!("{}-{count}", self.number)),
                 6 => Operation::List,
-                _ => Operation::Read(*self.chance.pick(&REGISTERS)),
+                _ => Operation::Read(register),
             };
             self.ends(operation).await;
         }
