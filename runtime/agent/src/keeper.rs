@@ -190,8 +190,8 @@ impl AgentService {
         self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
-    /// Runs until cancelled, until another program is chosen, or until the controller refuses the agent or does not know it any more. Then its runners have ended. Abandoned
-    /// hooks run again with the next agent (U-13).
+    /// Runs until cancelled, until another program is chosen, or until the controller refuses the agent or does not know
+    /// it any more. Then its runners have ended. Abandoned hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
         process::forbid_core_dumps();

@@ -34,8 +34,8 @@ pub(crate) enum Next {
 /// Decides what a process that starts does next, and what the note says from then on.
 ///
 /// A program that the note does not name was installed by an operator after the note was written. It wins: it stays
-/// until the next target is set. A trial
-/// that has begun ends here unless this process is its child: the one that tried it is gone.
+/// until the next target is set. A trial that has begun ends here unless this process is its child: the one that tried it
+/// is gone.
 pub(crate) fn decide(starting: Starting, note: Option<Note>) -> (Option<Note>, Next) {
     let Starting { program, id, parent } = starting;
     let Some(mut note) = note else { return (None, Next::Serve) };

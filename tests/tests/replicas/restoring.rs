@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use periapt_log_etcd::testing::TestEtcd;
-use periapt_tests::Installation;
+use periapt_tests::{Installation, RunningProcess};
 use serde_json::Value;
 
 use crate::site::{Site, archives, controller, models, until};
@@ -15,8 +15,8 @@ fn has_agent(host: &Installation) -> anyhow::Result<bool> {
     Ok(agents.pointer("/0/alive").and_then(Value::as_bool) == Some(true))
 }
 
-#[test]
-fn a_set_that_is_lost_with_its_log_begins_anew_from_a_backup() -> anyhow::Result<()> {
+/// Starts two controllers, and an agent "first" apart from them with a unit of the application "app".
+fn two_with_a_unit() -> anyhow::Result<(Site, Arc<Installation>, RunningProcess)> {
     let mut site = Site::bootstrapped_on(Installation::empty()?, &["--no-agent"])?;
     site.join_on(Installation::empty()?, "two")?;
     let first = Arc::clone(site.hosts.first().context("a host")?);
@@ -25,6 +25,12 @@ fn a_set_that_is_lost_with_its_log_begins_anew_from_a_backup() -> anyhow::Result
     first.ok(["add-model", "test"])?;
     first.deploy("probe", ["app"])?;
     first.wait_for(["application", "app", "--status", "unknown"])?;
+    Ok((site, first, agent))
+}
+
+#[test]
+fn a_set_that_is_lost_with_its_log_begins_anew_from_a_backup() -> anyhow::Result<()> {
+    let (mut site, first, _agent) = two_with_a_unit()?;
     fs::write(first.path().join("pass"), "correct horse 4711")?;
     // The second one has a backup made: each controller has all.
     let second = site.host(1)?;
@@ -81,14 +87,7 @@ fn a_set_that_is_lost_with_its_log_begins_anew_from_a_backup() -> anyhow::Result
 
 #[test]
 fn a_set_whose_log_alone_is_lost_begins_anew_from_the_directory_of_a_controller() -> anyhow::Result<()> {
-    let mut site = Site::bootstrapped_on(Installation::empty()?, &["--no-agent"])?;
-    site.join_on(Installation::empty()?, "two")?;
-    let first = Arc::clone(site.hosts.first().context("a host")?);
-    let mut agent = first.agent("first", [])?;
-    ensure!(agent.first_line()? == "ready first", "the agent runs");
-    first.ok(["add-model", "test"])?;
-    first.deploy("probe", ["app"])?;
-    first.wait_for(["application", "app", "--status", "unknown"])?;
+    let (mut site, first, _agent) = two_with_a_unit()?;
     let second = site.host(1)?;
     until("the charm is at the second one", || Ok(archives(second)? == 1))?;
 
