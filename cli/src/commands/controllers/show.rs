@@ -1,12 +1,14 @@
 //! `show-controller`
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use clap::Args;
+use periapt_client::Client;
 use periapt_host_api::{
     JUJU_VERSION,
-    command::{ControllerInfo, FailingWorker, MemberRole},
+    command::{ControllerInfo, FailingWorker, MemberRole, ModelSummary},
     program::RunningProgram,
+    user::UserDetails,
 };
 use serde::Serialize;
 
@@ -14,10 +16,13 @@ use crate::{
     commands::Verb,
     context::{Context, Controller, ControllerArg, models_by_name, remember},
     data::ControllerName,
-    error::Result,
+    error::{Failure, Result},
     output::OutputArgs,
     print::identity::{CLOUD, REGION},
 };
+
+/// The pause between two looks at a controller that does not show its state.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Show details of controllers
 #[derive(Debug, Args)]
@@ -136,6 +141,31 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
     shown.collect()
 }
 
+/// Returns what a controller tells of itself, with the user's own account and the models; without these if it is not up to
+/// date with its log, and shows no state.
+async fn shown_by(client: &Client) -> Result<(ControllerInfo, Option<(UserDetails, Vec<ModelSummary>)>)> {
+    let info = client.controller().await?;
+    if info.stale {
+        return Ok((info, None));
+    }
+    let state = async { Ok::<_, Failure>((client.whoami().await?, models_by_name(client).await?)) };
+    let turns_stale = async {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let info = client.controller().await?;
+            if info.stale {
+                return Ok::<_, Failure>(info);
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        state = state => Ok((info, Some(state?))),
+        // The requests for its state would be sent again until it shows one.
+        stale = turns_stale => Ok((stale?, None)),
+    }
+}
+
 /// Returns a program as it is shown, and the last one that was not taken.
 fn programs(program: Option<&RunningProgram>) -> (Option<String>, Option<String>) {
     let failed = program.and_then(|program| program.failed.as_ref());
@@ -170,17 +200,13 @@ impl Verb for ShowController {
         let mut shown = BTreeMap::new();
         for name in named {
             let controller = context.controller(name)?;
-            let info = controller.client.controller().await?;
+            let (info, state) = shown_by(&controller.client).await?;
             remember(&context.data, &controller.name, &controller.client, &info).await?;
             // With the addresses as they are now.
             let controller =
                 Controller { entry: context.controller(Some(&controller.name))?.entry, ..controller };
-            // One that is not up to date with its log tells nothing but that.
-            let (own, models) = match info.stale {
-                true => (None, Vec::new()),
-                false => (Some(controller.client.whoami().await?), models_by_name(&controller.client).await?),
-            };
-            let models = models.into_iter().map(|model| {
+            let (own, models) = state.unzip();
+            let models = models.into_iter().flatten().map(|model| {
                 let counts = ShownModel {
                     model_uuid: model.uuid.to_string(),
                     uuid: model.uuid.to_string(),
