@@ -3,6 +3,7 @@
 
 mod attack;
 mod binary;
+mod clock;
 mod collector;
 mod exposition;
 mod guard;

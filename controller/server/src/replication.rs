@@ -28,6 +28,7 @@ use periapt_log::Log;
 
 pub use self::trimming::KEPT_LOG_BYTES;
 pub(crate) use self::{
+    clocks::SteadyClock,
     freshness::Freshness,
     joins::{Joins, SharedKeys},
     levels::LevelRaise,

@@ -38,7 +38,7 @@ use crate::{
     refusals::Refusals,
     replication::{
         self, DurablePosition, Freshness, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn,
-        RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
+        RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots, SteadyClock,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
@@ -104,8 +104,12 @@ impl Options {
     ///
     /// # Errors
     /// [`BuildError`]; [`StoreError::InUse`](periapt_store::StoreError::InUse) if another controller has the store.
-    pub async fn build(self) -> Result<Service, BuildError> {
+    pub async fn build(mut self) -> Result<Service, BuildError> {
         guard_secrets();
+        let steady = Arc::new(SteadyClock::new(Arc::clone(&self.clock)));
+        if self.replication.is_some() {
+            self.clock = Arc::clone(&steady) as _;
+        }
         let fresh = match &self.replication {
             Some(replication) => replication.log.id(),
             None => StoreId(uuid::Builder::from_random_bytes(self.random.seed()).into_uuid()),
@@ -267,6 +271,7 @@ impl Options {
                     head,
                     name,
                     reporter,
+                    clock: steady,
                     is_clock_checked: false,
                     members: state.members.clone(),
                     recent: RecentEntries::new(kept_bytes),

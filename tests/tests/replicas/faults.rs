@@ -45,6 +45,10 @@ pub(crate) enum Fault {
     FillLeader,
     /// The same happens to a follower.
     FillFollower,
+    /// The wall clock of the leading controller's host is set so many seconds ahead.
+    SetLeadersClock(i64),
+    /// The same happens to a follower's host.
+    SetFollowersClock(i64),
 }
 
 /// Makes a fault, waits until clients are answered, and mends it. Returns the time for which no client was answered.
@@ -53,7 +57,11 @@ pub(crate) fn round(site: &mut Site, story: &Story, fault: Fault) -> anyhow::Res
     let follower = (leader + 1) % 3;
     let (began, answered) = (Instant::now(), story.answered());
     let met = match fault {
-        Fault::KillFollower | Fault::CutFollower | Fault::MuteFollower | Fault::FillFollower => follower,
+        Fault::KillFollower
+        | Fault::CutFollower
+        | Fault::MuteFollower
+        | Fault::FillFollower
+        | Fault::SetFollowersClock(_) => follower,
         _ => leader,
     };
     let process = site.host(met)?.controller_process("local")?;
@@ -126,7 +134,7 @@ fn set(site: &mut Site, fault: Fault, met: usize, process: u32, link: Link) -> a
             let host = site.host(met)?;
             fill(host)?;
             let started = host.run(["controller", "start", "local"])?;
-            let log = fs::read_to_string(host.path().join("data/controllers/local/controller.log"))?;
+            let log = controller_log(host)?;
             let is_told = |text: &str| text.contains("No space left on device");
             ensure!(is_told(&log) || is_told(&started.stderr), "a full disk is not told: {started:?}\n{log}");
         }
@@ -135,6 +143,19 @@ fn set(site: &mut Site, fault: Fault, met: usize, process: u32, link: Link) -> a
             fs::remove_file(filler(host))?;
             host.ok(["controller", "start", "local"])?;
         }
+        Fault::SetLeadersClock(ahead) | Fault::SetFollowersClock(ahead) if is_made => {
+            site.host(met)?.set_clock(ahead)?;
+        }
+        Fault::SetLeadersClock(_) | Fault::SetFollowersClock(_) => {
+            let host = site.host(met)?;
+            let log = controller_log(host)?;
+            ensure!(log.contains("this machine's clock was set"), "a clock that was set is not told: {log}");
+            host.set_clock(0)?;
+        }
     }
     Ok(())
+}
+
+fn controller_log(host: &Installation) -> anyhow::Result<String> {
+    Ok(fs::read_to_string(host.path().join("data/controllers/local/controller.log"))?)
 }

@@ -1,14 +1,14 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
-//! are killed and paused in turn, or the network loses what they send. At the end nothing that was acknowledged is lost,
-//! nothing happened twice, all controllers show the same, the log is whole, and the history of names that clients competed
-//! for is linearizable.
+//! are killed and paused in turn, the network loses what they send, or a clock is set an hour ahead or back. At the end
+//! nothing that was acknowledged is lost, nothing happened twice, all controllers show the same, the log is whole, and the
+//! history of names that clients competed for is linearizable.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds; `--no-capture` shows how long each fault kept all clients waiting.
 
 use std::{collections::BTreeSet, env, sync::atomic::Ordering, thread};
 
 use anyhow::{Context as _, ensure};
-use periapt_host_api::{Revision, StoreId};
+use periapt_host_api::{Revision, StoreId, Timestamp};
 use periapt_log::{Entry, Log as _, LogError, LogHead};
 use periapt_log_etcd::{EtcdLog, EtcdOptions};
 use periapt_tests::{Installation, in_own_network};
@@ -24,6 +24,12 @@ const ROUNDS: usize = 20;
 
 /// The number of rounds in which the network or a disk fails.
 const CUT_ROUNDS: usize = 8;
+
+/// An hour, in seconds.
+const HOUR: i64 = 3_600;
+
+/// The number of rounds in which the clock of a host is set.
+const CLOCK_ROUNDS: usize = 6;
 
 /// Reads the whole log, each entry of which follows the one before, in a term that is never lower. Returns its end.
 fn end_of_log(site: &Site) -> anyhow::Result<LogHead> {
@@ -101,6 +107,19 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_di
     })
 }
 
+#[test]
+fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_clocks_show() -> anyhow::Result<()> {
+    let faults = [
+        Fault::SetLeadersClock(HOUR),
+        Fault::SetFollowersClock(HOUR),
+        Fault::SetLeadersClock(-HOUR),
+        Fault::SetFollowersClock(-HOUR),
+        Fault::KillLeader,
+        Fault::KillFollower,
+    ];
+    go_through(Site::with_clocks()?, &faults, CLOCK_ROUNDS)
+}
+
 /// Goes through rounds of faults, and checks what is left.
 #[expect(
     clippy::print_stdout,
@@ -142,7 +161,9 @@ fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<
     let (made, refused) = (story.made.into_inner(), story.refused.into_inner());
     let (added, unknown) = (story.units.into_inner(), story.unknown_units.into_inner());
     println!("{} models, {added} units acknowledged; of {unknown} units it is not known", made.len());
-    let end = end_of_log(&site)?.position;
+    let LogHead { position: end, at, .. } = end_of_log(&site)?;
+    let ahead = at.as_second() - Timestamp::now().as_second();
+    ensure!(ahead < 60, "the log is {ahead} s ahead of the time");
     for host in &site.hosts {
         until("each controller has applied the log", || {
             let shown = controller(host)?;

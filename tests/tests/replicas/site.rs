@@ -33,6 +33,15 @@ impl Site {
         Ok(site)
     }
 
+    /// Starts etcd, and three controllers on hosts whose wall clocks can be set.
+    pub(crate) fn with_clocks() -> anyhow::Result<Self> {
+        let host = || Installation::empty()?.with_own_clock();
+        let mut site = Self::bootstrapped_on(host()?, &["--no-agent"])?;
+        site.join_on(host()?, "two")?;
+        site.join_on(host()?, "three")?;
+        Ok(site)
+    }
+
     /// Starts etcd, and a controller on each of three hosts of a network.
     pub(crate) fn on_three_hosts() -> anyhow::Result<Self> {
         let etcd = TestEtcd::start_at(OUTSIDE.parse()?, 3);

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
     apply::{ApplyError, apply, check_blobs, check_keys},
-    clocks::clock_difference,
+    clocks::{SteadyClock, clock_difference},
     forward::{Answered, answer_all, forward, known_to_all},
     snapshot,
     trimming::Trimming,
@@ -52,6 +52,8 @@ pub(crate) struct Replica {
     pub(crate) caught_up: watch::Sender<bool>,
     /// The reports of the agents that are connected to this controller.
     pub(crate) reporter: Reporter,
+    /// The writer's clock.
+    pub(crate) clock: Arc<SteadyClock>,
     /// True once the clock was compared with that of a controller that leads.
     pub(crate) is_clock_checked: bool,
     /// The known controllers of the log.
@@ -258,11 +260,12 @@ impl Replica {
 
     /// Takes over what the leading controller knows of agents' connections.
     fn take_presence(&mut self, mut known: KnownPresence) -> Result<(), ReplicaError> {
-        // Only at the start: the clock of the controller that leads may be the wrong one, and the others go on.
-        if let Some(theirs) = known.now
-            && !std::mem::replace(&mut self.is_clock_checked, true)
-        {
-            self.check_clock(theirs, "that of the controller which leads")?;
+        if let Some(theirs) = known.now {
+            self.clock.compare(theirs);
+            // Only at the start: the clock of the controller that leads may be the wrong one, and the others go on.
+            if !std::mem::replace(&mut self.is_clock_checked, true) {
+                self.check_clock(theirs, "that of the controller which leads")?;
+            }
         }
         self.members.take(std::mem::take(&mut known.members));
         self.members.take_order(known.replace);

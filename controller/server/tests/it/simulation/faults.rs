@@ -16,7 +16,7 @@ const OF_CONTROLLERS: usize = 9;
 const OF_THE_NETWORK: usize = 14;
 
 /// The kinds of faults of controllers, and those of their lines to the log alone. Two of these may meet.
-pub(super) const ALL: Range<usize> = 0..12;
+pub(super) const ALL: Range<usize> = 0..13;
 pub(super) const OF_LOGS: Range<usize> = 5..11;
 
 /// A fault of a host's controller.
@@ -28,8 +28,10 @@ enum Fault {
     Log(LogWeather),
     /// Its line to the log is cut.
     LogCut,
-    /// Its clock is set.
+    /// Its clock is set, by less than clocks may differ.
     ClockAhead(i64),
+    /// Its clock is set an hour ahead or back, and later set right.
+    ClockFarOff(i64),
 }
 
 /// Makes faults of controllers, of these kinds, one after the other.
@@ -58,6 +60,11 @@ pub(super) async fn of_controllers(world: Arc<World>, kinds: Range<usize>, mut c
                 host.set_log(LogWeather::default());
             }
             Fault::ClockAhead(by_ms) => host.clock.set_ahead(by_ms),
+            Fault::ClockFarOff(by_ms) => {
+                host.clock.set_ahead(by_ms);
+                tokio::time::sleep(lasts).await;
+                host.clock.set_ahead(0);
+            }
         }
         world.note(format_args!("{} is mended", host.name));
     }
@@ -74,6 +81,7 @@ fn fault(kind: usize, chance: &mut Chance) -> Fault {
         8 => Fault::Log(LogWeather { late_ms: 800, lag_ms: 3_000, ..usual }),
         9 => Fault::Log(LogWeather { late_ms: 20, lost_calls: 30, ..usual }),
         10 => Fault::Log(LogWeather { late_ms: 20, lost_answers: 50, ..usual }),
+        11 => Fault::ClockFarOff(if chance.one_in(2) { 3_600_000 } else { -3_600_000 }),
         // Two clocks must not differ by a minute.
         _ => Fault::ClockAhead(chance.below(50_000) as i64 - 25_000),
     }
