@@ -11,6 +11,7 @@ use anyhow::{Context as _, ensure};
 use periapt_host_api::Digest;
 use periapt_tests::{Installation, ends_at_once, stripped, varied};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::site::{Site, controller, models, until};
 
@@ -48,9 +49,11 @@ fn make_models(host: &Installation, ended: &AtomicBool) -> anyhow::Result<Vec<St
 #[test]
 fn three_controllers_and_an_agent_are_upgraded_under_load_and_a_bad_program_stops_at_the_first()
 -> anyhow::Result<()> {
+    // Outlives the hosts, whose controllers the program ends.
+    let directory = TempDir::new()?;
     let mut first = Installation::empty()?;
-    let program = stripped(first.path())?;
-    let (second, bad) = (varied(&program, "second")?, ends_at_once(first.path())?);
+    let program = stripped(directory.path())?;
+    let (second, bad) = (varied(&program, "second")?, ends_at_once(directory.path())?);
     let installed = || -> anyhow::Result<Installation> {
         let mut host = Installation::empty()?;
         host.install(program.clone());
