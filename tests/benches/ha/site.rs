@@ -51,7 +51,8 @@ impl Site {
     pub(crate) fn of_three(parent: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("periapt-etcd-").tempdir_in(parent)?;
         let etcd = TestEtcd::start_in(directory, 3, &[]);
-        etcd.ready();
+        // It waits in a runtime of its own.
+        tokio::task::block_in_place(|| etcd.ready());
         let log = etcd.url().to_string();
         let mut site =
             Self { _guards: Vec::new(), hosts: Vec::new(), etcd: Some(etcd), models: AtomicUsize::new(0) };
