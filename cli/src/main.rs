@@ -25,6 +25,7 @@ mod print;
 mod process;
 mod program;
 mod prompt;
+mod recipients;
 mod secret_input;
 mod service;
 mod tls;

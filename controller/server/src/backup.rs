@@ -8,12 +8,15 @@
 //! | `keys` | the controller's keys, encrypted; absent if the operator wanted none |
 //! | `store/NAME` | a file of the store's checkpoint |
 //! | `charms/DIGEST`, `resources/DIGEST` | a blob |
+//! | `unchanged/` before any of these | the digest of a part that the backup has on which this one builds |
 //! | `digest` | the SHA-256 of all bytes before this entry, in hexadecimal digits |
 //!
 //! A reader accepts only the bytes that the writer writes for an entry's name and size, so no other feature of tar has to
 //! be judged.
 
 mod adopt;
+mod base;
+mod chain;
 mod create;
 mod entry;
 mod error;
@@ -27,6 +30,7 @@ mod source;
 
 pub use self::{
     adopt::{RestoredController, RestoredLog},
+    chain::BackupChain,
     error::BackupError,
     keys::{BackupKeys, derive_key, new_derivation},
     manifest::BackupManifest,

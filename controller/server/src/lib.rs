@@ -39,8 +39,8 @@ mod writer;
 
 pub use api::{RouteRight, access_document, openapi, route_rights};
 pub use backup::{
-    BackupError, BackupFile, BackupKeys, BackupManifest, BackupSummary, RestoredController, RestoredKeys,
-    RestoredLog, StoppedController, derive_key, new_derivation, recover, restore,
+    BackupChain, BackupError, BackupFile, BackupKeys, BackupManifest, BackupSummary, RestoredController,
+    RestoredKeys, RestoredLog, StoppedController, derive_key, new_derivation, recover, restore,
 };
 pub use check::run_check_helper;
 pub use clock::{Clock, RandomSource, SystemClock, SystemRandomSource};

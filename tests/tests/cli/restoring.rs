@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use age::{secrecy::ExposeSecret as _, x25519::Identity};
 use anyhow::Context as _;
 use periapt_tests::{Installation, RunningProcess};
 use serde_json::Value;
@@ -137,7 +138,7 @@ fn a_backup_that_cannot_be_used_is_one_error_and_leaves_nothing() -> anyhow::Res
     write("flipped.tar", &|bytes| bytes[store + 512] ^= 1)?;
     write("escaping.tar", &|bytes| bytes[store..store + 9].copy_from_slice(b"../../../"))?;
     write("newer.tar", &|bytes| {
-        let form = bytes.windows(9).position(|text| text == b"\"form\": 1").unwrap();
+        let form = bytes.windows(9).position(|text| text == b"\"form\": 2").unwrap();
         bytes[form + 8] = b'9';
     })?;
     fs::write(place("foreign.tar"), vec![b'x'; 4096])?;
@@ -153,7 +154,7 @@ fn a_backup_that_cannot_be_used_is_one_error_and_leaves_nothing() -> anyhow::Res
         ("longer.tar", "pass", "longer.tar is damaged: there is data after its end"),
         ("flipped.tar", "pass", "flipped.tar is damaged: its content does not have the digest at its end"),
         ("escaping.tar", "pass", "escaping.tar is damaged: there is no valid entry"),
-        ("newer.tar", "pass", "newer.tar has form 9, this program knows up to 1"),
+        ("newer.tar", "pass", "newer.tar has form 9, this program knows up to 2"),
         ("foreign.tar", "pass", "foreign.tar is no backup of a periapt controller"),
         ("empty.tar", "pass", "empty.tar is no backup of a periapt controller"),
         ("none.tar", "pass", "cannot read none.tar"),
@@ -179,5 +180,141 @@ fn a_backup_that_cannot_be_used_is_one_error_and_leaves_nothing() -> anyhow::Res
     let keys = place("data/controllers/local/controller");
     let keys = keys.to_str().context("a path")?;
     periapt.ok(["bootstrap", "other", "--no-agent", "--restore", "bare.tar", "--restore-keys", keys])?;
+    Ok(())
+}
+
+/// Returns the arguments of a restoration.
+fn restoring<'a>(name: &'a str, file: &'a str, further: &[&'a str]) -> Vec<&'a str> {
+    [&["bootstrap", name, "--no-agent", "--restore", file], further].concat()
+}
+
+#[test]
+fn an_incremental_backup_leaves_out_what_others_have_and_is_restored_with_them() -> anyhow::Result<()> {
+    let (periapt, _agent) = with_an_agent_elsewhere()?;
+    let place = |name: &str| periapt.path().join(name);
+    let pass = ["--passphrase-file", "pass"];
+    let make = |file: &str, base: Option<&str>| {
+        let base = base.map(|base| ["--base", base]);
+        periapt.json(
+            ["create-backup", "--filename", file].into_iter().chain(pass).chain(base.into_iter().flatten()),
+        )
+    };
+    periapt.deploy("probe", ["first"])?;
+    let monday = make("monday.tar", None)?;
+    assert_eq!((&monday["unchanged"], monday.get("base")), (&0.into(), None), "{monday}");
+    periapt.ok(["add-secret", "token", "token=hunter2"])?;
+    periapt.deploy("wordpress", ["second"])?;
+    let tuesday = make("tuesday.tar", Some("monday.tar"))?;
+    assert_eq!(tuesday["base"], monday["digest"], "{tuesday}");
+    assert!(tuesday["unchanged"].as_u64() > Some(1), "files of the store and a charm: {tuesday}");
+    periapt.ok(["config", "first", "script=*: open-token"])?;
+    let wednesday = make("wednesday.tar", Some("tuesday.tar"))?;
+    assert!(
+        wednesday["bytes"].as_u64() < tuesday["bytes"].as_u64(),
+        "the second charm is left out: {wednesday}"
+    );
+    assert_eq!((&wednesday["blobs"], &tuesday["blobs"]), (&2.into(), &2.into()), "{wednesday}");
+
+    // Restorations that cannot succeed are one error each, and leave nothing.
+    let flip = |from: &str, to: &str| -> anyhow::Result<()> {
+        let mut bytes = fs::read(place(from))?;
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        Ok(fs::write(place(to), bytes)?)
+    };
+    fs::create_dir(place("alone"))?;
+    fs::copy(place("wednesday.tar"), place("alone/wednesday.tar"))?;
+    fs::create_dir(place("damaged"))?;
+    fs::copy(place("wednesday.tar"), place("damaged/wednesday.tar"))?;
+    fs::copy(place("monday.tar"), place("damaged/monday.tar"))?;
+    flip("tuesday.tar", "damaged/tuesday.tar")?;
+    make("other.tar", None)?;
+    for (file, bases, told) in [
+        ("alone/wednesday.tar", &[][..], "builds on tuesday.tar, a backup of revision"),
+        (
+            "alone/wednesday.tar",
+            &["tuesday.tar", "other.tar"],
+            "no backup that is restored builds on other.tar",
+        ),
+        ("alone/wednesday.tar", &["damaged/tuesday.tar"], "damaged/tuesday.tar is damaged"),
+        ("damaged/wednesday.tar", &[], "damaged/tuesday.tar is damaged"),
+        ("monday.tar", &["monday.tar"], "no backup that is restored builds on monday.tar"),
+    ] {
+        let bases: Vec<_> = bases.iter().flat_map(|base| ["--restore-base", base]).collect();
+        let error = periapt.refused(restoring("again", file, &[&pass[..], &bases].concat()))?;
+        assert!(error.contains(told), "{file} {bases:?}: {error}");
+        assert!(!error.contains("Creating controller"), "before anything is written: {error}");
+    }
+    // So is a base of another controller, whose store is another one.
+    periapt.ok(restoring("again", "wednesday.tar", &pass))?;
+    let error = periapt.refused(
+        ["create-backup", "-c", "again", "--filename", "no.tar", "--base", "monday.tar"]
+            .into_iter()
+            .chain(pass),
+    )?;
+    assert!(error.contains("monday.tar is a backup of the store"), "{error}");
+    assert!(!place("no.tar").exists());
+    periapt.ok(["kill-controller", "again", "--no-prompt"])?;
+
+    let address = address(&periapt)?;
+    lose(&periapt)?;
+    let bases = ["--listen", &address, "--restore-base", "monday.tar", "--restore-base", "tuesday.tar"];
+    periapt.ok(restoring("local", "alone/wednesday.tar", &[&pass[..], &bases].concat()))?;
+    periapt.json_until(&["agents"], |agents| agents[0]["alive"] == true)?;
+    periapt.ok(["switch", "local:test"])?;
+    assert!(periapt.ok(["show-secret", "token", "--reveal"])?.contains("hunter2"));
+    // The charms came from two backups.
+    periapt.ok(["add-unit", "first"])?;
+    periapt.ok(["add-unit", "second"])?;
+    periapt.wait_for(["unit", "first/1"])?;
+    periapt.wait_for(["unit", "second/1", "--status", "blocked"])?;
+    Ok(())
+}
+
+#[test]
+fn keys_of_a_backup_are_opened_by_a_recipients_secret_key_alone() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "local", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    periapt.ok(["add-secret", "token", "token=hunter2"])?;
+    let place = |name: &str| periapt.path().join(name);
+    let (one, two, third) = (Identity::generate(), Identity::generate(), Identity::generate());
+    let public = |identity: &Identity| identity.to_public().to_string();
+    let keep = |name: &str, identity: &Identity| {
+        let text = format!("# created by a test\n{}\n", identity.to_string().expose_secret());
+        fs::write(place(name), text)
+    };
+    keep("two.key", &two)?;
+    keep("third.key", &third)?;
+    fs::write(place("operators.txt"), format!("# operators\n\n{}\n", public(&two)))?;
+    fs::write(place("none.txt"), "# nobody\n")?;
+    fs::write(place("pass"), PASSPHRASE)?;
+
+    for (arguments, told) in [
+        (["--recipients-file", "two.key"], "two.key, line 2: a recipient is a public key of age"),
+        (["--recipients-file", "none.txt"], "none.txt has no recipient"),
+    ] {
+        let error = periapt.refused(["create-backup", "--filename", "b.tar"].into_iter().chain(arguments))?;
+        assert!(error.contains(told), "{error}");
+        assert!(!error.contains("AGE-SECRET-KEY"), "{error}");
+    }
+    let made = ["create-backup", "--filename", "b.tar", "--recipient", &public(&one)];
+    let made = periapt.json(made.into_iter().chain(["--recipients-file", "operators.txt"]))?;
+    assert_eq!(made["keys"], true, "{made}");
+
+    for (arguments, told) in [
+        (&[][..], "the keys in b.tar are encrypted to recipients"),
+        (&["--passphrase-file", "pass"], "the keys in b.tar are encrypted to recipients"),
+        (&["--identity", "third.key"], "no identity in third.key opens the keys in b.tar"),
+        (&["--identity", "operators.txt"], "operators.txt, line 3: an identity is a secret key of age"),
+        (&["--identity", "nosuch.key"], "nosuch.key"),
+    ] {
+        let error = periapt.refused(restoring("again", "b.tar", arguments))?;
+        assert!(error.contains(told), "{arguments:?}: {error}");
+        assert!(!error.contains("Creating controller"), "before anything is written: {error}");
+    }
+    periapt.ok(restoring("again", "b.tar", &["--identity", "third.key", "--identity", "two.key"]))?;
+    periapt.ok(["switch", "again:test"])?;
+    assert!(periapt.ok(["show-secret", "token", "--reveal"])?.contains("hunter2"));
     Ok(())
 }

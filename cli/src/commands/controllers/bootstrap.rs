@@ -9,10 +9,11 @@ use std::{
 use clap::Args;
 use periapt_blobs::SharedStore;
 use periapt_controller::{
-    BackupFile, BackupKeys, RestoredKeys, RestoredLog, StoppedController, derive_key, recover, restore,
+    BackupChain, BackupKeys, RestoredKeys, RestoredLog, StoppedController, derive_key, recover, restore,
 };
 use periapt_host_api::{
     AgentName, ModelName,
+    backup::KeySource,
     command::ControllerCommand,
     settings::{ModelSettings, SettingKey},
 };
@@ -34,6 +35,7 @@ use crate::{
     parse::settings,
     passphrase::PassphraseArg,
     process::{Interrupts, ProcessId, StartGuard, Started},
+    recipients::IdentityArg,
     tls::TlsArgs,
 };
 
@@ -47,7 +49,7 @@ const DEFAULT_NAME: &str = "local";
 /// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --restore tuesday.tar --restore-base monday.tar --identity key.txt\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
 )]
 pub(crate) struct Bootstrap {
     /// This client's name for the controller, by default local; the cloud may precede it
@@ -92,6 +94,11 @@ pub(crate) struct Bootstrap {
     /// The directory with the keys (secret-key, ca-key.pem, ca.pem) for a backup that has none
     #[arg(long, value_name = "DIR", requires = "restore")]
     restore_keys: Option<PathBuf>,
+    #[command(flatten)]
+    identity: IdentityArg,
+    /// A backup that the restored one builds on, unless it lies beside it under the name that it had; may be repeated
+    #[arg(long, value_name = "FILE", requires = "restore")]
+    restore_base: Vec<PathBuf>,
     /// Start no agent on this machine
     #[arg(long, conflicts_with = "agent_name")]
     no_agent: bool,
@@ -114,7 +121,7 @@ struct Begun {
 /// The origin of a restored controller.
 enum Backup {
     /// A backup with the keys to it.
-    File { file: Box<BackupFile>, keys: RestoredKeys },
+    File { chain: Box<BackupChain>, keys: RestoredKeys },
     /// The directory of a controller that has ended.
     Directory(Box<StoppedController>),
 }
@@ -246,15 +253,25 @@ impl Bootstrap {
         if path.is_dir() {
             return self.stopped(path).await.map(Some);
         }
-        let open = || BackupFile::at(path).map_err(with_source);
-        let file = open()?;
-        let keys = match (&file.manifest().keys, &self.restore_keys) {
+        let open = || BackupChain::at(path, &self.restore_base).map_err(with_source);
+        let chain = open()?;
+        let keys = match (&chain.manifest().keys, &self.restore_keys) {
             (_, Some(directory)) => {
                 RestoredKeys::Given(BackupKeys::in_directory(directory).map_err(with_source)?)
             }
-            (Some(derivation), None) => {
+            (Some(KeySource::Passphrase(derivation)), None) => {
+                if !self.identity.identity.is_empty() {
+                    return Err(Failure::new(format!(
+                        "the keys in {} are encrypted by a passphrase",
+                        path.display()
+                    ))
+                    .with_hint("leave out --identity"));
+                }
                 let passphrase = self.passphrase.existing()?;
                 RestoredKeys::Encrypted(derive_key(&passphrase, derivation).map_err(with_source)?)
+            }
+            (Some(KeySource::Recipients(wrapped)), None) => {
+                RestoredKeys::Encrypted(self.identity.key(path, wrapped)?)
             }
             (None, None) => {
                 return Err(Failure::new(format!("{} has no keys", path.display())).with_hint(
@@ -266,15 +283,21 @@ impl Bootstrap {
             RestoredKeys::Encrypted(key) => Some(key),
             RestoredKeys::Given(_) => None,
         };
-        file.verify(key).await.map_err(with_source)?;
-        Ok(Some(Backup::File { file: Box::new(open()?), keys }))
+        chain.verify(key).await.map_err(with_source)?;
+        Ok(Some(Backup::File { chain: Box::new(open()?), keys }))
     }
 
     /// Opens the directory of a controller that has ended, and checks all of it.
     async fn stopped(&self, path: &Path) -> Result<Backup> {
-        if self.restore_keys.is_some() || self.passphrase.passphrase_file.is_some() {
-            return Err(Failure::new(format!("{} has its keys in the clear", path.display()))
-                .with_hint("leave out --restore-keys and --passphrase-file, which are for a backup"));
+        let given = self.restore_keys.is_some() || self.passphrase.passphrase_file.is_some();
+        if given || !self.identity.identity.is_empty() || !self.restore_base.is_empty() {
+            return Err(Failure::new(format!(
+                "{} is the directory of a controller: it is whole, and its keys are in the clear",
+                path.display()
+            ))
+            .with_hint(
+                "leave out --restore-keys, --restore-base, --passphrase-file and --identity, which are for a backup",
+            ));
         }
         let stopped = StoppedController::at(path).await.map_err(with_source)?;
         if !self.blobs.is_given() {
@@ -297,7 +320,7 @@ impl Bootstrap {
             let log = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
             let (into, blobs) = (directory.controller(), blobs.as_ref());
             let restored = match backup {
-                Backup::File { file, keys } => restore(*file, &into, &keys, blobs, log).await,
+                Backup::File { chain, keys } => restore(*chain, &into, &keys, blobs, log).await,
                 Backup::Directory(stopped) => recover(*stopped, &into, blobs, log).await,
             };
             let restored = restored.map_err(with_source)?;

@@ -6,7 +6,7 @@ use clap::Args;
 use periapt_controller::{BackupFile, derive_key, new_derivation};
 use periapt_host_api::{
     Digest, Revision, StoreId, Timestamp,
-    backup::{BackupRequest, KeyEncryption},
+    backup::{BackupRequest, BaseContents, KeyEncryption, KeySource},
 };
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ use crate::{
     error::{Explain as _, Failure, Result, with_source},
     output::{OutputArgs, Progress},
     passphrase::PassphraseArg,
+    recipients::RecipientsArg,
 };
 
 /// Write a backup of a controller into a file
@@ -26,7 +27,7 @@ use crate::{
 /// superusers alone.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt create-backup\n  periapt create-backup --filename monday.tar --passphrase-file pass"
+    after_help = "Examples:\n  periapt create-backup\n  periapt create-backup --filename monday.tar --passphrase-file pass\n  periapt create-backup --filename tuesday.tar --base monday.tar --recipients-file operators.txt"
 )]
 pub(crate) struct CreateBackup {
     /// The file to write, by default periapt-backup-YYYYMMDD-HHMMSS.tar
@@ -34,9 +35,14 @@ pub(crate) struct CreateBackup {
     filename: Option<PathBuf>,
     #[command(flatten)]
     passphrase: PassphraseArg,
+    #[command(flatten)]
+    recipients: RecipientsArg,
     /// Leave the keys out; they must be kept elsewhere, because nothing can be restored without them
-    #[arg(long, conflicts_with = "passphrase_file")]
+    #[arg(long, conflicts_with_all = ["passphrase_file", "recipient", "recipients_file"])]
     no_keys: bool,
+    /// Leave out what this earlier backup has, which a restoration then needs too
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
     #[command(flatten)]
     controller: ControllerArg,
     #[command(flatten)]
@@ -53,8 +59,13 @@ struct Written {
     store: StoreId,
     revision: Revision,
     created: Timestamp,
-    blobs: u64,
+    blobs: usize,
     keys: bool,
+    /// The digest of the backup that this one builds on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<Digest>,
+    /// The number of files and blobs that the base has.
+    unchanged: usize,
 }
 
 impl Verb for CreateBackup {
@@ -67,7 +78,11 @@ impl Verb for CreateBackup {
                 .with_hint("name another file with --filename"));
         }
         let controller = context.controller(self.controller.controller.as_ref())?;
-        let request = BackupRequest { keys: self.encryption()? };
+        let base = match &self.base {
+            None => None,
+            Some(path) => Some(base_of(path).await?),
+        };
+        let request = BackupRequest { keys: self.encryption()?, base };
         let key = request.keys.as_ref().map(|keys| &keys.key);
         let parent =
             filename.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -92,12 +107,18 @@ impl Verb for CreateBackup {
             store: summary.manifest.store,
             revision: summary.manifest.revision,
             created: summary.manifest.created,
-            blobs: summary.blobs,
+            blobs: summary.blobs(),
+            unchanged: summary.unchanged(),
             keys: summary.manifest.keys.is_some(),
+            base: summary.manifest.base.map(|base| base.digest),
         };
         self.output.print(context.color, &written, |written| {
+            let left_out = match &self.base {
+                Some(base) => format!(", {} parts are in {}", written.unchanged, base.display()),
+                None => String::new(),
+            };
             format!(
-                "Backup of revision {} written to {} ({} bytes)\n",
+                "Backup of revision {} written to {} ({} bytes){left_out}\n",
                 written.revision,
                 written.filename.display(),
                 written.bytes
@@ -111,11 +132,25 @@ impl CreateBackup {
         if self.no_keys {
             return Ok(None);
         }
+        if let Some(encryption) = self.recipients.encryption()? {
+            return Ok(Some(encryption));
+        }
         let passphrase = self.passphrase.new_passphrase().map_err(|failure| {
-            failure.with_hint("--no-keys makes a backup without keys, which must be kept elsewhere")
+            failure.with_hint(
+                "--recipient encrypts the keys to a public key; --no-keys makes a backup without keys, which must be kept elsewhere",
+            )
         })?;
         let derivation = new_derivation().map_err(with_source)?;
         let key = derive_key(&passphrase, &derivation).map_err(with_source)?;
-        Ok(Some(KeyEncryption { key, derivation }))
+        Ok(Some(KeyEncryption { key, source: KeySource::Passphrase(derivation) }))
     }
+}
+
+/// Reads the backup that a new one builds on to its end: one that is damaged is no base. Those that it builds on itself are
+/// not read.
+async fn base_of(path: &Path) -> Result<BaseContents> {
+    let file = BackupFile::at(path).map_err(with_source)?;
+    let summary = file.verify(None).await.map_err(with_source)?;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    Ok(summary.as_base(&name.to_string_lossy()))
 }

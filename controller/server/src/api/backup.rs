@@ -7,16 +7,18 @@ use periapt_host_api::backup::BackupRequest;
 use crate::{
     api::{body, caller::RequestCaller, failure::HandlerResult},
     backup::BackupParts,
+    state::Submission,
 };
 
 /// Answers with a backup. The request has a key, which belongs into no URL: hence `POST`.
 pub(crate) async fn create(
     who: RequestCaller,
     State(parts): State<BackupParts>,
+    State(submission): State<Submission>,
     headers: HeaderMap,
     content: Body,
 ) -> HandlerResult<Response> {
-    let request: BackupRequest = body::small_value(&headers, content).await?;
+    let request: BackupRequest = body::value(&submission, &headers, content).await?;
     let has_keys = request.keys.is_some();
     let stream = parts.create(request).await?;
     // Who took all that the controller keeps must be found later. The request's key stays out of the log.

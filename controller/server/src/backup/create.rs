@@ -6,13 +6,17 @@ use axum::extract::FromRef;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use periapt_blobs::Blobs;
-use periapt_host_api::{Digest, ErrorCode, Refusal, Revision, backup::BackupRequest};
+use periapt_host_api::{
+    Digest, ErrorCode, Refusal, Revision,
+    backup::{BackupRequest, KeyEncryption},
+};
 use ring::digest::{Context, SHA256};
 use tokio::{io::AsyncReadExt as _, sync::mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    entry::{self, BLOCK, EntryName},
+    base::{KnownParts, check_age},
+    entry::{self, BLOCK, EntryName, PartName},
     keys::BackupKeys,
     manifest::{BackupManifest, FORM},
     source::{BackupSource, Checkpoint},
@@ -61,6 +65,7 @@ struct Prepared {
     checkpoint: Checkpoint,
     manifest: Vec<u8>,
     keys: Option<Vec<u8>>,
+    known: KnownParts,
     charms: (Blobs, BTreeSet<Digest>),
     resources: (Blobs, BTreeSet<Digest>),
     _held: [BlobHold; 2],
@@ -112,22 +117,32 @@ impl BackupParts {
             ));
         };
         let failed = |text: String| Refusal::new(ErrorCode::Internal, text);
+        let store = self.durable.records()?;
+        let (base, known) = match request.base {
+            None => (None, KnownParts::default()),
+            Some(base) => {
+                let (base, known) = KnownParts::of(base, store.id())?;
+                (Some(base), known)
+            }
+        };
         // From here on no blob is forgotten, so the state that is shown later has all those of the checkpoint.
         let collectors = [&self.charms.contents.collector, &self.resources.contents.collector];
         let held = collectors.map(crate::state::BlobCollector::hold);
         for collector in collectors {
             drop(collector.lock_for_upload().await);
         }
-        let store = self.durable.records()?;
         let revision = store.checkpoint(&checkpoint.path).await.map_err(|error| failed(error.to_string()))?;
         let id = store.id();
         drop(store);
+        if let Some(base) = &base {
+            check_age(base, revision)?;
+        }
         let root = self.shown(revision).await?;
-        let (keys, derivation) = match request.keys {
+        let (keys, source) = match request.keys {
             None => (None, None),
-            Some(encryption) => {
+            Some(KeyEncryption { key, source }) => {
                 let keys = BackupKeys::in_directory(directory).map_err(|error| failed(error.to_string()))?;
-                (Some((keys, encryption.clone())), Some(encryption.derivation))
+                (Some((keys, key)), Some(source))
             }
         };
         let manifest = BackupManifest {
@@ -136,19 +151,21 @@ impl BackupParts {
             store: id,
             revision,
             created: self.clock.now(),
-            keys: derivation,
+            keys: source,
+            base,
         };
         let manifest = serde_json::to_vec_pretty(&manifest).map_err(|error| failed(error.to_string()))?;
-        let keys = keys.map(|(keys, encryption)| keys.encrypt(&encryption, &manifest)).transpose();
+        let keys = keys.map(|(keys, key)| keys.encrypt(&key, &manifest)).transpose();
         let keys = keys.map_err(|error| failed(error.to_string()))?;
-        let charms = root.charms().map(|charm| charm.digest).collect();
-        present(&self.charms.contents, &charms).await?;
-        let resources = root.resource_contents().map(|content| content.digest).collect();
-        present(&self.resources.contents, &resources).await?;
+        let charms: BTreeSet<_> = root.charms().map(|charm| charm.digest).collect();
+        present(&self.charms.contents, charms.difference(&known.charms)).await?;
+        let resources: BTreeSet<_> = root.resource_contents().map(|content| content.digest).collect();
+        present(&self.resources.contents, resources.difference(&known.resources)).await?;
         Ok(Prepared {
             checkpoint,
             manifest,
             keys,
+            known,
             charms: (self.charms.contents.blobs, charms),
             resources: (self.resources.contents.blobs, resources),
             _held: held,
@@ -181,15 +198,26 @@ impl Sender {
         }
         for name in store_files(&prepared.checkpoint.path).map_err(|error| error.to_string())? {
             let path = prepared.checkpoint.path.join(&name);
-            self.file(name, &path).await?;
+            match prepared.known.unchanged(&name, &path).await.map_err(|error| error.to_string())? {
+                Some(digest) => self.unchanged(PartName::Store(name), &digest).await?,
+                None => self.file(name, &path).await?,
+            }
         }
         let (blobs, digests) = &prepared.charms;
         for digest in digests {
-            self.blob(EntryName::Charm(*digest), "charm", blobs, digest).await?;
+            let name = PartName::Charm(*digest);
+            match prepared.known.charms.contains(digest) {
+                true => self.unchanged(name, digest).await?,
+                false => self.blob(name, "charm", blobs, digest).await?,
+            }
         }
         let (blobs, digests) = &prepared.resources;
         for digest in digests {
-            self.blob(EntryName::Resource(*digest), "resource", blobs, digest).await?;
+            let name = PartName::Resource(*digest);
+            match prepared.known.resources.contains(digest) {
+                true => self.unchanged(name, digest).await?,
+                false => self.blob(name, "resource", blobs, digest).await?,
+            }
         }
         let digest = hex::encode(self.hasher.clone().finish());
         self.entry(&EntryName::Digest, digest.as_bytes()).await?;
@@ -200,7 +228,7 @@ impl Sender {
         let failed = |error: io::Error| format!("{}: {error}", path.display());
         let file = tokio::fs::File::open(path).await.map_err(failed)?;
         let size = file.metadata().await.map_err(failed)?.len();
-        self.begin(&EntryName::Store(name), size).await?;
+        self.begin(&EntryName::Part(PartName::Store(name)), size).await?;
         let mut file = file.take(size);
         let mut left = size;
         while left > 0 {
@@ -219,7 +247,7 @@ impl Sender {
     /// Sends a blob. One that is damaged would make the backup useless, so it ends it.
     async fn blob(
         &mut self,
-        name: EntryName,
+        name: PartName,
         what: &str,
         blobs: &Blobs,
         digest: &Digest,
@@ -227,7 +255,7 @@ impl Sender {
         let missing = || format!("{what} {digest} is missing or damaged: upload it again");
         let found = blobs.get(digest, None).await.map_err(|error| error.to_string())?;
         let mut blob = found.ok_or_else(missing)?;
-        self.begin(&name, blob.size).await?;
+        self.begin(&EntryName::Part(name), blob.size).await?;
         let (mut own, mut left) = (Context::new(&SHA256), blob.size);
         while let Some(piece) = blob.content.next().await {
             let piece = piece.map_err(|error| error.to_string())?;
@@ -239,6 +267,11 @@ impl Sender {
             return Err(missing());
         }
         self.pad(blob.size).await
+    }
+
+    /// Says that a part is as the base has it.
+    async fn unchanged(&mut self, name: PartName, digest: &Digest) -> Result<(), String> {
+        self.entry(&EntryName::Unchanged(name), digest.to_string().as_bytes()).await
     }
 
     async fn entry(&mut self, name: &EntryName, content: &[u8]) -> Result<(), String> {
@@ -270,7 +303,10 @@ impl Sender {
 }
 
 /// Checks that blobs are there, before the answer begins. One that only another controller has is fetched.
-async fn present(contents: &Contents, digests: &BTreeSet<Digest>) -> Result<(), Refusal> {
+async fn present<'a>(
+    contents: &Contents,
+    digests: impl Iterator<Item = &'a Digest> + Send,
+) -> Result<(), Refusal> {
     for digest in digests {
         contents.copies.obtain(contents, digest).await;
         if contents.blobs.size(digest).await.map_err(|error| unavailable(&error))?.is_none() {

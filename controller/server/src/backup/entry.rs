@@ -1,5 +1,7 @@
 //! The entries of a backup: their names, and the header that tar has before each.
 
+use std::fmt;
+
 use periapt_host_api::Digest;
 
 /// The size of tar's blocks: headers are one block, and contents are filled up to a whole number of them.
@@ -12,30 +14,41 @@ pub(super) const MAX_CONTENT: u64 = 0o777_7777_7777;
 const MAX_FILE_NAME: usize = 64;
 
 /// The name of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EntryName {
     /// The manifest.
     Manifest,
     /// The encrypted keys.
     Keys,
+    /// A part of what the controller keeps.
+    Part(PartName),
+    /// The digest of a part that is as it was in the backup that this one builds on.
+    Unchanged(PartName),
+    /// The digest of all before it.
+    Digest,
+}
+
+/// The name of a part of what the controller keeps.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum PartName {
     /// A file of the store.
     Store(String),
     /// A charm's archive.
     Charm(Digest),
     /// The content of a resource.
     Resource(Digest),
-    /// The digest of all before it.
-    Digest,
 }
+
+/// The directory of the parts that an incremental backup leaves out.
+const UNCHANGED: &str = "unchanged/";
 
 impl EntryName {
     fn path(&self) -> String {
         match self {
             Self::Manifest => "periapt-backup.json".to_owned(),
             Self::Keys => "keys".to_owned(),
-            Self::Store(name) => format!("store/{name}"),
-            Self::Charm(digest) => format!("charms/{digest}"),
-            Self::Resource(digest) => format!("resources/{digest}"),
+            Self::Part(part) => part.to_string(),
+            Self::Unchanged(part) => format!("{UNCHANGED}{part}"),
             Self::Digest => "digest".to_owned(),
         }
     }
@@ -45,15 +58,34 @@ impl EntryName {
             "periapt-backup.json" => Self::Manifest,
             "keys" => Self::Keys,
             "digest" => Self::Digest,
-            _ => match path.split_once('/')? {
-                ("store", name) => Self::Store(store_file(name)?.to_owned()),
-                ("charms", digest) => Self::Charm(digest.parse().ok()?),
-                ("resources", digest) => Self::Resource(digest.parse().ok()?),
-                _ => return None,
+            _ => match path.strip_prefix(UNCHANGED) {
+                Some(part) => Self::Unchanged(PartName::parse(part)?),
+                None => Self::Part(PartName::parse(path)?),
             },
         };
         // Another spelling of a digest would be another entry for the same blob.
         (name.path() == path).then_some(name)
+    }
+}
+
+impl PartName {
+    fn parse(path: &str) -> Option<Self> {
+        Some(match path.split_once('/')? {
+            ("store", name) => Self::Store(store_file(name)?.to_owned()),
+            ("charms", digest) => Self::Charm(digest.parse().ok()?),
+            ("resources", digest) => Self::Resource(digest.parse().ok()?),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for PartName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(name) => write!(f, "store/{name}"),
+            Self::Charm(digest) => write!(f, "charms/{digest}"),
+            Self::Resource(digest) => write!(f, "resources/{digest}"),
+        }
     }
 }
 
@@ -122,9 +154,10 @@ mod tests {
         let names = [
             EntryName::Manifest,
             EntryName::Keys,
-            EntryName::Store("000123.sst".into()),
-            EntryName::Charm(digest),
-            EntryName::Resource(digest),
+            EntryName::Part(PartName::Store("000123.sst".into())),
+            EntryName::Part(PartName::Charm(digest)),
+            EntryName::Unchanged(PartName::Store(format!("{}.sst", "1".repeat(MAX_FILE_NAME - 4)))),
+            EntryName::Unchanged(PartName::Resource(digest)),
             EntryName::Digest,
         ];
         for name in names {
@@ -153,7 +186,16 @@ mod tests {
         ] {
             assert_eq!(store_file(name), None, "{name}");
         }
-        for path in ["store/../keys", "/etc/passwd", "charms/x", "charms/../x", "store/", "other"] {
+        for path in [
+            "store/../keys",
+            "/etc/passwd",
+            "charms/x",
+            "charms/../x",
+            "store/",
+            "other",
+            "unchanged/keys",
+            "unchanged/unchanged/store/CURRENT",
+        ] {
             assert_eq!(EntryName::parse(path), None, "{path}");
         }
     }

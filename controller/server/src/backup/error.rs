@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_blobs::BlobError;
-use periapt_host_api::Digest;
+use periapt_host_api::{Digest, Revision};
 use periapt_store::StoreError;
 
 /// The reason why a backup cannot be read or restored.
@@ -52,6 +52,30 @@ pub enum BackupError {
     /// The keys cannot be decrypted.
     #[error("the passphrase does not open the keys in {}, or they were changed", .0.display())]
     WrongPassphrase(PathBuf),
+    /// An incremental backup builds on one that is not there.
+    #[error(
+        "{} is incremental and builds on {base}, a backup of revision {revision}, which is neither beside it nor given; name \
+         it by --restore-base", .path.display()
+    )]
+    NoBase {
+        /// The incremental backup.
+        path: PathBuf,
+        /// The name that its base had.
+        base: String,
+        /// The revision of its base.
+        revision: Revision,
+    },
+    /// An incremental backup builds on another one.
+    #[error("{} is not the backup that {} builds on: their digests differ", .base.display(), .path.display())]
+    OtherBase {
+        /// The incremental backup.
+        path: PathBuf,
+        /// The other backup.
+        base: PathBuf,
+    },
+    /// A backup is given that no other one builds on.
+    #[error("no backup that is restored builds on {}: leave it out", .0.display())]
+    UnusedBase(PathBuf),
     /// The directory is none of a controller.
     #[error("{} is no directory of a periapt controller: it has no store", .0.display())]
     NoController(PathBuf),

@@ -1,11 +1,11 @@
-//! The keys of a controller in a backup, encrypted by a key that is derived from a passphrase.
+//! The keys of a controller in a backup, encrypted by a key that is derived from a passphrase or chosen at random.
 
 use std::path::Path;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use periapt_host_api::{
-    backup::{KEY_BYTES, KeyDerivation, KeyEncryption, WrappingKey},
+    backup::{KEY_BYTES, KeyDerivation, WrappingKey},
     password::Password,
 };
 use periapt_transport::{Readers, read_file, write_file};
@@ -85,14 +85,14 @@ impl BackupKeys {
     }
 
     /// Encrypts the keys, bound to the manifest of the backup.
-    pub(super) fn encrypt(&self, by: &KeyEncryption, manifest: &[u8]) -> Result<Vec<u8>, BackupError> {
+    pub(super) fn encrypt(&self, key: &WrappingKey, manifest: &[u8]) -> Result<Vec<u8>, BackupError> {
         let failed = || BackupError::Keys("they cannot be encrypted".to_owned());
-        // Each backup has a salt of its own, so each key encrypts once, unless a client sends one again.
+        // Each backup has a salt or a random key of its own, so each key encrypts once, unless a client sends one again.
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(|_| failed())?;
         let mut text = serde_json::to_vec(self).map_err(|_| failed())?;
         let unique = Nonce::assume_unique_for_key(nonce);
-        cipher(&by.key)?
+        cipher(key)?
             .seal_in_place_append_tag(unique, Aad::from(manifest), &mut text)
             .map_err(|_| failed())?;
         Ok([nonce.as_slice(), text.as_slice()].concat())

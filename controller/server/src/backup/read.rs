@@ -1,17 +1,20 @@
 //! A backup that is read: entry by entry, in pieces, with the digest of all of it.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, BufReader, Read as _},
     path::{Path, PathBuf},
 };
 
-use periapt_host_api::{Digest, backup::WrappingKey};
+use periapt_host_api::{
+    Digest,
+    backup::{BaseBackup, BaseContents, BaseFile, WrappingKey},
+};
 use ring::digest::{Context, SHA256};
-use serde::Serialize;
 
 use super::{
-    entry::{self, BLOCK, EntryName},
+    entry::{self, BLOCK, EntryName, PartName},
     error::BackupError,
     keys::{BackupKeys, MAX_KEYS},
     manifest::{BackupManifest, FORM, MAX_MANIFEST},
@@ -19,6 +22,8 @@ use super::{
 
 /// The bytes that are read at a time.
 const PIECE: usize = 256 << 10;
+/// The digits of a digest.
+const DIGEST_DIGITS: u64 = 64;
 
 /// A backup whose manifest was read.
 #[derive(Debug)]
@@ -30,7 +35,7 @@ pub struct BackupFile {
 }
 
 /// The result of reading a whole backup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupSummary {
     /// The manifest.
     pub manifest: BackupManifest,
@@ -38,8 +43,10 @@ pub struct BackupSummary {
     pub bytes: u64,
     /// The digest of all entries.
     pub digest: Digest,
-    /// The number of blobs.
-    pub blobs: u64,
+    /// The digests of the parts that the file has.
+    pub(super) own: BTreeMap<PartName, Digest>,
+    /// The digests of the parts that the backups have on which this one builds.
+    pub(super) unchanged: BTreeMap<PartName, Digest>,
 }
 
 /// The entries of a file.
@@ -101,7 +108,7 @@ impl BackupFile {
         if form > FORM {
             return Err(BackupError::TooNew { path: path.to_owned(), form, known: FORM });
         }
-        let manifest = serde_json::from_slice(&manifest_bytes)
+        let manifest = BackupManifest::read(form, &manifest_bytes)
             .map_err(|error| entries.damaged(format!("its manifest cannot be read: {error}")))?;
         Ok(Self { manifest, manifest_bytes, entries })
     }
@@ -111,12 +118,13 @@ impl BackupFile {
         &self.manifest
     }
 
-    /// Reads the rest of the file, and checks that it is whole, and that a key opens its keys. Writes nothing.
+    /// Reads the rest of the file, and checks that it is whole, and that a key opens its keys. Writes nothing. The backups
+    /// that it builds on are not read ([`BackupChain::verify`](super::BackupChain::verify)).
     ///
     /// # Errors
     /// The file is damaged or incomplete, or the key is another one.
     pub async fn verify(mut self, key: Option<&WrappingKey>) -> Result<BackupSummary, BackupError> {
-        let (mut blobs, mut opened) = (0, false);
+        let (mut own, mut unchanged, mut opened) = (BTreeMap::new(), BTreeMap::new(), false);
         loop {
             match self.entries.next()?.0 {
                 EntryName::Digest => {
@@ -124,7 +132,7 @@ impl BackupFile {
                     if key.is_some() && !opened {
                         return Err(self.entries.without_keys());
                     }
-                    return Ok(BackupSummary { manifest: self.manifest, bytes, digest, blobs });
+                    return Ok(BackupSummary { manifest: self.manifest, bytes, digest, own, unchanged });
                 }
                 EntryName::Keys => {
                     let encrypted = self.entries.whole(MAX_KEYS)?;
@@ -134,14 +142,76 @@ impl BackupFile {
                         opened = keys.ok_or_else(wrong).map(|_| true)?;
                     }
                 }
-                EntryName::Charm(_) | EntryName::Resource(_) => blobs += 1,
-                EntryName::Store(_) => {}
-                EntryName::Manifest => return Err(self.entries.damaged("it has a second manifest")),
-            }
-            while self.entries.piece()?.is_some() {
-                tokio::task::yield_now().await;
+                EntryName::Part(name) => {
+                    let mut hasher = Context::new(&SHA256);
+                    while let Some(piece) = self.entries.piece()? {
+                        hasher.update(&piece);
+                        tokio::task::yield_now().await;
+                    }
+                    let digest = self.entries.digest_of(hasher)?;
+                    if own.insert(name.clone(), digest).is_some() || unchanged.contains_key(&name) {
+                        return Err(self.entries.damaged(format!("it has {name} twice")));
+                    }
+                }
+                EntryName::Unchanged(name) => {
+                    let digest = self.unchanged(&name)?;
+                    if unchanged.insert(name.clone(), digest).is_some() || own.contains_key(&name) {
+                        return Err(self.entries.damaged(format!("it has {name} twice")));
+                    }
+                }
+                EntryName::Manifest => return Err(self.entries.second_manifest()),
             }
         }
+    }
+
+    /// Reads the digest of a part that this backup leaves out.
+    pub(super) fn unchanged(&mut self, name: &PartName) -> Result<Digest, BackupError> {
+        if self.manifest.base.is_none() {
+            return Err(self.entries.damaged(format!("it builds on no other backup, and leaves out {name}")));
+        }
+        let text = self.entries.whole(DIGEST_DIGITS)?;
+        let digest = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+        digest.ok_or_else(|| self.entries.damaged(format!("it has no digest of {name}")))
+    }
+}
+
+impl BackupSummary {
+    /// Returns the number of blobs that a restoration of this backup has.
+    pub fn blobs(&self) -> usize {
+        let parts = self.own.keys().chain(self.unchanged.keys());
+        parts.filter(|name| !matches!(name, PartName::Store(_))).count()
+    }
+
+    /// Returns the number of parts that the file leaves out, because the backups that it builds on have them.
+    pub fn unchanged(&self) -> usize {
+        self.unchanged.len()
+    }
+
+    /// Returns what a backup that builds on this one may leave out. The name helps the person who restores.
+    pub fn as_base(&self, filename: &str) -> BaseContents {
+        let backup = BaseBackup {
+            filename: filename.to_owned(),
+            store: self.manifest.store,
+            revision: self.manifest.revision,
+            digest: self.digest,
+            depth: self.manifest.depth(),
+        };
+        let mut contents =
+            BaseContents { backup, files: vec![], charms: Default::default(), resources: Default::default() };
+        for (name, digest) in self.own.iter().chain(&self.unchanged) {
+            match name {
+                PartName::Store(name) => {
+                    contents.files.push(BaseFile { name: name.clone(), digest: *digest });
+                }
+                PartName::Charm(digest) => {
+                    contents.charms.insert(*digest);
+                }
+                PartName::Resource(digest) => {
+                    contents.resources.insert(*digest);
+                }
+            }
+        }
+        contents
     }
 }
 
@@ -196,16 +266,8 @@ impl Entries {
 
     /// Reads the digest, whose header was read, and the end of the file. Returns the size of the file and the digest.
     pub(super) fn end(&mut self) -> Result<(u64, Digest), BackupError> {
-        let own: [u8; 32] = self
-            .hasher
-            .0
-            .clone()
-            .finish()
-            .as_ref()
-            .try_into()
-            .map_err(|_| self.damaged("it has no digest"))?;
-        let own = Digest::from_bytes(own);
-        if self.whole(64)? != own.to_string().as_bytes() {
+        let own = self.digest_of(self.hasher.0.clone())?;
+        if self.whole(DIGEST_DIGITS)? != own.to_string().as_bytes() {
             return Err(self.damaged("its content does not have the digest at its end"));
         }
         let mut rest = vec![0; self.padding + 2 * BLOCK];
@@ -223,6 +285,16 @@ impl Entries {
 
     pub(super) fn damaged(&self, what: impl Into<String>) -> BackupError {
         BackupError::Damaged { path: self.path.clone(), what: what.into() }
+    }
+
+    /// Returns the digest of what was hashed.
+    pub(super) fn digest_of(&self, hasher: Context) -> Result<Digest, BackupError> {
+        let bytes: Result<[u8; 32], _> = hasher.finish().as_ref().try_into();
+        bytes.map(Digest::from_bytes).map_err(|_| self.damaged("it has no digest"))
+    }
+
+    pub(super) fn second_manifest(&self) -> BackupError {
+        self.damaged("it has a second manifest")
     }
 
     pub(super) fn without_keys(&self) -> BackupError {
