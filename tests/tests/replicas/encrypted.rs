@@ -39,7 +39,7 @@ fn an_etcd_that_asks_for_certificates_is_used_with_them_by_all_controllers() -> 
     until("the controller is bootstrapped", || Ok(host.run(&encrypted)?.code == Some(0)))?;
 
     let refused = host.refused(plain.map(|word| if word == "local" { "other" } else { word }))?;
-    ensure!(refused.contains("etcd"), "{refused}");
+    ensure!(refused.contains("no TLS connection with etcd"), "{refused}");
     fs::set_permissions(host.path().join("own-key.pem"), fs::Permissions::from_mode(0o644))?;
     let open = encrypted.iter().map(|word| if *word == "local" { "other" } else { word });
     let refused = host.refused(open)?;

@@ -63,6 +63,8 @@ fn three_controllers_and_an_agent_are_upgraded_under_load_and_a_bad_program_stop
     let mut site = Site::bootstrapped_on(first, &["--agent-name", "first"])?;
     site.join_on(installed()?, "two")?;
     site.join_on(installed()?, "three")?;
+    let mut keeping = site.host(0)?.agent("keeps", ["--keep-program"])?;
+    ensure!(keeping.first_line()? == "ready keeps");
     let host = site.host(1)?;
     host.ok(["add-model", "load"])?;
     host.deploy("mysql", [])?;
@@ -96,6 +98,9 @@ fn three_controllers_and_an_agent_are_upgraded_under_load_and_a_bad_program_stop
         let program = agents.pointer("/0/program").context("the agent's program")?;
         Ok(program["digest"] == *digest && program.get("trial").is_none())
     })?;
+    let kept = fs::read_link(format!("/proc/{}/exe", keeping.id()))?;
+    ensure!(kept == program, "an agent that keeps its program runs {}", kept.display());
+    ensure!(host.json(["agents"])?.pointer("/1/alive") == Some(&Value::Bool(true)), "and is at work");
     host.ok(["add-unit", "-m", "load", "mysql"])?;
     host.wait_for(["unit", "-m", "load", "mysql/1"])?;
 
