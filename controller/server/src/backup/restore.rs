@@ -40,7 +40,7 @@ struct Parts {
     resources: Blobs,
     /// The parts that were written.
     written: BTreeSet<PartName>,
-    /// The parts that the backups have which are read next, with their digests.
+    /// The parts that the newest backup leaves out and no older one had yet, with their digests.
     needed: BTreeMap<PartName, Digest>,
 }
 
