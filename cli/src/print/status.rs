@@ -251,10 +251,18 @@ pub(crate) fn machines(machines: &BTreeMap<String, MachineStatus>) -> Table {
             (&machine.instance_id).into(),
             format!("{}@{}", machine.base.name, machine.base.channel).into(),
             availability_zone(machine).into(),
-            message(&machine.life, &[], &machine.machine_status.message).into(),
+            message(&machine.life, &[], machine_message(machine)).into(),
         ]);
     }
     table
+}
+
+/// Returns the message of a machine: its own, or that of an agent at work, which tells of a program that failed.
+fn machine_message(machine: &MachineStatus) -> &str {
+    match (machine.machine_status.message.as_str(), machine.juju_status.current.as_str()) {
+        ("", "started") => &machine.juju_status.message,
+        (own, _) => own,
+    }
 }
 
 /// Returns the zone among the words that describe a machine.
@@ -337,6 +345,20 @@ mod tests {
     #[test]
     fn an_unsettled_model_says_what_is_done_and_what_is_waited_for() {
         insta::assert_snapshot!(drawn(&fixture::unsettled(), &[Section::Relations]));
+    }
+
+    #[test]
+    fn a_machine_whose_agent_did_not_take_a_program_says_so() {
+        let mut status = fixture::settled();
+        let machine = status.machines.get_mut("0").unwrap();
+        machine.juju_status.message = "program 0123456789ab failed: it ended".into();
+        let text = drawn(&status, &[]);
+        let line = text.lines().find(|line| line.contains("program 0123456789ab failed: it ended"));
+        assert!(line.is_some_and(|line| line.starts_with("0 ")), "{text}");
+        let machine = status.machines.get_mut("0").unwrap();
+        machine.machine_status.message = "the disk is full".into();
+        let text = drawn(&status, &[]);
+        assert!(text.contains("the disk is full") && !text.contains("0123456789ab"), "{text}");
     }
 
     #[test]

@@ -89,3 +89,9 @@ impl std::fmt::Display for RunningProgram {
         write!(f, "{} ({})", self.version, self.digest.short())
     }
 }
+
+impl std::fmt::Display for FailedProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "program {} failed: {}", self.digest.short(), self.reason)
+    }
+}

@@ -69,6 +69,7 @@ fn machine() -> MachineStatus {
         life: String::new(),
         ingress_rules: Default::default(),
         hardware: "arch=amd64 availability-zone=z1".into(),
+        program: None,
     }
 }
 

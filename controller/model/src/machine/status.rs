@@ -18,16 +18,19 @@ use crate::{
 pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, lease_now_ms: u64) -> MachineStatus {
     let host = root.agent(&machine.agent).map(|agent| &agent.host);
     let addresses = host.map(|host| host.addresses.clone()).unwrap_or_default();
+    let program = host.and_then(|host| host.program.clone());
     let (current, message, since) = if root.is_alive(&machine.agent, lease_now_ms) {
-        ("started", "", machine.created_at)
+        let failed = program.as_ref().and_then(|program| program.failed.as_ref());
+        let message = failed.map(ToString::to_string).unwrap_or_default();
+        ("started", message, machine.created_at)
     } else {
         let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
-        ("down", NOT_COMMUNICATING, since.unwrap_or(machine.created_at))
+        ("down", NOT_COMMUNICATING.to_owned(), since.unwrap_or(machine.created_at))
     };
     MachineStatus {
         juju_status: StatusText {
             current: current.to_owned(),
-            message: message.to_owned(),
+            message,
             since: Some(since),
             version: host.map(|_| JUJU_VERSION.to_owned()).unwrap_or_default(),
         },
@@ -50,6 +53,7 @@ pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, lease_n
         life: life_text(machine.life),
         hardware: host.map(hardware).unwrap_or_default(),
         ingress_rules: ingress_rules(state, &machine.id),
+        program,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use jiff::SignedDuration;
 use periapt_host_api::{
+    Digest, JUJU_VERSION,
     command::Command,
     commit::EarlyEffect,
     event::Event,
+    program::{FailedProgram, RunningProgram},
     status::{AgentStatus, WorkloadStatus},
 };
 use periapt_model::{RecordBody, StatusRecord, WorkSchedule, WorkerCommand, due_work, machine_history};
@@ -85,6 +87,36 @@ fn a_unit_whose_agent_is_away_is_lost_after_a_while() {
     assert_eq!(units["app/2"].juju_status.current, "executing", "in its install hook");
     assert_eq!(units["app/3"].juju_status.current, "allocating");
     assert_eq!(words(&status.machines["0"].juju_status), ("down", not_communicating));
+}
+
+#[test]
+fn a_machine_shows_the_program_of_its_agent_and_the_one_that_failed() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    world.start("app/0");
+    let status = world.status();
+    assert_eq!(status.machines["0"].program, None, "the agent keeps its own");
+    let (agent, digest) = ("a1".parse().unwrap(), Digest::of(b"bad"));
+    let mut register = world.root.agent(&agent).unwrap().host.clone();
+    for failed in [None, Some(FailedProgram { digest, number: 3, reason: "it ended".to_owned() })] {
+        let message = failed.as_ref().map(|_| format!("program {} failed: it ended", digest.short()));
+        let (version, digest) = ("0.2.0".to_owned(), Digest::of(b"good"));
+        register.program = Some(RunningProgram { version, digest, trial: false, failed });
+        world.register(&agent, register.clone());
+        let status = world.status();
+        let machine = &status.machines["0"];
+        assert_eq!(machine.program, register.program);
+        assert_eq!(words(&machine.juju_status), ("started", message.as_deref().unwrap_or_default()));
+        let shown = [&machine.juju_status, &status.applications["app"].units["app/0"].juju_status];
+        assert!(
+            shown.iter().all(|shown| shown.version == JUJU_VERSION),
+            "Juju's version is not the program's"
+        );
+    }
+    world.work(WorkerCommand::AgentDisconnected(agent));
+    world.advance(30);
+    let not_communicating = "agent is not communicating with the server";
+    assert_eq!(words(&world.status().machines["0"].juju_status), ("down", not_communicating));
 }
 
 #[test]

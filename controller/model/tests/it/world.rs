@@ -265,8 +265,13 @@ impl World {
             storage_limit: None,
             program: None,
         };
-        self.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).unwrap();
+        self.register(&agent, register);
         self.attach(name);
+    }
+
+    /// Registers an agent, or registers it again.
+    pub(crate) fn register(&mut self, agent: &AgentName, register: Register) {
+        self.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).unwrap();
     }
 
     pub(crate) fn attach(&mut self, agent: &str) -> Incarnation {

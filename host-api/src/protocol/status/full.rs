@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{StatusText, storage::CombinedStorage};
-use crate::{Timestamp, firewall::IngressRules, offer::RemoteEndpoint};
+use crate::{Timestamp, firewall::IngressRules, offer::RemoteEndpoint, program::RunningProgram};
 
 /// The document of `status --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,10 @@ pub struct MachineStatus {
     /// The port ranges that the machine's firewall should admit, and their sources.
     #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
     pub ingress_rules: IngressRules,
+    /// The program that the machine's agent runs, and the last one that it did not take or went back from; none of agents
+    /// that keep theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<RunningProgram>,
 }
 
 /// An interface of a machine's host that other hosts can reach.
