@@ -6,7 +6,7 @@ use clap::Args;
 use periapt_blobs::S3Options;
 use periapt_controller::{KEPT_LOG_BYTES, ReplicationOptions};
 use periapt_host_api::{Revision, StoreId, member::LogPlace};
-use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError};
+use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError, OpenError};
 use periapt_transport::{Readers, read_file};
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +131,15 @@ impl LogArgs {
         Ok(Some(ReplicationOptions { log, member: name, place, blobs, kept_bytes: KEPT_LOG_BYTES }))
     }
 
+    /// Returns true if the log can be read, or none is named.
+    pub(crate) async fn answers(&self) -> bool {
+        match self.options(StoreId(uuid::Uuid::nil())) {
+            Ok(None) => true,
+            Ok(Some(options)) => matches!(EtcdLog::is_free(&options).await, Err(OpenError::Present(_))),
+            Err(_) => false,
+        }
+    }
+
     /// Refuses a place at which controllers have a log. Does nothing if no log is named.
     pub(crate) async fn is_free(&self) -> Result<()> {
         match self.options(StoreId(uuid::Uuid::nil()))? {
@@ -201,6 +210,12 @@ mod tests {
         let kept: LogArgs = serde_json::from_str(&serde_json::to_string(&given).unwrap()).unwrap();
         assert_eq!(kept, given);
         assert_eq!(read(&[]).unwrap().absolute().unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_log_that_does_not_answer_is_told_from_none() {
+        assert!(read(&[]).unwrap().answers().await);
+        assert!(!read(&["--log", "etcd://127.0.0.1:1"]).unwrap().answers().await);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod program;
 
 use std::{fmt, path::PathBuf};
 
-pub(crate) use program::{begin_service, make_way};
+pub(crate) use program::{ControllerService, begin_service, make_way};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

@@ -1,18 +1,42 @@
 //! The program of a service, which another one may replace.
 
-use std::{env, ffi::OsString, net::SocketAddr, path::Path};
+use std::{env, ffi::OsString, net::SocketAddr, path::Path, time::Duration};
 
-use periapt_program::{Again, Programs, ServiceStart, begin};
+use periapt_program::{AfterTrial, Again, Programs, ReplaceableService, ServiceStart, begin};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{Explain as _, Failure, Result},
+    log_args::LogArgs,
     program,
 };
 
+/// The time for a log to answer.
+const LOG_ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// A controller, as a service whose program is replaced: it comes up once it has caught up with its log.
+pub(crate) struct ControllerService {
+    /// The log that it shares with others.
+    pub(crate) log: LogArgs,
+}
+
+impl ReplaceableService for ControllerService {
+    /// The program before may not know the level of what the new one has stored.
+    const AFTER_TRIAL: AfterTrial = AfterTrial::Stays;
+
+    async fn is_answered(&self) -> bool {
+        tokio::time::timeout(LOG_ANSWERS_WITHIN, self.log.answers()).await.unwrap_or(false)
+    }
+}
+
 /// Begins a service with its data in a directory. Returns none if the service was told to stop before.
-pub(crate) async fn begin_service(data: &Path, stop: &CancellationToken) -> Result<Option<Programs>> {
-    let begun = begin(data, env!("CARGO_PKG_VERSION"), &again(env::args_os().skip(1), None), stop).await;
+pub(crate) async fn begin_service(
+    data: &Path,
+    service: &impl ReplaceableService,
+    stop: &CancellationToken,
+) -> Result<Option<Programs>> {
+    let again = again(env::args_os().skip(1), None);
+    let begun = begin(data, env!("CARGO_PKG_VERSION"), &again, service, stop).await;
     match begun.explain(|| format!("cannot use {}", data.display()))? {
         ServiceStart::Serves(programs) => Ok(Some(programs)),
         ServiceStart::Stopped => Ok(None),

@@ -42,7 +42,7 @@ pub use access::command::{
 pub use access::request::{is_visible, scope_admits_request};
 pub use access::scope::scope_admits;
 pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
-pub use agent::assignments::{assignment, assignments, released_program};
+pub use agent::assignments::{assignment, assignments, program_within, released_program};
 pub use agent::enrolment::check_join;
 pub use answer::keep::has_kept_answer;
 pub use application::plan::{RefreshRequest, plan_refresh};

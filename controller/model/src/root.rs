@@ -188,6 +188,11 @@ impl Root {
         self.agents.values().map(Arc::as_ref)
     }
 
+    /// Returns the number of registered agents.
+    pub fn agent_count(&self) -> usize {
+        self.agents.len()
+    }
+
     /// Returns the connection state of an agent, if the agent is known.
     pub fn presence(&self, name: &AgentName) -> Option<Presence> {
         self.presence.get(name).copied()

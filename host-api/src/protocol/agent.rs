@@ -68,6 +68,10 @@ pub struct AgentAssignments {
     /// The program that the agent is to run; none: it keeps its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramTarget>,
+    /// The seconds within which all agents fetch that program. Each waits for a part of them, so that few fetch it at a
+    /// time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub program_within: u32,
 }
 
 /// The assignments of one model.

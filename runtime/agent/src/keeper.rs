@@ -43,6 +43,7 @@ mod interfaces;
 mod leases;
 mod local_units;
 mod model;
+mod probe;
 mod process;
 mod replacement;
 mod resources;
@@ -54,6 +55,7 @@ mod unconfirmed;
 
 pub use directories::DirectoryError;
 pub use identity::IdentityError;
+pub use probe::ControllerProbe;
 
 use charms::Charms;
 use compile::CompileHelper;
@@ -238,7 +240,8 @@ impl AgentService {
             idle_after: self.options.idle_after,
         });
         let stop = cancel.child_token();
-        let replacement = Replacement::new(shared.controller.clone(), self.options.programs.clone());
+        let (controller, name) = (shared.controller.clone(), self.options.name.clone());
+        let replacement = Replacement::new(controller, name, self.options.programs.clone());
         let (models, ending) = (BTreeMap::new(), JoinSet::new());
         let keeper = Keeper { shared, models, ending, state: self.state, replacement };
         let mut keeper = pin!(keeper.run(self.register, stop.clone()));
@@ -346,9 +349,9 @@ impl<C: Controller> Keeper<C> {
                     if std::mem::take(&mut first) {
                         self.clean_up(&next).await;
                     }
-                    let target = next.program.clone();
+                    let (target, within) = (next.program.clone(), next.program_within);
                     self.assign(next);
-                    self.replacement.look(target.as_ref());
+                    self.replacement.look(target.as_ref(), Duration::from_secs(within.into()));
                 }
                 prepared = self.replacement.prepared() => match prepared {
                     // It is tried once this agent has ended in order.

@@ -16,7 +16,9 @@ mod protocol;
 mod runner;
 
 pub use helper::run_compile_helper;
-pub use keeper::{AgentError, AgentService, AgentState, DirectoryError, Handle, IdentityError};
+pub use keeper::{
+    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError,
+};
 pub use options::{ChildProgram, CompileLimits, HookCapacity, Options};
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

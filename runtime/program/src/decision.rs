@@ -2,13 +2,13 @@
 
 use periapt_host_api::Digest;
 
-use crate::note::{Note, Trial};
+use crate::note::{Note, Start, Trial};
 
 /// The reason of a trial whose process ended before its end: with the machine, or by a signal.
 const CUT_SHORT: &str = "the trial was cut short before the program was up";
 
 /// The process that starts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Starting {
     /// The digest of its program.
     pub(crate) program: Digest,
@@ -16,6 +16,8 @@ pub(crate) struct Starting {
     pub(crate) id: u32,
     /// The id of its parent.
     pub(crate) parent: u32,
+    /// Its start; none if the service stays with each program that was taken.
+    pub(crate) start: Option<Start>,
 }
 
 /// The next step of a process that starts.
@@ -35,9 +37,9 @@ pub(crate) enum Next {
 ///
 /// A program that the note does not name was installed by an operator after the note was written. It wins: it stays
 /// until the next target is set. A trial that has begun ends here unless this process is its child: the one that tried it
-/// is gone.
+/// is gone. A program that has ended by itself too often is left.
 pub(crate) fn decide(starting: Starting, note: Option<Note>) -> (Option<Note>, Next) {
-    let Starting { program, id, parent } = starting;
+    let Starting { program, id, parent, start } = starting;
     let Some(mut note) = note else { return (None, Next::Serve) };
     if let Some(Trial { digest, by: Some(by), .. }) = &note.trial
         && (*digest, *by) == (program, parent)
@@ -55,17 +57,27 @@ pub(crate) fn decide(starting: Starting, note: Option<Note>) -> (Option<Note>, N
             return (Some(note), next);
         }
         Some(trial) if trial.by.is_none() => {}
-        Some(trial) if trial.came_up => note.adopt(),
+        Some(trial) if trial.came_up => note.adopt(start.as_ref()),
         Some(_) => note.fail(CUT_SHORT),
         None => {}
     }
-    let next = if program == note.current { Next::Serve } else { Next::Become(note.current) };
+    let before = note.current;
+    if let Some(start) = &start {
+        note.count(start);
+    }
+    // The installed program is not beside the note: the next start, which is its own, goes back to it.
+    let is_left_for_installed = note.current != before && note.current == note.installed;
+    let serves = program == note.current || is_left_for_installed;
+    let next = if serves { Next::Serve } else { Next::Become(note.current) };
     (Some(note), next)
 }
 
 #[cfg(test)]
 mod tests {
+    use periapt_host_api::Timestamp;
+
     use super::*;
+    use crate::{note::Probation, process::ProcessLife};
 
     /// The digests of programs: the installed one, two that replaced it, and one that is installed later.
     fn programs() -> [Digest; 4] {
@@ -140,7 +152,7 @@ mod tests {
         ];
         for (what, note, program, parent, expected) in rows {
             let had = note.clone();
-            let (after, next) = decide(Starting { program, id: 10, parent }, note);
+            let (after, next) = decide(Starting { program, id: 10, parent, start: None }, note);
             assert_eq!(next, expected, "{what}");
             if program == later {
                 let expected = had.map(|had| Note::of(later, had.number));
@@ -159,5 +171,54 @@ mod tests {
                 assert_eq!(after.trial, trial(tried, Some(10), false), "{what}: it is tried once");
             }
         }
+    }
+    /// The start of the process 10, and the note of a service whose program `current` has ended by itself twice, the
+    /// last time as the process 9.
+    fn ended_twice(current: Digest, previous: Digest) -> (Start, Note) {
+        let process = |id| ProcessLife { boot: "today".into(), id, started: 1 };
+        let start = Start { process: process(10), at: Timestamp::UNIX_EPOCH, is_second: false };
+        let [installed, ..] = programs();
+        let probation =
+            Probation { number: 5, since: start.at, runs: Some(process(9)), ends: vec![start.at, start.at] };
+        let note = Note { current, previous: Some(previous), ..Note::of(installed, 5) };
+        (start, Note { probation: Some(probation), ..note })
+    }
+
+    #[test]
+    fn the_third_end_leads_back_to_the_program_before() {
+        let [installed, first, second, later] = programs();
+        for (what, current, previous, program, expected) in [
+            ("to the installed one", first, installed, installed, Next::Serve),
+            ("to one of those beside the note", second, first, installed, Next::Become(first)),
+            ("without the installed one's help", second, first, second, Next::Become(first)),
+            ("the installed one serves from the next start on", first, installed, first, Next::Serve),
+        ] {
+            let (start, note) = ended_twice(current, previous);
+            let starting = Starting { program, id: 10, parent: 1, start: Some(start) };
+            let (after, next) = decide(starting, Some(note.clone()));
+            let after = after.unwrap();
+            assert_eq!((next, after.current), (expected, previous), "{what}");
+            let failed = after.failed.map(|failed| (failed.digest, failed.number));
+            assert_eq!(failed, Some((current, 5)), "{what}");
+            let stays = Starting { program, id: 10, parent: 1, start: None };
+            let (after, _) = decide(stays, Some(note));
+            assert_eq!(after.unwrap().current, current, "{what}: a controller stays");
+        }
+        let (start, note) = ended_twice(first, installed);
+        let starting = Starting { program: later, id: 10, parent: 1, start: Some(start) };
+        let expected = (Some(Note::of(later, 5)), Next::Serve);
+        assert_eq!(decide(starting, Some(note)), expected, "an installed one wins");
+    }
+
+    #[test]
+    fn a_program_that_was_up_when_its_trial_was_cut_short_can_be_gone_back_from() {
+        let [installed, first, ..] = programs();
+        let (start, _) = ended_twice(first, installed);
+        let note = Note { trial: trial(first, Some(9), true), ..Note::of(installed, 5) };
+        let starting = Starting { program: installed, id: 10, parent: 1, start: Some(start.clone()) };
+        let (after, next) = decide(starting, Some(note));
+        assert_eq!(next, Next::Become(first));
+        let probation = after.unwrap().probation.unwrap();
+        assert_eq!((probation.runs, probation.ends), (Some(start.process), vec![]));
     }
 }

@@ -3,7 +3,8 @@
 //! The service fetches the new program beside its data, ends in order, and starts itself anew. Then nothing of it is
 //! open, and it *tries* the new program as a child, with its own arguments. Once the child is up, it ends the child and
 //! becomes the new program by `execve`, so that the process id stays. A child that ends or hangs is the end of the
-//! trial: the service goes on with the program that it has (`docs/decisions/0079-programs-replace-themselves-after-a-trial.md`).
+//! trial: the service goes on with the program that it has. An agent goes back from a program that ends by itself
+//! again and again after its trial, too (`docs/decisions/0079-programs-replace-themselves-after-a-trial.md`).
 
 mod again;
 mod decision;
@@ -11,8 +12,10 @@ mod digest;
 mod inspect;
 mod kept;
 mod note;
+mod process;
 mod programs;
 mod run;
+mod service;
 mod trial;
 
 pub use again::Again;
@@ -20,3 +23,4 @@ pub use digest::digest_of;
 pub use inspect::{ProgramFacts, architecture, inspect};
 pub use programs::{Preparation, Programs};
 pub use run::{ServiceStart, begin};
+pub use service::{AfterTrial, ReplaceableService};

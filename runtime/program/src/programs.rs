@@ -18,6 +18,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     architecture, digest_of, inspect, kept,
     note::{self, Note, Trial},
+    process::ProcessLife,
 };
 
 /// The programs of a running service. Cloning is cheap.
@@ -86,6 +87,26 @@ impl Programs {
             && state.chosen.is_none()
             && target.number > last
             && target.offer.digest != self.0.own
+    }
+
+    /// Returns the number of trials of a target that were put off, because nobody answered the program that runs either.
+    pub fn put_off(&self, target: &ProgramTarget) -> u32 {
+        let state = self.0.state.lock();
+        let put_off = state.note.as_ref().and_then(|note| note.put_off.as_ref());
+        put_off.filter(|put_off| put_off.number == target.number).map_or(0, |put_off| put_off.times)
+    }
+
+    /// Notes that the service ends in order: it was told to, or makes way for another program.
+    pub fn end_in_order(&self) {
+        let mut state = self.0.state.lock();
+        let probation = state.note.as_mut().and_then(|note| note.probation.as_mut());
+        let Some(probation) = probation else { return };
+        let is_own = |life: &mut ProcessLife| life.id == std::process::id();
+        if probation.runs.take_if(is_own).is_some()
+            && let Err(error) = note::write(&self.0.data, state.note.as_ref())
+        {
+            tracing::warn!(%error, "the end of this program may count as one by itself");
+        }
     }
 
     /// Returns the target that the service makes way for, if it does.
@@ -189,12 +210,14 @@ impl Programs {
         Ok(())
     }
 
-    /// Deletes the programs that are neither the current one nor the one before.
+    /// Deletes the programs that are neither the current one, nor the one before, nor to be tried later.
     pub(crate) fn forget_others(&self) {
         let state = self.0.state.lock();
-        let note = state.note.as_ref();
-        let kept: Vec<_> =
-            note.into_iter().flat_map(|note| [Some(note.current), note.previous]).flatten().collect();
+        let kept_by = |note: &Note| {
+            let put_off = note.put_off.as_ref().map(|put_off| put_off.digest);
+            [Some(note.current), note.previous, put_off]
+        };
+        let kept: Vec<_> = state.note.as_ref().into_iter().flat_map(kept_by).flatten().collect();
         if let Err(error) = kept::keep_only(&self.0.data, &kept) {
             tracing::warn!(%error, "unused programs could not be deleted");
         }
@@ -209,9 +232,10 @@ fn told(error: impl std::fmt::Display) -> String {
 mod tests {
     use std::fs;
 
-    use periapt_host_api::{LEVEL, program::ProgramOffer};
+    use periapt_host_api::{LEVEL, Timestamp, program::ProgramOffer};
 
     use super::*;
+    use crate::note::Probation;
 
     fn target(file: &[u8], number: u64) -> ProgramTarget {
         let (version, architecture) = ("1.2.3".to_owned(), ARCH.to_owned());
@@ -265,5 +289,19 @@ mod tests {
         }
         let restarted = programs(data.path());
         assert!(!restarted.lacks(&other) && !restarted.lacks(&script), "the note knows");
+    }
+    #[tokio::test]
+    async fn an_end_in_order_is_noted_by_the_process_that_runs_the_service_alone() {
+        let data = tempfile::tempdir().unwrap();
+        let own = ProcessLife::of(std::process::id()).unwrap();
+        let other = ProcessLife { id: own.id + 1, ..own.clone() };
+        for (runs, after) in [(Some(own), None), (Some(other.clone()), Some(other)), (None, None)] {
+            let probation = Probation { number: 1, since: Timestamp::UNIX_EPOCH, runs, ends: vec![] };
+            let note = Note { probation: Some(probation), ..Note::of(Digest::of(b"own"), 1) };
+            note::write(data.path(), Some(&note)).unwrap();
+            programs(data.path()).end_in_order();
+            let noted = note::read(data.path()).unwrap().unwrap().probation.unwrap();
+            assert_eq!(noted.runs, after);
+        }
     }
 }

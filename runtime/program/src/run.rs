@@ -6,7 +6,7 @@ use std::{
     process::Stdio,
 };
 
-use periapt_host_api::Digest;
+use periapt_host_api::{Digest, Timestamp, program::FailedProgram};
 use rustix::process::getppid;
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +14,10 @@ use crate::{
     again::{Again, OWN_FILE},
     decision::{Next, Starting, decide},
     digest_of, kept,
-    note::{self, Note},
+    note::{self, Note, Start},
+    process::ProcessLife,
     programs::Programs,
+    service::{AfterTrial, ReplaceableService},
     trial::{Outcome, try_out},
 };
 
@@ -33,10 +35,11 @@ pub enum ServiceStart {
 ///
 /// # Errors
 /// The program's own file or the note cannot be read, or the note cannot be written.
-pub async fn begin(
+pub async fn begin<S: ReplaceableService>(
     data: &Path,
     version: &str,
     again: &Again,
+    service: &S,
     stop: &CancellationToken,
 ) -> io::Result<ServiceStart> {
     let program = {
@@ -44,9 +47,15 @@ pub async fn begin(
         tokio::task::spawn_blocking(move || digest_of(&own)).await.map_err(io::Error::other)??
     };
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get().unsigned_abs());
-    let starting = Starting { program, id: std::process::id(), parent };
     let before = note::read(data)?;
+    let start = start_of::<S>(before.as_ref());
+    let starting = Starting { program, id: std::process::id(), parent, start: start.clone() };
     let (mut note, next) = decide(starting, before.clone());
+    let went_back = way_back(before.as_ref(), note.as_ref()).cloned();
+    if let Some(failed) = &went_back {
+        let program = failed.digest.short();
+        tracing::error!(%program, reason = failed.reason, "going back to the program before");
+    }
     if note != before {
         note::write(data, note.as_ref())?;
     }
@@ -60,10 +69,13 @@ pub async fn begin(
             // Standard input stays: the starter may not have recorded the process yet.
             let error = again.become_file(&kept::path(data, &digest), Stdio::inherit());
             tracing::error!(%error, program = %digest.short(), "it cannot be run: the installed program goes on");
-            note = None;
-            note::write(data, None)?;
+            // The target is news again, unless the service has just gone back from it.
+            note = note
+                .filter(|_| went_back.is_some())
+                .map(|gone| Note { failed: gone.failed, ..Note::of(program, gone.number) });
+            note::write(data, note.as_ref())?;
         }
-        Next::Try(digest) => match try_out(data, &digest, again, stop).await {
+        Next::Try(digest) => match try_out(data, &digest, again, service, stop).await {
             Outcome::Stopped => {
                 // It is tried at the next start.
                 if let Some(trial) = note.as_mut().and_then(|note| note.trial.as_mut()) {
@@ -74,17 +86,29 @@ pub async fn begin(
             }
             Outcome::CameUp => {
                 note = note.map(|mut note| {
-                    note.adopt();
+                    note.adopt(start.as_ref());
                     note
                 });
                 note::write(data, note.as_ref())?;
                 let failure = take_over(data, &digest, again);
                 note = gone_back(data, note, &digest, &failure.to_string())?;
             }
+            Outcome::Unanswered => {
+                tracing::warn!(
+                    program = %digest.short(),
+                    "nobody answers this program either: the trial of the next one is put off"
+                );
+                if let Some(note) = &mut note {
+                    note.put_off();
+                    note.go_on(start.as_ref());
+                }
+                note::write(data, note.as_ref())?;
+            }
             Outcome::Failed(reason) => {
                 tracing::error!(program = %digest.short(), reason, "the tried program did not come up: going back");
                 if let Some(note) = &mut note {
                     note.fail(&reason);
+                    note.go_on(start.as_ref());
                 }
                 note::write(data, note.as_ref())?;
             }
@@ -93,6 +117,25 @@ pub async fn begin(
     let programs = Programs::of(data, version, program, note);
     programs.forget_others();
     Ok(ServiceStart::Serves(programs))
+}
+
+/// Returns the start of this process, if the service may go back from the program that it runs.
+fn start_of<S: ReplaceableService>(note: Option<&Note>) -> Option<Start> {
+    match S::AFTER_TRIAL {
+        AfterTrial::Stays => None,
+        AfterTrial::GoesBack => {
+            let process = ProcessLife::of(std::process::id())?;
+            let before = note.and_then(|note| note.probation.as_ref()?.runs.as_ref());
+            let is_second = before.is_some_and(|before| *before != process && before.goes_on());
+            Some(Start { process, at: Timestamp::now(), is_second })
+        }
+    }
+}
+
+/// Returns the program from which the service goes back, though it had taken it.
+fn way_back<'a>(before: Option<&Note>, after: Option<&'a Note>) -> Option<&'a FailedProgram> {
+    let failed = after?.failed.as_ref()?;
+    (before?.current == failed.digest && after?.current != failed.digest).then_some(failed)
 }
 
 /// Becomes a program that was up on trial.
@@ -106,6 +149,7 @@ fn gone_back(data: &Path, note: Option<Note>, digest: &Digest, reason: &str) -> 
     tracing::error!(program = %digest.short(), reason, "it cannot be run: going back");
     let note = note.map(|mut note| {
         note.current = note.previous.take().unwrap_or(note.installed);
+        note.probation = None;
         note
     });
     note::write(data, note.as_ref())?;

@@ -11,17 +11,20 @@ use periapt_host_api::Digest;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 use tokio::{
     process::{Child, Command},
-    time::{sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{again::Again, kept, note};
+use crate::{again::Again, kept, note, service::ReplaceableService};
 
 /// The longest time until a program is up: it may read a large store, or wait for a controller that is replaced, too.
 const UP_WITHIN: Duration = Duration::from_secs(120);
 
 /// The longest time for the child to end in order: as long as that of a service that systemd stops.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
+
+/// The interval at which the program that runs asks for what the service needs.
+const ASKS_EVERY: Duration = Duration::from_secs(15);
 
 /// The interval at which the note is read.
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
@@ -33,6 +36,8 @@ pub(crate) enum Outcome {
     CameUp,
     /// The program ended or hung, for this reason.
     Failed(String),
+    /// The program was not up in time, and the one that runs was not answered either: this says nothing of the program.
+    Unanswered,
     /// The service was told to stop.
     Stopped,
 }
@@ -42,8 +47,14 @@ pub(crate) async fn try_out(
     data: &Path,
     digest: &Digest,
     again: &Again,
+    service: &impl ReplaceableService,
     stop: &CancellationToken,
 ) -> Outcome {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return Outcome::Stopped,
+        answered = service.is_answered() => if !answered { return Outcome::Unanswered },
+    }
     let mut command = Command::new(kept::path(data, digest));
     // A service in the background waits at its standard input for the end of this process.
     command.arg0(&again.name).args(&again.arguments).stdin(Stdio::piped()).kill_on_drop(true);
@@ -66,13 +77,26 @@ pub(crate) async fn try_out(
         biased;
         () = stop.cancelled() => Outcome::Stopped,
         status = child.wait() => Outcome::Failed(ended(status)),
-        came_up = timeout(UP_WITHIN, comes_up) => match came_up {
-            Ok(()) => Outcome::CameUp,
-            Err(_) => Outcome::Failed(format!("it was not up within {} s", UP_WITHIN.as_secs())),
+        () = comes_up => Outcome::CameUp,
+        answered = answered_throughout(service) => match answered {
+            true => Outcome::Failed(format!("it was not up within {} s", UP_WITHIN.as_secs())),
+            false => Outcome::Unanswered,
         },
     };
     end(&mut child).await;
     outcome
+}
+
+/// Waits for as long as a program has to come up. Returns true if the program that runs was answered each time.
+async fn answered_throughout(service: &impl ReplaceableService) -> bool {
+    let (end, mut throughout) = (Instant::now() + UP_WITHIN, true);
+    loop {
+        sleep_until(end.min(Instant::now() + ASKS_EVERY)).await;
+        throughout = throughout && service.is_answered().await;
+        if Instant::now() >= end {
+            return throughout;
+        }
+    }
 }
 
 /// Has the kernel kill the child when this process ends: nobody else knows of it.
@@ -112,13 +136,44 @@ async fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::{
+        fs,
+        os::unix::fs::PermissionsExt as _,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
     use super::*;
-    use crate::note::{Note, Trial};
+    use crate::{
+        note::{Note, Trial},
+        service::AfterTrial,
+    };
 
-    /// Puts a program into place, and tries it with these arguments.
-    async fn tried(program: &[u8], arguments: &[&str], stop: &CancellationToken) -> (Outcome, Option<i32>) {
+    /// A service that is answered except at these times of asking.
+    struct Answered {
+        asked: AtomicUsize,
+        except: &'static [usize],
+        /// The time of asking at which it is told to stop.
+        stops: Option<(usize, CancellationToken)>,
+    }
+
+    impl ReplaceableService for Answered {
+        const AFTER_TRIAL: AfterTrial = AfterTrial::GoesBack;
+
+        async fn is_answered(&self) -> bool {
+            let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+            if let Some((_, stop)) = self.stops.as_ref().filter(|(at, _)| *at == asked) {
+                stop.cancel();
+            }
+            !self.except.contains(&asked)
+        }
+    }
+
+    fn answered_except(except: &'static [usize]) -> Answered {
+        Answered { asked: AtomicUsize::new(0), except, stops: None }
+    }
+
+    /// Puts a program into place, and tries it.
+    async fn tried(program: &[u8], service: &Answered, stop: &CancellationToken) -> (Outcome, Option<i32>) {
         let data = tempfile::tempdir().unwrap();
         let digest = Digest::of(program);
         let path = kept::path(data.path(), &digest);
@@ -130,10 +185,8 @@ mod tests {
         note::write(data.path(), Some(&note)).unwrap();
         let up = Note { trial: Some(Trial { came_up: true, ..trial }), ..note };
         fs::write(data.path().join("up"), serde_json::to_vec(&up).unwrap()).unwrap();
-        let mut arguments: Vec<_> = arguments.iter().map(std::ffi::OsString::from).collect();
-        arguments.push(data.path().into());
-        let again = Again { name: "periapt".into(), arguments };
-        let outcome = try_out(data.path(), &digest, &again, stop).await;
+        let again = Again { name: "periapt".into(), arguments: vec![data.path().into()] };
+        let outcome = try_out(data.path(), &digest, &again, service, stop).await;
         let pid = fs::read_to_string(data.path().join("pid")).ok().and_then(|pid| pid.trim().parse().ok());
         (outcome, pid)
     }
@@ -151,7 +204,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_that_comes_up_is_ended_in_order() {
-        let (outcome, pid) = tried(SERVES, &[], &CancellationToken::new()).await;
+        let (outcome, pid) = tried(SERVES, &answered_except(&[]), &CancellationToken::new()).await;
         assert_eq!(outcome, Outcome::CameUp);
         assert!(!runs(pid), "it has ended");
     }
@@ -162,10 +215,11 @@ mod tests {
         let ends = b"#!/bin/sh\nexit 7\n";
         let failed = |reason: &str| Outcome::Failed(reason.to_owned());
         let expected = failed("it ended with exit status: 7 before it was up");
-        assert_eq!(tried(ends, &[], &stop).await.0, expected);
+        assert_eq!(tried(ends, &answered_except(&[]), &stop).await.0, expected);
         let (data, again) =
             (tempfile::tempdir().unwrap(), Again { name: "periapt".into(), arguments: vec![] });
-        let missing = try_out(data.path(), &Digest::of(b"missing"), &again, &stop).await;
+        let service = answered_except(&[]);
+        let missing = try_out(data.path(), &Digest::of(b"missing"), &again, &service, &stop).await;
         let Outcome::Failed(reason) = missing else { panic!("{missing:?}") };
         assert!(reason.starts_with("it cannot be started: "), "{reason}");
     }
@@ -174,14 +228,30 @@ mod tests {
     async fn a_program_that_hangs_is_ended_after_its_time() {
         // The clock runs on by itself while the program waits.
         tokio::time::pause();
-        let (outcome, _) = tried(HANGS, &[], &CancellationToken::new()).await;
+        let service = answered_except(&[]);
+        let (outcome, _) = tried(HANGS, &service, &CancellationToken::new()).await;
         assert_eq!(outcome, Outcome::Failed("it was not up within 120 s".to_owned()));
+        assert_eq!(service.asked.into_inner(), 9, "before its start, and every 15 s");
+    }
+
+    #[tokio::test]
+    async fn a_program_is_not_to_blame_if_the_one_that_runs_was_not_answered_either() {
+        tokio::time::pause();
+        for except in [&[1, 2, 3, 4, 5, 6, 7, 8][..], &[3], &[8]] {
+            let (outcome, _) = tried(HANGS, &answered_except(except), &CancellationToken::new()).await;
+            assert_eq!(outcome, Outcome::Unanswered, "{except:?}");
+        }
+        let (outcome, pid) = tried(HANGS, &answered_except(&[0]), &CancellationToken::new()).await;
+        assert_eq!((outcome, pid), (Outcome::Unanswered, None), "it is not started");
     }
 
     #[tokio::test]
     async fn a_service_that_is_told_to_stop_ends_the_program_that_it_tries() {
-        let stop = CancellationToken::new();
-        stop.cancel();
-        assert_eq!(tried(HANGS, &[], &stop).await.0, Outcome::Stopped);
+        tokio::time::pause();
+        for at in [0, 1, 4] {
+            let stop = CancellationToken::new();
+            let service = Answered { stops: Some((at, stop.clone())), ..answered_except(&[]) };
+            assert_eq!(tried(HANGS, &service, &stop).await.0, Outcome::Stopped);
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! A controller and an agent that replace their program, and go back from one that does not come up.
+//! A controller and agents that replace their program, and go back from one that does not come up or ends by itself.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, ensure};
 use periapt_host_api::Digest;
-use periapt_tests::{Installation, ends_at_once, patched, stripped, varied};
-use serde_json::Value;
+use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, ends_at_once, patched, stripped, varied};
+use serde_json::{Value, json};
 
 /// Returns the first digits of a program's digest, as they are shown.
 fn short(program: &Path) -> anyhow::Result<String> {
@@ -121,6 +121,9 @@ fn what_does_not_come_up_is_replaced_by_the_program_before_and_the_failure_is_sh
     ensure!(table.contains(&format!("{} failed", short(&half)?)), "{table}");
     periapt.deploy("mysql", [])?;
     periapt.wait_for(["model"])?;
+    let (message, machines) = (machine_message(&periapt)?, periapt.ok(["machines"])?);
+    ensure!(message.starts_with(&format!("program {} failed: ", short(&half)?)), "{message}");
+    ensure!(machines.contains(&message), "{machines}");
 
     // The next target is tried again.
     let good = varied(&first, "good")?;
@@ -128,4 +131,115 @@ fn what_does_not_come_up_is_replaced_by_the_program_before_and_the_failure_is_sh
     agent_runs(&periapt, &good)?;
     ensure!(shown(&periapt, "failed-program")?.is_empty(), "nothing has failed any more");
     Ok(())
+}
+
+/// Returns the message of the agent on the machine 0.
+fn machine_message(periapt: &Installation) -> anyhow::Result<String> {
+    let status = periapt.json(["status"])?;
+    let message = status.pointer("/machines/0/juju-status/message").and_then(Value::as_str);
+    Ok(message.unwrap_or_default().to_owned())
+}
+
+/// Starts the agent `worker`, which has joined, and waits until it is registered.
+fn start_worker(periapt: &Installation) -> anyhow::Result<RunningProcess> {
+    let mut worker = spawn_worker(periapt)?;
+    ensure!(worker.first_line()? == "ready worker");
+    Ok(worker)
+}
+
+fn spawn_worker(periapt: &Installation) -> anyhow::Result<RunningProcess> {
+    let listing = periapt.json(["controllers"])?;
+    let url = listing.pointer("/controllers/local/url").and_then(Value::as_str).context("no URL")?;
+    periapt.spawn(["agent", "run", "--controller", url, "--name", "worker", "--data", "worker"])
+}
+
+/// Waits until the agent `worker` runs a program and reports this failure of another one.
+fn worker_runs(periapt: &Installation, program: &Path, failed: Option<&Path>) -> anyhow::Result<()> {
+    let digest = |program: &Path| anyhow::Ok(Digest::of(&fs::read(program)?).to_string());
+    let (runs, failed) = (digest(program)?, failed.map(digest).transpose()?);
+    let does = |agents: &Value| {
+        let program = agents.pointer("/1/program").unwrap_or(&Value::Null);
+        let reported = program.pointer("/failed/digest").and_then(Value::as_str);
+        program["digest"] == *runs && program.get("trial").is_none() && reported == failed.as_deref()
+    };
+    periapt.json_until(&["agents"], does).map(drop)
+}
+
+#[test]
+fn an_agent_goes_back_from_a_program_that_ends_by_itself_again_and_again() -> anyhow::Result<()> {
+    let mut periapt = Installation::empty()?;
+    let first = stripped(periapt.path())?;
+    let (second, third) = (varied(&first, "second")?, varied(&first, "third")?);
+    periapt.install(first.clone());
+    periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
+    periapt.ok(["add-model", "test"])?;
+    let mut worker = periapt.agent("worker", [])?;
+    ensure!(worker.first_line()? == "ready worker");
+    periapt.ok(["upgrade-controller", "--program", second.to_str().context("a path")?])?;
+    worker_runs(&periapt, &second, None)?;
+
+    // Two ends by itself, and one in order, which does not count.
+    for end in ["KILL", "TERM", "KILL"] {
+        worker.end(end)?;
+        worker = start_worker(&periapt)?;
+        ensure!(file_of(worker.id())?.contains("/programs/"), "it goes on with the second one after {end}");
+    }
+    worker_runs(&periapt, &second, None)?;
+    worker.end("KILL")?;
+    worker = start_worker(&periapt)?;
+    worker_runs(&periapt, &first, Some(&second))?;
+    ensure!(file_of(worker.id())? == first.to_string_lossy(), "{}", file_of(worker.id())?);
+
+    // It stays with the first one, though the second one is still the target.
+    periapt.deploy("mysql", ["--to", "agent=worker"])?;
+    periapt.wait_for(["model"])?;
+    let message = machine_message(&periapt)?;
+    let expected = format!("program {} failed: it ended by itself 3 times", short(&second)?);
+    ensure!(message.starts_with(&expected), "{message}");
+    worker.end("KILL")?;
+    worker = start_worker(&periapt)?;
+    worker_runs(&periapt, &first, Some(&second))?;
+    periapt.ok(["add-unit", "mysql", "--to", "agent=worker"])?;
+    periapt.wait_for(["model"])?;
+    ensure!(file_of(worker.id())? == first.to_string_lossy(), "{}", file_of(worker.id())?);
+
+    periapt.ok(["upgrade-controller", "--program", third.to_str().context("a path")?])?;
+    worker_runs(&periapt, &third, None)
+}
+
+#[test]
+fn an_agent_that_no_controller_answers_puts_a_trial_off_and_takes_the_program_later() -> anyhow::Result<()> {
+    let mut periapt = Installation::empty()?;
+    let first = stripped(periapt.path())?;
+    let second = varied(&first, "second")?;
+    periapt.install(first.clone());
+    periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
+    let mut worker = periapt.agent("worker", [])?;
+    ensure!(worker.first_line()? == "ready worker");
+    ensure!(worker.end("TERM")? == Some(0));
+    periapt.ok(["upgrade-controller", "--program", second.to_str().context("a path")?])?;
+    periapt.ok(["controller", "stop", "local"])?;
+
+    // As if it had been told to stop when it began its trial.
+    let digests = [&first, &second].map(fs::read).map(|file| file.map(|file| Digest::of(&file).to_string()));
+    let [first_digest, second_digest] = digests;
+    let (first_digest, second_digest) = (first_digest?, second_digest?);
+    let (data, own) = (periapt.path().join("worker"), format!("programs/{second_digest}"));
+    fs::create_dir_all(data.join(&own))?;
+    fs::copy(&second, data.join(own).join("periapt"))?;
+    let trial = json!({ "digest": second_digest, "number": 1 });
+    let note = json!({ "installed": first_digest, "current": first_digest, "number": 1, "trial": trial });
+    fs::write(data.join("program"), note.to_string())?;
+
+    let mut worker = spawn_worker(&periapt)?;
+    let noted = || anyhow::Ok(serde_json::from_slice::<Value>(&fs::read(data.join("program"))?)?);
+    while noted()?.get("put-off").is_none() {
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    let note = noted()?;
+    ensure!(note.get("failed").is_none() && note.get("trial").is_none(), "{note}");
+    ensure!(file_of(worker.id())? == first.to_string_lossy(), "the first one waits for a controller");
+    periapt.ok(["controller", "start", "local"])?;
+    ensure!(worker.first_line()? == "ready worker");
+    worker_runs(&periapt, &second, None)
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use periapt_agent::{AgentError, ChildProgram, IdentityError, Options};
+use periapt_agent::{AgentError, ChildProgram, ControllerProbe, IdentityError, Options};
 use periapt_client::Addresses;
 use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
@@ -142,15 +142,17 @@ impl Run {
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
         };
         let data = std::path::absolute(&data).explain(|| format!("{}", data.display()))?;
+        let controllers = Addresses::read(&self.controllers).map_err(with_source)?;
         let cancel = cancelled_by_signal()?;
         let programs = match self.keep_program {
             true => None,
             false => {
-                let Some(programs) = begin_service(&data, &cancel).await? else { return Ok(()) };
+                let (name, controllers) = (self.name.clone(), controllers.clone());
+                let probe = ControllerProbe { name, data: data.clone(), controllers };
+                let Some(programs) = begin_service(&data, &probe, &cancel).await? else { return Ok(()) };
                 Some(programs)
             }
         };
-        let controllers = Addresses::read(&self.controllers).map_err(with_source)?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
             join,
@@ -173,12 +175,16 @@ impl Run {
                 announce(&name);
             }
         });
-        agent.run(cancel).await.map_err(|error| match error {
+        let ended = agent.run(cancel).await.map_err(|error| match error {
             AgentError::Identity(removed @ IdentityError::Removed(_)) => {
                 Failure::Removed(removed.to_string())
             }
             other => with_source(other),
-        })?;
+        });
+        if let (Some(programs), Ok(()) | Err(Failure::Removed(_))) = (&programs, &ended) {
+            programs.end_in_order();
+        }
+        ended?;
         programs.map_or(Ok(()), |programs| make_way(&programs, None))
     }
 }

@@ -21,7 +21,9 @@ use crate::{
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
-    service::{announce, begin_service, cancelled_by_signal, detach, make_way, report_failure},
+    service::{
+        ControllerService, announce, begin_service, cancelled_by_signal, detach, make_way, report_failure,
+    },
     tls::TlsArgs,
 };
 
@@ -152,7 +154,8 @@ impl Run {
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         make_private(&data)?;
         let cancel = cancelled_by_signal()?;
-        let Some(programs) = begin_service(&data, &cancel).await? else { return Ok(()) };
+        let service = ControllerService { log: self.log.clone() };
+        let Some(programs) = begin_service(&data, &service, &cancel).await? else { return Ok(()) };
         let name = self.name.as_str();
         let listen = TlsListen::in_directory(&data, self.listen, self.public_names).map_err(with_source)?;
         let listen = TlsListen { given: self.tls.files()?, ..listen };

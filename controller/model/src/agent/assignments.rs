@@ -10,6 +10,13 @@ use periapt_host_api::{
 
 use crate::root::{ModelState, Root};
 
+/// The number of agents that fetch a program in the same second: a program has some 40 MiB, and clients use the same
+/// network.
+const AGENTS_A_SECOND: usize = 5;
+
+/// The most seconds within which all agents fetch a program. More than 9,000 agents are more in each second.
+const MAX_ROLLOUT_SECONDS: u32 = 30 * 60;
+
 /// Returns an agent's models, with their units and charms. They include models and remains of which the agent only
 /// has storage to delete. The addresses of controllers are in no model.
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
@@ -20,7 +27,17 @@ pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
         models,
         addresses: Vec::new(),
         program: released_program(root).cloned(),
+        program_within: program_within(root),
     }
+}
+
+/// Returns the seconds within which all agents fetch the program that they are to run; 0 if there is none.
+pub fn program_within(root: &Root) -> u32 {
+    released_program(root).map_or(0, |_| rollout_seconds(root.agent_count()))
+}
+
+fn rollout_seconds(agents: usize) -> u32 {
+    u32::try_from(agents / AGENTS_A_SECOND).unwrap_or(u32::MAX).min(MAX_ROLLOUT_SECONDS)
 }
 
 /// Returns the program that agents are to run: the target, once all controllers run it.
@@ -41,4 +58,15 @@ pub fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignme
 /// no units of the model any more.
 pub(crate) fn is_assigned(state: &ModelState, agent: &AgentName) -> bool {
     state.unit_count_of(agent) > 0 || state.storages_at(agent).any(|storage| storage.is_to_be_deleted())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_agents_take_longer_up_to_half_an_hour() {
+        let seconds = [0, 4, 5, 1_000, 9_000, usize::MAX].map(rollout_seconds);
+        assert_eq!(seconds, [0, 0, 1, 200, 1_800, 1_800]);
+    }
 }

@@ -2,7 +2,8 @@
 
 use periapt_host_api::{Digest, ErrorCode, LEVEL, Level, command::ControllerCommand, program::ProgramOffer};
 use periapt_model::{
-    EntityKey, Input, Root, UploadedResource, WorkerCommand, entity::Controller, released_program,
+    EntityKey, Input, Root, UploadedResource, WorkerCommand, assignments, entity::Controller, program_within,
+    released_program,
 };
 
 use crate::world::World;
@@ -118,8 +119,14 @@ fn the_program_of_all_is_an_uploaded_file_that_stays_and_agents_take_it_once_it_
     assert_eq!(released_program(&world.root), None, "controllers come first");
     world.work(WorkerCommand::ReleaseProgram(2));
     assert_eq!(released_program(&world.root), None, "another target was meant");
+    for number in world.root.agent_count()..12 {
+        world.agent(&format!("more-{number}"));
+    }
+    assert_eq!(program_within(&world.root), 0, "there is nothing to fetch");
     world.work(WorkerCommand::ReleaseProgram(1));
     assert_eq!(released_program(&world.root).map(|target| &target.offer), Some(&first));
+    let agent = world.root.agents().next().unwrap().name.clone();
+    assert_eq!(assignments(&world.root, &agent).program_within, 2, "five of the twelve agents in a second");
 
     set(&mut world, offer(b"second")).unwrap();
     assert_eq!(released_program(&world.root), None);

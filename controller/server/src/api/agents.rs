@@ -17,7 +17,9 @@ use periapt_host_api::{
     api::{Registered, WatchPosition},
     command::CommandResults,
 };
-use periapt_model::{Input, Output, assignment, assignments as assignments_of, released_program};
+use periapt_model::{
+    Input, Output, assignment, assignments as assignments_of, program_within, released_program,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -116,6 +118,8 @@ impl AssignmentWatch {
             let is_next = self.assigned.program.as_ref() != program;
             if is_next {
                 self.assigned.program = program.cloned();
+                // The number of agents may change while they fetch the program: those that wait need not know.
+                self.assigned.program_within = program_within(&published.root);
             }
             if differs || is_new || is_next {
                 self.assigned.revision = published.revision();

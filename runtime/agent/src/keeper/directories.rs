@@ -56,6 +56,11 @@ pub enum DirectoryError {
     NoRandom(#[source] getrandom::Error),
 }
 
+/// Returns the directory of the key of the agent whose own directory this is.
+pub(crate) fn identity_in(root: &Path) -> PathBuf {
+    root.join("identity")
+}
+
 /// The agent's own directory, locked while this value exists.
 #[derive(Debug)]
 pub(crate) struct Directories {
@@ -108,7 +113,7 @@ impl Directories {
 
     /// Returns the directory of the agent's key.
     pub(crate) fn identity(&self) -> PathBuf {
-        self.root.join("identity")
+        identity_in(&self.root)
     }
 
     /// Returns the directory of all charms' files.

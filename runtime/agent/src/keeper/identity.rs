@@ -101,17 +101,22 @@ impl AgentIdentity {
     pub(crate) fn open(agent: AgentName, directory: PathBuf) -> Result<Self, IdentityError> {
         private_directory(&directory)
             .map_err(|source| KeyFileError::File { path: directory.clone(), source })?;
+        if let Some(existing) = Self::existing(agent.clone(), directory.clone())? {
+            return Ok(existing);
+        }
         let path = directory.join(KEY);
-        let unusable = |source| IdentityError::Unusable { path: path.clone(), source };
-        let key = match read_file(&path, Readers::Owner)? {
-            Some(text) => AgentKey::from_pem(&text).map_err(unusable)?,
-            None => {
-                let key = AgentKey::generate().map_err(unusable)?;
-                write_file(&path, key.to_pem(), Readers::Owner)?;
-                key
-            }
-        };
+        let key =
+            AgentKey::generate().map_err(|source| IdentityError::Unusable { path: path.clone(), source })?;
+        write_file(&path, key.to_pem(), Readers::Owner)?;
         Ok(Self { agent, directory, key, shown: ClientCertificate::default() })
+    }
+
+    /// Opens an identity that has a key, and writes nothing.
+    pub(crate) fn existing(agent: AgentName, directory: PathBuf) -> Result<Option<Self>, IdentityError> {
+        let path = directory.join(KEY);
+        let Some(text) = read_file(&path, Readers::Owner)? else { return Ok(None) };
+        let key = AgentKey::from_pem(&text).map_err(|source| IdentityError::Unusable { path, source })?;
+        Ok(Some(Self { agent, directory, key, shown: ClientCertificate::default() }))
     }
 
     /// Returns the addresses of the controllers that the agent keeps.
@@ -122,6 +127,17 @@ impl AgentIdentity {
     /// Joins the controller with a token, or with the key that the controller knows already. Waits for a controller that
     /// does not answer.
     pub(crate) async fn join(
+        &self,
+        controllers: &Addresses,
+        token: Option<&JoinText>,
+    ) -> Result<Joined, IdentityError> {
+        let joined = self.certified(controllers, token).await?;
+        write_file(&self.directory.join(AUTHORITY), &joined.issued.authority, Readers::All)?;
+        Ok(joined)
+    }
+
+    /// Gets a certificate as [`Self::join`] does, and writes nothing.
+    pub(crate) async fn certified(
         &self,
         controllers: &Addresses,
         token: Option<&JoinText>,
@@ -140,7 +156,6 @@ impl AgentIdentity {
             |trust| periapt_client::Options::new(controllers.clone(), Identity::Local).with_trust(trust);
         let joining = Client::new(options(trust))?;
         let issued = self.ask(&joining, token.map(|text| &text.token)).await?;
-        write_file(&self.directory.join(AUTHORITY), &issued.authority, Readers::All)?;
         self.show(&issued)?;
         let options = options(Trust::Authority(issued.authority.clone()));
         let issuing = Client::new(options.clone())?;

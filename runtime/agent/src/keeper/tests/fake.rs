@@ -26,6 +26,7 @@ use tokio::{
     net::UnixStream,
     sync::{mpsc, watch},
     task::JoinHandle,
+    time::Instant,
 };
 use tokio_stream_of_channel::stream_of;
 use tokio_util::sync::CancellationToken;
@@ -82,6 +83,8 @@ pub(crate) struct FakeController {
     answer: Arc<Mutex<Arc<Answerer>>>,
     /// While this is true, calls wait.
     pub(crate) held: Arc<watch::Sender<bool>>,
+    /// The times at which a program was fetched, in vain.
+    pub(crate) fetched_programs: Arc<Mutex<Vec<Instant>>>,
 }
 
 /// Attaches, grants every claim, and accepts all other commands.
@@ -101,6 +104,25 @@ pub(crate) fn obliging(
 }
 
 impl FakeController {
+    /// Creates a controller that serves no model.
+    pub(crate) fn without_models() -> Self {
+        let ((watches, _), (calls, _)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+        Self::new(watches, calls)
+    }
+
+    fn new(
+        watches: mpsc::UnboundedSender<OpenedWatch>,
+        calls: mpsc::UnboundedSender<Vec<RunnerCommand>>,
+    ) -> Self {
+        Self {
+            watches,
+            calls,
+            answer: Arc::new(Mutex::new(Arc::new(obliging))),
+            held: Arc::new(watch::Sender::new(false)),
+            fetched_programs: Arc::default(),
+        }
+    }
+
     /// Sets the function that answers calls.
     pub(crate) fn answers(&self, answer: Arc<Answerer>) {
         *self.answer.lock() = answer;
@@ -164,6 +186,7 @@ impl Controller for FakeController {
     }
 
     async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
+        self.fetched_programs.lock().push(Instant::now());
         Err(ControllerError::Away("no program is served here".to_owned()))
     }
 }
@@ -279,12 +302,7 @@ impl Scene {
         let (watches, opened) = mpsc::unbounded_channel();
         let (calls, called) = mpsc::unbounded_channel();
         let (stage, runners) = mpsc::unbounded_channel();
-        let controller = FakeController {
-            watches,
-            calls,
-            answer: Arc::new(Mutex::new(Arc::new(obliging))),
-            held: Arc::new(watch::Sender::new(false)),
-        };
+        let controller = FakeController::new(watches, calls);
         let options = SandboxOptions { hooks_in_flight: 1, ..SandboxOptions::default() };
         let engine = Sandbox::new(options).unwrap().compatibility_hash();
         let (compiler, limits) = (Arc::new(NoCompiler), CompileLimits::default());
