@@ -46,6 +46,11 @@ pub enum Input {
     UploadCharm(UploadedCharm),
     /// The upload of content for resources; its blob is already stored.
     UploadResource(UploadedResource),
+    /// A backup that was made and is about to be sent, for the audit log.
+    Backup {
+        /// True if it has the controller's keys.
+        keys: bool,
+    },
     /// The registration of an agent, sent when its keeper starts.
     Register(AgentName, Register),
     /// The request of an agent to join with a token.

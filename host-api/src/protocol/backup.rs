@@ -13,6 +13,9 @@ pub const KEY_BYTES: usize = 32;
 /// The largest [`WrappedKey`], in bytes.
 pub const MAX_WRAPPED_KEY: usize = 16 << 10;
 
+/// The longest name of the file of a backup that others build on, in bytes: as long as file systems allow.
+pub const MAX_FILENAME: usize = 255;
+
 /// The most backups that an incremental backup may build on, one on the other.
 pub const MAX_DEPTH: u32 = 100;
 
@@ -31,7 +34,7 @@ pub struct BackupRequest {
 /// A backup that an incremental one builds on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaseBackup {
-    /// The name of the file, as a help for the person who restores.
+    /// The name of the file, as a help for the person who restores; at most [`MAX_FILENAME`] bytes.
     pub filename: String,
     /// The identity of the store.
     pub store: StoreId,

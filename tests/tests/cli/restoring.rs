@@ -179,7 +179,20 @@ fn a_backup_that_cannot_be_used_is_one_error_and_leaves_nothing() -> anyhow::Res
     // With its keys from elsewhere a backup without keys can be used.
     let keys = place("data/controllers/local/controller");
     let keys = keys.to_str().context("a path")?;
+    for other in ["--passphrase-file", "--identity"] {
+        let done = periapt.run(restoring("other", "bare.tar", &["--restore-keys", keys, other, "pass"]))?;
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("cannot be used with") && done.stderr.contains(other), "{done:?}");
+    }
     periapt.ok(["bootstrap", "other", "--no-agent", "--restore", "bare.tar", "--restore-keys", keys])?;
+    // Who took the keys with a backup, and who took one without, is in the audit log.
+    let log = periapt.json(["audit-log", "-c", "local"])?;
+    let log = log.as_array().context("entries")?;
+    let taken = log.iter().filter(|entry| entry["request"]["act"] == "create-backup");
+    let taken: Vec<_> =
+        taken.map(|entry| (&entry["request"]["user"], &entry["request"]["subject"])).collect();
+    let (admin, with, without) = ("admin".into(), "with keys".into(), "without keys".into());
+    assert_eq!(taken, [(&admin, &with), (&admin, &without)]);
     Ok(())
 }
 

@@ -92,7 +92,7 @@ pub(crate) struct Bootstrap {
     #[command(flatten)]
     passphrase: PassphraseArg,
     /// The directory with the keys (secret-key, ca-key.pem, ca.pem) for a backup that has none
-    #[arg(long, value_name = "DIR", requires = "restore")]
+    #[arg(long, value_name = "DIR", requires = "restore", conflicts_with_all = ["passphrase_file", "identity"])]
     restore_keys: Option<PathBuf>,
     #[command(flatten)]
     identity: IdentityArg,

@@ -38,6 +38,7 @@ pub(crate) fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
         }
         Input::Identity(command) => (right_of_identity(command), None),
         Input::UploadCharm(_) | Input::UploadResource(_) => (Right::Upload, None),
+        Input::Backup { .. } => (Right::BackUp, None),
         Input::Register(..) => (Right::ActAsAgent, None),
         Input::Join { .. } => (Right::JoinAgent, None),
         Input::Runner(model, _) => (Right::ActAsRunner, Some(*model)),
@@ -85,6 +86,7 @@ pub(crate) fn admit(root: &Root, caller: &Caller, input: &Input) -> Result<(), R
         Input::UploadCharm(_) | Input::UploadResource(_) => {
             require(root, caller, Right::Upload, Subject::Controller)
         }
+        Input::Backup { .. } => require(root, caller, Right::BackUp, Subject::Controller),
         Input::Identity(command) => admit_identity(root, caller, command),
         Input::Register(agent, _) => require(root, caller, Right::ActAsAgent, Subject::Agent(agent)),
         Input::Join { agent, .. } => require(root, caller, Right::JoinAgent, Subject::Agent(agent)),

@@ -102,6 +102,9 @@ fn named(input: &Input) -> (String, String) {
         Input::UploadResource(content) => {
             ("upload-resource".to_owned(), format!("resource {}", content.digest))
         }
+        Input::Backup { keys } => {
+            ("create-backup".to_owned(), if *keys { "with keys" } else { "without keys" }.to_owned())
+        }
         Input::Register(agent, _) => ("register-agent".to_owned(), format!("agent {agent}")),
         Input::Join { agent, .. } => ("join-agent".to_owned(), format!("agent {agent}")),
         Input::Runner(model, _) => ("runner".to_owned(), format!("model {model}")),

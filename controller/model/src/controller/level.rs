@@ -47,7 +47,8 @@ pub fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
 /// Returns the first level whose programs know a request.
 fn level_of(input: &Input) -> Level {
     match input {
-        Input::Controller(ControllerCommand::RemoveController { .. } | ControllerCommand::SetProgram(_))
+        Input::Backup { .. }
+        | Input::Controller(ControllerCommand::RemoveController { .. } | ControllerCommand::SetProgram(_))
         | Input::Worker(
             WorkerCommand::AdmitController { .. }
             | WorkerCommand::NoteController { .. }

@@ -8,7 +8,8 @@ use std::{
 
 use periapt_host_api::{
     Digest, ErrorCode, Refusal, Revision, StoreId,
-    backup::{BaseBackup, BaseContents, MAX_DEPTH},
+    backup::{BaseBackup, BaseContents, MAX_DEPTH, MAX_FILENAME},
+    excerpt,
 };
 use ring::digest::{Context, SHA256};
 use tokio::io::AsyncReadExt as _;
@@ -28,10 +29,17 @@ impl KnownParts {
     /// Takes the contents of a base apart.
     ///
     /// # Errors
-    /// The base is a backup of another store, or builds on too many others.
+    /// The base has no name of a file, is a backup of another store, or builds on too many others.
     pub(super) fn of(base: BaseContents, store: StoreId) -> Result<(BaseBackup, Self), Refusal> {
         let BaseContents { backup, files, charms, resources } = base;
         let refused = |text: String| Err(Refusal::bad_request(text));
+        // It stands in errors and in the new manifest, which is bounded.
+        if backup.filename.len() > MAX_FILENAME || backup.filename.chars().any(char::is_control) {
+            return refused(format!(
+                "{:?} is no name of a backup: it has more than {MAX_FILENAME} bytes or control characters",
+                excerpt::shortened(&backup.filename)
+            ));
+        }
         if backup.store != store {
             return refused(format!(
                 "{} is a backup of the store {}, and this controller has the store {store}: make a full backup",

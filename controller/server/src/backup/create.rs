@@ -61,7 +61,8 @@ impl FromRef<ControllerState> for BackupParts {
 }
 
 /// A backup that can be sent: nothing that it needs is deleted meanwhile.
-struct Prepared {
+pub(crate) struct PreparedBackup {
+    stop: CancellationToken,
     checkpoint: Checkpoint,
     manifest: Vec<u8>,
     keys: Option<Vec<u8>>,
@@ -78,34 +79,17 @@ struct Sender {
 }
 
 impl BackupParts {
-    /// Makes a checkpoint, and returns the stream of the backup.
+    /// Makes a checkpoint, and gets ready all that the backup has.
     ///
     /// # Errors
     /// Another backup is made, the keys cannot be read, or the disk fails.
-    pub(crate) async fn create(
-        self,
-        request: BackupRequest,
-    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, Refusal> {
-        let stop = self.stop.clone();
+    pub(crate) async fn prepare(self, request: BackupRequest) -> Result<PreparedBackup, Refusal> {
         // A task of its own: a client that leaves must not have the checkpoint removed while it is still written.
-        let prepared = tokio::spawn(self.prepare(request)).await;
-        let prepared = prepared.map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))??;
-        let (pieces, received) = mpsc::channel(WAITING);
-        tokio::spawn(async move {
-            let mut sender = Sender { pieces, hasher: Context::new(&SHA256) };
-            let sent = tokio::select! {
-                () = stop.cancelled() => Err("the controller stops".to_owned()),
-                sent = sender.all(&prepared) => sent,
-            };
-            if let Err(reason) = sent {
-                tracing::warn!(reason, "a backup was not completed");
-                sender.failed(&reason).await;
-            }
-        });
-        Ok(stream_of(received))
+        let prepared = tokio::spawn(self.checkpoint(request)).await;
+        prepared.map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))?
     }
 
-    async fn prepare(self, request: BackupRequest) -> Result<Prepared, Refusal> {
+    async fn checkpoint(self, request: BackupRequest) -> Result<PreparedBackup, Refusal> {
         let Some(directory) = self.source.directory() else {
             let text = "this controller has no directory to back up";
             return Err(Refusal::new(ErrorCode::NotSupported, text));
@@ -161,7 +145,8 @@ impl BackupParts {
         present(&self.charms.contents, charms.difference(&known.charms)).await?;
         let resources: BTreeSet<_> = root.resource_contents().map(|content| content.digest).collect();
         present(&self.resources.contents, resources.difference(&known.resources)).await?;
-        Ok(Prepared {
+        Ok(PreparedBackup {
+            stop: self.stop,
             checkpoint,
             manifest,
             keys,
@@ -190,8 +175,27 @@ impl BackupParts {
     }
 }
 
+impl PreparedBackup {
+    /// Returns the stream of the backup.
+    pub(crate) fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        let (pieces, received) = mpsc::channel(WAITING);
+        tokio::spawn(async move {
+            let mut sender = Sender { pieces, hasher: Context::new(&SHA256) };
+            let sent = tokio::select! {
+                () = self.stop.cancelled() => Err("the controller stops".to_owned()),
+                sent = sender.all(&self) => sent,
+            };
+            if let Err(reason) = sent {
+                tracing::warn!(reason, "a backup was not completed");
+                sender.failed(&reason).await;
+            }
+        });
+        stream_of(received)
+    }
+}
+
 impl Sender {
-    async fn all(&mut self, prepared: &Prepared) -> Result<(), String> {
+    async fn all(&mut self, prepared: &PreparedBackup) -> Result<(), String> {
         self.entry(&EntryName::Manifest, &prepared.manifest).await?;
         if let Some(keys) = &prepared.keys {
             self.entry(&EntryName::Keys, keys).await?;

@@ -179,6 +179,7 @@ pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
         | Input::Identity(_)
         | Input::UploadCharm(_)
         | Input::UploadResource(_)
+        | Input::Backup { .. }
         | Input::Register(..)
         | Input::Refused(_)
         | Input::Join { .. } => None,

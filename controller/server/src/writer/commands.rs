@@ -249,6 +249,7 @@ fn command_of(input: &Input) -> &dyn std::fmt::Debug {
         Input::Worker(command) => command,
         Input::UploadCharm(_)
         | Input::UploadResource(_)
+        | Input::Backup { .. }
         | Input::Register(..)
         | Input::Refused(_)
         | Input::Join { .. } => input,
