@@ -198,16 +198,26 @@ impl Shared {
     }
 
     async fn has_its_bytes(&self, object: &StoredObject) -> Result<bool, BlobError> {
-        let mut hasher = Sha256::new();
+        if object.size > LARGEST {
+            return Ok(false);
+        }
+        let (mut hasher, mut size) = (Sha256::new(), 0);
         let read = async {
             let mut pieces = self.store.objects.get(&object.key).await?.into_stream();
             while let Some(piece) = pieces.try_next().await? {
+                size += piece.len() as u64;
+                // A store that sends more than it has listed may never end.
+                if size > object.size {
+                    break;
+                }
                 hasher.update(&piece);
             }
             Ok(())
         };
         match read.await {
-            Ok(()) => Ok(Digest::from_bytes(hasher.finalize().into()) == object.digest),
+            Ok(()) => {
+                Ok(size == object.size && Digest::from_bytes(hasher.finalize().into()) == object.digest)
+            }
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(self.store.failed(error)),
         }

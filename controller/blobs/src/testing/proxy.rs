@@ -4,7 +4,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::BoxBody};
 use hyper::{body::Incoming, service::service_fn};
@@ -23,6 +23,9 @@ use tokio_rustls::TlsAcceptor;
 /// The most bytes of a body that the proxy takes.
 const MAX_BODY: usize = 64 << 20;
 
+/// The length that an endless body is said to have, in bytes: a petabyte.
+const ENDLESS: u64 = 1 << 50;
+
 /// The fault that a request meets, instead of being passed on as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum S3Fault {
@@ -34,6 +37,8 @@ pub enum S3Fault {
     CutShort,
     /// An answer with one other byte in its body.
     WrongBytes,
+    /// An object whose body never ends, unless the client ends it. Lists are passed on.
+    Endless,
     /// No answer at all.
     Silent,
 }
@@ -141,7 +146,11 @@ async fn answer(
     let fault = {
         let mut state = state.lock();
         state.requests.push((request.method().clone(), path.clone()));
-        let met = state.faults.iter_mut().find(|(method, _, left)| method == request.method() && *left > 0);
+        let is_list = path.contains("list-type");
+        let meets = |fault: &S3Fault| !(*fault == S3Fault::Endless && is_list);
+        let mut faults = state.faults.iter_mut();
+        let met =
+            faults.find(|(method, fault, left)| method == request.method() && *left > 0 && meets(fault));
         met.map(|(_, fault, left)| {
             *left -= 1;
             *fault
@@ -151,7 +160,7 @@ async fn answer(
         Some(S3Fault::Busy) => return refusal(StatusCode::SERVICE_UNAVAILABLE, "SlowDown"),
         Some(S3Fault::Denied) => return refusal(StatusCode::FORBIDDEN, "AccessDenied"),
         Some(S3Fault::Silent) => std::future::pending::<()>().await,
-        Some(S3Fault::CutShort | S3Fault::WrongBytes) | None => {}
+        Some(S3Fault::CutShort | S3Fault::WrongBytes | S3Fault::Endless) | None => {}
     }
     let passed = async {
         let (mut head, body) = request.into_parts();
@@ -166,7 +175,12 @@ async fn answer(
     };
     match passed.await {
         Err(error) => refusal(StatusCode::BAD_GATEWAY, &error.to_string()),
-        Ok((head, body)) => Response::from_parts(head, changed(body, fault)),
+        Ok((mut head, body)) => {
+            if fault == Some(S3Fault::Endless) {
+                head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(ENDLESS));
+            }
+            Response::from_parts(head, changed(body, fault))
+        }
     }
 }
 
@@ -183,6 +197,10 @@ fn changed(body: Bytes, fault: Option<S3Fault>) -> Body {
                 *byte ^= 1;
             }
             whole(wrong.into())
+        }
+        Some(S3Fault::Endless) => {
+            let pieces = stream::repeat_with(move || Ok(Frame::data(body.clone())));
+            http_body_util::BodyExt::boxed(StreamBody::new(pieces))
         }
         _ => whole(body),
     }

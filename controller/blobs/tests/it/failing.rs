@@ -106,6 +106,19 @@ async fn wrong_bytes_are_one_error_and_are_never_served_or_kept() {
 }
 
 #[tokio::test]
+async fn an_object_that_never_ends_is_read_up_to_its_listed_size() {
+    let site = site().await;
+    let Site { proxy, blobs, .. } = &site;
+    let digest = put(blobs, b"right").await;
+    assert!(blobs.is_intact(&digest).await.unwrap(), "nothing is wrong yet");
+    proxy.fail(Method::GET, S3Fault::Endless, 2);
+    assert!(!blobs.is_intact(&digest).await.unwrap());
+    let Err(error) = blobs.get(&digest, None).await else { panic!("an endless object was served") };
+    assert!(matches!(error, BlobError::Damaged { .. }), "{error}");
+    assert_eq!(site.cached(), 0);
+}
+
+#[tokio::test]
 async fn an_object_that_is_missing_is_no_error() {
     let Site { blobs, .. } = &site().await;
     let digest = put(blobs, b"gone").await;
