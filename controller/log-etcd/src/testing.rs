@@ -3,7 +3,7 @@
 mod bare;
 
 use std::{
-    net::{IpAddr, Ipv4Addr, TcpListener},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
@@ -21,6 +21,10 @@ use crate::{Encryption, EtcdOptions, EtcdUrl, open::check};
 /// The timeout of the start of servers. No start takes this long, even on a slow machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
+/// The ports of etcd for its other servers and for clients.
+const PEER_PORT: u16 = 2380;
+const CLIENT_PORT: u16 = 2379;
+
 /// A cluster of etcd.
 #[derive(Debug)]
 pub struct TestEtcd {
@@ -29,11 +33,31 @@ pub struct TestEtcd {
     encryption: Encryption,
 }
 
+/// The host of a server, in a network that a test has made.
+#[derive(Debug, Clone)]
+pub struct EtcdHost {
+    /// The path of the network namespace.
+    pub network: String,
+    /// The address of the host.
+    pub address: IpAddr,
+}
+
 #[derive(Debug)]
 struct Server {
     endpoint: String,
     arguments: Vec<String>,
+    /// The path of the network namespace; none: the test's own.
+    network: Option<String>,
     process: Option<Child>,
+}
+
+/// The addresses of one server.
+struct Place {
+    network: Option<String>,
+    /// The address and the port for the other servers.
+    peer: SocketAddr,
+    /// The address and the port for clients.
+    client: SocketAddr,
 }
 
 impl TestEtcd {
@@ -82,20 +106,48 @@ impl TestEtcd {
         etcd
     }
 
+    /// Starts a server on each of these hosts, with etcd's own ports and further arguments.
+    ///
+    /// # Panics
+    /// See [`Self::start`].
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn start_on(hosts: &[EtcdHost], more: &[&str]) -> Self {
+        let directory = TempDir::new().expect("a temporary directory can be made");
+        let places = hosts.iter().map(|EtcdHost { network, address }| Place {
+            network: Some(network.clone()),
+            peer: (*address, PEER_PORT).into(),
+            client: (*address, CLIENT_PORT).into(),
+        });
+        Self::started(Ok(Self::at(directory, &places.collect::<Vec<_>>(), more)), hosts.len())
+    }
+
     fn prepare(directory: TempDir, address: IpAddr, count: usize, more: &[&str]) -> anyhow::Result<Self> {
-        let (peers, clients) = (free_ports(Ipv4Addr::LOCALHOST.into(), count)?, free_ports(address, count)?);
-        let names: Vec<_> = (0..count).map(|number| format!("etcd-{number}")).collect();
-        let cluster = names.iter().zip(&peers).map(|(name, port)| format!("{name}=http://127.0.0.1:{port}"));
+        let own = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let (peers, clients) = (free_ports(own, count)?, free_ports(address, count)?);
+        let places = peers.into_iter().zip(clients).map(|(peer, client)| Place {
+            network: None,
+            peer: (own, peer).into(),
+            client: (address, client).into(),
+        });
+        Ok(Self::at(directory, &places.collect::<Vec<_>>(), more))
+    }
+
+    fn at(directory: TempDir, places: &[Place], more: &[&str]) -> Self {
+        let name = |number| format!("etcd-{number}");
+        let cluster = places
+            .iter()
+            .enumerate()
+            .map(|(number, place)| format!("{}=http://{}", name(number), place.peer));
         let cluster = cluster.collect::<Vec<_>>().join(",");
         let (scheme, encryption) = match more.iter().any(|argument| argument.starts_with("--cert-file")) {
             true => ("https", Encryption::Tls),
             false => ("http", Encryption::Plain),
         };
-        let server = |(name, (peer, client)): (&String, (&u16, &u16))| {
-            let (peer, url) = (format!("http://127.0.0.1:{peer}"), format!("{scheme}://{address}:{client}"));
+        let server = |(number, Place { network, peer, client }): (usize, &Place)| {
+            let (name, peer, url) = (name(number), format!("http://{peer}"), format!("{scheme}://{client}"));
             let mut arguments = vec![
                 format!("--name={name}"),
-                format!("--data-dir={}", directory.path().join(name).display()),
+                format!("--data-dir={}", directory.path().join(&name).display()),
                 format!("--listen-peer-urls={peer}"),
                 format!("--initial-advertise-peer-urls={peer}"),
                 format!("--listen-client-urls={url}"),
@@ -106,10 +158,10 @@ impl TestEtcd {
                 "--log-level=fatal".to_owned(),
             ];
             arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
-            Server { endpoint: format!("{address}:{client}"), arguments, process: None }
+            Server { endpoint: client.to_string(), arguments, network: network.clone(), process: None }
         };
-        let servers = names.iter().zip(peers.iter().zip(&clients)).map(server).collect();
-        Ok(Self { servers, directory, encryption })
+        let servers = places.iter().enumerate().map(server).collect();
+        Self { servers, directory, encryption }
     }
 
     /// Waits until the servers answer.
@@ -144,7 +196,15 @@ impl TestEtcd {
     #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
     pub fn start_server(&mut self, number: usize) {
         let server = self.servers.get_mut(number).expect("there is such a server");
-        let mut command = Command::new(program().expect("there is an etcd"));
+        let program = program().expect("there is an etcd");
+        let mut command = match &server.network {
+            None => Command::new(program),
+            Some(network) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net={network}")).arg("--").arg(program);
+                command
+            }
+        };
         command.args(&server.arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // Settings of the shell that runs the tests are not those of the servers.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ETCD_")) {

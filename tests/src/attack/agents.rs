@@ -2,76 +2,37 @@
 
 use anyhow::{Context as _, ensure};
 use futures_util::StreamExt as _;
-use periapt_client::{Client, ClientCertificate, Identity, NdJson};
+use periapt_client::{Client, Identity, NdJson};
 use periapt_host_api::{
     AgentName, ErrorCode, ModelUuid, UnitName,
-    agent::{Admission, CertificateRequest, Register, RunnerCommand},
+    agent::{CertificateRequest, RunnerCommand},
     command::{Command, ControllerCommand, Force},
     secret::{SecretId, SecretKey, SecretRevision},
     storage::UnitStorage,
-    token::{TOKEN_BYTES, Token, TokenKind},
 };
-use periapt_transport::AgentKey;
 
 use super::{callers::Refusals, row::StoppedBy, target::AttackedController};
+use crate::joined::JoinedAgent;
 
-/// The time for which a join token can be used.
-const JOINS_WITHIN_SECONDS: u64 = 60;
-
-/// An agent that has joined with a key of its own, and has registered.
-struct JoinedAgent {
-    name: AgentName,
-    key: AgentKey,
-    certificate: ClientCertificate,
-    client: Client,
+/// Lets an agent join the controller.
+async fn joined(target: &AttackedController, name: &str) -> anyhow::Result<JoinedAgent> {
+    JoinedAgent::new(&target.operator()?, target.over_tls(), name.parse()?).await
 }
 
-impl JoinedAgent {
-    async fn new(target: &AttackedController, name: &str) -> anyhow::Result<Self> {
-        let name: AgentName = name.parse()?;
-        let mut secret = [7; TOKEN_BYTES];
-        secret.iter_mut().zip(name.as_str().bytes()).for_each(|(place, byte)| *place = byte);
-        let (key, token) = (AgentKey::generate()?, Token::new(TokenKind::Join, secret));
-        let (agent, valid_for) = (name.clone(), JOINS_WITHIN_SECONDS);
-        let admission = Admission { agent, token: token.digest(), valid_for, again: true };
-        target.operator()?.controller_command(ControllerCommand::AdmitAgent(admission)).await?;
-        let asked = CertificateRequest { request: key.request()?, token: Some(token) };
-        let issued = target.stranger(Identity::Local)?.agent_certificate(&name, &asked).await?;
-        let certificate = ClientCertificate::default();
-        certificate.set(&issued.certificate, &key)?;
-        let client = target.showing(certificate.clone())?;
-        let host = Register {
-            addresses: vec!["192.0.2.7".to_owned()],
-            interfaces: Vec::new(),
-            boot_id: "1".to_owned(),
-            hostname: name.to_string(),
-            availability_zone: String::new(),
-            cores: 1,
-            tags: Default::default(),
-            version: String::new(),
-            engine: String::new(),
-            storage_limit: None,
-            program: None,
-        };
-        client.register(&name, &host).await?;
-        Ok(Self { name, key, certificate, client })
-    }
-
-    /// Asks for the view of a model as an agent, commits to it, and fetches a secret.
-    async fn expect_refused(
-        client: &Client,
-        (agent, model): (&AgentName, ModelUuid),
-        refusals: &mut Refusals,
-        expected: ErrorCode,
-    ) -> anyhow::Result<()> {
-        let attach = || vec![RunnerCommand::Attach];
-        let key = SecretKey { id: SecretId::from_bytes([1; 12]), revision: SecretRevision(1) };
-        let unit: UnitName = "mysql/0".parse()?;
-        refusals.expect("a view", expected, client.watch(agent, &model, None).await);
-        refusals.expect("an attachment", expected, client.runner_commands(agent, &model, attach()).await);
-        refusals.expect("a secret", expected, client.unit_secret(agent, &model, &unit, &key).await);
-        Ok(())
-    }
+/// Asks for the view of a model as an agent, commits to it, and fetches a secret.
+async fn expect_refused(
+    client: &Client,
+    (agent, model): (&AgentName, ModelUuid),
+    refusals: &mut Refusals,
+    expected: ErrorCode,
+) -> anyhow::Result<()> {
+    let attach = || vec![RunnerCommand::Attach];
+    let key = SecretKey { id: SecretId::from_bytes([1; 12]), revision: SecretRevision(1) };
+    let unit: UnitName = "mysql/0".parse()?;
+    refusals.expect("a view", expected, client.watch(agent, &model, None).await);
+    refusals.expect("an attachment", expected, client.runner_commands(agent, &model, attach()).await);
+    refusals.expect("a secret", expected, client.unit_secret(agent, &model, &unit, &key).await);
+    Ok(())
 }
 
 /// Waits until a stream has ended.
@@ -81,8 +42,8 @@ async fn ended<T>(mut stream: NdJson<T>) {
 
 /// An agent whose unit went away while it followed the model.
 pub(super) async fn stale_agent(target: &AttackedController) -> anyhow::Result<StoppedBy> {
-    let stale = JoinedAgent::new(target, "stale").await?;
-    let other = JoinedAgent::new(target, "other").await?;
+    let stale = joined(target, "stale").await?;
+    let other = joined(target, "other").await?;
     let model = target.honest_model;
     let mut assigned = stale.client.assignments(&stale.name).await?;
     target.deploy_honest("mysql", "stale")?;
@@ -97,7 +58,7 @@ pub(super) async fn stale_agent(target: &AttackedController) -> anyhow::Result<S
 
     let (mut refusals, denied) = (Refusals::default(), ErrorCode::PermissionDenied);
     for agent in [&stale.name, &other.name] {
-        JoinedAgent::expect_refused(&stale.client, (agent, model), &mut refusals, denied).await?;
+        expect_refused(&stale.client, (agent, model), &mut refusals, denied).await?;
     }
     refusals.expect("another's assignments", denied, stale.client.assignments(&other.name).await);
     refusals.expect("all models", denied, stale.client.models().await);
@@ -107,7 +68,7 @@ pub(super) async fn stale_agent(target: &AttackedController) -> anyhow::Result<S
 
 /// An agent that is removed while it follows its assignments.
 pub(super) async fn removed_agent(target: &AttackedController) -> anyhow::Result<StoppedBy> {
-    let removed = JoinedAgent::new(target, "removed").await?;
+    let removed = joined(target, "removed").await?;
     let mut assigned = removed.client.assignments(&removed.name).await?;
     ensure!(matches!(assigned.next().await, Some(Ok(_))), "the agent follows its assignments");
     let remove = ControllerCommand::RemoveAgent { agent: removed.name.clone(), force: false };
@@ -118,7 +79,7 @@ pub(super) async fn removed_agent(target: &AttackedController) -> anyhow::Result
     let agent = (&removed.name, target.honest_model);
     for client in [removed.client, target.showing(removed.certificate)?] {
         refusals.expect("its assignments", unknown, client.assignments(&removed.name).await);
-        JoinedAgent::expect_refused(&client, agent, &mut refusals, unknown).await?;
+        expect_refused(&client, agent, &mut refusals, unknown).await?;
         let renewal = CertificateRequest { request: removed.key.request()?, token: None };
         refusals.expect("a certificate", unknown, client.agent_certificate(&removed.name, &renewal).await);
     }
@@ -137,7 +98,7 @@ pub(super) async fn pretended_agent(target: &AttackedController) -> anyhow::Resu
     ] {
         refusals.expect("its assignments", expected, client.assignments(&agent).await);
         let named = (&agent, target.honest_model);
-        JoinedAgent::expect_refused(&client, named, &mut refusals, expected).await?;
+        expect_refused(&client, named, &mut refusals, expected).await?;
     }
     Ok(refusals.stopped())
 }

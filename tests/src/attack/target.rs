@@ -92,6 +92,11 @@ impl AttackedController {
         Ok(Client::new(options.with_trust(self.trust.clone()))?)
     }
 
+    /// Returns the controller's URL over TLS, and its authority.
+    pub(super) fn over_tls(&self) -> (&str, &Trust) {
+        (&self.url, &self.trust)
+    }
+
     /// Returns a new client on the controller's socket.
     pub(super) fn on_socket(&self, identity: Identity) -> anyhow::Result<Client> {
         on_socket(&self.periapt, identity)

@@ -11,7 +11,7 @@
 #![expect(clippy::print_stdout, reason = "a seed that nobody sees repeats nothing")]
 #![expect(clippy::indexing_slicing, reason = "a test that panics has failed, as it should")]
 
-mod hook_history;
+mod history;
 mod killer;
 mod observed;
 mod operator;
@@ -136,7 +136,7 @@ async fn prepared(services: &Services) -> anyhow::Result<Operator> {
 async fn finish(operator: &mut Operator, plan: &Plan) -> anyhow::Result<Projection> {
     let observed = operator.settled(plan).await?;
     operator.verify(plan).await?;
-    operator.history().audit(&observed)?;
+    history::audit(operator.history(), &observed)?;
     Projection::of(&observed)
 }
 

@@ -16,9 +16,9 @@ use periapt_host_api::{
     api::ModelSelector,
     command::{Command, ControllerCommand, ResolveMode},
 };
+use periapt_tests::HookHistory;
 
 use crate::{
-    hook_history::HookHistory,
     observed::Observed,
     steps::{Editions, LASTING, Plan, Step, deploy, selector},
 };

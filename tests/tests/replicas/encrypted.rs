@@ -46,7 +46,7 @@ fn an_etcd_that_asks_for_certificates_is_used_with_them_by_all_controllers() -> 
     ensure!(refused.contains("own-key.pem"), "{refused}");
     fs::set_permissions(host.path().join("own-key.pem"), fs::Permissions::from_mode(0o600))?;
 
-    let mut site = Site { etcd, hosts: vec![host.into()] };
+    let mut site = Site { etcd, hosts: vec![host.into()], agents: Vec::new() };
     site.join_on(Installation::empty()?, "two")?;
     site.host(1)?.ok(["add-model", "a"])?;
     for host in &site.hosts {

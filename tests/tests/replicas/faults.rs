@@ -17,9 +17,9 @@ use crate::{
     story::Story,
 };
 
-/// The time for which a fault lasts at least, unless a process is killed: longer than the lease of the controller that
-/// leads.
-const LASTING: Duration = Duration::from_secs(4);
+/// The times in seconds for which the faults of a lap last at least, unless a process is killed: longer than the lease of
+/// the controller that leads, and at last longer than the lease of a unit that leads, too.
+const LASTING: [u64; 12] = [5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 20, 90];
 
 /// A fault, and the number of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub(crate) enum Fault {
     KillFollower,
     KillEtcd(usize),
     PauseEtcd(usize),
+    /// The keeper of an agent is killed, and with it the runners that it has started.
+    KillAgent(usize),
+    /// The keeper of an agent is paused, and its runners go on.
+    PauseAgent(usize),
     /// The leading controller's host is cut off from all others.
     CutLeader,
     /// The leading controller is cut off from etcd, and reaches the other controllers.
@@ -51,8 +55,9 @@ pub(crate) enum Fault {
     SetFollowersClock(i64),
 }
 
-/// Makes a fault, waits until clients are answered, and mends it. Returns the time for which no client was answered.
-pub(crate) fn round(site: &mut Site, story: &Story, fault: Fault) -> anyhow::Result<Duration> {
+/// Makes a fault, waits until clients are answered, and mends it. The lap is the number of times that all faults were made
+/// before. Returns the time for which no client was answered.
+pub(crate) fn round(site: &mut Site, story: &Story, lap: usize, fault: Fault) -> anyhow::Result<Duration> {
     let leader = (0..3).find_map(|asked| site.leader(asked).ok().flatten()).context("a leader")?;
     let follower = (leader + 1) % 3;
     let (began, answered) = (Instant::now(), story.answered());
@@ -69,8 +74,9 @@ pub(crate) fn round(site: &mut Site, story: &Story, fault: Fault) -> anyhow::Res
     // Answers that were on their way do not count.
     until("clients are answered", || Ok(story.answered() > answered + 3))?;
     let gap = began.elapsed();
-    if !matches!(fault, Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_)) {
-        thread::sleep(LASTING.saturating_sub(gap));
+    if !matches!(fault, Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_) | Fault::KillAgent(_)) {
+        let lasting = LASTING.get(lap % LASTING.len()).copied().unwrap_or_default();
+        thread::sleep(Duration::from_secs(lasting).saturating_sub(gap));
     }
     set(site, fault, met, process, Link::Up)?;
     story.all_are_answered()?;
@@ -124,6 +130,15 @@ fn set(site: &mut Site, fault: Fault, met: usize, process: u32, link: Link) -> a
         Fault::KillEtcd(number) => site.etcd.start_server(number),
         Fault::PauseEtcd(number) if is_made => site.etcd.pause(number),
         Fault::PauseEtcd(number) => site.etcd.resume(number),
+        Fault::KillAgent(number) | Fault::PauseAgent(number) => {
+            let agent = site.agents.get_mut(number).context("an agent")?;
+            match (fault, is_made) {
+                (Fault::KillAgent(_), true) => agent.signal("KILL")?,
+                (Fault::KillAgent(_), false) => agent.start()?,
+                (_, true) => agent.signal("STOP")?,
+                (_, false) => agent.signal("CONT")?,
+            }
+        }
         Fault::CutLeader | Fault::CutFollower => set_link(host, link)?,
         Fault::CutLeaderFromEtcd => towards(&[Direction::Out, Direction::In])?,
         Fault::MuteLeader | Fault::MuteFollower => towards(&[Direction::Out])?,

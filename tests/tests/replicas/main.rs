@@ -2,8 +2,10 @@
 //! faults under load.
 
 mod contested;
+mod documented;
 mod encrypted;
 mod faults;
+mod hooks;
 mod mixed;
 mod objects;
 mod removal;

@@ -1,7 +1,8 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
 //! are killed and paused in turn, the network loses what they send, or a clock is set an hour ahead or back. At the end
 //! nothing that was acknowledged is lost, nothing happened twice, all controllers show the same, the log is whole, and the
-//! history of names that clients competed for is linearizable.
+//! history of names that clients competed for is linearizable. Two agents run hooks meanwhile and are killed and paused,
+//! too: each hook is counted once, and no two units were told at one time that they lead.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds; `--no-capture` shows how long each fault kept all clients waiting.
 
@@ -15,6 +16,7 @@ use periapt_tests::{Installation, in_own_network};
 
 use crate::{
     faults::{Fault, on_small_disk, round},
+    hooks::{Hooks, check_leaders},
     site::{HOSTS, Site, controller, models, until},
     story::Story,
 };
@@ -30,6 +32,15 @@ const HOUR: i64 = 3_600;
 
 /// The number of rounds in which the clock of a host is set.
 const CLOCK_ROUNDS: usize = 6;
+
+/// The clocks of the agents' hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AgentsClocks {
+    /// They are this machine's.
+    Kept,
+    /// Faults set them, together with those of the controllers beside them.
+    Set,
+}
 
 /// Reads the whole log, each entry of which follows the one before, in a term that is never lower. Returns its end.
 fn end_of_log(site: &Site) -> anyhow::Result<LogHead> {
@@ -82,8 +93,10 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_is_killed_or_paused
         Fault::PauseEtcd(1),
         Fault::KillLeader,
         Fault::KillEtcd(2),
+        Fault::KillAgent(0),
+        Fault::PauseAgent(1),
     ];
-    go_through(Site::of_three(&["--no-agent"])?, &faults, ROUNDS)
+    go_through(Site::of_three(&["--no-agent"])?, &faults, ROUNDS, AgentsClocks::Kept)
 }
 
 #[test]
@@ -103,7 +116,7 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_di
     in_own_network(test, &HOSTS, || {
         let site = Site::on_three_hosts()?;
         site.hosts.iter().try_for_each(|host| on_small_disk(host))?;
-        go_through(site, &faults, CUT_ROUNDS)
+        go_through(site, &faults, CUT_ROUNDS, AgentsClocks::Kept)
     })
 }
 
@@ -117,7 +130,7 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_clocks_show() -
         Fault::KillLeader,
         Fault::KillFollower,
     ];
-    go_through(Site::with_clocks()?, &faults, CLOCK_ROUNDS)
+    go_through(Site::with_clocks()?, &faults, CLOCK_ROUNDS, AgentsClocks::Set)
 }
 
 /// Goes through rounds of faults, and checks what is left.
@@ -125,16 +138,25 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_clocks_show() -
     clippy::print_stdout,
     reason = "who runs many rounds reads how long each fault kept clients waiting"
 )]
-fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<()> {
+fn go_through(
+    mut site: Site,
+    faults: &[Fault],
+    usual: usize,
+    agents_clocks: AgentsClocks,
+) -> anyhow::Result<()> {
     let rounds = env::var("PERIAPT_FAULT_ROUNDS").map_or(Ok(usual), |text| text.parse())?;
     until("all members are known", || Ok(site.leader(2)?.is_some()))?;
     let first = site.host(0)?;
     first.ok(["add-model", "load"])?;
     first.deploy("mysql", [])?;
+    site.start_agents()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let hooks = runtime.block_on(Hooks::prepare(&site))?;
     // The clients keep their hosts while the rounds change the rest.
     let hosts = site.hosts.clone();
     let story = Story::default();
-    thread::scope(|scope| -> anyhow::Result<()> {
+    let hooks = thread::scope(|scope| -> anyhow::Result<usize> {
+        let storm = scope.spawn(|| runtime.block_on(hooks.run(&story)));
         let clients: Vec<_> = hosts
             .iter()
             .enumerate()
@@ -144,8 +166,8 @@ fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<
             })
             .collect();
         let worked = faults.iter().cycle().take(rounds).enumerate().try_for_each(|(number, fault)| {
-            let gap =
-                round(&mut site, &story, *fault).with_context(|| format!("round {number}: {fault:?}"))?;
+            let gap = round(&mut site, &story, number / faults.len(), *fault)
+                .with_context(|| format!("round {number}: {fault:?}"))?;
             println!("round {number}: {fault:?}, clients waited {} ms", gap.as_millis());
             anyhow::Ok(())
         });
@@ -153,8 +175,16 @@ fn go_through(mut site: Site, faults: &[Fault], usual: usize) -> anyhow::Result<
         for client in clients {
             client.join().map_err(|_| anyhow::anyhow!("a client panicked"))??;
         }
-        worked
+        let hooks = storm.join().map_err(|_| anyhow::anyhow!("the operator of the units panicked"))?;
+        worked.and(hooks)
     })?;
+    println!("{hooks} hooks, each counted once");
+    ensure!(hooks > rounds, "the units had something to do");
+    if agents_clocks == AgentsClocks::Kept {
+        let leaders = runtime.block_on(check_leaders(&site))?;
+        println!("{leaders} times a unit was told that it leads, and never two at one time");
+        ensure!(leaders > 0, "a unit leads");
+    }
 
     let contested = story.contested.check()?;
     println!("{contested} names were competed for");

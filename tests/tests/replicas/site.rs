@@ -12,6 +12,8 @@ use periapt_tests::{Installation, OUTSIDE, POLL_INTERVAL, network_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::hooks::Agent;
+
 /// The hosts, by the names of their controllers.
 pub(crate) const HOSTS: [&str; 3] = ["one", "two", "three"];
 
@@ -22,6 +24,8 @@ pub(crate) const UNTIL: Duration = Duration::from_secs(90);
 pub(crate) struct Site {
     pub(crate) etcd: TestEtcd,
     pub(crate) hosts: Vec<Arc<Installation>>,
+    /// The agents that tests have started apart.
+    pub(crate) agents: Vec<Agent>,
 }
 
 impl Site {
@@ -51,7 +55,7 @@ impl Site {
         let (host, log) = (on(first)?, etcd.url().to_string());
         let bootstrap = ["bootstrap", "local", "--no-agent", "--log", &log, "--member", first];
         host.ok(bootstrap.into_iter().chain(["--listen", "10.77.0.1:17070"]))?;
-        let mut site = Self { etcd, hosts: vec![Arc::new(host)] };
+        let mut site = Self { etcd, hosts: vec![Arc::new(host)], agents: Vec::new() };
         for (member, listen) in HOSTS.into_iter().skip(1).zip(["10.77.0.2:17070", "10.77.0.3:17070"]) {
             site.join_listening(on(member)?, member, &["--listen", listen])?;
         }
@@ -69,7 +73,7 @@ impl Site {
         etcd.ready();
         let log = etcd.url().to_string();
         first.ok([&["bootstrap", "local", "--log", &log, "--member", "one"], more].concat())?;
-        Ok(Self { etcd, hosts: vec![Arc::new(first)] })
+        Ok(Self { etcd, hosts: vec![Arc::new(first)], agents: Vec::new() })
     }
 
     /// Starts a further controller, with a token of the first one.
@@ -109,6 +113,14 @@ impl Site {
 
     pub(crate) fn host(&self, number: usize) -> anyhow::Result<&Installation> {
         self.hosts.get(number).map(Arc::as_ref).context("a host")
+    }
+
+    /// Starts an agent on each of the first two hosts.
+    pub(crate) fn start_agents(&mut self) -> anyhow::Result<()> {
+        for (host, name) in self.hosts.iter().zip(["first", "second"]) {
+            self.agents.push(Agent::join(host, name)?);
+        }
+        Ok(())
     }
 
     /// Returns the number of the host whose controller leads, as this host knows it.

@@ -1,4 +1,4 @@
-//! The journal, collected as it grows, and the units' own records of their hooks.
+//! The journal, collected as it grows, and the records that units of the charm `probe` keep of their own hooks.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,7 @@ use anyhow::{Context as _, ensure};
 use periapt_host_api::{
     UnitName,
     api::{UnitDetails, UnitRelation},
-    event::Event,
     journal::{HookOutcome, JournalRecord},
-};
-
-use crate::{
-    observed::Observed,
-    steps::{FAILURE, LASTING},
 };
 
 /// The number of a unit's hooks that the controller keeps and shows.
@@ -26,14 +20,19 @@ const NOTICES: &str = "peer-relation-changed";
 
 /// All hooks of all units, by the `seq` of their commits.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct HookHistory {
-    pub(crate) journals: BTreeMap<UnitName, BTreeMap<u64, JournalRecord>>,
+pub struct HookHistory {
+    /// The hooks of each unit.
+    pub journals: BTreeMap<UnitName, BTreeMap<u64, JournalRecord>>,
 }
 
 impl HookHistory {
     /// Adds the hooks that the journal shows of a unit, and returns the number of new ones. Hooks that were shown
     /// once must stay.
-    pub(crate) fn enter(&mut self, unit: &UnitName, shown: Vec<JournalRecord>) -> anyhow::Result<u64> {
+    ///
+    /// # Errors
+    /// A hook is missing, or differs from what was shown before; or the unit has run more hooks since the last look than
+    /// the journal shows.
+    pub fn enter(&mut self, unit: &UnitName, shown: Vec<JournalRecord>) -> anyhow::Result<u64> {
         let known = self.journals.entry(unit.clone()).or_default();
         // The journal keeps failed hooks longer, before the newest ones.
         let newest = shown.len().saturating_sub(SHOWN);
@@ -64,27 +63,15 @@ impl HookHistory {
         Ok(new)
     }
 
-    /// Checks the books of a settled model.
-    pub(crate) fn audit(&self, observed: &Observed) -> anyhow::Result<()> {
-        for (unit, journal) in &self.journals {
-            for record in journal.values() {
-                // Only a hook that is told to fail may fail, or one that was cut short by three crashes of the
-                // sandbox's process.
-                if let HookOutcome::Failed { message } = &record.outcome {
-                    let asked = record.event == Event::ConfigChanged && message.contains(FAILURE);
-                    ensure!(asked || message.contains("the sandbox crashed"), "{unit}: {record:?}");
-                }
-            }
-        }
-        let counting =
-            |unit: &&UnitDetails| LASTING.iter().any(|(name, _)| unit.application.as_str() == *name);
-        for unit in observed.units.values().filter(counting) {
-            self.audit_unit(unit).with_context(|| format!("the history of {}", unit.name))?;
-        }
-        Ok(())
+    /// Checks that the unit's count of its hooks and its ledger are those of its journal.
+    ///
+    /// # Errors
+    /// A hook was counted or entered that the journal does not show as committed, or the other way round.
+    pub fn audit(&self, unit: &UnitDetails) -> anyhow::Result<()> {
+        self.compare(unit).with_context(|| format!("the history of {}", unit.name))
     }
 
-    fn audit_unit(&self, unit: &UnitDetails) -> anyhow::Result<()> {
+    fn compare(&self, unit: &UnitDetails) -> anyhow::Result<()> {
         let journal = self.journals.get(&unit.name).context("nobody has seen its journal")?;
         let last = journal.last_key_value().map(|(seq, _)| *seq);
         ensure!(last < Some(unit.record.seq), "{last:?} was run from commit {}", unit.record.seq);
