@@ -22,8 +22,11 @@ const CLIENTS: usize = 64;
 /// The duration of a measurement.
 const LASTING: Duration = Duration::from_secs(10);
 
-/// The pause of each client between two commands while the lag is measured: some 1,000 commands a second in all.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The time between two looks at the size of etcd's database.
+const LOOK_AT_DATABASE: Duration = Duration::from_secs(5);
+
+/// The time from a client's command to its next one while the lag is measured: 1,000 commands a second in all.
+const EVERY: Duration = Duration::from_millis(CLIENTS as u64);
 
 /// The rates of a measurement, in a second.
 pub(crate) struct Commits {
@@ -40,26 +43,41 @@ impl Commits {
         let first = *hosts.first().context("a controller")?;
         let before = site.revision(first).await?;
         let (began, done) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
-        run(clients, Duration::ZERO, began + LASTING, &done).await?;
+        run(clients, None, began + LASTING, &done).await?;
         let seconds = began.elapsed().as_secs_f64();
         let batches = site.revision(first).await?.0 - before.0;
         Ok(Self { rate: done.load(Ordering::SeqCst) as f64 / seconds, batches: batches as f64 / seconds })
     }
 }
 
-/// Measures how long followers need to apply what the leader has answered, under load; returns the rate of commands, too.
-pub(crate) async fn stale(site: &Site, leader: usize) -> anyhow::Result<(Times, f64)> {
+/// The distance of followers under load.
+pub(crate) struct Lag {
+    /// The times that followers need to apply what the leader has answered.
+    pub(crate) times: Times,
+    /// The commands a second.
+    pub(crate) rate: f64,
+    /// The largest size of etcd's database, in bytes.
+    pub(crate) database: i64,
+}
+
+/// Measures how far followers lag, and how large etcd's database becomes, while clients send commands for so long.
+pub(crate) async fn stale(site: &Site, leader: usize, lasting: Duration) -> anyhow::Result<Lag> {
     let clients = clients(site, &[leader]).await?;
     let (began, done) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
-    let (load, counted) = (began + LASTING, Arc::clone(&done));
-    let loaded = tokio::spawn(async move { run(clients, PAUSE, load, &counted).await });
+    let (load, counted) = (began + lasting, Arc::clone(&done));
+    let loaded = tokio::spawn(async move { run(clients, Some(EVERY), load, &counted).await });
     let (client, mut times) = (site.client(leader)?, Times::default());
     let model = site.model(&client, "lag").await?;
     let followers = (0..3).filter(|number| *number != leader).map(|number| site.client(number));
     let followers = followers.collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut database, mut looked) = (0, began);
     for count in 0.. {
-        if began.elapsed() >= LASTING {
+        if began.elapsed() >= lasting {
             break;
+        }
+        if looked.elapsed() >= LOOK_AT_DATABASE {
+            database = database.max(site.etcd()?.database_bytes().await?);
+            looked = Instant::now();
         }
         let revision = sent(&client, &model, count).await?;
         for follower in &followers {
@@ -67,7 +85,9 @@ pub(crate) async fn stale(site: &Site, leader: usize) -> anyhow::Result<(Times, 
         }
     }
     loaded.await??;
-    Ok((times, done.load(Ordering::SeqCst) as f64 / LASTING.as_secs_f64()))
+    database = database.max(site.etcd()?.database_bytes().await?);
+    let rate = done.load(Ordering::SeqCst) as f64 / began.elapsed().as_secs_f64();
+    Ok(Lag { times, rate, database })
 }
 
 /// Makes the clients, spread over these controllers, each with a model.
@@ -83,7 +103,7 @@ async fn clients(site: &Site, hosts: &[usize]) -> anyhow::Result<Vec<(Client, Mo
 
 async fn run(
     clients: Vec<(Client, ModelSelector)>,
-    pause: Duration,
+    every: Option<Duration>,
     until: Instant,
     done: &Arc<AtomicUsize>,
 ) -> anyhow::Result<()> {
@@ -91,15 +111,16 @@ async fn run(
     for (client, model) in clients {
         let done = Arc::clone(done);
         running.spawn(async move {
+            let mut turns = every.map(tokio::time::interval);
             for count in 0.. {
+                if let Some(turns) = &mut turns {
+                    turns.tick().await;
+                }
                 if Instant::now() >= until {
                     break;
                 }
                 sent(&client, &model, count).await?;
                 done.fetch_add(1, Ordering::SeqCst);
-                if !pause.is_zero() {
-                    tokio::time::sleep(pause).await;
-                }
             }
             anyhow::Ok(())
         });

@@ -1,9 +1,10 @@
 //! A benchmark of several controllers: commits beside one controller with its own store and beside a bare loop of etcd,
-//! how far followers lag, and how long clients wait when the leading controller is killed or stopped.
+//! how far followers lag, what watchers cost, and how long clients wait when the leading controller is killed or stopped.
 //!
 //! Run by `tools/bench ha`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in units.
-//! `PERIAPT_BENCH_ROUNDS` is the number of failovers and of handovers for each size. Three servers of etcd, three
-//! controllers, their disk and the clients share this machine.
+//! `PERIAPT_BENCH_ROUNDS` is the number of failovers and of handovers for each size. `PERIAPT_BENCH_LAG_SECONDS` is the
+//! duration of the load under which followers lag. Three servers of etcd, three controllers, their disk and the clients
+//! share this machine.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are its output, and how far it is")]
 
 mod bare;
@@ -11,16 +12,18 @@ mod commits;
 mod failover;
 mod site;
 mod times;
+mod watchers;
 
 use std::{env, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use periapt_tests::MemoryUse;
 
-use commits::{Commits, stale};
+use commits::{Commits, Lag, stale};
 use failover::Ending;
 use site::Site;
 use times::Times;
+use watchers::Watchers;
 
 /// The duration of the bare loop.
 const BARE: Duration = Duration::from_secs(5);
@@ -30,7 +33,16 @@ async fn main() -> anyhow::Result<()> {
     let sizes = numbers("PERIAPT_BENCH_SIZES", "1000 10000")?;
     let rounds = numbers("PERIAPT_BENCH_ROUNDS", "10")?.into_iter().max().unwrap_or_default();
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    commits_and_lag(parent).await?;
+    let lasting = numbers("PERIAPT_BENCH_LAG_SECONDS", "10")?.into_iter().max().unwrap_or_default();
+    commits_and_lag(parent, Duration::from_secs(lasting.try_into()?)).await?;
+    println!();
+    let site = Site::of_three(parent)?;
+    let Watchers { count, each, told } = Watchers::measured(&site).await?;
+    drop(site);
+    println!("| watchers of a follower | KiB each | told: p50 ms | p99 ms |");
+    println!("| ---: | ---: | ---: | ---: |");
+    let ms = |percent| told.at(percent).as_secs_f64() * 1e3;
+    println!("| {count} | {:.1} | {:.1} | {:.1} |", each / 1024.0, ms(50), ms(99));
     println!();
     println!(
         "| units | failover s: p50 | p99 | handover s: p50 | p99 | start of a follower s | MiB: leader | follower | KiB a unit: leader | follower |"
@@ -51,7 +63,7 @@ fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
 
 /// Measures commits of one controller, of three, and of a bare loop with the entries of the three; and how far followers
 /// lag.
-async fn commits_and_lag(parent: &Path) -> anyhow::Result<()> {
+async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()> {
     let alone = {
         let site = Site::alone(parent)?;
         Commits::measured(&site, &[0]).await?
@@ -83,13 +95,15 @@ async fn commits_and_lag(parent: &Path) -> anyhow::Result<()> {
     row("three, at each", &everywhere, String::new(), String::new());
     println!("| a bare loop of etcd | | | {bare:.0} | {:.1} | 1.00 |", mean / 1e3);
 
-    let (lags, rate) = stale(&site, leader).await?;
+    let Lag { times, rate, database } = stale(&site, leader, lasting).await?;
     println!();
-    println!("| followers' lag | commits/s | p50 ms | p99 ms | longest ms | etcd's database MB |");
-    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
-    let database = site.etcd()?.database_bytes().await? as f64 / 1e6;
-    let ms = |percent| lags.at(percent).as_secs_f64() * 1e3;
-    println!("| | {rate:.0} | {:.1} | {:.1} | {:.1} | {database:.0} |", ms(50), ms(99), ms(100));
+    println!(
+        "| followers' lag | s | commits/s | p50 ms | p99 ms | longest ms | etcd's database MB at most |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let (seconds, database) = (lasting.as_secs(), database as f64 / 1e6);
+    let ms = |percent| times.at(percent).as_secs_f64() * 1e3;
+    println!("| | {seconds} | {rate:.0} | {:.1} | {:.1} | {:.1} | {database:.0} |", ms(50), ms(99), ms(100));
     Ok(())
 }
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use periapt_client::{Client, Identity, Options};
+use periapt_client::{Client, Identity, Options, Trust};
 use periapt_host_api::{
-    Revision,
+    Digest, Revision,
     api::ModelSelector,
     command::{Answer, Command, ControllerCommand, Deploy, MemberRole},
 };
@@ -130,12 +130,28 @@ impl Site {
         Ok(uuid.into())
     }
 
+    /// Returns a controller's URL over TLS, and its authority.
+    pub(crate) fn over_tls(&self, number: usize) -> anyhow::Result<(String, Trust)> {
+        let file = std::fs::read(self.host(number)?.path().join("data/client.json"))?;
+        let file: serde_json::Value = serde_json::from_slice(&file)?;
+        let text = |name: &str| {
+            let value = file.pointer(&format!("/controllers/local/{name}"));
+            value.and_then(|value| value.as_str()).with_context(|| format!("no {name} in {file}"))
+        };
+        Ok((text("url")?.to_owned(), Trust::Authority(text("ca-cert")?.to_owned())))
+    }
+
+    /// Uploads the charm of the units to a controller, and returns its digest.
+    pub(crate) async fn charm(&self, number: usize, client: &Client) -> anyhow::Result<Digest> {
+        let archive = std::fs::read(packed("bench", self.host(number)?.path())?)?;
+        Ok(client.upload_charm(archive.into()).await?.digest)
+    }
+
     /// Deploys an application with so many units.
     pub(crate) async fn deploy(&self, number: usize, units: usize) -> anyhow::Result<()> {
         let client = self.client(number)?;
         let model = self.model(&client, "units").await?;
-        let archive = std::fs::read(packed("bench", self.host(number)?.path())?)?;
-        let charm = client.upload_charm(archive.into()).await?.digest;
+        let charm = self.charm(number, &client).await?;
         let deploy = Command::Deploy(Deploy { application: Some("app".parse()?), ..Deploy::of(charm, 1) });
         client.command(&model, deploy).await?;
         let mut made = 1;

@@ -13,7 +13,7 @@ const OPERATORS_OF_MODEL: usize = 128;
 const OPERATORS: usize = 512;
 /// Streams of agents. A model has one for each host with units of it, and one more while a runner reconnects.
 const AGENTS_OF_MODEL: usize = 2_048;
-const AGENTS: usize = 8_192;
+const AGENTS: usize = 16_384;
 /// Streams of one agent's assignments. A keeper needs one; the rest is for lost connections that are not noticed yet.
 const OF_AGENT: usize = 8;
 /// Streams without HTTP/2, each of which has its own connection: a quarter of all connections.
