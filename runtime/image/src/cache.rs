@@ -156,7 +156,8 @@ impl LayerCache {
                 crate::table::EntryKind::File { size } => size,
                 _ => 0,
             };
-            let refused = |reason: String| ImageError::Layers(format!("{}: {reason}", crate::shown::shown(path)));
+            let refused =
+                |reason: String| ImageError::Layers(format!("{}: {reason}", crate::shown::shown(path)));
             budget.take(size).map_err(refused)?;
         }
         Ok(Some(UnpackedLayer { diff_id, files: place.join(FILES), table }))

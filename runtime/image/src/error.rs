@@ -7,12 +7,7 @@ use std::{
 
 use periapt_host_api::Digest;
 
-use crate::{
-    platform::ImagePlatform,
-    shown::shown,
-    tar::TarError,
-    verified::Mismatch,
-};
+use crate::{platform::ImagePlatform, shown::shown, tar::TarError, verified::Mismatch};
 
 /// An image that is refused, or that this host cannot read or write.
 #[derive(Debug, thiserror::Error)]

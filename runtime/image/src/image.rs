@@ -9,7 +9,8 @@ use std::{collections::BTreeSet, path::Path};
 use periapt_host_api::Digest;
 
 pub(crate) use documents::{
-    DocumentKind, digest_of, document_kind, layer_form, parsed, platform_of, read_configuration, read_manifest,
+    DocumentKind, digest_of, document_kind, layer_form, parsed, platform_of, read_configuration,
+    read_manifest,
 };
 pub use settings::ImageSettings;
 
@@ -196,9 +197,10 @@ impl ImageFile {
         // An index may say otherwise than the configuration, which counts.
         match image.platform.runs_on(&choice.platform) {
             true => Ok(image),
-            false => {
-                Err(ImageError::Platform { found: image.platform.to_string(), wanted: choice.platform.clone() })
-            }
+            false => Err(ImageError::Platform {
+                found: image.platform.to_string(),
+                wanted: choice.platform.clone(),
+            }),
         }
     }
 
@@ -258,15 +260,25 @@ impl ImageFile {
         };
         let limits = &self.limits;
         if image.layers.len() > MAX_LAYERS {
-            return Err(ImageError::Layers(format!("there are {}, and may be {MAX_LAYERS}", image.layers.len())));
+            return Err(ImageError::Layers(format!(
+                "there are {}, and may be {MAX_LAYERS}",
+                image.layers.len()
+            )));
         }
         if let Some(layer) = image.layers.iter().find(|layer| layer.size > limits.layer) {
             let reason = format!("it has {} bytes, and a layer may have {}", layer.size, limits.layer);
-            return Err(ImageError::Blob { part: "layer", digest: layer.digest.unwrap_or(layer.diff_id), reason });
+            return Err(ImageError::Blob {
+                part: "layer",
+                digest: layer.digest.unwrap_or(layer.diff_id),
+                reason,
+            });
         }
         let stored = image.layers.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.size));
         if stored > limits.stored {
-            return Err(ImageError::Layers(format!("they have {stored} bytes, and may have {}", limits.stored)));
+            return Err(ImageError::Layers(format!(
+                "they have {stored} bytes, and may have {}",
+                limits.stored
+            )));
         }
         Ok(Image { references: candidate.references.clone(), ..image })
     }

@@ -27,14 +27,14 @@ pub use cache::{LayerCache, UnpackedImage, UnpackedLayer};
 pub use error::ImageError;
 pub use image::{Image, ImageChoice, ImageContent, ImageFile, ImageFileForm, ImageLayer, ImageSettings};
 pub use limits::{
-    ImageLimits, MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT, MAX_EXTENSION, MAX_INDEXES, MAX_LAYERS, MAX_MEMBERS,
-    MAX_NAME, MAX_PATH, MAX_PIECES,
+    ImageLimits, MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT, MAX_EXTENSION, MAX_INDEXES, MAX_LAYERS,
+    MAX_MEMBERS, MAX_NAME, MAX_PATH, MAX_PIECES,
 };
 pub use pack::{ImagePackError, ImageRecipe, PackedImage, pack_image};
 pub use platform::ImagePlatform;
 pub use registry::{
-    ImageReference, ImageReferenceError, ImageRegistry, PlainHttp, PullError, PullOptions, PullProgress, PulledImage,
-    RegistryCredentials,
+    ImageReference, ImageReferenceError, ImageRegistry, PlainHttp, PullError, PullOptions, PullProgress,
+    PulledImage, RegistryCredentials,
 };
 pub use scan::LayerForm;
-pub use table::{Below, EntryKind, LayerEntry, LayerTable, MergedTable, Origin};
+pub use table::{Below, DirectoryOrigin, EntryKind, LayerEntry, LayerTable, MergedTable};

@@ -112,8 +112,10 @@ impl Budget {
             return Err(format!("it has {size} bytes, and a file may have {}", self.limits.file));
         }
         let entries = self.limits.entries;
-        self.entries =
-            self.entries.checked_sub(1).ok_or_else(|| format!("the image has more than {entries} entries"))?;
+        self.entries = self
+            .entries
+            .checked_sub(1)
+            .ok_or_else(|| format!("the image has more than {entries} entries"))?;
         let taken = size.div_ceil(BLOCK).saturating_add(1).saturating_mul(BLOCK);
         let most = self.limits.unpacked;
         let left = self.unpacked.checked_sub(taken);

@@ -134,7 +134,8 @@ fn check(recipe: &ImageRecipe) -> Result<(), ImagePackError> {
     let is_word = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    if os != "linux" || !is_word(architecture) || variant.as_deref().is_some_and(|variant| !is_word(variant)) {
+    if os != "linux" || !is_word(architecture) || variant.as_deref().is_some_and(|variant| !is_word(variant))
+    {
         let reason = format!("the platform {} is none of linux, such as linux/amd64", recipe.platform);
         return Err(ImagePackError::Setting(reason));
     }

@@ -86,7 +86,9 @@ pub enum PullError {
         reason: String,
     },
     /// The registry shows the image to its users alone, and no user was given.
-    #[error("registry {host} asks for credentials for {repository}, and none are given; or there is no such repository")]
+    #[error(
+        "registry {host} asks for credentials for {repository}, and none are given; or there is no such repository"
+    )]
     CredentialsNeeded {
         /// The host and port.
         host: String,

@@ -15,7 +15,7 @@ pub(crate) use tree::{DiskTree, remove_tree};
 
 use crate::{
     limits::{Budget, ZSTD_WINDOW},
-    table::{Below, EntryKind, LayerEntry, LayerTable, Origin, name, parent},
+    table::{Below, DirectoryOrigin, EntryKind, LayerEntry, LayerTable, name, parent},
     tar::{Member, MemberKind, TarError, TarReader},
     verified::{BoundedStream, VerifiedBlob, refused},
 };
@@ -153,7 +153,12 @@ impl Scan {
         while let Some(directory) = at {
             match self.table.entries.get(directory) {
                 Some(entry) if entry.is_directory() => break,
-                Some(_) => return Err(TarError::entry(directory, "there are files below it, and it is no directory")),
+                Some(_) => {
+                    return Err(TarError::entry(
+                        directory,
+                        "there are files below it, and it is no directory",
+                    ));
+                }
                 None => missing.push(directory),
             }
             at = parent(directory);
@@ -188,7 +193,9 @@ impl Scan {
         }
         let kind = match &member.kind {
             MemberKind::File => EntryKind::File { size: member.size },
-            MemberKind::Directory => EntryKind::Directory { below: Below::Shown, origin: Origin::Entry },
+            MemberKind::Directory => {
+                EntryKind::Directory { below: Below::Shown, origin: DirectoryOrigin::Entry }
+            }
             MemberKind::Link(target) => EntryKind::Link { target: target.clone() },
             MemberKind::Special(what) => EntryKind::Skipped { what: (*what).to_owned() },
             MemberKind::HardLink(of) => return self.hard_link(path, of, tree),
@@ -232,7 +239,7 @@ impl Scan {
             match self.table.entries.get_mut(&path) {
                 // The layer has something of its own here: a directory that is new, with nothing of the earlier one.
                 Some(LayerEntry { kind: EntryKind::Directory { below, origin }, .. }) => {
-                    (*below, *origin) = (Below::Hidden, Origin::Entry);
+                    (*below, *origin) = (Below::Hidden, DirectoryOrigin::Entry);
                 }
                 Some(_) => {}
                 None => {

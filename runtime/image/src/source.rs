@@ -80,12 +80,15 @@ impl Source {
                     Ok(opened) => opened,
                     Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
                     Err(rustix::io::Errno::LOOP) => {
-                        return Err(ImageError::NotAnImage(format!("its {name} is a link, and links are not followed")));
+                        return Err(ImageError::NotAnImage(format!(
+                            "its {name} is a link, and links are not followed"
+                        )));
                     }
                     Err(error) => return Err(ImageError::read(&self.path.join(name))(error.into())),
                 };
                 let file = File::from(opened);
-                let status = fstat(&file).map_err(|error| ImageError::read(&self.path.join(name))(error.into()))?;
+                let status =
+                    fstat(&file).map_err(|error| ImageError::read(&self.path.join(name))(error.into()))?;
                 if rustix::fs::FileType::from_raw_mode(status.st_mode) != rustix::fs::FileType::RegularFile {
                     return Err(ImageError::NotAnImage(format!("its {name} is no file")));
                 }
@@ -103,7 +106,10 @@ impl Source {
     pub(crate) fn document(&self, name: &str) -> Result<Option<Vec<u8>>, ImageError> {
         let Some(part) = self.part(name)? else { return Ok(None) };
         if part.size > MAX_DOCUMENT {
-            return Err(ImageError::document(name, format!("it has {} bytes, and may have 4 MiB", part.size)));
+            return Err(ImageError::document(
+                name,
+                format!("it has {} bytes, and may have 4 MiB", part.size),
+            ));
         }
         let mut content = Vec::new();
         part.take(MAX_DOCUMENT).read_to_end(&mut content).map_err(ImageError::read(&self.path))?;
@@ -117,7 +123,12 @@ impl Source {
     }
 
     /// Reads a document and checks its digest and size.
-    pub(crate) fn verified(&self, what: &'static str, digest: Digest, size: u64) -> Result<Vec<u8>, ImageError> {
+    pub(crate) fn verified(
+        &self,
+        what: &'static str,
+        digest: Digest,
+        size: u64,
+    ) -> Result<Vec<u8>, ImageError> {
         let bad = |reason: String| ImageError::Blob { part: what, digest, reason };
         if size > MAX_DOCUMENT {
             return Err(bad(format!("it has {size} bytes, and may have 4 MiB")));

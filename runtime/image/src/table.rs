@@ -51,7 +51,7 @@ pub enum EntryKind {
         /// The hold on what earlier layers have in it.
         below: Below,
         /// The origin of its mode and owner.
-        origin: Origin,
+        origin: DirectoryOrigin,
     },
     /// A symbolic link with its text, which may name anything.
     Link {
@@ -87,7 +87,7 @@ pub enum Below {
 /// The origin of a directory's mode and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum DirectoryOrigin {
     /// The layer has an entry for it.
     Entry,
     /// The layer has an entry below it alone. An earlier layer's mode and owner stay.
@@ -98,7 +98,7 @@ impl LayerEntry {
     /// Returns a directory that only the paths of other entries name: mode 755, of root.
     pub(crate) fn implied() -> Self {
         Self {
-            kind: EntryKind::Directory { below: Below::Shown, origin: Origin::Path },
+            kind: EntryKind::Directory { below: Below::Shown, origin: DirectoryOrigin::Path },
             mode: 0o755,
             uid: 0,
             gid: 0,

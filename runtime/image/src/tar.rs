@@ -111,7 +111,10 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Passes over the present content without reading it. `seek` moves the source forward.
-    pub(crate) fn skip_by(&mut self, seek: impl FnOnce(&mut R, u64) -> io::Result<()>) -> Result<(), TarError> {
+    pub(crate) fn skip_by(
+        &mut self,
+        seek: impl FnOnce(&mut R, u64) -> io::Result<()>,
+    ) -> Result<(), TarError> {
         let bytes = self.left.saturating_add(self.padding);
         seek(&mut self.reader, bytes).map_err(TarError::Read)?;
         self.position = self.position.saturating_add(bytes);

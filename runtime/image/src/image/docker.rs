@@ -8,12 +8,7 @@ use super::{
     documents::{parsed, read_configuration},
 };
 use crate::{
-    error::ImageError,
-    limits::MAX_LAYERS,
-    scan::LayerForm,
-    shown::shown,
-    source::Source,
-    tar::relative,
+    error::ImageError, limits::MAX_LAYERS, scan::LayerForm, shown::shown, source::Source, tar::relative,
 };
 
 /// The most images of an archive.
@@ -43,8 +38,9 @@ pub(super) fn candidates(manifest: &[u8]) -> Result<Vec<Candidate>, ImageError> 
 }
 
 pub(super) fn image(source: &Source, entry: &Entry) -> Result<Image, ImageError> {
-    let missing =
-        |name: &str| ImageError::document("manifest.json", format!("the archive has no member {}", shown(name)));
+    let missing = |name: &str| {
+        ImageError::document("manifest.json", format!("the archive has no member {}", shown(name)))
+    };
     let content = source.document(&member(&entry.config)?)?.ok_or_else(|| missing(&entry.config))?;
     let digest = Digest::of(&content);
     // The name is the digest, in both forms that Docker has written.
@@ -84,5 +80,6 @@ pub(super) fn image(source: &Source, entry: &Entry) -> Result<Image, ImageError>
 }
 
 fn member(name: &str) -> Result<String, ImageError> {
-    relative(name).map_err(|reason| ImageError::document("manifest.json", format!("{}: {reason}", shown(name))))
+    relative(name)
+        .map_err(|reason| ImageError::document("manifest.json", format!("{}: {reason}", shown(name))))
 }

@@ -65,7 +65,7 @@ pub(crate) fn parsed<T: DeserializeOwned>(document: &str, content: &[u8]) -> Res
 
 /// Returns the digest of a descriptor.
 pub(crate) fn digest_of(descriptor: &Descriptor) -> Result<Digest, ImageError> {
-    digest(&descriptor.digest().to_string())
+    digest(descriptor.digest().as_ref())
 }
 
 /// Returns a digest in OCI's form, `sha256:…`.
@@ -182,7 +182,10 @@ pub(super) fn image(source: &Source, digest: Digest, size: u64) -> Result<Image,
 pub(crate) fn read_manifest(document: &str, content: &[u8]) -> Result<ImageManifest, ImageError> {
     let manifest: ImageManifest = parsed(document, content)?;
     if manifest.schema_version() != 2 {
-        return Err(ImageError::document(document, format!("its schema is {}, not 2", manifest.schema_version())));
+        return Err(ImageError::document(
+            document,
+            format!("its schema is {}, not 2", manifest.schema_version()),
+        ));
     }
     match manifest.config().media_type() {
         MediaType::ImageConfig => {}

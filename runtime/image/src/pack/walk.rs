@@ -33,7 +33,9 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) enum FoundKind {
     Directory,
-    File { size: u64 },
+    File {
+        size: u64,
+    },
     Link(String),
     /// Another name of a file that comes before it.
     HardLink(String),
@@ -49,7 +51,8 @@ pub(super) fn walk(directory: &Path, limits: &ImageLimits) -> Result<Walked, Ima
         for entry in fs::read_dir(&at).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let refused = |reason: String| ImagePackError::File { path: entry.path(), reason };
-            let name = entry.file_name().into_string().map_err(|_| refused("its name is not UTF-8".into()))?;
+            let name =
+                entry.file_name().into_string().map_err(|_| refused("its name is not UTF-8".into()))?;
             if name.starts_with(".wh.") {
                 return Err(refused("names that begin with .wh. mark what is gone in images".into()));
             }
@@ -73,7 +76,9 @@ pub(super) fn walk(directory: &Path, limits: &ImageLimits) -> Result<Walked, Ima
                 }
                 FoundKind::File { size: metadata.len() }
             } else {
-                debug_assert!(kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device());
+                debug_assert!(
+                    kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
+                );
                 walked.skipped.push(below);
                 continue;
             };

@@ -77,7 +77,9 @@ pub(super) fn layer(
         };
         let mut header = header(kind, size, found.mode);
         match &found.kind {
-            FoundKind::Directory => tar.append_data(&mut header, format!("{path}/"), io::empty()).map_err(failed)?,
+            FoundKind::Directory => {
+                tar.append_data(&mut header, format!("{path}/"), io::empty()).map_err(failed)?
+            }
             FoundKind::Link(target) | FoundKind::HardLink(target) => {
                 tar.append_link(&mut header, path, target).map_err(failed)?;
             }

@@ -59,13 +59,16 @@ pub(super) async fn authorize(
                 (401 | 403, Some(credentials)) => return Err(refused(reference, credentials)),
                 (429, _) => return Err(PullError::TooManyRequests(granted.host().to_owned())),
                 (status, _) => {
-                    return Err(answer(granted.host(), &format!("its server of tokens answers with {status}")));
+                    return Err(answer(
+                        granted.host(),
+                        &format!("its server of tokens answers with {status}"),
+                    ));
                 }
             }
             let from = granted.host().to_owned();
             let content = granted.body(MAX_TOKEN).await?;
-            let token: Token =
-                serde_json::from_slice(&content).map_err(|_| answer(&from, "its server of tokens sends none"))?;
+            let token: Token = serde_json::from_slice(&content)
+                .map_err(|_| answer(&from, "its server of tokens sends none"))?;
             let token = token.token.or(token.access_token).filter(|token| !token.is_empty());
             let token = token.ok_or_else(|| answer(&from, "its server of tokens sends none"))?;
             secret(&format!("Bearer {token}")).ok_or_else(|| answer(&from, "its token is none"))
@@ -90,7 +93,9 @@ fn answer(host: &str, reason: &str) -> PullError {
 fn basic(credentials: &RegistryCredentials) -> Result<HeaderValue, PullError> {
     let RegistryCredentials { username, password } = credentials;
     if username.contains(':') || username.contains(char::is_control) || password.contains(char::is_control) {
-        return Err(PullError::Options("the registry's user or password has letters that no header can have".into()));
+        return Err(PullError::Options(
+            "the registry's user or password has letters that no header can have".into(),
+        ));
     }
     secret(&format!("Basic {}", STANDARD.encode(format!("{username}:{password}"))))
         .ok_or_else(|| PullError::Options("the registry's user or password cannot be sent".into()))
@@ -144,7 +149,9 @@ fn parameters(mut text: &str) -> Vec<(&str, String)> {
         let key = key.trim().trim_start_matches(',').trim();
         let rest = rest.trim_start();
         let (value, after) = match rest.strip_prefix('"') {
-            None => rest.split_once(',').map_or((rest.to_owned(), ""), |(value, after)| (value.trim().to_owned(), after)),
+            None => rest
+                .split_once(',')
+                .map_or((rest.to_owned(), ""), |(value, after)| (value.trim().to_owned(), after)),
             Some(quoted) => {
                 let (mut value, mut letters) = (String::new(), quoted.char_indices());
                 let mut after = "";
@@ -177,7 +184,10 @@ mod tests {
             Some(Challenge::Bearer { realm: realm.into(), service: service.map(Into::into) })
         };
         for (text, expected) in [
-            (r#"Bearer realm="https://a/t",service="s, x",scope="repository:a:pull""#, bearer("https://a/t", Some("s, x"))),
+            (
+                r#"Bearer realm="https://a/t",service="s, x",scope="repository:a:pull""#,
+                bearer("https://a/t", Some("s, x")),
+            ),
             ("bearer service=s , realm=https://a/t", bearer("https://a/t", Some("s"))),
             (r#"Bearer realm="a\"b""#, bearer("a\"b", None)),
             (r#"Basic realm="x""#, Some(Challenge::Basic)),

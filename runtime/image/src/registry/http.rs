@@ -106,8 +106,9 @@ impl Client {
         let late = || unreachable(format!("no answer within {} s", self.wait.as_secs()));
         let connected = timeout(self.wait, self.connect(url)).await.map_err(|_| late())?;
         let stream = TokioIo::new(connected.map_err(unreachable)?);
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(stream).await.map_err(|error| unreachable(error.to_string()))?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
+            .await
+            .map_err(|error| unreachable(error.to_string()))?;
         // The connection ends with its request or its body.
         tokio::spawn(connection);
         let path = url.path_and_query().map_or("/", |path| path.as_str());

@@ -21,8 +21,8 @@ use super::{
 use crate::{
     error::ImageError,
     image::{
-        DocumentKind, Image, ImageChoice, ImageFile, digest_of, document_kind, layer_form, parsed, platform_of,
-        read_configuration, read_manifest,
+        DocumentKind, Image, ImageChoice, ImageFile, digest_of, document_kind, layer_form, parsed,
+        platform_of, read_configuration, read_manifest,
     },
     limits::{MAX_DOCUMENT, MAX_INDEXES, MAX_LAYERS},
 };
@@ -216,7 +216,9 @@ impl Pull<'_> {
         let limits = &self.registry.options.limits;
         let layers = read.layers();
         if layers.len() > MAX_LAYERS {
-            return Err(ImageError::Layers(format!("there are {}, and may be {MAX_LAYERS}", layers.len())).into());
+            return Err(
+                ImageError::Layers(format!("there are {}, and may be {MAX_LAYERS}", layers.len())).into()
+            );
         }
         let mut total = 0_u64;
         for (index, layer) in layers.iter().enumerate() {
@@ -259,7 +261,8 @@ impl Pull<'_> {
         let path = format!("/v2/{}/manifests/{wanted}", self.reference.repository());
         let answer = self.get(&path, ACCEPT, wanted).await?;
         let host = answer.host().to_owned();
-        let typed = answer.head.headers.get(hyper::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let typed =
+            answer.head.headers.get(hyper::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let typed = typed.map(|typed| typed.split(';').next().unwrap_or_default().trim().to_owned());
         let content = answer.body(MAX_DOCUMENT).await?;
         self.bytes = self.bytes.saturating_add(content.len() as u64);

@@ -89,7 +89,11 @@ impl FromStr for ImageReference {
         check_repository(&repository)?;
         if let Some(tag) = tag {
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-            if tag.is_empty() || tag.len() > MAX_TAG || tag.starts_with(['.', '-']) || !tag.bytes().all(is_word) {
+            if tag.is_empty()
+                || tag.len() > MAX_TAG
+                || tag.starts_with(['.', '-'])
+                || !tag.bytes().all(is_word)
+            {
                 return Err(ImageReferenceError("the tag has other letters than A-Z, a-z, 0-9, _, . and -"));
             }
         }
@@ -102,7 +106,8 @@ fn check_host(host: &str) -> Result<(), ImageReferenceError> {
     let invalid = ImageReferenceError("the registry is not HOST or HOST:PORT");
     let authority: hyper::http::uri::Authority = host.parse().map_err(|_| invalid.clone())?;
     let is_plain = !host.contains('@') && !authority.host().is_empty();
-    let has_port = host.ends_with(']') || !host.contains(':') || authority.port_u16().is_some_and(|port| port > 0);
+    let has_port =
+        host.ends_with(']') || !host.contains(':') || authority.port_u16().is_some_and(|port| port > 0);
     match is_plain && has_port {
         true => Ok(()),
         false => Err(invalid),
@@ -117,7 +122,9 @@ fn check_repository(repository: &str) -> Result<(), ImageReferenceError> {
     for part in repository.split('/') {
         let ends = [part.bytes().next(), part.bytes().next_back()];
         if !ends.iter().all(|end| end.is_some_and(is_alphanumeric)) {
-            return Err(ImageReferenceError("a part of the repository does not begin and end with a-z or 0-9"));
+            return Err(ImageReferenceError(
+                "a part of the repository does not begin and end with a-z or 0-9",
+            ));
         }
         if !part.bytes().all(|byte| is_alphanumeric(byte) || matches!(byte, b'.' | b'_' | b'-')) {
             return Err(ImageReferenceError("the repository has other letters than a-z, 0-9, ., _, - and /"));
@@ -168,8 +175,27 @@ mod tests {
     #[test]
     fn what_names_no_image_is_refused() {
         for text in [
-            "", "/", "A", "a:", "a:-x", "a@", "a@md5:9", "a//b", "a/../b", "-a", "a.io:x/b", "a.io:0/b", "u@a.io/b",
-            "a b", "a.io/", "a?b", "a#b", "a%2fb", "a.io:5000:1/b", &"a".repeat(300), &format!("a:{}", "t".repeat(129)),
+            "",
+            "/",
+            "A",
+            "a:",
+            "a:-x",
+            "a@",
+            "a@md5:9",
+            "a//b",
+            "a/../b",
+            "-a",
+            "a.io:x/b",
+            "a.io:0/b",
+            "u@a.io/b",
+            "a b",
+            "a.io/",
+            "a?b",
+            "a#b",
+            "a%2fb",
+            "a.io:5000:1/b",
+            &"a".repeat(300),
+            &format!("a:{}", "t".repeat(129)),
         ] {
             assert!(text.parse::<ImageReference>().is_err(), "{text}");
         }

@@ -9,10 +9,12 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Timespec, Timestamps, XattrFlags, fchmod, fsetxattr,
-        futimens, linkat, makedev, mkdirat, mknodat, openat, openat2, symlinkat, unlinkat, utimensat,
+        AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Timespec, Timestamps, XattrFlags,
+        chmodat, fchmod, fsetxattr, futimens, linkat, makedev, mkdirat, mknodat, openat, openat2, statat,
+        symlinkat, unlinkat, utimensat,
     },
     io::Errno,
+    path::Arg,
 };
 
 use crate::table::{Below, name, parent};
@@ -23,7 +25,8 @@ const BELOW: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// The mark of a directory that hides those of lower layers, for overlays that are mounted with `userxattr`, which users
 /// without rights can do.
@@ -91,7 +94,8 @@ impl DiskTree {
     /// Gives a file or link of this tree another name.
     pub(crate) fn hard_link(&mut self, of: &str, path: &str) -> io::Result<()> {
         let first = parent(of).filter(|above| !above.is_empty());
-        let first = first.map(|above| openat2(&self.root, above, DIRECTORY, Mode::empty(), BELOW)).transpose()?;
+        let first =
+            first.map(|above| openat2(&self.root, above, DIRECTORY, Mode::empty(), BELOW)).transpose()?;
         let root = self.root.try_clone()?;
         let holding = self.holding(path)?;
         Ok(linkat(first.as_ref().unwrap_or(&root), name(of), holding, name(path), AtFlags::empty())?)
@@ -151,7 +155,8 @@ pub(super) fn check_file_system(directory: &Path) -> Result<(), String> {
     let probe = tempfile::Builder::new().prefix(".probe-").tempdir_in(directory);
     let probe = probe.map_err(|error| format!("nothing can be made in it: {error}"))?;
     let mut tree = DiskTree::open(probe.path()).map_err(|error| error.to_string())?;
-    tree.whiteout("gone").map_err(|error| format!("its file system takes no whiteouts of overlays: {error}"))?;
+    tree.whiteout("gone")
+        .map_err(|error| format!("its file system takes no whiteouts of overlays: {error}"))?;
     fsetxattr(&tree.root, OPAQUE, b"y", XattrFlags::empty())
         .map_err(|error| format!("its file system takes no extended attributes of users: {error}"))
 }
@@ -163,12 +168,28 @@ pub(crate) fn remove_tree(directory: &Path) -> io::Result<()> {
     };
     let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
     let above = openat(CWD, above, DIRECTORY, Mode::empty())?;
-    match openat(&above, name, DIRECTORY, Mode::empty()) {
-        Ok(opened) => empty(opened)?,
+    match opened(&above, name) {
+        Ok(directory) => empty(directory)?,
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
     Ok(unlinkat(&above, name, AtFlags::REMOVEDIR)?)
+}
+
+/// Opens a directory to remove what is in it. Its mode may forbid that to its owner.
+fn opened(above: &OwnedFd, name: impl Arg + Copy) -> Result<OwnedFd, Errno> {
+    match openat(above, name, DIRECTORY, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            // Changing the mode would follow a link.
+            let status = statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            if FileType::from_raw_mode(status.st_mode) != FileType::Directory {
+                return Err(Errno::NOTDIR);
+            }
+            chmodat(above, name, Mode::RWXU, AtFlags::empty())?;
+            openat(above, name, DIRECTORY, Mode::empty())
+        }
+        other => other,
+    }
 }
 
 /// Removes what is in a directory. The depth is bounded by that of the paths that were written.
@@ -186,7 +207,7 @@ fn empty(directory: OwnedFd) -> io::Result<()> {
     for name in names {
         match unlinkat(&directory, &name, AtFlags::empty()) {
             Err(Errno::ISDIR | Errno::PERM) => {
-                empty(openat(&directory, &name, DIRECTORY, Mode::empty())?)?;
+                empty(opened(&directory, name.as_c_str())?)?;
                 unlinkat(&directory, &name, AtFlags::REMOVEDIR)?;
             }
             other => other?,

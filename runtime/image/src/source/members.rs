@@ -41,7 +41,9 @@ impl Members {
         while let Some(member) = tar.next().map_err(failed)? {
             count += 1;
             if count > MAX_MEMBERS {
-                return Err(ImageError::NotAnImage(format!("the archive has more than {MAX_MEMBERS} members")));
+                return Err(ImageError::NotAnImage(format!(
+                    "the archive has more than {MAX_MEMBERS} members"
+                )));
             }
             let found = found(&member, tar.position())
                 .map_err(|reason| failed(TarError::entry(&member.path, reason)))?;
@@ -78,7 +80,9 @@ fn found(member: &Member, from: u64) -> Result<Found, &'static str> {
         MemberKind::File => Ok(Found::File { from, size: member.size }),
         MemberKind::Directory => Ok(Found::Directory),
         MemberKind::HardLink(of) => Ok(Found::Link(of.clone())),
-        MemberKind::Link(target) => joined(&member.path, target).map(Found::Link).ok_or("it links out of the archive"),
+        MemberKind::Link(target) => {
+            joined(&member.path, target).map(Found::Link).ok_or("it links out of the archive")
+        }
         MemberKind::Special(_) => Err("it is neither a file nor a directory"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Below, EntryKind, LayerEntry, LayerTable, Origin, parent};
+use super::{Below, DirectoryOrigin, EntryKind, LayerEntry, LayerTable, parent};
 use crate::shown::shown;
 
 /// The entries of all layers as they are seen from above.
@@ -47,14 +47,14 @@ fn lay(
             EntryKind::Directory { below, origin } => {
                 let is_directory = entries.get(path).map(|(_, entry)| entry.is_directory());
                 match (origin, is_directory) {
-                    (Origin::Path, Some(false)) => {
+                    (DirectoryOrigin::Path, Some(false)) => {
                         return Err(format!(
                             "layer {} has files below {}, which is no directory in an earlier layer",
                             number + 1,
                             shown(path)
                         ));
                     }
-                    (Origin::Path, Some(true)) => {
+                    (DirectoryOrigin::Path, Some(true)) => {
                         shadowed.insert(path.to_owned());
                         if *below == Below::Hidden {
                             remove_below(entries, path);

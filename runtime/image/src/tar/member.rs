@@ -119,7 +119,8 @@ impl Pax {
                 Ok(())
             }
             other => {
-                let name = ["SCHILY.xattr.", "LIBARCHIVE.xattr."].iter().find_map(|of| other.strip_prefix(of));
+                let name =
+                    ["SCHILY.xattr.", "LIBARCHIVE.xattr."].iter().find_map(|of| other.strip_prefix(of));
                 if let Some(name) = name {
                     if self.attributes.len() == MAX_ATTRIBUTES {
                         return Err(TarError::Stream("an entry has more than 64 extended attributes"));
@@ -150,7 +151,8 @@ fn text_of(mut content: Vec<u8>) -> Vec<u8> {
 impl Member {
     pub(super) fn of(header: &Header, size: u64, extensions: Extensions) -> Result<Self, TarError> {
         let Extensions { path: long_path, link: long_link, pax } = extensions;
-        let Pax { path, link, size: own_size, uid, gid, time, mut attributes, sparse } = pax.unwrap_or_default();
+        let Pax { path, link, size: own_size, uid, gid, time, mut attributes, sparse } =
+            pax.unwrap_or_default();
         if (path.is_some() && long_path.is_some()) || (link.is_some() && long_link.is_some()) {
             return Err(TarError::Stream("an entry's extended headers say the same thing twice"));
         }
@@ -175,8 +177,10 @@ impl Member {
         };
         let time = time.map_or_else(seconds, Ok)?;
         let target = || {
-            let raw = link.or(long_link).or_else(|| header.link_name_bytes().map(std::borrow::Cow::into_owned));
-            let target = String::from_utf8(raw.unwrap_or_default()).map_err(|_| bad("its link is not UTF-8"))?;
+            let raw =
+                link.or(long_link).or_else(|| header.link_name_bytes().map(std::borrow::Cow::into_owned));
+            let target =
+                String::from_utf8(raw.unwrap_or_default()).map_err(|_| bad("its link is not UTF-8"))?;
             match is_link_target(&target) {
                 true => Ok(target),
                 false => Err(bad("its link names nothing, or too much")),
@@ -188,13 +192,17 @@ impl Member {
             // Programs of old marked directories by their name alone.
             0 | b'0' | b'7' if name.ends_with('/') => MemberKind::Directory,
             0 | b'0' | b'7' | b'S' => MemberKind::File,
-            b'1' => MemberKind::HardLink(relative(&target()?).map_err(|_| bad("its link leads out of the image"))?),
+            b'1' => MemberKind::HardLink(
+                relative(&target()?).map_err(|_| bad("its link leads out of the image"))?,
+            ),
             b'2' => MemberKind::Link(target()?),
             b'3' => MemberKind::Special("a character device"),
             b'4' => MemberKind::Special("a block device"),
             b'5' => MemberKind::Directory,
             b'6' => MemberKind::Special("a named pipe"),
-            other => return Err(TarError::entry(&name, format!("its kind {:?} is unknown", char::from(other)))),
+            other => {
+                return Err(TarError::entry(&name, format!("its kind {:?} is unknown", char::from(other))));
+            }
         };
         if kind != MemberKind::File && size > 0 {
             return Err(bad("it is no file and has content"));

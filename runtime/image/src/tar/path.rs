@@ -45,7 +45,9 @@ mod tests {
 
     #[test]
     fn paths_begin_at_the_images_root() {
-        for (path, clean) in [("./", ""), ("/", ""), (".", ""), ("/a/b/", "a/b"), ("./a//./b", "a/b"), ("...", "...")] {
+        for (path, clean) in
+            [("./", ""), ("/", ""), (".", ""), ("/a/b/", "a/b"), ("./a//./b", "a/b"), ("...", "...")]
+        {
             assert_eq!(relative(path).as_deref(), Ok(clean), "{path}");
         }
     }

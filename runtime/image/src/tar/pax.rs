@@ -2,8 +2,11 @@
 
 use super::TarError;
 
+/// A key with its value.
+pub(super) type Record<'a> = (&'a str, &'a [u8]);
+
 /// Returns the records of an extended header.
-pub(super) fn records(content: &[u8]) -> Result<Vec<(&str, &[u8])>, TarError> {
+pub(super) fn records(content: &[u8]) -> Result<Vec<Record<'_>>, TarError> {
     let mut records = Vec::new();
     let mut rest = content;
     while !rest.is_empty() {
@@ -14,7 +17,8 @@ pub(super) fn records(content: &[u8]) -> Result<Vec<(&str, &[u8])>, TarError> {
     Ok(records)
 }
 
-fn record(content: &[u8]) -> Option<((&str, &[u8]), &[u8])> {
+/// Returns the first record, and what follows it.
+fn record(content: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let space = content.iter().take(12).position(|byte| *byte == b' ')?;
     let (length, _) = content.split_at_checked(space)?;
     if !length.iter().all(u8::is_ascii_digit) {
@@ -59,7 +63,9 @@ mod tests {
     fn records_say_their_length() {
         assert_eq!(records(b"11 path=ab\n8 a==b\n").ok(), None);
         assert_eq!(records(b"11 path=ab\n7 a==b\n").unwrap(), [("path", &b"ab"[..]), ("a", b"=b")]);
-        for damaged in [&b"5 a=b"[..], b"0 a=b\n", b"99 a=b\n", b"x a=b\n", b"6 ab\n\n ", b" a=b\n", b"+6 a=b\n"] {
+        for damaged in
+            [&b"5 a=b"[..], b"0 a=b\n", b"99 a=b\n", b"x a=b\n", b"6 ab\n\n ", b" a=b\n", b"+6 a=b\n"]
+        {
             assert!(records(damaged).is_err(), "{damaged:?}");
         }
     }

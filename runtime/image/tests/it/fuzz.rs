@@ -7,8 +7,8 @@ use periapt_image::{ImageChoice, ImageFile, ImageLimits, LayerCache};
 use proptest::{prelude::*, sample::Index, sample::select};
 
 use crate::made::{
-    Entry, directory, entry, file, gzip_layer, hard_link, image, layer, link, members, pax, tar, unpacked, work,
-    zstd_layer,
+    Entry, directory, entry, file, gzip_layer, hard_link, image, layer, link, members, pax, tar, unpacked,
+    work, zstd_layer,
 };
 
 /// One change of some bytes.
@@ -99,12 +99,37 @@ fn limits() -> ImageLimits {
 /// An entry of any kind under names that meet each other.
 fn any_entry() -> impl Strategy<Value = Vec<Entry>> {
     let paths = vec![
-        "a", "b", "a/b", "a/b/c", "./a", "/a", "a/", "..", "a/../b", "../x", ".wh.a", "a/.wh.b", ".wh..wh..opq",
-        "a/.wh..wh..opq", ".wh...", "", ".", "a//b", "\u{e4}", "a\u{7}",
+        "a",
+        "b",
+        "a/b",
+        "a/b/c",
+        "./a",
+        "/a",
+        "a/",
+        "..",
+        "a/../b",
+        "../x",
+        ".wh.a",
+        "a/.wh.b",
+        ".wh..wh..opq",
+        "a/.wh..wh..opq",
+        ".wh...",
+        "",
+        ".",
+        "a//b",
+        "\u{e4}",
+        "a\u{7}",
     ];
     let targets = vec!["a", "b", "..", "../../x", "/", "/tmp", "a/b", ".", "", "/proc/self/root/tmp"];
-    let kinds = vec![b'0', b'0', b'0', b'1', b'1', b'2', b'2', b'3', b'4', b'5', b'5', b'6', b'7', 0, b'S', b'Z'];
-    let one = (select(paths.clone()), select(targets.clone()), select(kinds), select(vec!["", "", "x", "content"]), 0..0o10000_u32)
+    let kinds =
+        vec![b'0', b'0', b'0', b'1', b'1', b'2', b'2', b'3', b'4', b'5', b'5', b'6', b'7', 0, b'S', b'Z'];
+    let one = (
+        select(paths.clone()),
+        select(targets.clone()),
+        select(kinds),
+        select(vec!["", "", "x", "content"]),
+        0..0o10000_u32,
+    )
         .prop_map(|(path, target, kind, content, mode)| {
             let content = if matches!(kind, b'0' | b'7' | 0) { content } else { "" };
             vec![Entry { mode, link: target.into(), content: content.into(), ..entry(path, kind) }]

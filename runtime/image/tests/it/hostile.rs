@@ -9,8 +9,8 @@ use periapt_image::{EntryKind, ImageLimits};
 
 use crate::{
     made::{
-        Entry, Files, Layer, directory, entry, file, gzip_layer, hard_link, image, inspected, layer, link, pax, raw_layer,
-        refused, refused_layers, tar, unpacked, work, zstd_layer,
+        Entry, Files, Layer, directory, entry, file, gzip_layer, hard_link, image, inspected, layer, link,
+        pax, raw_layer, refused, refused_layers, tar, unpacked, work, zstd_layer,
     },
     unpack::listed,
 };
@@ -45,7 +45,10 @@ fn nothing_is_written_through_a_link() {
     let target = outside.0.path().display().to_string();
     for target in [target.as_str(), "..", ".", "/", "b", "/proc/self/root", "a"] {
         assert_eq!(refused(&[link("a", target), file("a/x", "x")]), format!("a: {below}"));
-        assert_eq!(refused(&[directory("b"), link("b/a", target), file("b/a/c/x", "x")]), format!("b/a: {below}"));
+        assert_eq!(
+            refused(&[directory("b"), link("b/a", target), file("b/a/c/x", "x")]),
+            format!("b/a: {below}")
+        );
         assert_eq!(refused(&[link("a", target), file("a/.wh.x", "")]), format!("a: {below}"));
         assert_eq!(refused(&[link("a", target), hard_link("a/x", "a")]), format!("a: {below}"));
         // In another layer, it is found when the layers lie on each other.
@@ -54,7 +57,8 @@ fn nothing_is_written_through_a_link() {
         assert_eq!(refused_layers(&layers), expected);
     }
     // A chain of links, each to the next.
-    let mut chain: Vec<Entry> = (0..50).map(|number| link(&format!("l{number}"), &format!("l{}", number + 1))).collect();
+    let mut chain: Vec<Entry> =
+        (0..50).map(|number| link(&format!("l{number}"), &format!("l{}", number + 1))).collect();
     chain.push(link("l50", &target));
     chain.push(file("l0/x", "x"));
     assert_eq!(refused(&chain), format!("l0: {below}"));
@@ -69,7 +73,10 @@ fn hard_links_name_files_that_came_before_in_the_layer() {
     assert_eq!(refused(&[hard_link("a", "a")]), format!("a: {missing}"));
     assert_eq!(refused(&[hard_link("a", "../../etc/passwd")]), "a: its link leads out of the image");
     assert_eq!(refused(&[directory("b"), hard_link("a", "b")]), "a: it links to a directory");
-    assert_eq!(refused_layers(&[layer(&[file("b", "x")]), layer(&[hard_link("a", "b")])]), format!("a: {missing}"));
+    assert_eq!(
+        refused_layers(&[layer(&[file("b", "x")]), layer(&[hard_link("a", "b")])]),
+        format!("a: {missing}")
+    );
     // A link to a link is one more name of that link, and not of its target.
     let outside = work();
     fs::write(outside.path("victim"), "untouched").unwrap();
@@ -78,7 +85,10 @@ fn hard_links_name_files_that_came_before_in_the_layer() {
     let entries = [link("a", &victim), hard_link("b", "a")];
     let unpacked = unpacked(&inside, &image(&[layer(&entries)]).files(), &ImageLimits::default()).unwrap();
     assert!(unpacked.layers[0].files.join("b").symlink_metadata().unwrap().is_symlink());
-    assert_eq!(refused(&[link("a", &victim), hard_link("b", "a"), file("b", "changed")]), "b: it is in the layer twice");
+    assert_eq!(
+        refused(&[link("a", &victim), hard_link("b", "a"), file("b", "changed")]),
+        "b: it is in the layer twice"
+    );
     assert_eq!(fs::read(outside.path("victim")).unwrap(), b"untouched");
 }
 
@@ -98,7 +108,10 @@ fn nothing_is_in_a_layer_twice_but_directories() {
         let error = refused(&entries);
         assert!(error.ends_with(twice), "{error}");
     }
-    assert_eq!(refused(&[file("a", "1"), file("a/b", "2")]), "a: there are files below it, and it is no directory");
+    assert_eq!(
+        refused(&[file("a", "1"), file("a/b", "2")]),
+        "a: there are files below it, and it is no directory"
+    );
     let work = work();
     let entries = [directory("a"), Entry { mode: 0o700, ..directory("a/") }];
     let unpacked = unpacked(&work, &image(&[layer(&entries)]).files(), &ImageLimits::default()).unwrap();
@@ -142,37 +155,70 @@ fn extended_attributes_of_overlays_are_not_written() {
 fn what_programs_would_read_in_different_ways_is_refused() {
     let cases: Vec<(&str, Vec<Entry>)> = vec![
         ("a: it has two sizes", vec![pax(&[("size", "7")]), file("a", "x")]),
-        ("an entry's extended headers say the same thing twice", vec![pax(&[("path", "b"), ("path", "c")]), file("a", "x")]),
-        ("an entry's extended headers say the same thing twice", vec![pax(&[("path", "b")]), pax(&[("uid", "1")]), file("a", "x")]),
-        ("an entry's extended headers say the same thing twice", vec![
-            pax(&[("path", "b")]),
-            Entry { content: b"c\0".to_vec(), ..entry("././@LongLink", b'L') },
-            file("a", "x"),
-        ]),
-        ("a global extended header has more than a comment", vec![Entry { kind: b'g', ..pax(&[("path", "b")]) }, file("a", "x")]),
+        (
+            "an entry's extended headers say the same thing twice",
+            vec![pax(&[("path", "b"), ("path", "c")]), file("a", "x")],
+        ),
+        (
+            "an entry's extended headers say the same thing twice",
+            vec![pax(&[("path", "b")]), pax(&[("uid", "1")]), file("a", "x")],
+        ),
+        (
+            "an entry's extended headers say the same thing twice",
+            vec![
+                pax(&[("path", "b")]),
+                Entry { content: b"c\0".to_vec(), ..entry("././@LongLink", b'L') },
+                file("a", "x"),
+            ],
+        ),
+        (
+            "a global extended header has more than a comment",
+            vec![Entry { kind: b'g', ..pax(&[("path", "b")]) }, file("a", "x")],
+        ),
         ("it ends after an extended header", vec![pax(&[("path", "b")])]),
-        ("an extended header is damaged", vec![Entry { content: b"99 path=b\n".to_vec(), ..entry("x", b'x') }, file("a", "x")]),
+        (
+            "an extended header is damaged",
+            vec![Entry { content: b"99 path=b\n".to_vec(), ..entry("x", b'x') }, file("a", "x")],
+        ),
         ("an extended header has a value that is none", vec![pax(&[("uid", "-1")]), file("a", "x")]),
         ("an extended header has a value that is none", vec![pax(&[("mtime", "soon")]), file("a", "x")]),
-        ("a: its user or group is larger than 4294967295", vec![Entry { owner: (1 << 40, 0), ..file("a", "x") }]),
+        (
+            "a: its user or group is larger than 4294967295",
+            vec![Entry { owner: (1 << 40, 0), ..file("a", "x") }],
+        ),
         ("a: it is no file and has content", vec![Entry { content: b"x".to_vec(), ..directory("a") }]),
-        ("a: it is no file and has content", vec![file("b", "x"), Entry { content: b"x".to_vec(), ..hard_link("a", "b") }]),
+        (
+            "a: it is no file and has content",
+            vec![file("b", "x"), Entry { content: b"x".to_vec(), ..hard_link("a", "b") }],
+        ),
         ("a: its link names nothing, or too much", vec![link("a", "")]),
         ("a: its kind 'Z' is unknown", vec![entry("a", b'Z')]),
         ("a: its kind 'M' is unknown", vec![entry("a", b'M')]),
-        ("b: it is sparse in a form other than pax's 1.0", vec![pax(&[("GNU.sparse.name", "b"), ("GNU.sparse.map", "0,1")]), file("a", "x")]),
-        ("a: its map of pieces is damaged", vec![
-            pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "1")]),
-            file("a", "x".repeat(512)),
-        ]),
-        ("a: its pieces are more or less than its content", vec![
-            pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "99")]),
-            file("a", format!("1\n0\n99\n{}", "\0".repeat(512 - 7))),
-        ]),
-        ("a: it is sparse and has more than 10000 pieces", vec![
-            pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "99")]),
-            file("a", format!("99999999999\n{}", "\0".repeat(512))),
-        ]),
+        (
+            "b: it is sparse in a form other than pax's 1.0",
+            vec![pax(&[("GNU.sparse.name", "b"), ("GNU.sparse.map", "0,1")]), file("a", "x")],
+        ),
+        (
+            "a: its map of pieces is damaged",
+            vec![
+                pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "1")]),
+                file("a", "x".repeat(512)),
+            ],
+        ),
+        (
+            "a: its pieces are more or less than its content",
+            vec![
+                pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "99")]),
+                file("a", format!("1\n0\n99\n{}", "\0".repeat(512 - 7))),
+            ],
+        ),
+        (
+            "a: it is sparse and has more than 10000 pieces",
+            vec![
+                pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "99")]),
+                file("a", format!("99999999999\n{}", "\0".repeat(512))),
+            ],
+        ),
     ];
     for (expected, entries) in cases {
         assert_eq!(refused(&entries), expected);
@@ -188,7 +234,10 @@ fn a_tar_that_is_cut_off_or_goes_on_behind_its_end_is_refused() {
     // The end may be missing, as some programs write it.
     let end = whole.len() - 1024;
     for length in [end, end + 512] {
-        assert!(inspected(&image(&[raw_layer(whole[..length].to_vec())]).files(), &ImageLimits::default()).is_ok());
+        assert!(
+            inspected(&image(&[raw_layer(whole[..length].to_vec())]).files(), &ImageLimits::default())
+                .is_ok()
+        );
     }
     for length in [1, 511, 512, 700, 1535, 1537, end - 1, end + 1] {
         let error = refused_layers(&[raw_layer(whole[..length].to_vec())]);
@@ -198,7 +247,10 @@ fn a_tar_that_is_cut_off_or_goes_on_behind_its_end_is_refused() {
     assert_eq!(refused_layers(&[raw_layer(behind)]), "there is data behind its end");
     let mut wrong = whole.clone();
     wrong[0] = b'z';
-    assert_eq!(refused_layers(&[raw_layer(wrong)]), "a header has a wrong checksum: it is no tar, or damaged");
+    assert_eq!(
+        refused_layers(&[raw_layer(wrong)]),
+        "a header has a wrong checksum: it is no tar, or damaged"
+    );
 }
 
 #[test]
@@ -247,9 +299,13 @@ fn bombs_end_at_their_bound() {
     let claimed = Entry { size: Some(1 << 62), ..entry("x", b'x') };
     assert_eq!(refused(&[claimed]), "an extended header is larger than 1 MiB");
     let claimed = Entry { size: Some(1 << 62), ..file("a", "x") };
-    assert_eq!(refused(&[claimed]), format!("a: it has {} bytes, and a file may have 4294967296", 1_u64 << 62));
+    assert_eq!(
+        refused(&[claimed]),
+        format!("a: it has {} bytes, and a file may have 4294967296", 1_u64 << 62)
+    );
     // A hole of any size takes no bytes of the layer, and counts all the same.
-    let names = [("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "9999999999999")];
+    let names =
+        [("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"), ("GNU.sparse.realsize", "9999999999999")];
     let error = refused(&[pax(&names), file("a", format!("0\n{}", "\0".repeat(510)))]);
     assert_eq!(error, "a: it has 9999999999999 bytes, and a file may have 4294967296");
     // A window of zstd that takes 2 GiB of memory.
@@ -293,8 +349,9 @@ fn paths_and_attributes_have_bounds() {
 #[test]
 fn whiteouts_of_much_cost_no_more_than_what_they_remove() {
     let count = 10_000;
-    let lower: Vec<Entry> =
-        (0..count).flat_map(|number| [directory(&format!("{number}")), file(&format!("{number}/x"), "")]).collect();
+    let lower: Vec<Entry> = (0..count)
+        .flat_map(|number| [directory(&format!("{number}")), file(&format!("{number}/x"), "")])
+        .collect();
     let upper: Vec<Entry> = (0..count).map(|number| file(&format!(".wh.{number}"), "")).collect();
     let files = image(&[gzip_layer(&tar(&lower)), gzip_layer(&tar(&upper))]).files();
     let begun = Instant::now();

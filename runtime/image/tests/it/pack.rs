@@ -11,7 +11,8 @@ use std::{
 };
 
 use periapt_image::{
-    EntryKind, ImageLimits, ImagePackError, ImagePlatform, ImageRecipe, ImageSettings, LayerCache, PackedImage, pack_image,
+    EntryKind, ImageLimits, ImagePackError, ImagePlatform, ImageRecipe, ImageSettings, LayerCache,
+    PackedImage, pack_image,
 };
 
 use crate::made::{Work, chosen, work};

@@ -7,8 +7,8 @@ use periapt_image::{ImageChoice, ImageFile, ImageFileForm, ImageLimits, LayerFor
 use serde_json::json;
 
 use crate::made::{
-    Files, INDEX, MANIFEST, Made, chosen, descriptor, directory, file, files_of, gzip, gzip_layer, hard_link, image,
-    inspected, layer, link, members, own_architecture, tar, work, zstd_layer,
+    Files, INDEX, MANIFEST, Made, chosen, descriptor, directory, file, files_of, gzip, gzip_layer, hard_link,
+    image, inspected, layer, link, members, own_architecture, tar, work, zstd_layer,
 };
 
 fn web() -> Made {
@@ -142,11 +142,16 @@ fn what_is_no_image_is_refused_with_what_one_is() {
     let version = tar(&[file("oci-layout", r#"{"imageLayoutVersion":"2.0.0"}"#)]);
     assert_eq!(of(&version), "oci-layout: version 2.0.0 is not read here, 1.0.0 is");
     let layout = file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#);
-    assert_eq!(of(&tar(&[layout.clone()])), "this is no image: it has oci-layout and no index.json");
+    assert_eq!(
+        of(&tar(std::slice::from_ref(&layout))),
+        "this is no image: it has oci-layout and no index.json"
+    );
     assert!(of(&tar(&[layout.clone(), layout])).ends_with("oci-layout: it is in the archive twice"));
     let missing = ImageFile::open(&work().path("x"), &limits).unwrap_err();
     assert!(missing.is_of_host(), "{missing}");
-    assert!(ImageFile::open("/dev/null".as_ref(), &limits).unwrap_err().to_string().contains("neither a file"));
+    assert!(
+        ImageFile::open("/dev/null".as_ref(), &limits).unwrap_err().to_string().contains("neither a file")
+    );
 }
 
 #[test]
@@ -164,7 +169,10 @@ fn blobs_that_are_links_missing_or_damaged_are_refused() {
             refused(&files)
         };
         let longer = with(&|content| content.push(b' '));
-        assert!(longer.ends_with(&format!("it has more than the {} bytes of its descriptor", content.len())), "{longer}");
+        assert!(
+            longer.ends_with(&format!("it has more than the {} bytes of its descriptor", content.len())),
+            "{longer}"
+        );
         let shorter = with(&|content| content.truncate(content.len() - 1));
         assert!(!shorter.is_empty());
         let flipped = with(&|content| {
@@ -205,7 +213,9 @@ fn what_is_of_another_kind_is_refused_by_its_name() {
     let foreign = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip";
     assert_eq!(
         with(foreign),
-        format!("layer 2 is of the media type {foreign}: such layers are fetched from elsewhere, which is not done here")
+        format!(
+            "layer 2 is of the media type {foreign}: such layers are fetched from elsewhere, which is not done here"
+        )
     );
     let own = "application/vnd.oci.image.layer.nondistributable.v1.tar+zstd";
     assert!(with(own).starts_with(&format!("layer 2 is of the media type {own}: ")));
@@ -223,9 +233,14 @@ fn what_is_of_another_kind_is_refused_by_its_name() {
     assert!(refused(&made.files_with(&manifest)).ends_with("its schema is 1, not 2"));
     let mut manifest = made.manifest();
     manifest["layers"][0]["digest"] = json!(format!("sha512:{}", "0".repeat(128)));
-    assert!(refused(&made.files_with(&manifest)).starts_with("digest: only sha256 is read, and this is sha512:000"));
+    assert!(
+        refused(&made.files_with(&manifest))
+            .starts_with("digest: only sha256 is read, and this is sha512:000")
+    );
     let files = files_of(&[descriptor("application/vnd.example", b"x")]);
-    assert!(refused(&files).starts_with("all that the index names is of the media type application/vnd.example"));
+    assert!(
+        refused(&files).starts_with("all that the index names is of the media type application/vnd.example")
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use periapt_host_api::Digest;
 use periapt_image::{
-    Image, ImageLimits, ImageReference, ImageRegistry, PlainHttp, PullError, PullOptions, PullProgress, PulledImage,
-    RegistryCredentials,
+    Image, ImageLimits, ImageReference, ImageRegistry, PlainHttp, PullError, PullOptions, PullProgress,
+    PulledImage, RegistryCredentials,
 };
 use serde_json::json;
 
@@ -28,12 +28,17 @@ fn credentials(password: &str) -> Option<RegistryCredentials> {
 }
 
 /// Pulls an image into `pulled` of a test's directory, and returns what was told on the way.
-fn pulled(work: &Work, reference: &str, options: PullOptions) -> Result<(PulledImage, Vec<PullProgress>), PullError> {
+fn pulled(
+    work: &Work,
+    reference: &str,
+    options: PullOptions,
+) -> Result<(PulledImage, Vec<PullProgress>), PullError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build().unwrap();
     let registry = ImageRegistry::new(options).unwrap();
     let reference: ImageReference = reference.parse().unwrap();
     let mut told = Vec::new();
-    let result = runtime.block_on(registry.pull(&reference, &work.path("pulled"), |progress| told.push(progress)));
+    let result =
+        runtime.block_on(registry.pull(&reference, &work.path("pulled"), |progress| told.push(progress)));
     if result.is_err() {
         assert!(!work.path("pulled").exists());
         let left = fs::read_dir(work.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -102,7 +107,9 @@ fn an_image_is_pulled_by_its_tag_and_by_the_digest_that_it_had() {
     let reference = format!("{host}/example/web:1");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let puller = ImageRegistry::new(options()).unwrap();
-    let error = runtime.block_on(puller.pull(&reference.parse().unwrap(), &taken.path("pulled"), |_| {})).unwrap_err();
+    let error = runtime
+        .block_on(puller.pull(&reference.parse().unwrap(), &taken.path("pulled"), |_| {}))
+        .unwrap_err();
     assert!(error.to_string().ends_with("it exists already"), "{error}");
 }
 
@@ -140,8 +147,9 @@ fn a_registry_with_tls_and_users_is_asked_with_both() {
     assert_eq!(pull.image.layers.len(), 1);
 
     let host = registry.host();
-    let expected =
-        format!("registry {host} asks for credentials for web, and none are given; or there is no such repository");
+    let expected = format!(
+        "registry {host} asks for credentials for web, and none are given; or there is no such repository"
+    );
     assert_eq!(refused(&reference, secure()), expected);
     let wrong = refused(&reference, given("wrong"));
     assert_eq!(wrong, format!("registry {host} refuses the credentials of {USER} for web"));
@@ -160,7 +168,8 @@ fn a_registry_that_is_not_there_is_told_at_once() {
     assert!(error.starts_with(&format!("registry 127.0.0.1:{port} cannot be reached: ")), "{error}");
     let error = refused("registry.invalid/web:1", options());
     assert!(error.starts_with("registry registry.invalid cannot be reached: "), "{error}");
-    let bad = ImageRegistry::new(PullOptions { authorities: Some("no PEM".into()), ..options() }).unwrap_err();
+    let bad =
+        ImageRegistry::new(PullOptions { authorities: Some("no PEM".into()), ..options() }).unwrap_err();
     assert!(bad.to_string().starts_with("authorities of the registry: "), "{bad}");
 }
 
@@ -194,7 +203,10 @@ fn a_token_is_fetched_where_the_registry_says() {
     assert!(error.contains("asks for credentials for web"), "{error}");
 
     for (challenge, expected) in [
-        ("Bearer realm=\"http://example.invalid/token\"", "it leads to http://example.invalid/token?scope=repository:web:pull, which has no TLS"),
+        (
+            "Bearer realm=\"http://example.invalid/token\"",
+            "it leads to http://example.invalid/token?scope=repository:web:pull, which has no TLS",
+        ),
         ("Bearer realm=\"nowhere\"", "it leads to nowhere?scope=repository:web:pull, which has no TLS"),
         ("Bearer realm=\"http://[x/\"", "it asks for a token of something that is no URL"),
         ("Negotiate", "it asks for credentials in a form other than Basic and Bearer"),
@@ -241,6 +253,9 @@ fn a_redirect_is_followed_without_the_credentials() {
     }
 }
 
+/// A change of a true answer.
+type Lie = Box<dyn Fn(&Request, Response) -> Response + Send + Sync>;
+
 #[test]
 fn what_a_registry_lies_about_is_refused_and_nothing_stays() {
     let blobs = lying::blobs(&image_with("x"));
@@ -248,39 +263,72 @@ fn what_a_registry_lies_about_is_refused_and_nothing_stays() {
         let path = &blobs.last().unwrap().0;
         path.clone()
     };
-    let lies: Vec<(&str, Box<dyn Fn(&Request, Response) -> Response + Send + Sync>)> = vec![
-        ("its bytes have the digest sha256:", Box::new({
-            let layer = layer.clone();
-            move |request, answer| match request.path == layer {
-                true => Response::of(200, &vec![7; answer.body.len()]),
-                false => answer,
-            }
-        })),
-        ("it has 0 bytes, and is to have ", Box::new({
-            let layer = layer.clone();
-            move |request, answer| if request.path == layer { Response::of(200, b"") } else { answer }
-        })),
-        ("it has more than the ", Box::new({
-            let layer = layer.clone();
-            move |request, answer| if request.path == layer { Response::endless() } else { answer }
-        })),
-        ("an answer has more than 4194304 bytes", Box::new(|request, answer| {
-            if request.path.contains("/manifests/") { Response::endless() } else { answer }
-        })),
-        ("it answers with status 500: UNKNOWN out of order", Box::new(|_, _| {
-            Response::of(500, br#"{"errors":[{"code":"UNKNOWN","message":"out of order"}]}"#)
-        })),
-        ("limits its requests (status 429): try again later", Box::new(|_, _| Response::of(429, b""))),
-        ("manifests and indexes of OCI and Docker are read", Box::new(|request, answer| {
-            if request.path.contains("/manifests/") { answer.typed("text/html") } else { answer }
-        })),
-        ("manifest sha256:", Box::new(|request, answer| {
-            if request.path.contains("/manifests/") { Response::of(200, b"{").typed(crate::made::MANIFEST) } else { answer }
-        })),
-        ("has no layer sha256:", Box::new(move |request, answer| {
-            if request.path == layer { Response::of(404, b"<html>") } else { answer }
-        })),
-    ];
+    let lies: Vec<(&str, Lie)> =
+        vec![
+            (
+                "its bytes have the digest sha256:",
+                Box::new({
+                    let layer = layer.clone();
+                    move |request, answer| match request.path == layer {
+                        true => Response::of(200, &vec![7; answer.body.len()]),
+                        false => answer,
+                    }
+                }),
+            ),
+            (
+                "it has 0 bytes, and is to have ",
+                Box::new({
+                    let layer = layer.clone();
+                    move |request, answer| if request.path == layer { Response::of(200, b"") } else { answer }
+                }),
+            ),
+            (
+                "it has more than the ",
+                Box::new({
+                    let layer = layer.clone();
+                    move |request, answer| if request.path == layer { Response::endless() } else { answer }
+                }),
+            ),
+            (
+                "an answer has more than 4194304 bytes",
+                Box::new(
+                    |request, answer| {
+                        if request.path.contains("/manifests/") { Response::endless() } else { answer }
+                    },
+                ),
+            ),
+            (
+                "it answers with status 500: UNKNOWN out of order",
+                Box::new(|_, _| {
+                    Response::of(500, br#"{"errors":[{"code":"UNKNOWN","message":"out of order"}]}"#)
+                }),
+            ),
+            ("limits its requests (status 429): try again later", Box::new(|_, _| Response::of(429, b""))),
+            (
+                "manifests and indexes of OCI and Docker are read",
+                Box::new(|request, answer| {
+                    if request.path.contains("/manifests/") { answer.typed("text/html") } else { answer }
+                }),
+            ),
+            (
+                "manifest sha256:",
+                Box::new(|request, answer| {
+                    if request.path.contains("/manifests/") {
+                        Response::of(200, b"{").typed(crate::made::MANIFEST)
+                    } else {
+                        answer
+                    }
+                }),
+            ),
+            (
+                "has no layer sha256:",
+                Box::new(
+                    move |request, answer| {
+                        if request.path == layer { Response::of(404, b"<html>") } else { answer }
+                    },
+                ),
+            ),
+        ];
     for (expected, lie) in lies {
         let blobs = blobs.clone();
         let registry = lying(move |request| {

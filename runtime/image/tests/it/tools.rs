@@ -8,7 +8,9 @@ use std::{
     sync::OnceLock,
 };
 
-use periapt_image::{ImageChoice, ImageFile, ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, LayerCache, pack_image};
+use periapt_image::{
+    ImageChoice, ImageFile, ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, LayerCache, pack_image,
+};
 
 use crate::{
     made::{Work, work},
@@ -49,7 +51,9 @@ pub(crate) fn by_umoci(work: &Work) {
     let root = work.path("bundle/rootfs");
     fs::create_dir_all(root.join("usr/bin")).unwrap();
     fs::create_dir(root.join("srv")).unwrap();
-    for (path, content) in [("usr/bin/web", "program"), ("srv/old", "old"), ("srv/page", "page"), ("gone", "x")] {
+    for (path, content) in
+        [("usr/bin/web", "program"), ("srv/old", "old"), ("srv/page", "page"), ("gone", "x")]
+    {
         fs::write(root.join(path), content).unwrap();
     }
     fs::hard_link(root.join("usr/bin/web"), root.join("usr/bin/again")).unwrap();
@@ -60,7 +64,11 @@ pub(crate) fn by_umoci(work: &Work) {
     fs::create_dir(root.join("srv")).unwrap();
     fs::write(root.join("srv/new"), "new").unwrap();
     ran(work, "umoci", &["repack", "--refresh-bundle", "--image", "layout:web", "bundle"]);
-    ran(work, "umoci", &["config", "--image", "layout:web", "--config.entrypoint", "/bin/web", "--config.env", "A=1"]);
+    ran(
+        work,
+        "umoci",
+        &["config", "--image", "layout:web", "--config.entrypoint", "/bin/web", "--config.env", "A=1"],
+    );
 }
 
 #[test]
@@ -69,7 +77,10 @@ fn what_umoci_made_is_what_umoci_unpacks_in_each_form_that_skopeo_writes() {
     by_umoci(&work);
     copied(&work, &["oci:layout:web", "docker-archive:docker.tar:example/web:1"]);
     copied(&work, &["oci:layout:web", "oci-archive:archive.tar:web"]);
-    copied(&work, &["--dest-compress", "--dest-compress-format", "zstd", "docker-archive:docker.tar", "oci:zstd:web"]);
+    copied(
+        &work,
+        &["--dest-compress", "--dest-compress-format", "zstd", "docker-archive:docker.tar", "oci:zstd:web"],
+    );
     ran(&work, "umoci", &["unpack", "--rootless", "--image", "layout:web", "expected"]);
     let expected = listed(&work.path("expected/rootfs"));
     assert_eq!(expected.len(), 7, "{expected:?}");

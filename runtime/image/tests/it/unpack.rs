@@ -10,7 +10,8 @@ use std::{
 use periapt_image::{Below, EntryKind, ImageLimits, LayerCache};
 
 use crate::made::{
-    Entry, chosen, directory, entry, file, gzip_layer, hard_link, image, layer, link, pax, tar, unpacked, work,
+    Entry, chosen, directory, entry, file, gzip_layer, hard_link, image, layer, link, pax, tar, unpacked,
+    work,
 };
 
 /// Returns what is on the disk below a directory, a line for each entry.
@@ -113,7 +114,13 @@ fn layers_lie_on_each_other_in_order() {
             file("c", "1"),
             link("d", "a"),
         ]),
-        layer(&[directory("a"), file("a/.wh.x", ""), file("b/.wh..wh..opq", ""), file("b/new", "2"), file(".wh.c", "")]),
+        layer(&[
+            directory("a"),
+            file("a/.wh.x", ""),
+            file("b/.wh..wh..opq", ""),
+            file("b/new", "2"),
+            file(".wh.c", ""),
+        ]),
         layer(&[file("c", "3"), directory("d"), file("d/w", "3"), file(".wh.a", ""), file("a/again", "3")]),
     ];
     let work = work();
@@ -129,15 +136,31 @@ fn layers_lie_on_each_other_in_order() {
     assert!(gone.file_type().is_char_device() && gone.rdev() == 0);
     assert_eq!(second.table.entries["a/x"].kind, EntryKind::Whiteout);
     assert!(matches!(second.table.entries["b"].kind, EntryKind::Directory { below: Below::Hidden, .. }));
-    assert!(matches!(unpacked.layers[2].table.entries["a"].kind, EntryKind::Directory { below: Below::Hidden, .. }));
+    assert!(matches!(
+        unpacked.layers[2].table.entries["a"].kind,
+        EntryKind::Directory { below: Below::Hidden, .. }
+    ));
     assert_eq!(unpacked.merged.shadowed.iter().collect::<Vec<_>>(), ["", "b"]);
 }
 
 #[test]
 fn an_overlay_of_the_layers_shows_what_one_directory_has() {
     let layers = [
-        layer(&[directory("a"), file("a/x", "1"), file("a/y", "1"), directory("b"), file("b/z", "1"), file("c", "1")]),
-        layer(&[directory("a"), file("a/.wh.x", ""), directory("b"), file("b/.wh..wh..opq", ""), file("b/new", "2")]),
+        layer(&[
+            directory("a"),
+            file("a/x", "1"),
+            file("a/y", "1"),
+            directory("b"),
+            file("b/z", "1"),
+            file("c", "1"),
+        ]),
+        layer(&[
+            directory("a"),
+            file("a/.wh.x", ""),
+            directory("b"),
+            file("b/.wh..wh..opq", ""),
+            file("b/new", "2"),
+        ]),
         layer(&[entry("c", b'3'), file(".wh.a", ""), directory("a"), file("a/again", "3"), link("l", "/a")]),
     ];
     let work = work();
@@ -169,7 +192,12 @@ fn long_paths_and_times_of_both_forms_of_tar_are_read() {
     let mut target = "t".repeat(300).into_bytes();
     target.push(0);
     let entries = [
-        pax(&[("path", &long), ("mtime", "1600000000.25"), ("uid", "3000000"), ("SCHILY.xattr.security.capability", "\u{1}")]),
+        pax(&[
+            ("path", &long),
+            ("mtime", "1600000000.25"),
+            ("uid", "3000000"),
+            ("SCHILY.xattr.security.capability", "\u{1}"),
+        ]),
         file("short", "1"),
         Entry { content: format!("{other}\0").into_bytes(), ..entry("././@LongLink", b'L') },
         Entry { content: target, ..entry("././@LongLink", b'K') },
@@ -242,7 +270,9 @@ fn a_layer_is_unpacked_once_and_always_to_the_same_files() {
     assert_eq!(inode(&after.layers[0].files), at);
     assert_eq!(after.layers[0].table, before.layers[0].table);
     assert_eq!(cache.layers().unwrap().len(), 3);
-    assert!(LayerCache::open(&work.path("layers")).unwrap_err().to_string().ends_with("another process uses it"));
+    assert!(
+        LayerCache::open(&work.path("layers")).unwrap_err().to_string().ends_with("another process uses it")
+    );
 
     assert_eq!(cache.retain(|diff_id| diff_id != own.layers[1].diff_id).unwrap(), 1);
     assert_eq!(cache.layers().unwrap().len(), 2);

@@ -6,7 +6,7 @@ fn file() -> EntryKind {
     EntryKind::File { size: 1 }
 }
 
-fn directory(below: Below, origin: Origin) -> EntryKind {
+fn directory(below: Below, origin: DirectoryOrigin) -> EntryKind {
     EntryKind::Directory { below, origin }
 }
 
@@ -27,12 +27,23 @@ fn named(paths: &[(&str, usize)]) -> Vec<(String, usize)> {
     paths.iter().map(|(path, layer)| ((*path).to_owned(), *layer)).collect()
 }
 
-const SHOWN: EntryKind = EntryKind::Directory { below: Below::Shown, origin: Origin::Entry };
+const SHOWN: EntryKind = EntryKind::Directory { below: Below::Shown, origin: DirectoryOrigin::Entry };
 
 #[test]
 fn whiteouts_and_opaque_directories_remove_what_is_below_them() {
-    let lower = layer(&[("a", SHOWN), ("a-b", file()), ("a/x", file()), ("a0", file()), ("b", SHOWN), ("b/y", file())]);
-    let upper = layer(&[("a", EntryKind::Whiteout), ("b", directory(Below::Hidden, Origin::Entry)), ("b/z", file())]);
+    let lower = layer(&[
+        ("a", SHOWN),
+        ("a-b", file()),
+        ("a/x", file()),
+        ("a0", file()),
+        ("b", SHOWN),
+        ("b/y", file()),
+    ]);
+    let upper = layer(&[
+        ("a", EntryKind::Whiteout),
+        ("b", directory(Below::Hidden, DirectoryOrigin::Entry)),
+        ("b/z", file()),
+    ]);
     let expected = [("a-b", 0), ("a0", 0), ("b", 1), ("b/z", 1)];
     assert_eq!(seen(&[lower, upper]), named(&expected));
 }
@@ -47,7 +58,7 @@ fn a_file_in_the_place_of_a_directory_hides_its_content_and_the_other_way() {
 #[test]
 fn a_directory_that_a_path_alone_names_keeps_its_owner_and_is_told() {
     let lower = layer(&[("a", SHOWN), ("a/x", file())]);
-    let upper = layer(&[("a", directory(Below::Shown, Origin::Path)), ("a/y", file())]);
+    let upper = layer(&[("a", directory(Below::Shown, DirectoryOrigin::Path)), ("a/y", file())]);
     let merged = merge(&[lower, upper]).unwrap();
     assert_eq!(merged.entries["a"].0, 0);
     assert_eq!(merged.shadowed.iter().collect::<Vec<_>>(), ["a"]);
@@ -56,7 +67,7 @@ fn a_directory_that_a_path_alone_names_keeps_its_owner_and_is_told() {
 #[test]
 fn files_below_a_link_of_an_earlier_layer_are_refused() {
     let lower = layer(&[("bin", EntryKind::Link { target: "usr/bin".into() })]);
-    let upper = layer(&[("bin", directory(Below::Shown, Origin::Path)), ("bin/x", file())]);
+    let upper = layer(&[("bin", directory(Below::Shown, DirectoryOrigin::Path)), ("bin/x", file())]);
     let error = merge(&[lower.clone(), upper]).unwrap_err();
     assert_eq!(error, "layer 2 has files below bin, which is no directory in an earlier layer");
     let upper = layer(&[("bin", SHOWN), ("bin/x", file())]);
@@ -71,8 +82,8 @@ fn layers() -> impl Strategy<Value = Vec<LayerTable>> {
         EntryKind::Whiteout,
         EntryKind::Link { target: "a".into() },
         SHOWN,
-        directory(Below::Hidden, Origin::Entry),
-        directory(Below::Hidden, Origin::Path),
+        directory(Below::Hidden, DirectoryOrigin::Entry),
+        directory(Below::Hidden, DirectoryOrigin::Path),
     ]);
     let one = prop::collection::btree_map(path, kind, 0..5).prop_map(|map| {
         let mut table = layer(&[]);
@@ -86,8 +97,12 @@ fn layers() -> impl Strategy<Value = Vec<LayerTable>> {
             table.entries.insert(path.to_owned(), entry);
         }
         // What is no directory has nothing below it.
-        let blocked: Vec<String> =
-            table.entries.iter().filter(|(_, entry)| !entry.is_directory()).map(|(path, _)| format!("{path}/")).collect();
+        let blocked: Vec<String> = table
+            .entries
+            .iter()
+            .filter(|(_, entry)| !entry.is_directory())
+            .map(|(path, _)| format!("{path}/"))
+            .collect();
         table.entries.retain(|path, _| !blocked.iter().any(|before| path.starts_with(before.as_str())));
         table
     });

@@ -105,11 +105,18 @@ pub(super) fn lying(answer: impl Fn(&Request) -> Response + Send + Sync + 'stati
     Lying { host }
 }
 
-fn converse(mut stream: &TcpStream, host: &str, answer: &dyn Fn(&Request) -> Response) -> std::io::Result<()> {
+fn converse(
+    mut stream: &TcpStream,
+    host: &str,
+    answer: &dyn Fn(&Request) -> Response,
+) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     let first = lines.next().unwrap()?;
-    let mut request =
-        Request { path: first.split(' ').nth(1).unwrap().to_owned(), host: host.to_owned(), headers: Vec::new() };
+    let mut request = Request {
+        path: first.split(' ').nth(1).unwrap().to_owned(),
+        host: host.to_owned(),
+        headers: Vec::new(),
+    };
     for line in lines.map_while(Result::ok).take_while(|line| !line.is_empty()) {
         let (name, value) = line.split_once(':').unwrap();
         request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));

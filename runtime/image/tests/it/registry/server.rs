@@ -78,7 +78,11 @@ impl Registry {
         while TcpStream::connect(&registry.host).is_err() {
             let is_running = registry.process.try_wait().unwrap().is_none();
             let log = registry._directory.path().join("log");
-            assert!(is_running && begun.elapsed() < Duration::from_secs(60), "{}", fs::read_to_string(log).unwrap());
+            assert!(
+                is_running && begun.elapsed() < Duration::from_secs(60),
+                "{}",
+                fs::read_to_string(log).unwrap()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         registry
