@@ -20,6 +20,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-pack", arrows: &[] },
     Room { name: "periapt-python", arrows: &["periapt-archive"] },
     Room { name: "periapt-helper", arrows: &[] },
+    Room { name: "periapt-image", arrows: &["periapt-transport"] },
     Room { name: "periapt-program", arrows: &["periapt-host-api"] },
     Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
