@@ -37,6 +37,16 @@ pub enum LayerForm {
     Zstd,
 }
 
+impl std::fmt::Display for LayerForm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tar => "tar",
+            Self::Gzip => "tar+gzip",
+            Self::Zstd => "tar+zstd",
+        })
+    }
+}
+
 /// A layer's bytes as they are stored.
 pub(crate) struct StoredLayer<R> {
     pub(crate) reader: R,
@@ -300,7 +310,7 @@ fn mark(tree: &mut DiskTree, entries: &BTreeMap<String, LayerEntry>) -> io::Resu
     Ok(())
 }
 
-/// Returns true for a path whose tree can hold layers. `reason` says what the file system lacks.
+/// Checks that a directory can hold layers. The error says what its file system lacks.
 pub(crate) fn check_file_system(directory: &Path) -> Result<(), String> {
     tree::check_file_system(directory)
 }
