@@ -12,7 +12,7 @@ use periapt_host_api::Digest;
 
 use crate::{
     error::ImageError,
-    image::{Image, ImageFile},
+    image::{Image, ImageSource},
     limits::Budget,
     scan::{DiskTree, check_file_system, remove_tree},
     table::{LayerTable, MergedTable, merge},
@@ -88,7 +88,7 @@ impl LayerCache {
     ///
     /// # Errors
     /// [`ImageError`]. No part of a layer that is refused stays.
-    pub fn unpack(&self, file: &ImageFile, image: &Image) -> Result<UnpackedImage, ImageError> {
+    pub fn unpack(&self, file: &ImageSource, image: &Image) -> Result<UnpackedImage, ImageError> {
         let mut budget = Budget::new(file.limits());
         let mut layers = Vec::new();
         for (index, layer) in image.layers.iter().enumerate() {
@@ -165,7 +165,7 @@ impl LayerCache {
 
     fn unpack_layer(
         &self,
-        file: &ImageFile,
+        file: &ImageSource,
         image: &Image,
         (number, diff_id): (usize, Digest),
         budget: &mut Budget,

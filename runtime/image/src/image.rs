@@ -26,16 +26,16 @@ use crate::{
 
 /// A file or directory with images, open.
 #[derive(Debug)]
-pub struct ImageFile {
+pub struct ImageSource {
     source: Source,
-    form: ImageFileForm,
+    form: ImageSourceForm,
     candidates: Vec<Candidate>,
     limits: ImageLimits,
 }
 
 /// The forms of files with images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageFileForm {
+pub enum ImageSourceForm {
     /// An OCI image layout: a directory, or an archive of one.
     Layout,
     /// An archive that `docker save` writes.
@@ -113,7 +113,7 @@ pub struct ImageContent {
     pub merged: MergedTable,
 }
 
-impl ImageFile {
+impl ImageSource {
     /// Opens a file or directory, and reads which images it has.
     ///
     /// # Errors
@@ -121,9 +121,9 @@ impl ImageFile {
     pub fn open(path: &Path, limits: &ImageLimits) -> Result<Self, ImageError> {
         let source = Source::open(path)?;
         let (form, candidates) = if let Some(layout) = source.document("oci-layout")? {
-            (ImageFileForm::Layout, documents::candidates(&source, &layout)?)
+            (ImageSourceForm::Layout, documents::candidates(&source, &layout)?)
         } else if let Some(manifest) = source.document("manifest.json")? {
-            (ImageFileForm::Docker, docker::candidates(&manifest)?)
+            (ImageSourceForm::Docker, docker::candidates(&manifest)?)
         } else {
             return Err(ImageError::NotAnImage(
                 "it has neither oci-layout nor manifest.json; an image is an OCI layout, an archive of one, or what \
@@ -135,7 +135,7 @@ impl ImageFile {
     }
 
     /// Returns the form of the file.
-    pub fn form(&self) -> ImageFileForm {
+    pub fn form(&self) -> ImageSourceForm {
         self.form
     }
 

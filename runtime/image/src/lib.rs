@@ -1,6 +1,6 @@
 //! OCI images: read from files and registries within bounds, unpacked below a directory, and made from directories.
 //!
-//! [`ImageFile`] reads an OCI layout, an archive of one, or an archive of `docker save`, and chooses an image for a
+//! [`ImageSource`] reads an OCI layout, an archive of one, or an archive of `docker save`, and chooses an image for a
 //! platform. [`LayerCache`] unpacks its layers, each once; [`UnpackedImage::assemble`] makes one directory of them.
 //! [`pack_image`] makes an image. [`ImageRegistry`] pulls one.
 //!
@@ -25,7 +25,7 @@ mod verified;
 
 pub use cache::{LayerCache, UnpackedImage, UnpackedLayer};
 pub use error::ImageError;
-pub use image::{Image, ImageChoice, ImageContent, ImageFile, ImageFileForm, ImageLayer, ImageSettings};
+pub use image::{Image, ImageChoice, ImageContent, ImageLayer, ImageSettings, ImageSource, ImageSourceForm};
 pub use limits::{
     ImageLimits, MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT, MAX_EXTENSION, MAX_INDEXES, MAX_LAYERS,
     MAX_MEMBERS, MAX_NAME, MAX_PATH, MAX_PIECES,

@@ -15,7 +15,7 @@ use tempfile::NamedTempFile;
 
 use crate::{
     error::ImageError,
-    image::{ImageChoice, ImageFile, ImageSettings},
+    image::{ImageChoice, ImageSettings, ImageSource},
     limits::ImageLimits,
     platform::ImagePlatform,
 };
@@ -143,7 +143,7 @@ fn check(recipe: &ImageRecipe) -> Result<(), ImagePackError> {
 }
 
 fn read_back(path: &Path, recipe: &ImageRecipe, limits: &ImageLimits) -> Result<(), ImageError> {
-    let file = ImageFile::open(path, limits)?;
+    let file = ImageSource::open(path, limits)?;
     let choice = ImageChoice { reference: recipe.reference.clone(), platform: recipe.platform.clone() };
     file.inspect(&file.choose(&choice)?).map(drop)
 }

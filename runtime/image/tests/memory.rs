@@ -9,7 +9,7 @@ use std::{
 };
 
 use periapt_image::{
-    ImageChoice, ImageFile, ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, LayerCache, pack_image,
+    ImageChoice, ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, ImageSource, LayerCache, pack_image,
 };
 use tempfile::TempDir;
 
@@ -61,7 +61,7 @@ fn an_image_is_made_read_and_unpacked_without_being_held() {
     let grown = grows_by(|| drop(pack_image(&recipe, &file, &limits).unwrap()));
     assert!(grown < most, "making takes {grown} bytes");
     let grown = grows_by(|| {
-        let file = ImageFile::open(&file, &limits).unwrap();
+        let file = ImageSource::open(&file, &limits).unwrap();
         let image = file.choose(&ImageChoice::default()).unwrap();
         let cache = LayerCache::open(&work.path().join("cache")).unwrap();
         let unpacked = cache.unpack(&file, &image).unwrap();

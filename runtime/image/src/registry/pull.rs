@@ -21,7 +21,7 @@ use super::{
 use crate::{
     error::ImageError,
     image::{
-        DocumentKind, Image, ImageChoice, ImageFile, digest_of, document_kind, layer_form, parsed,
+        DocumentKind, Image, ImageChoice, ImageSource, digest_of, document_kind, layer_form, parsed,
         platform_of, read_configuration, read_manifest,
     },
     limits::{MAX_DOCUMENT, MAX_INDEXES, MAX_LAYERS},
@@ -147,7 +147,7 @@ impl ImageRegistry {
         });
         fs::write(layout.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).map_err(failed())?;
         fs::write(layout.join("index.json"), index.to_string()).map_err(failed())?;
-        let file = ImageFile::open(&layout, &self.options.limits)?;
+        let file = ImageSource::open(&layout, &self.options.limits)?;
         let image = file.choose(&ImageChoice { reference: None, platform: self.options.platform.clone() })?;
         fs::rename(&layout, target).map_err(failed())?;
         Ok(PulledImage { pinned, image, bytes: pull.bytes })

@@ -3,7 +3,7 @@
 use std::fs;
 
 use periapt_host_api::Digest;
-use periapt_image::{ImageChoice, ImageFile, ImageLimits, LayerCache};
+use periapt_image::{ImageChoice, ImageLimits, ImageSource, LayerCache};
 use proptest::{prelude::*, sample::Index, sample::select};
 
 use crate::made::{
@@ -151,7 +151,7 @@ proptest! {
         let work = work();
         let path = work.path("image.tar");
         fs::write(&path, changed(&seeds[seed.index(seeds.len())], &changes)).unwrap();
-        let read = ImageFile::open(&path, &limits())
+        let read = ImageSource::open(&path, &limits())
             .and_then(|file| { let image = file.choose(&ImageChoice::default())?; file.inspect(&image) });
         if let Err(error) = read {
             prop_assert!(!error.is_of_host(), "{}", error);
@@ -202,7 +202,7 @@ fn each_seed_is_an_image() {
     for (number, seed) in seeds().into_iter().enumerate() {
         let path = work.path("image.tar");
         fs::write(&path, seed).unwrap();
-        let file = ImageFile::open(&path, &limits()).unwrap();
+        let file = ImageSource::open(&path, &limits()).unwrap();
         let image = file.choose(&ImageChoice::default()).unwrap();
         let cache = LayerCache::open(&work.path(&format!("cache-{number}"))).unwrap();
         assert!(cache.unpack(&file, &image).is_ok());

@@ -9,7 +9,7 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use periapt_host_api::Digest;
 use periapt_image::{
-    Image, ImageChoice, ImageContent, ImageError, ImageFile, ImageLimits, LayerCache, UnpackedImage,
+    Image, ImageChoice, ImageContent, ImageError, ImageLimits, ImageSource, LayerCache, UnpackedImage,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -286,8 +286,8 @@ pub(crate) fn members(files: &Files) -> Vec<Entry> {
 }
 
 /// Opens a file with images, and chooses the one of this host.
-pub(crate) fn chosen(path: &Path, limits: &ImageLimits) -> Result<(ImageFile, Image), ImageError> {
-    let file = ImageFile::open(path, limits)?;
+pub(crate) fn chosen(path: &Path, limits: &ImageLimits) -> Result<(ImageSource, Image), ImageError> {
+    let file = ImageSource::open(path, limits)?;
     let image = file.choose(&ImageChoice::default())?;
     Ok((file, image))
 }

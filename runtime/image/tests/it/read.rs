@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink};
 
 use periapt_host_api::Digest;
-use periapt_image::{ImageChoice, ImageFile, ImageFileForm, ImageLimits, LayerForm};
+use periapt_image::{ImageChoice, ImageLimits, ImageSource, ImageSourceForm, LayerForm};
 use serde_json::json;
 
 use crate::made::{
@@ -36,7 +36,7 @@ fn one_image_is_the_same_in_each_form() {
             _ => work.archive(&made.docker("example/web:1")),
         };
         let (file, image) = chosen(&path, &limits).unwrap();
-        let expected = if form == "docker" { ImageFileForm::Docker } else { ImageFileForm::Layout };
+        let expected = if form == "docker" { ImageSourceForm::Docker } else { ImageSourceForm::Layout };
         assert_eq!(file.form(), expected);
         assert_eq!(image.settings.entrypoint, ["/bin/web"]);
         assert_eq!(image.settings.working_directory, "/srv");
@@ -104,7 +104,7 @@ fn an_image_is_chosen_by_platform_and_name() {
     }
     files.extend([&own, &foreign, &second].into_iter().flat_map(Made::blobs));
     let work = work();
-    let open = ImageFile::open(&work.layout(&files), &limits).unwrap();
+    let open = ImageSource::open(&work.layout(&files), &limits).unwrap();
     assert_eq!(open.references().into_iter().collect::<Vec<_>>(), ["first", "second"]);
     let choose = |reference: Option<&str>, architecture: &str| {
         let mut choice = ImageChoice { reference: reference.map(Into::into), ..ImageChoice::default() };
@@ -130,7 +130,7 @@ fn what_is_no_image_is_refused_with_what_one_is() {
     let of = |bytes: &[u8]| {
         let work = work();
         fs::write(work.path("x"), bytes).unwrap();
-        ImageFile::open(&work.path("x"), &limits).unwrap_err().to_string()
+        ImageSource::open(&work.path("x"), &limits).unwrap_err().to_string()
     };
     let no_image = "this is no image: ";
     assert!(of(b"").starts_with(&format!("{no_image}it has neither oci-layout nor manifest.json")));
@@ -147,10 +147,10 @@ fn what_is_no_image_is_refused_with_what_one_is() {
         "this is no image: it has oci-layout and no index.json"
     );
     assert!(of(&tar(&[layout.clone(), layout])).ends_with("oci-layout: it is in the archive twice"));
-    let missing = ImageFile::open(&work().path("x"), &limits).unwrap_err();
+    let missing = ImageSource::open(&work().path("x"), &limits).unwrap_err();
     assert!(missing.is_of_host(), "{missing}");
     assert!(
-        ImageFile::open("/dev/null".as_ref(), &limits).unwrap_err().to_string().contains("neither a file")
+        ImageSource::open("/dev/null".as_ref(), &limits).unwrap_err().to_string().contains("neither a file")
     );
 }
 

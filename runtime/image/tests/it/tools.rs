@@ -9,7 +9,7 @@ use std::{
 };
 
 use periapt_image::{
-    ImageChoice, ImageFile, ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, LayerCache, pack_image,
+    ImageChoice, ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, ImageSource, LayerCache, pack_image,
 };
 
 use crate::{
@@ -85,7 +85,7 @@ fn what_umoci_made_is_what_umoci_unpacks_in_each_form_that_skopeo_writes() {
     let expected = listed(&work.path("expected/rootfs"));
     assert_eq!(expected.len(), 7, "{expected:?}");
     for name in ["layout", "docker.tar", "archive.tar", "zstd"] {
-        let file = ImageFile::open(&work.path(name), &ImageLimits::default()).unwrap();
+        let file = ImageSource::open(&work.path(name), &ImageLimits::default()).unwrap();
         let image = file.choose(&ImageChoice::default()).unwrap();
         assert_eq!(image.layers.len(), 2);
         assert_eq!(image.settings.entrypoint, ["/bin/web"]);
