@@ -7,6 +7,7 @@ mod applications;
 mod charms;
 mod compat;
 mod controllers;
+mod images;
 mod machines;
 mod models;
 mod observe;
@@ -98,6 +99,8 @@ verbs! {
         compat::Compat,
         #[command(flatten)]
         charms::Charms,
+        #[command(flatten)]
+        images::Images,
         #[command(flatten)]
         program::Program,
     }

@@ -21,6 +21,7 @@ mod failing;
 mod go;
 mod goals;
 mod guarded;
+mod images;
 mod installing;
 mod interrupted;
 mod issuer;

@@ -71,6 +71,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-blobs",
             "periapt-log-etcd",
             "periapt-agent",
+            "periapt-image",
             "periapt-pack",
             "periapt-python",
             "periapt-trial",
