@@ -1,0 +1,87 @@
+//! Drivers: the ways to run processes of a workload.
+
+pub(crate) mod accounts;
+mod plain;
+pub(crate) mod terminal;
+mod thread;
+
+use std::{io, os::fd::OwnedFd, path::PathBuf};
+
+use periapt_pebble::{ProcessId, Signal, Spawn};
+
+pub use plain::Plain;
+pub(crate) use thread::{Order, Orders, Report, start};
+
+/// A driver by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverKind {
+    /// [`Plain`].
+    Plain,
+}
+
+impl DriverKind {
+    /// Returns the driver of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        (name == "plain").then_some(Self::Plain)
+    }
+
+    /// Returns true if the driver keeps a workload from the host.
+    pub(crate) fn isolates(self) -> bool {
+        match self {
+            Self::Plain => false,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+        }
+    }
+
+    pub(crate) fn build(self) -> Box<dyn Driver> {
+        match self {
+            Self::Plain => Box::new(Plain::new()),
+        }
+    }
+}
+
+/// The streams of a process to start.
+#[derive(Debug)]
+pub struct Streams {
+    /// Standard input.
+    pub stdin: OwnedFd,
+    /// Standard output.
+    pub stdout: OwnedFd,
+    /// Standard error.
+    pub stderr: OwnedFd,
+    /// True if standard output is a terminal, which the process gets as its controlling one.
+    pub is_terminal: bool,
+}
+
+/// A way to run processes. All calls come from one thread, which lives as long as the pod.
+pub trait Driver: Send {
+    /// Prepares the surroundings of the processes.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn create(&mut self) -> io::Result<()>;
+
+    /// Returns the directory that the processes see as `/`.
+    fn root(&self) -> PathBuf;
+
+    /// Starts a process in a process group of its own.
+    ///
+    /// # Errors
+    /// The reason in words.
+    fn spawn(&mut self, process: ProcessId, spawn: &Spawn, streams: Streams) -> Result<(), String>;
+
+    /// Sends a signal to a process and its group; to none once the process has ended.
+    fn signal(&mut self, process: ProcessId, signal: Signal);
+
+    /// Reaps what has ended, and returns the exit codes of processes that were started.
+    fn exits(&mut self) -> Vec<(ProcessId, i32)>;
+
+    /// Ends and reaps all processes that are left, those that left their group or their parent included.
+    fn kill(&mut self);
+}

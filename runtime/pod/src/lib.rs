@@ -1,0 +1,21 @@
+//! The process of a pod: Pebble's API on a socket, and the processes, files and probes behind it.
+//!
+//! What a pod does is decided by the pure core, `periapt-pebble`. This crate drives it: one task owns the core
+//! (`core`), one thread starts, signals and reaps processes through a [`Driver`] (`driver`), and connections bring
+//! requests (`connection`, `api`). Each byte that a client or a workload sends is untrusted: bodies, sessions,
+//! connections and queues have bounds, and peers that are slow or silent have time limits.
+
+mod api;
+mod connection;
+mod core;
+mod driver;
+mod files;
+mod options;
+mod pod;
+mod probe;
+mod session;
+mod streams;
+
+pub use driver::{Driver, DriverKind, Plain, Streams};
+pub use options::{Options, PodError};
+pub use pod::run;

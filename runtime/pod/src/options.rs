@@ -1,0 +1,43 @@
+//! The settings of a pod.
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+use crate::driver::DriverKind;
+
+/// The settings of a pod.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The path of the API's socket.
+    pub socket: PathBuf,
+    /// An address for the endpoints that are open to all, without a right to anything else.
+    pub http: Option<SocketAddr>,
+    /// The driver of processes.
+    pub driver: DriverKind,
+    /// True if the caller knows that a driver may isolate nothing.
+    pub accepts_no_isolation: bool,
+}
+
+/// A pod that cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum PodError {
+    /// The driver isolates nothing, and the caller has not said that this is known.
+    #[error(
+        "the driver {0} isolates nothing: its processes can do all that this user can; it is for tests alone, and runs \
+         only where that is said"
+    )]
+    NoIsolation(&'static str),
+    /// Another process serves the socket.
+    #[error("{0}: another process serves this socket")]
+    Taken(PathBuf),
+    /// An address that cannot be served.
+    #[error("{of}: {source}")]
+    Listen {
+        /// The path or address.
+        of: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The system refuses a part of the set-up.
+    #[error("cannot set up the pod: {0}")]
+    Setup(#[source] io::Error),
+}
