@@ -11,13 +11,14 @@ macro_rules! words {
         impl $name {
             /// Returns the word.
             #[must_use]
-            pub fn as_str(self) -> &'static str {
+            $visibility fn as_str(self) -> &'static str {
                 match self { $(Self::$case => $word,)+ }
             }
 
             /// Returns the value of a word.
             #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
+            #[allow(dead_code, reason = "some enums are only read from documents")]
+            $visibility fn from_word(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$case),)+ _ => None }
             }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 mod plain;
+pub(crate) use plain::PATH as SEARCH_PATH;
 pub(crate) mod terminal;
 mod thread;
 

@@ -23,10 +23,18 @@ pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 /// The time in which all processes must be gone at the end: the kernel takes a moment for each.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
+/// A process that was started and is not reaped.
+#[derive(Debug)]
+struct Child {
+    process: ProcessId,
+    /// A service: the rest of its group ends with it.
+    is_service: bool,
+}
+
 /// The driver without isolation.
 #[derive(Debug, Default)]
 pub struct Plain {
-    children: BTreeMap<i32, ProcessId>,
+    children: BTreeMap<i32, Child>,
 }
 
 impl Plain {
@@ -37,7 +45,7 @@ impl Plain {
     }
 
     fn pid(&self, process: ProcessId) -> Option<Pid> {
-        let found = self.children.iter().find(|(_, known)| **known == process);
+        let found = self.children.iter().find(|(_, known)| known.process == process);
         found.and_then(|(pid, _)| Pid::from_raw(*pid))
     }
 }
@@ -70,6 +78,7 @@ impl Driver for Plain {
             return Err(format!("working directory {directory:?} does not exist"));
         }
         let Streams { stdin, stdout, stderr, is_terminal } = streams;
+        let terminal = is_terminal.then(|| stdout.try_clone()).transpose().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -87,9 +96,9 @@ impl Driver for Plain {
             command.process_group(0);
         }
         let prepare = move || {
-            if is_terminal {
+            if let Some(terminal) = &terminal {
                 rustix::process::setsid()?;
-                rustix::process::ioctl_tiocsctty(OUTPUT)?;
+                rustix::process::ioctl_tiocsctty(terminal)?;
             }
             // After the change of the user, which clears it. The parent is the driver's thread, which ends last.
             set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -105,7 +114,7 @@ impl Driver for Plain {
             _ => format!("cannot run {program:?}: {error}"),
         })?;
         let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
-        self.children.insert(pid, process);
+        self.children.insert(pid, Child { process, is_service: spawn.stdio == periapt_pebble::Stdio::Log });
         Ok(())
     }
 
@@ -119,12 +128,17 @@ impl Driver for Plain {
     }
 
     fn exits(&mut self) -> Vec<(ProcessId, i32)> {
-        let mut exits = Vec::new();
+        // Before services are reaped, so that the numbers of their groups are still their own.
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        while let Ok(Some(status)) = waitid(WaitId::All, peek) {
-            let Some(pid) = status.pid() else { break };
-            let Ok(Some((_, ended))) = waitpid(Some(pid), WaitOptions::NOHANG) else { break };
-            if let Some(process) = self.children.remove(&pid.as_raw_nonzero().get()) {
+        for pid in self.children.iter().filter(|(_, child)| child.is_service).filter_map(|it| Pid::from_raw(*it.0)) {
+            if matches!(waitid(WaitId::Pid(pid), peek), Ok(Some(_))) {
+                let _ = kill_process_group(pid, rustix::process::Signal::KILL);
+            }
+        }
+        let mut exits = Vec::new();
+        while let Ok(Some((pid, ended))) = waitpid(None, WaitOptions::NOHANG) {
+            // Others are orphans of a workload.
+            if let Some(Child { process, .. }) = self.children.remove(&pid.as_raw_nonzero().get()) {
                 let code = match (ended.exit_status(), ended.terminating_signal()) {
                     (Some(code), _) => code,
                     (None, Some(signal)) => 128 + signal,

@@ -1,0 +1,177 @@
+//! Files by HTTP: lists and removals in JSON, contents as parts of a form.
+
+mod read;
+mod upload;
+
+use std::{path::PathBuf, sync::Arc};
+
+use axum::{
+    Extension,
+    body::Body,
+    extract::{RawQuery, State as Of},
+    http::{HeaderMap, header::CONTENT_TYPE},
+    response::Response,
+};
+use periapt_pebble::{Caller, Refusal, Request};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    State,
+    answer::{read_json, refused, sync},
+    query::Query,
+};
+use crate::files::{FileError, Ownership, Place, list, make_directory, permissions, remove};
+
+/// The most paths of one request.
+const MAX_PATHS: usize = 1_000;
+
+/// Lists or reads files.
+pub(super) async fn read(
+    Of(state): Of<Arc<State>>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    if let Err(refusal) = state.handle.ask(caller, Request::Authorize).await.result {
+        return refused(refusal);
+    }
+    let query = Query::read(query.as_deref());
+    match query.first("action") {
+        "list" => listed(state.root.clone(), query).await,
+        "read" => {
+            let paths = query.all("path");
+            if paths.is_empty() || paths.len() > MAX_PATHS {
+                return refused(Refusal::bad(format!("must specify 1 to {MAX_PATHS} paths")));
+            }
+            match state.transfers.clone().try_acquire_owned() {
+                Ok(permit) => read::read(state.root.clone(), paths, permit),
+                Err(_) => refused(Refusal::busy("too many files are on their way; try again later")),
+            }
+        }
+        other => refused(Refusal::bad(format!("invalid action {other:?}"))),
+    }
+}
+
+async fn listed(root: PathBuf, query: Query) -> Response {
+    let itself = match query.first("itself") {
+        "" | "false" => false,
+        "true" => true,
+        _ => return refused(Refusal::bad("itself parameter must be \"true\" or \"false\"")),
+    };
+    let path = query.first("path").to_owned();
+    if !path.starts_with('/') {
+        return refused(Refusal::bad(format!("path must be absolute, got {path:?}")));
+    }
+    let pattern = query.first("pattern").to_owned();
+    let found = blocking(move || list(&root, &Place::of(&root, &path)?, &pattern, itself)).await;
+    match found {
+        Ok(entries) => sync(200, entries.into()),
+        Err(FileError { kind, message }) => {
+            let status = match kind {
+                "not-found" => 404,
+                "permission-denied" => 403,
+                _ => 400,
+            };
+            refused(Refusal { status, kind: Some(kind), message })
+        }
+    }
+}
+
+/// Runs what may wait for a disk.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+) -> Result<T, FileError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(FileError::other(error.to_string())))
+}
+
+/// An order about files in JSON.
+#[derive(Debug, Deserialize)]
+struct Order {
+    action: String,
+    #[serde(default)]
+    dirs: Vec<Directory>,
+    #[serde(default)]
+    paths: Vec<Removal>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Directory {
+    path: String,
+    #[serde(default)]
+    make_parents: bool,
+    #[serde(default)]
+    permissions: String,
+    #[serde(default)]
+    user_id: Option<u32>,
+    #[serde(default)]
+    user: Option<String>,
+    #[serde(default)]
+    group_id: Option<u32>,
+    #[serde(default)]
+    group: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Removal {
+    path: String,
+    #[serde(default)]
+    recursive: bool,
+}
+
+/// Writes, makes or removes files.
+pub(super) async fn act(
+    Of(state): Of<Arc<State>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    if let Err(refusal) = state.handle.ask(caller, Request::Authorize).await.result {
+        return refused(refusal);
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if let Ok(boundary) = multer::parse_boundary(kind) {
+        return match state.transfers.clone().try_acquire_owned() {
+            Ok(permit) => upload::write(state.root.clone(), boundary, body, permit).await,
+            Err(_) => refused(Refusal::busy("too many files are on their way; try again later")),
+        };
+    }
+    if !kind.starts_with("application/json") {
+        return refused(Refusal::bad(format!("invalid media type {kind:?}")));
+    }
+    let order: Order = match read_json(body).await {
+        Ok(order) => order,
+        Err(refusal) => return refused(refusal),
+    };
+    if order.dirs.len() > MAX_PATHS || order.paths.len() > MAX_PATHS {
+        return refused(Refusal::bad(format!("must specify at most {MAX_PATHS} paths")));
+    }
+    let root = state.root.clone();
+    let done = match order.action.as_str() {
+        "make-dirs" if order.dirs.is_empty() => return refused(Refusal::bad("must specify one or more directories")),
+        "remove" if order.paths.is_empty() => return refused(Refusal::bad("must specify one or more paths")),
+        "make-dirs" => blocking(move || Ok(order.dirs.into_iter().map(|it| made(&root, it)).collect())).await,
+        "remove" => blocking(move || Ok(order.paths.into_iter().map(|it| removed(&root, &it)).collect())).await,
+        other => return refused(Refusal::bad(format!("invalid action {other:?}"))),
+    };
+    match done {
+        Ok(items) => sync(200, Value::Array(items)),
+        Err(FileError { message, .. }) => refused(Refusal { status: 500, kind: None, message }),
+    }
+}
+
+fn made(root: &std::path::Path, directory: Directory) -> Value {
+    let Directory { path, make_parents, permissions: mode, user_id, user, group_id, group } = directory;
+    let result = (|| {
+        let place = Place::of(root, &path)?;
+        let mode = permissions(&mode, 0o755)?;
+        let owner = Ownership { user_id, user, group_id, group }.resolve(root)?;
+        make_directory(&place, mode, owner, make_parents)
+    })();
+    FileError::item(&path, &result)
+}
+
+fn removed(root: &std::path::Path, removal: &Removal) -> Value {
+    let result = Place::of(root, &removal.path).and_then(|place| remove(&place, removal.recursive));
+    FileError::item(&removal.path, &result)
+}

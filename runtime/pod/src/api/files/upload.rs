@@ -1,0 +1,161 @@
+//! New files, as parts of a form: first the order, then the content of each file.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use axum::{body::Body, response::Response};
+use multer::{Constraints, Field, Multipart, SizeLimit};
+use periapt_pebble::Refusal;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+
+use super::{MAX_PATHS, blocking};
+use crate::{
+    api::answer::{refused, sync},
+    files::{FileError, Ownership, Place, Upload, permissions},
+};
+
+/// The most bytes of one upload.
+const MAX_UPLOAD: u64 = 4 << 30;
+
+/// The most bytes of its order.
+const MAX_ORDER: u64 = 1 << 20;
+
+/// The time in which a client sends the next piece.
+const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The order of an upload.
+#[derive(Debug, Deserialize)]
+struct Order {
+    action: String,
+    files: Vec<NewFile>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct NewFile {
+    path: String,
+    #[serde(default)]
+    make_dirs: bool,
+    #[serde(default)]
+    permissions: String,
+    #[serde(default)]
+    user_id: Option<u32>,
+    #[serde(default)]
+    user: Option<String>,
+    #[serde(default)]
+    group_id: Option<u32>,
+    #[serde(default)]
+    group: Option<String>,
+}
+
+/// Writes the files of an upload.
+pub(super) async fn write(root: PathBuf, boundary: String, body: Body, permit: OwnedSemaphorePermit) -> Response {
+    let limit = SizeLimit::new().whole_stream(MAX_UPLOAD).for_field("request", MAX_ORDER);
+    let constraints = Constraints::new().size_limit(limit);
+    let mut form = Multipart::with_constraints(body.into_data_stream(), boundary, constraints);
+    let result = written(&root, &mut form).await;
+    drop(permit);
+    match result {
+        Ok(items) => sync(200, Value::Array(items)),
+        Err(refusal) => refused(refusal),
+    }
+}
+
+async fn written(root: &std::path::Path, form: &mut Multipart<'_>) -> Result<Vec<Value>, Refusal> {
+    let order = match part(form).await? {
+        Some(field) if field.name() == Some("request") => order(field).await?,
+        _ => return Err(Refusal::bad("the first part must be named \"request\"")),
+    };
+    if order.action != "write" {
+        return Err(Refusal::bad(format!("multipart action must be \"write\", got {:?}", order.action)));
+    }
+    if order.files.is_empty() || order.files.len() > MAX_PATHS {
+        return Err(Refusal::bad(format!("must specify 1 to {MAX_PATHS} files")));
+    }
+    let files: BTreeMap<&str, &NewFile> = order.files.iter().map(|file| (file.path.as_str(), file)).collect();
+    let mut results: BTreeMap<String, Result<(), FileError>> = BTreeMap::new();
+    while let Some(field) = part(form).await? {
+        if field.name() != Some("files") {
+            return Err(Refusal::bad(format!("field name must be \"files\", got {:?}", field.name())));
+        }
+        let path = unescaped(field.file_name().unwrap_or_default());
+        let Some(file) = files.get(path.as_str()) else {
+            return Err(Refusal::bad(format!("no metadata for path {path:?}")));
+        };
+        let result = content(root, (*file).clone(), field).await?;
+        results.insert(path, result);
+    }
+    let missing = || Err(FileError::other("no content for this path"));
+    let item = |file: &NewFile| {
+        FileError::item(&file.path, &results.get(&file.path).cloned().unwrap_or_else(missing))
+    };
+    Ok(order.files.iter().map(item).collect())
+}
+
+/// Takes the backslashes before quotes out of a name.
+fn unescaped(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (letter, letters.peek()) {
+            ('\\', Some('"')) => {}
+            _ => plain.push(letter),
+        }
+    }
+    plain
+}
+
+fn broken(error: &multer::Error) -> Refusal {
+    Refusal::bad(format!("cannot read multipart data: {error}"))
+}
+
+fn late() -> Refusal {
+    Refusal { status: 408, kind: None, message: "the body did not arrive".to_owned() }
+}
+
+async fn part<'f>(form: &mut Multipart<'f>) -> Result<Option<Field<'f>>, Refusal> {
+    timeout(PIECE_TIMEOUT, form.next_field()).await.map_err(|_| late())?.map_err(|error| broken(&error))
+}
+
+async fn piece(field: &mut Field<'_>) -> Result<Option<bytes::Bytes>, Refusal> {
+    timeout(PIECE_TIMEOUT, field.chunk()).await.map_err(|_| late())?.map_err(|error| broken(&error))
+}
+
+async fn order(mut field: Field<'_>) -> Result<Order, Refusal> {
+    let mut text = Vec::new();
+    while let Some(bytes) = piece(&mut field).await? {
+        text.extend_from_slice(&bytes);
+    }
+    serde_json::from_slice(&text).map_err(|error| Refusal::bad(format!("cannot decode request metadata: {error}")))
+}
+
+/// Writes one file. The content of a file that is refused is read to its end, so that the client hears of it.
+async fn content(
+    root: &std::path::Path,
+    file: NewFile,
+    mut field: Field<'_>,
+) -> Result<Result<(), FileError>, Refusal> {
+    let root = root.to_owned();
+    let mut upload = blocking(move || {
+        let NewFile { path, make_dirs, permissions: mode, user_id, user, group_id, group } = file;
+        let place = Place::of(&root, &path)?;
+        let mode = permissions(&mode, 0o644)?;
+        let owner = Ownership { user_id, user, group_id, group }.resolve(&root)?;
+        Upload::begin(&place, mode, owner, make_dirs)
+    })
+    .await;
+    while let Some(bytes) = piece(&mut field).await? {
+        if let Ok(open) = upload {
+            upload = blocking(move || {
+                let mut open = open;
+                open.write(&bytes).map(|()| open)
+            })
+            .await;
+        }
+    }
+    Ok(match upload {
+        Ok(open) => blocking(move || open.finish()).await,
+        Err(error) => Err(error),
+    })
+}

@@ -1,0 +1,142 @@
+//! Listeners and connections.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use periapt_pebble::Caller;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, UnixListener},
+    sync::Semaphore,
+    time::{Sleep, sleep},
+};
+
+/// The connections at a time: three websockets for each command of `exec`, and as many again for all else.
+const MAX_CONNECTIONS: usize = 400;
+
+/// The time in which a client sends the head of a request, and for which an idle connection stays.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most bytes of a head, and of what is read ahead.
+const MAX_BUFFER: usize = 64 << 10;
+
+/// The time for which a client may read nothing of what it was sent.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The pause after a connection that could not be accepted, as when descriptors are used up.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves the API on a socket. The kernel tells who a client is.
+pub(crate) async fn serve_unix(listener: UnixListener, router: Router) {
+    let own = rustix::process::geteuid().as_raw();
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let user_id = stream.peer_cred().ok().map(|peer| peer.uid());
+                let is_owner = user_id.is_some_and(|user| user == 0 || user == own);
+                let caller = Caller { user_id, is_owner };
+                let router = router.clone();
+                tokio::spawn(async move {
+                    serve(stream, router, caller).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves what is open to all.
+pub(crate) async fn serve_tcp(listener: TcpListener, router: Router) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    serve(stream, router, Caller { user_id: None, is_owner: false }).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(stream: S, router: Router, caller: Caller) {
+    let service = TowerToHyperService::new(router.layer(Extension(caller)));
+    let stream = TokioIo::new(Watched { stream, stalled: None });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_BUFFER)
+        .serve_connection(stream, service)
+        .with_upgrades()
+        .await;
+    if let Err(error) = served {
+        tracing::debug!("a connection ended: {error}");
+    }
+}
+
+/// A connection that fails when its peer reads nothing for too long.
+struct Watched<S> {
+    stream: S,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S: Unpin> Watched<S> {
+    /// Counts the time of a write that does not go on.
+    fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if poll.is_ready() {
+            self.stalled = None;
+            return poll;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        match stalled.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.watch(cx, poll)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut self.stream).poll_flush(cx);
+        self.watch(cx, poll)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,333 @@
+//! The task that owns the pure core, and turns its outputs into deeds.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io,
+    os::fd::OwnedFd,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use periapt_pebble::{
+    Answer, Caller, Exit, Input, Now, Output, ProcessId, Refusal, Request, RequestId, Spawn, Stdio, Supervisor, TaskId,
+    WebsocketName,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    driver::{Order, Orders, Report, Streams, terminal},
+    probe,
+    session::{self, Sockets, Websocket},
+    streams::{Use, follow, reader, writer},
+};
+
+/// The events that wait for the core. Who sends more waits: services' output, connections.
+const QUEUE: usize = 256;
+
+/// A pause that is as good as none.
+const FAR: Duration = Duration::from_secs(24 * 3_600);
+
+/// An event for the core.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// An input as it is.
+    Input(Input),
+    /// A request, with the place for its answer.
+    Ask { id: RequestId, caller: Caller, request: Request, reply: oneshot::Sender<Reply> },
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) result: Result<Answer, Refusal>,
+    /// The place for a websocket that was granted.
+    pub(crate) socket: Option<oneshot::Sender<Websocket>>,
+}
+
+/// The way to the core, for connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Handle {
+    events: mpsc::Sender<Event>,
+    next: Arc<AtomicU64>,
+    lines: watch::Receiver<u64>,
+}
+
+impl Handle {
+    /// Asks the core. A caller that is dropped while it waits is forgotten.
+    pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Reply {
+        let id = RequestId(self.next.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        let ends = || Reply { result: Err(Refusal::busy("the pod ends")), socket: None };
+        if self.events.send(Event::Ask { id, caller, request, reply }).await.is_err() {
+            return ends();
+        }
+        let gone = Gone { id, events: self.events.clone(), is_answered: false };
+        let answer = answer.await;
+        gone.answered();
+        answer.unwrap_or_else(|_| ends())
+    }
+
+    /// Returns the number of the next line of output, as it grows.
+    pub(crate) fn lines(&self) -> watch::Receiver<u64> {
+        self.lines.clone()
+    }
+}
+
+/// A request that waits.
+struct Gone {
+    id: RequestId,
+    events: mpsc::Sender<Event>,
+    is_answered: bool,
+}
+
+impl Gone {
+    fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let (id, events) = (self.id, self.events.clone());
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move { events.send(Event::Input(Input::Gone(id))).await });
+            }
+        }
+    }
+}
+
+/// The core and what it drives.
+#[derive(Debug)]
+pub(crate) struct Core {
+    supervisor: Supervisor,
+    began: Instant,
+    events: mpsc::Receiver<Event>,
+    sender: mpsc::Sender<Event>,
+    orders: Orders,
+    reports: mpsc::UnboundedReceiver<Report>,
+    asked: BTreeMap<RequestId, (oneshot::Sender<Reply>, Option<WebsocketName>)>,
+    sockets: BTreeMap<TaskId, Sockets>,
+    /// The places for the exit codes of processes that run.
+    live: BTreeMap<ProcessId, oneshot::Sender<i32>>,
+    /// What closes the streams of commands, whose processes may have ended.
+    open: BTreeMap<ProcessId, CancellationToken>,
+    lines: watch::Sender<u64>,
+    code: Option<i32>,
+}
+
+impl Core {
+    /// Creates the task, and the way to it.
+    pub(crate) fn new(
+        supervisor: Supervisor,
+        orders: Orders,
+        reports: mpsc::UnboundedReceiver<Report>,
+    ) -> (Self, Handle) {
+        let (sender, events) = mpsc::channel(QUEUE);
+        let (lines, receiver) = watch::channel(0);
+        let handle = Handle { events: sender.clone(), next: Arc::default(), lines: receiver };
+        let core = Self {
+            supervisor,
+            began: Instant::now(),
+            events,
+            sender,
+            orders,
+            reports,
+            asked: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            live: BTreeMap::new(),
+            open: BTreeMap::new(),
+            lines,
+            code: None,
+        };
+        (core, handle)
+    }
+
+    /// Runs until the pod ends, and returns its exit code.
+    pub(crate) async fn run(mut self, cancel: CancellationToken) -> io::Result<i32> {
+        let mut child_ended = signal(SignalKind::child())?;
+        let mut is_cancelled = false;
+        loop {
+            if let Some(code) = self.code {
+                return Ok(code);
+            }
+            let wake = self.supervisor.next_wake().map(|at| self.began + at);
+            let wake = wake.unwrap_or_else(|| Instant::now() + FAR);
+            tokio::select! {
+                Some(event) = self.events.recv() => match event {
+                    Event::Input(input) => self.step(input),
+                    Event::Ask { id, caller, request, reply } => {
+                        let name = match &request {
+                            Request::Websocket(_, name) => Some(*name),
+                            _ => None,
+                        };
+                        self.asked.insert(id, (reply, name));
+                        self.step(Input::Request { id, caller, request });
+                    }
+                },
+                Some(report) = self.reports.recv() => self.report(report),
+                _ = child_ended.recv() => {
+                    let _ = self.orders.send(Order::Reap);
+                }
+                () = sleep_until(wake) => self.step(Input::Tick),
+                () = cancel.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    self.step(Input::End(0));
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        match report {
+            Report::Spawned(process) => self.step(Input::Spawned(process)),
+            Report::Failed(process, message) => {
+                // The task that follows the process ends with its sender.
+                self.live.remove(&process);
+                self.open.remove(&process);
+                self.step(Input::SpawnFailed(process, message));
+            }
+            // The task that follows the process tells the core, once the output has been read.
+            Report::Exited(process, code) => {
+                if let Some(exit) = self.live.remove(&process) {
+                    let _ = exit.send(code);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        match &input {
+            Input::Gone(id) => {
+                self.asked.remove(id);
+            }
+            Input::Exited(process, _) => {
+                self.open.remove(process);
+            }
+            _ => {}
+        }
+        let now = Now { since_start: self.began.elapsed(), date: jiff::Timestamp::now() };
+        let outputs = self.supervisor.step(now, input);
+        // Answers first: the last websocket that is granted starts its command in the same step.
+        let (answers, deeds): (Vec<_>, Vec<_>) =
+            outputs.into_iter().partition(|output| matches!(output, Output::Respond(..)));
+        answers.into_iter().chain(deeds).for_each(|output| self.perform(output));
+        let next = self.supervisor.next_log_line();
+        self.lines.send_if_modified(|line| std::mem::replace(line, next) != next);
+    }
+
+    fn perform(&mut self, output: Output) {
+        match output {
+            Output::Respond(id, result) => {
+                let Some((reply, name)) = self.asked.remove(&id) else { return };
+                let socket = match (&result, name) {
+                    (Ok(Answer::Websocket(task)), Some(name)) => {
+                        Some(self.sockets.entry(*task).or_default().expect(name))
+                    }
+                    _ => None,
+                };
+                let _ = reply.send(Reply { result, socket });
+            }
+            Output::Spawn(process, spawn) => {
+                if let Err(error) = self.spawn(process, spawn) {
+                    self.open.remove(&process);
+                    let message = format!("cannot open streams: {error}");
+                    let events = self.sender.clone();
+                    tokio::spawn(async move {
+                        events.send(Event::Input(Input::SpawnFailed(process, message))).await
+                    });
+                }
+            }
+            Output::Signal(process, signal) => {
+                let _ = self.orders.send(Order::Signal(process, signal));
+            }
+            Output::Abandon(process) => {
+                if let Some(open) = self.open.remove(&process) {
+                    open.cancel();
+                }
+            }
+            Output::Forget(task) => {
+                self.sockets.remove(&task);
+            }
+            Output::Probe(id, question, timeout) => {
+                let events = self.sender.clone();
+                tokio::spawn(async move {
+                    let result = probe::ask(question, timeout).await;
+                    let _ = events.send(Event::Input(Input::Probed(id, result))).await;
+                });
+            }
+            Output::Shutdown(code) => self.code = Some(code),
+        }
+    }
+
+    fn spawn(&mut self, process: ProcessId, spawn: Box<Spawn>) -> io::Result<()> {
+        let (exit, ended) = oneshot::channel();
+        let events = self.sender.clone();
+        let streams = match &spawn.stdio {
+            Stdio::Log | Stdio::Tail => {
+                let of = if spawn.stdio == Stdio::Log { Use::Log } else { Use::Tail };
+                let (output, stdout) = pipe()?;
+                let stderr = stdout.try_clone()?;
+                tokio::spawn(follow(process, reader(output)?, ended, events, of));
+                Streams { stdin: File::open("/dev/null")?.into(), stdout, stderr, is_terminal: false }
+            }
+            Stdio::Websockets { task, split_stderr, terminal } => {
+                let sockets = self.sockets.remove(task).unwrap_or_default();
+                let orders = self.orders.clone();
+                let (pipes, streams) = match terminal {
+                    Some((columns, rows)) => {
+                        let (ours, theirs) = terminal::open(*columns, *rows)?;
+                        let streams = Streams {
+                            stdin: theirs.try_clone()?,
+                            stdout: theirs.try_clone()?,
+                            stderr: theirs,
+                            is_terminal: true,
+                        };
+                        (session::Pipes::terminal(ours)?, streams)
+                    }
+                    None => {
+                        let (stdin, input) = pipe()?;
+                        let (output, stdout) = pipe()?;
+                        let (errors, stderr) = match split_stderr {
+                            true => {
+                                let (errors, stderr) = pipe()?;
+                                (Some(reader(errors)?), stderr)
+                            }
+                            false => (None, stdout.try_clone()?),
+                        };
+                        let pipes = session::Pipes::new(writer(input)?, reader(output)?, errors);
+                        (pipes, Streams { stdin, stdout, stderr, is_terminal: false })
+                    }
+                };
+                let abandon = CancellationToken::new();
+                self.open.insert(process, abandon.clone());
+                let session = session::run(process, sockets, pipes, ended, orders, abandon);
+                tokio::spawn(async move {
+                    if let Some(code) = session.await {
+                        let exit = Exit { code, tail: String::new() };
+                        let _ = events.send(Event::Input(Input::Exited(process, exit))).await;
+                    }
+                });
+                streams
+            }
+        };
+        self.live.insert(process, exit);
+        let _ = self.orders.send(Order::Spawn(process, spawn, streams));
+        Ok(())
+    }
+}
+
+/// Opens a pipe: the side to read, and the side to write.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((reader.into(), writer.into()))
+}

@@ -1,0 +1,70 @@
+//! Paths, permissions and owners.
+
+use std::path::{Path, PathBuf};
+
+use periapt_pebble::Account;
+use serde::Deserialize;
+
+use super::error::FileError;
+use crate::driver::accounts::Accounts;
+
+/// The most bytes of a path: the kernel takes no longer one.
+const MAX_PATH: usize = 4_095;
+
+/// A path of a client, and its place on the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) shown: String,
+    pub(crate) path: PathBuf,
+}
+
+impl Place {
+    /// Returns the place of an absolute path.
+    pub(crate) fn of(root: &Path, path: &str) -> Result<Self, FileError> {
+        let Some(below) = path.strip_prefix('/') else {
+            return Err(FileError::other(format!("paths must be absolute, got {path:?}")));
+        };
+        if path.len() > MAX_PATH || path.contains('\0') {
+            return Err(FileError::other(format!("paths must be at most {MAX_PATH} bytes without a null byte")));
+        }
+        Ok(Self { shown: path.to_owned(), path: root.join(below.trim_start_matches('/')) })
+    }
+}
+
+/// The owner of a new file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Ownership {
+    pub(crate) user_id: Option<u32>,
+    pub(crate) user: Option<String>,
+    pub(crate) group_id: Option<u32>,
+    pub(crate) group: Option<String>,
+}
+
+impl Ownership {
+    /// Returns the numbers of the owner; none for the pod's own user.
+    pub(crate) fn resolve(&self, root: &Path) -> Result<Option<(u32, u32)>, FileError> {
+        let named = |name: &Option<String>| name.clone().filter(|it| !it.is_empty());
+        let account = Account {
+            user: named(&self.user),
+            user_id: self.user_id,
+            group: named(&self.group),
+            group_id: self.group_id,
+        };
+        if account.is_own() {
+            return Ok(None);
+        }
+        let resolved = Accounts::read(root).resolve(&account).map_err(FileError::other)?;
+        Ok(resolved.map(|it| (it.user_id, it.group_id)))
+    }
+}
+
+/// Reads permissions, three digits of eight.
+pub(crate) fn permissions(text: &str, default: u32) -> Result<u32, FileError> {
+    if text.is_empty() {
+        return Ok(default);
+    }
+    let is_octal = text.len() == 3 && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    let mode = u32::from_str_radix(text, 8).ok().filter(|_| is_octal);
+    mode.ok_or_else(|| FileError::other(format!("mode must be a 3-digit octal string, got {text:?}")))
+}
