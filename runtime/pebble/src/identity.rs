@@ -115,7 +115,8 @@ impl Identities {
                     next.remove(name);
                 }
                 "add" | "update" | "replace" => {
-                    next.insert(name.clone(), read(name, value, limits)?);
+                    let identity = read(name, value, next.get(name), limits)?;
+                    next.insert(name.clone(), identity);
                 }
                 other => return Err(Refusal::bad(format!("invalid action {other:?}"))),
             }
@@ -135,7 +136,8 @@ impl Identities {
     }
 }
 
-fn read(name: &str, value: &Value, limits: &Limits) -> Result<Identity, Refusal> {
+/// Reads an identity. Secrets that a client was shown as hidden stay those of the identity that is there.
+fn read(name: &str, value: &Value, known: Option<&Identity>, limits: &Limits) -> Result<Identity, Refusal> {
     let refuse = |why: String| Err(Refusal::bad(format!("identity {name:?} invalid: {why}")));
     if name.is_empty() || name.len() > limits.name || name.chars().any(char::is_control) {
         return refuse(format!("its name must be 1 to {} bytes of printable text", limits.name));
@@ -143,10 +145,20 @@ fn read(name: &str, value: &Value, limits: &Limits) -> Result<Identity, Refusal>
     if value.is_null() {
         return refuse("identity must not be null".to_owned());
     }
-    let identity = match serde_json::from_value::<Identity>(value.clone()) {
+    let mut identity = match serde_json::from_value::<Identity>(value.clone()) {
         Ok(identity) => identity,
         Err(error) => return refuse(error.to_string()),
     };
+    if let (Some(basic), Some(known)) = (&mut identity.basic, known.and_then(|it| it.basic.as_ref()))
+        && basic.password == HIDDEN
+    {
+        basic.password.clone_from(&known.password);
+    }
+    if let (Some(cert), Some(known)) = (&mut identity.cert, known.and_then(|it| it.cert.as_ref()))
+        && cert.pem == HIDDEN
+    {
+        cert.pem.clone_from(&known.pem);
+    }
     if identity.access.is_none() {
         return refuse("access value must be specified (\"admin\", \"read\", \"metrics\" or \"untrusted\")".to_owned());
     }
@@ -225,6 +237,17 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_that_was_shown_hidden_stays() {
+        let mut identities = Identities::default();
+        let hash = format!("$6$salt${}", "a".repeat(86));
+        let with = |password: &str| json!({"web": {"access": "metrics", "basic": {"password": password}}});
+        act(&mut identities, "add", with(&hash)).unwrap();
+        assert_eq!(identities.shown(), with(HIDDEN));
+        act(&mut identities, "replace", identities.shown()).unwrap();
+        assert_eq!(identities.0["web"].basic.as_ref().unwrap().password, hash);
+    }
+
+    #[test]
     fn what_is_wrong_changes_nothing_and_is_named() {
         let mut identities = Identities::default();
         let good = json!({"access": "read", "local": {"user-id": 1}});
@@ -234,6 +257,7 @@ mod tests {
             ("add", json!({"a": {"local": {"user-id": 1}}}), "access value must be specified"),
             ("add", json!({"a": {"access": "root", "local": {"user-id": 1}}}), "\"root\" is none of"),
             ("add", json!({"a": {"access": "read", "basic": {"password": "secret"}}}), "sha512-crypt"),
+            ("add", json!({"a": {"access": "read", "basic": {"password": HIDDEN}}}), "sha512-crypt"),
             ("add", json!({"a": {"access": "read", "cert": {"pem": "x"}}}), "PEM"),
             ("add", json!({"a": {"access": "read", "locall": {}}}), "locall"),
             ("add", json!({"a": null}), "must not be null"),

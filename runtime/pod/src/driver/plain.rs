@@ -12,7 +12,7 @@ use std::{
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use rustix::process::{
     Pid, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, set_child_subreaper,
-    set_parent_process_death_signal, waitid, waitpid,
+    set_parent_process_death_signal, wait, waitid,
 };
 
 use super::{Driver, Streams, accounts::Accounts};
@@ -136,7 +136,7 @@ impl Driver for Plain {
             }
         }
         let mut exits = Vec::new();
-        while let Ok(Some((pid, ended))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, ended))) = wait(WaitOptions::NOHANG) {
             // Others are orphans of a workload.
             if let Some(Child { process, .. }) = self.children.remove(&pid.as_raw_nonzero().get()) {
                 let code = match (ended.exit_status(), ended.terminating_signal()) {
