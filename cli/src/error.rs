@@ -36,6 +36,8 @@ pub(crate) enum Failure {
     },
     /// The controller does not know the agent any more, or was removed itself.
     Removed(String),
+    /// A service of a pod, or a check, has ended the pod with this exit code.
+    PodEnded(u8),
     /// The command line is invalid, though each of its options is valid.
     Misused(String),
     /// The reader of the output has closed it (`periapt status | head`), so no message is needed.
@@ -75,6 +77,7 @@ impl Failure {
         match self {
             Self::Failed { .. } => 1,
             Self::Removed(_) => REMOVED,
+            Self::PodEnded(code) => *code,
             Self::Misused(_) => MISUSE,
             // The exit code that shells give a process ended by the signal.
             Self::Interrupted { signal, .. } => signal.saturating_add(128),
@@ -106,6 +109,7 @@ impl fmt::Display for Failure {
                 write!(f, "{}\nhint: {}", spelled(message), spelled(hint))
             }
             Self::Interrupted { message, .. } => f.write_str(&spelled(message)),
+            Self::PodEnded(code) => write!(f, "a service or a check ended the pod with exit code {code}"),
             Self::OutputClosed => f.write_str("the output was closed"),
         }
     }

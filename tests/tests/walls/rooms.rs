@@ -25,6 +25,8 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
     Room { name: "periapt-shell", arrows: &["periapt-hook"] },
+    Room { name: "periapt-pebble", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-pod", arrows: &["periapt-pebble"] },
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
     Room {
         name: "periapt-agent",
@@ -73,6 +75,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-agent",
             "periapt-image",
             "periapt-pack",
+            "periapt-pod",
             "periapt-python",
             "periapt-trial",
         ],
@@ -84,8 +87,14 @@ pub(crate) const ROOMS: &[Room] = &[
 ];
 
 /// The crates without a runtime, a clock, random numbers, threads or I/O.
-pub(crate) const PURE: &[&str] =
-    &["periapt-host-api", "periapt-model", "periapt-uniter", "periapt-hook", "periapt-shell"];
+pub(crate) const PURE: &[&str] = &[
+    "periapt-host-api",
+    "periapt-model",
+    "periapt-uniter",
+    "periapt-hook",
+    "periapt-shell",
+    "periapt-pebble",
+];
 
 /// The only crate that may name the WebAssembly engine, whose generic code is compiled once, there.
 pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wasmtime-wasi"]);

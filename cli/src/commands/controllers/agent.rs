@@ -11,6 +11,7 @@ use periapt_agent::{AgentError, ChildProgram, ControllerProbe, IdentityError, Op
 use periapt_client::Addresses;
 use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
+use periapt_pod::{DriverKind, PodError};
 use periapt_transport::{Readers, read_file};
 
 use crate::{
@@ -47,6 +48,25 @@ pub(crate) enum Agent {
         /// Its order.
         order: String,
     },
+    #[command(hide = true)]
+    Pod(Pod),
+}
+
+/// Run the processes of a pod behind Pebble's API, for tests: nothing starts pods for charms yet
+#[derive(Debug, Args)]
+pub(crate) struct Pod {
+    /// The path of the API's socket
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// A loopback address for what the API shows to all: GET /v1/health
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
+    /// The driver that runs processes: plain
+    #[arg(long, value_name = "DRIVER")]
+    driver: String,
+    /// Accept a driver that isolates nothing: its processes can do all that this user can
+    #[arg(long)]
+    i_know_that_nothing_is_isolated: bool,
 }
 
 /// Run an agent in the foreground
@@ -112,6 +132,7 @@ impl Verb for Agent {
     async fn run(self, _context: &Context) -> Result<()> {
         match self {
             Self::Run(run) => run.run().await,
+            Self::Pod(pod) => pod.run().await,
             // `main` runs them before there is a runtime.
             Self::Runner { .. } | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
         }
@@ -122,6 +143,7 @@ impl Verb for Agent {
             Self::Run(run) => {
                 Runtime::AllCores(Service { name: "periapt-agent", log_format: run.log_format })
             }
+            Self::Pod(_) => Runtime::AllCores(Service { name: "periapt-pod", log_format: None }),
             Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
         }
@@ -186,6 +208,27 @@ impl Run {
         }
         ended?;
         programs.map_or(Ok(()), |programs| make_way(&programs, None))
+    }
+}
+
+impl Pod {
+    async fn run(self) -> Result<()> {
+        give_back_what_is_freed(Resident::open());
+        let Self { socket, http, driver, i_know_that_nothing_is_isolated: accepts_no_isolation } = self;
+        let driver = DriverKind::from_name(&driver)
+            .ok_or_else(|| Failure::misused(format!("there is no driver {driver:?}: the only one is plain")))?;
+        let shown = socket.display().to_string();
+        let options = periapt_pod::Options { socket, http, driver, accepts_no_isolation };
+        let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
+        match ended.map_err(|error| match error {
+            PodError::NoIsolation(_) => {
+                with_source(error).with_hint("for a test, add --i-know-that-nothing-is-isolated")
+            }
+            other => with_source(other),
+        })? {
+            0 => Ok(()),
+            code => Err(Failure::PodEnded(u8::try_from(code).unwrap_or(1))),
+        }
     }
 }
 
