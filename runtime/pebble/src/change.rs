@@ -144,7 +144,9 @@ impl Change {
 
     /// Returns true if the change is about a service.
     pub(crate) fn concerns(&self, service: &str) -> bool {
-        self.tasks.iter().any(|task| matches!(&task.work, Work::Start(name) | Work::Stop(name) if name == service))
+        self.tasks
+            .iter()
+            .any(|task| matches!(&task.work, Work::Start(name) | Work::Stop(name) if name == service))
     }
 }
 
@@ -238,8 +240,16 @@ impl Changes {
                 error: None,
             });
         }
-        let change =
-            Change { id, kind, summary, tasks: numbered, began: date, ready: None, data: Map::new(), told: None };
+        let change = Change {
+            id,
+            kind,
+            summary,
+            tasks: numbered,
+            began: date,
+            ready: None,
+            data: Map::new(),
+            told: None,
+        };
         self.changes.insert(id, change);
         id
     }
@@ -273,7 +283,8 @@ impl Changes {
 
     /// Drops ready changes that are too old, and the oldest of those that are too many.
     pub(crate) fn prune(&mut self, date: Timestamp, limits: &Limits) {
-        let is_old = |ready: Timestamp| date.duration_since(ready).unsigned_abs() > limits.change_age && date > ready;
+        let is_old =
+            |ready: Timestamp| date.duration_since(ready).unsigned_abs() > limits.change_age && date > ready;
         let mut over = self.changes.len().saturating_sub(limits.changes);
         let mut dropped = Vec::new();
         for change in self.changes.values() {

@@ -37,7 +37,8 @@ fn parse(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
         let (number, after) = rest.split_at(digits);
-        let letters = after.find(|letter: char| letter.is_ascii_digit() || letter == '.').unwrap_or(after.len());
+        let letters =
+            after.find(|letter: char| letter.is_ascii_digit() || letter == '.').unwrap_or(after.len());
         let (unit, next) = after.split_at(letters);
         total = total.checked_add(nanoseconds(number, unit)?)?;
         rest = next;

@@ -106,7 +106,9 @@ impl Identities {
                 "add" if is_known => there.push(name.as_str()),
                 "update" | "remove" if !is_known => missing.push(name.as_str()),
                 "remove" if !value.is_null() => {
-                    return Err(Refusal::bad(format!("identity value for {name:?} must be null when removing")));
+                    return Err(Refusal::bad(format!(
+                        "identity value for {name:?} must be null when removing"
+                    )));
                 }
                 "remove" => {
                     next.remove(name);
@@ -160,7 +162,9 @@ fn read(name: &str, value: &Value, known: Option<&Identity>, limits: &Limits) ->
         cert.pem.clone_from(&known.pem);
     }
     if identity.access.is_none() {
-        return refuse("access value must be specified (\"admin\", \"read\", \"metrics\" or \"untrusted\")".to_owned());
+        return refuse(
+            "access value must be specified (\"admin\", \"read\", \"metrics\" or \"untrusted\")".to_owned(),
+        );
     }
     if identity.local.is_none() && identity.basic.is_none() && identity.cert.is_none() {
         return refuse("identity must have at least one type (\"local\", \"basic\" or \"cert\")".to_owned());
@@ -183,7 +187,8 @@ fn is_sha512_crypt(text: &str) -> bool {
         Some(_) => return false,
         None => rest,
     };
-    rest.split_once('$').is_some_and(|(salt, hash)| salt.len() <= 16 && is_text(salt) && hash.len() == 86 && is_text(hash))
+    rest.split_once('$')
+        .is_some_and(|(salt, hash)| salt.len() <= 16 && is_text(salt) && hash.len() == 86 && is_text(hash))
 }
 
 /// Returns true for the form of one certificate in PEM. No connection shows certificates to a pod yet.
@@ -203,7 +208,9 @@ fn check_users(identities: &BTreeMap<String, Identity>) -> Result<(), Refusal> {
         let Some(local) = &identity.local else { continue };
         if let Some(other) = users.insert(local.user_id, name) {
             let user = local.user_id;
-            return Err(Refusal::bad(format!("cannot have multiple identities with user ID {user}: {other}, {name}")));
+            return Err(Refusal::bad(format!(
+                "cannot have multiple identities with user ID {user}: {other}, {name}"
+            )));
         }
     }
     Ok(())
@@ -230,7 +237,8 @@ mod tests {
         assert_eq!(identities.access(Caller { user_id: None, is_owner: false }), Access::Untrusted);
         act(&mut identities, "add", json!({"bob": {"access": "admin", "local": {"user-id": 42}}})).unwrap();
         assert_eq!(identities.access(user(42)), Access::Admin);
-        act(&mut identities, "replace", json!({"bob": {"access": "untrusted", "local": {"user-id": 42}}})).unwrap();
+        act(&mut identities, "replace", json!({"bob": {"access": "untrusted", "local": {"user-id": 42}}}))
+            .unwrap();
         assert_eq!(identities.access(user(42)), Access::Untrusted);
         act(&mut identities, "replace", json!({"bob": null})).unwrap();
         assert_eq!(identities.shown(), json!({}));
@@ -243,7 +251,8 @@ mod tests {
         let with = |password: &str| json!({"web": {"access": "metrics", "basic": {"password": password}}});
         act(&mut identities, "add", with(&hash)).unwrap();
         assert_eq!(identities.shown(), with(HIDDEN));
-        act(&mut identities, "replace", identities.shown()).unwrap();
+        let shown = identities.shown();
+        act(&mut identities, "replace", shown).unwrap();
         assert_eq!(identities.0["web"].basic.as_ref().unwrap().password, hash);
     }
 

@@ -25,9 +25,9 @@ pub use identity::Access;
 pub use limits::Limits;
 pub use log::LogLine;
 pub use message::{
-    Account, AddLayer, Answer, Caller, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody, Input, NoticeBody,
-    NoticesQuery, Now, Output, Probe, ProbeId, ProcessId, Refusal, Request, RequestId, ServicesAction,
-    ServicesBody, SignalsBody, Spawn, Stdio, TaskId, WebsocketName,
+    Account, AddLayer, Answer, Caller, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody,
+    Input, NoticeBody, NoticesQuery, Now, Output, Probe, ProbeId, ProcessId, Refusal, Request, RequestId,
+    ServicesAction, ServicesBody, SignalsBody, Spawn, Stdio, TaskId, WebsocketName,
 };
 pub use plan::{CheckLevel, Layer, LayerError, Plan, Stack};
 pub use signal::Signal;

@@ -68,8 +68,9 @@ impl Logs {
     /// Returns lines of some services, or of all, from a number on, the newest `newest` alone.
     pub(crate) fn read(&self, services: &[String], from: u64, newest: Option<usize>) -> Vec<LogLine> {
         let rings = self.rings.iter().filter(|(name, _)| services.is_empty() || services.contains(name));
-        let mut lines: Vec<LogLine> =
-            rings.flat_map(|(_, ring)| ring.lines.iter().filter(|line| line.number >= from).cloned()).collect();
+        let mut lines: Vec<LogLine> = rings
+            .flat_map(|(_, ring)| ring.lines.iter().filter(|line| line.number >= from).cloned())
+            .collect();
         lines.sort_by_key(|line| line.number);
         let over = newest.map_or(0, |newest| lines.len().saturating_sub(newest));
         lines.drain(..over);

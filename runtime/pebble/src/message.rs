@@ -6,7 +6,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{duration::{GoDuration, optional}, log::LogLine, plan::CheckLevel, signal::Signal, word::words};
+use crate::{
+    duration::{GoDuration, optional},
+    log::LogLine,
+    plan::CheckLevel,
+    signal::Signal,
+    word::words,
+};
 
 /// The time of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

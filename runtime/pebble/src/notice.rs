@@ -54,7 +54,9 @@ impl Notices {
     /// Records an occurrence. Returns the notice's id.
     pub(crate) fn occur(&mut self, date: Timestamp, occurrence: Occurrence, limits: &Limits) -> u64 {
         let now = match self.latest {
-            Some(latest) if latest >= date => latest.saturating_add(SignedDuration::from_micros(1)).unwrap_or(latest),
+            Some(latest) if latest >= date => {
+                latest.saturating_add(SignedDuration::from_micros(1)).unwrap_or(latest)
+            }
             _ => date,
         };
         self.latest = Some(now);
@@ -79,7 +81,8 @@ impl Notices {
         }
         self.last_id += 1;
         let (id, first, last, repeated) = (self.last_id, now, now, now);
-        let notice = Notice { id, user, kind, key, first, last, repeated, occurrences: 1, data, repeat_after };
+        let notice =
+            Notice { id, user, kind, key, first, last, repeated, occurrences: 1, data, repeat_after };
         self.notices.insert(id, notice);
         id
     }
@@ -195,7 +198,8 @@ mod tests {
     #[test]
     fn a_notice_repeats_after_its_pause_alone() {
         let (mut notices, limits) = (Notices::default(), Limits::default());
-        let repeated = |notices: &Notices| notices.shown(1, Some(1), false, &limits).unwrap()["last-repeated"].clone();
+        let repeated =
+            |notices: &Notices| notices.shown(1, Some(1), false, &limits).unwrap()["last-repeated"].clone();
         notices.occur(at(0), custom("a.b/c", None), &limits);
         notices.occur(at(5), custom("a.b/c", Some(10)), &limits);
         assert_eq!(repeated(&notices), at(0).to_string());

@@ -102,7 +102,11 @@ async fn system_info(Of(state): Shared, Extension(caller): Extension<Caller>) ->
     state.ask(caller, Request::SystemInfo).await
 }
 
-async fn health(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn health(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let query = Query::read(query.as_deref());
     match query.level() {
         Ok(level) => state.ask(caller, Request::Health { level, names: query.list("names") }).await,
@@ -110,7 +114,11 @@ async fn health(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuer
     }
 }
 
-async fn warnings(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn warnings(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     match Query::read(query.as_deref()).first("select") {
         "all" => state.ask(caller, Request::Warnings { all: true }).await,
         "" | "pending" => state.ask(caller, Request::Warnings { all: false }).await,
@@ -125,13 +133,19 @@ async fn okay(Of(state): Shared, Extension(caller): Extension<Caller>, body: Bod
         timestamp: jiff::Timestamp,
     }
     match read_json::<Okay>(body).await {
-        Ok(Okay { action, timestamp }) if action == "okay" => state.ask(caller, Request::Okay(timestamp)).await,
+        Ok(Okay { action, timestamp }) if action == "okay" => {
+            state.ask(caller, Request::Okay(timestamp)).await
+        }
         Ok(Okay { action, .. }) => refused(Refusal::bad(format!("unknown warning action {action:?}"))),
         Err(refusal) => refused(refusal),
     }
 }
 
-async fn changes(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn changes(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let query = Query::read(query.as_deref());
     let service = Some(query.first("for")).filter(|it| !it.is_empty()).map(str::to_owned);
     state.ask(caller, Request::Changes { select: query.first("select").to_owned(), service }).await
@@ -170,19 +184,31 @@ async fn wait(
     }
 }
 
-async fn services(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn services(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let names = Query::read(query.as_deref()).list("names");
     state.ask(caller, Request::Services { names }).await
 }
 
-async fn plan(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn plan(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     match Query::read(query.as_deref()).first("format") {
         "yaml" => state.ask(caller, Request::Plan).await,
         other => refused(Refusal::bad(format!("invalid format {other:?}"))),
     }
 }
 
-async fn checks(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn checks(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let query = Query::read(query.as_deref());
     match query.level() {
         Ok(level) => state.ask(caller, Request::Checks { level, names: query.list("names") }).await,
@@ -198,7 +224,11 @@ async fn notice(Of(state): Shared, Extension(caller): Extension<Caller>, Path(id
     state.ask(caller, Request::Notice(id)).await
 }
 
-async fn notices(Of(state): Shared, Extension(caller): Extension<Caller>, RawQuery(query): RawQuery) -> Response {
+async fn notices(
+    Of(state): Shared,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Response {
     match notices_query(&Query::read(query.as_deref())) {
         Ok(query) => state.ask(caller, Request::Notices(Box::new(query))).await,
         Err(refusal) => refused(refusal),
@@ -211,8 +241,10 @@ fn notices_query(query: &Query) -> Result<NoticesQuery, Refusal> {
         "all" => true,
         other => return Err(Refusal::bad(format!("invalid \"users\" filter {other:?}: must be \"all\""))),
     };
-    let number = |text: &str| text.parse().map_err(|_| Refusal::bad(format!("invalid \"user-id\" filter {text:?}")));
-    let date = |text: &str| text.parse().map_err(|_| Refusal::bad(format!("invalid \"after\" timestamp {text:?}")));
+    let number =
+        |text: &str| text.parse().map_err(|_| Refusal::bad(format!("invalid \"user-id\" filter {text:?}")));
+    let date =
+        |text: &str| text.parse().map_err(|_| Refusal::bad(format!("invalid \"after\" timestamp {text:?}")));
     let given = |name: &str| Some(query.first(name)).filter(|text| !text.is_empty());
     Ok(NoticesQuery {
         all_users,

@@ -83,7 +83,11 @@ pub(crate) async fn serve_tcp(listener: TcpListener, router: Router) {
     }
 }
 
-async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(stream: S, router: Router, caller: Caller) {
+async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    stream: S,
+    router: Router,
+    caller: Caller,
+) {
     let service = TowerToHyperService::new(router.layer(Extension(caller)));
     let stream = TokioIo::new(Watched { stream, stalled: None });
     let served = http1::Builder::new()
@@ -120,7 +124,11 @@ impl<S: Unpin> Watched<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }

@@ -13,8 +13,8 @@ use std::{
 };
 
 use periapt_pebble::{
-    Answer, Caller, Exit, Input, Now, Output, ProcessId, Refusal, Request, RequestId, Spawn, Stdio, Supervisor, TaskId,
-    WebsocketName,
+    Answer, Caller, Exit, Input, Now, Output, ProcessId, Refusal, Request, RequestId, Spawn, Stdio,
+    Supervisor, TaskId, WebsocketName,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},

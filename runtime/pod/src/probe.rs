@@ -19,7 +19,10 @@ pub(crate) async fn ask(question: Probe, within: Duration) -> Result<(), String>
         match question {
             Probe::Tcp { host, port } => {
                 let host = if host.is_empty() { "localhost" } else { host.as_str() };
-                TcpStream::connect((host, port)).await.map(|_| ()).map_err(|error| format!("{host}:{port}: {error}"))
+                TcpStream::connect((host, port))
+                    .await
+                    .map(|_| ())
+                    .map_err(|error| format!("{host}:{port}: {error}"))
             }
             Probe::Http { url, headers } => get(&url, &headers).await,
         }
@@ -30,7 +33,8 @@ pub(crate) async fn ask(question: Probe, within: Duration) -> Result<(), String>
 async fn get(url: &str, headers: &BTreeMap<String, String>) -> Result<(), String> {
     let mut at: Uri = url.parse().map_err(|error| format!("{url:?} is no URL: {error}"))?;
     for _ in 0..=MAX_REDIRECTIONS {
-        let (status, location) = get_once(&at, headers).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
+        let (status, location) =
+            get_once(&at, headers).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
         match status {
             200..=299 => return Ok(()),
             301 | 302 | 303 | 307 | 308 if location.is_some() => {
@@ -44,7 +48,8 @@ async fn get(url: &str, headers: &BTreeMap<String, String>) -> Result<(), String
 
 /// Returns the URL that a redirection leads to.
 fn followed(from: &Uri, location: &str) -> Result<Uri, String> {
-    let wrong = |error: &dyn std::fmt::Display| format!("cannot follow the redirection to {location:?}: {error}");
+    let wrong =
+        |error: &dyn std::fmt::Display| format!("cannot follow the redirection to {location:?}: {error}");
     if !location.starts_with('/') {
         return location.parse().map_err(|error| wrong(&error));
     }

@@ -68,7 +68,11 @@ impl Sockets {
 struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
 impl AsyncRead for Terminal {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         loop {
             let mut guard = ready!(self.0.poll_read_ready(cx))?;
             let room = buffer.initialize_unfilled();

@@ -215,8 +215,9 @@ impl Pod {
     async fn run(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
         let Self { socket, http, driver, i_know_that_nothing_is_isolated: accepts_no_isolation } = self;
-        let driver = DriverKind::from_name(&driver)
-            .ok_or_else(|| Failure::misused(format!("there is no driver {driver:?}: the only one is plain")))?;
+        let driver = DriverKind::from_name(&driver).ok_or_else(|| {
+            Failure::misused(format!("there is no driver {driver:?}: the only one is plain"))
+        })?;
         let shown = socket.display().to_string();
         let options = periapt_pod::Options { socket, http, driver, accepts_no_isolation };
         let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;

@@ -27,7 +27,11 @@ words! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct Check {
-    #[serde(rename = "override", deserialize_with = "Override::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "override",
+        deserialize_with = "Override::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) mode: Option<Override>,
     #[serde(deserialize_with = "CheckLevel::optional", skip_serializing_if = "Option::is_none")]
     pub(crate) level: Option<CheckLevel>,

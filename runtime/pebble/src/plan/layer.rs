@@ -42,7 +42,9 @@ impl Layer {
     pub fn read(label: &str, text: &str, limits: &Limits) -> Result<Self, LayerError> {
         if text.len() > limits.layer {
             let (length, most) = (text.len(), limits.layer);
-            return Err(LayerError(format!("layer {label:?} is {length} bytes long; at most {most} are read")));
+            return Err(LayerError(format!(
+                "layer {label:?} is {length} bytes long; at most {most} are read"
+            )));
         }
         if text.trim().is_empty() {
             return Ok(Self::default());

@@ -26,9 +26,17 @@ words! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct LogTarget {
-    #[serde(rename = "override", deserialize_with = "Override::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "override",
+        deserialize_with = "Override::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) mode: Option<Override>,
-    #[serde(rename = "type", deserialize_with = "LogTargetKind::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "type",
+        deserialize_with = "LogTargetKind::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) kind: Option<LogTargetKind>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub(crate) location: String,

@@ -13,15 +13,33 @@ pub(super) trait Merge: Clone {
     /// Returns the entry's own word on how it meets the entry below.
     fn mode(&self) -> Option<Override>;
 
+    /// Sets that word.
+    fn set_mode(&mut self, mode: Option<Override>);
+
     /// Takes the fields that a higher entry sets.
     fn merge(&mut self, above: &Self);
 }
 
+/// The word of an entry that another was merged with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// That of the higher entry, as the plan shows it.
+    Newest,
+    /// `replace` if the lower entry says so: one layer made of two still replaces what is below both.
+    Kept,
+}
+
 /// Puts the entries of a layer over those below. Entries without a mode are refused before.
-pub(super) fn over<T: Merge>(below: &mut BTreeMap<String, T>, above: &BTreeMap<String, T>) {
+pub(super) fn over<T: Merge>(below: &mut BTreeMap<String, T>, above: &BTreeMap<String, T>, word: Word) {
     for (name, entry) in above {
         match (entry.mode(), below.get_mut(name)) {
-            (Some(Override::Merge), Some(under)) => under.merge(entry),
+            (Some(Override::Merge), Some(under)) => {
+                let before = under.mode();
+                under.merge(entry);
+                if word == Word::Kept && before == Some(Override::Replace) {
+                    under.set_mode(before);
+                }
+            }
             _ => {
                 below.insert(name.clone(), entry.clone());
             }
@@ -62,6 +80,10 @@ impl Merge for Service {
         self.mode
     }
 
+    fn set_mode(&mut self, mode: Option<Override>) {
+        self.mode = mode;
+    }
+
     fn merge(&mut self, above: &Self) {
         text(&mut self.summary, &above.summary);
         text(&mut self.description, &above.description);
@@ -92,6 +114,10 @@ impl Merge for Check {
         self.mode
     }
 
+    fn set_mode(&mut self, mode: Option<Override>) {
+        self.mode = mode;
+    }
+
     fn merge(&mut self, above: &Self) {
         value(&mut self.mode, above.mode);
         value(&mut self.level, above.level);
@@ -110,8 +136,16 @@ impl Merge for Check {
             text(&mut tcp.host, host);
         }
         if let Some(above) = &above.exec {
-            let ExecCheck { command, service_context, environment, user_id, user, group_id, group, working_dir } =
-                self.exec.get_or_insert_default();
+            let ExecCheck {
+                command,
+                service_context,
+                environment,
+                user_id,
+                user,
+                group_id,
+                group,
+                working_dir,
+            } = self.exec.get_or_insert_default();
             text(command, &above.command);
             text(service_context, &above.service_context);
             pairs(environment, &above.environment);
@@ -127,6 +161,10 @@ impl Merge for Check {
 impl Merge for LogTarget {
     fn mode(&self) -> Option<Override> {
         self.mode
+    }
+
+    fn set_mode(&mut self, mode: Option<Override>) {
+        self.mode = mode;
     }
 
     fn merge(&mut self, above: &Self) {

@@ -56,7 +56,11 @@ pub(crate) struct Service {
     pub(crate) description: String,
     #[serde(deserialize_with = "Startup::optional", skip_serializing_if = "Option::is_none")]
     pub(crate) startup: Option<Startup>,
-    #[serde(rename = "override", deserialize_with = "Override::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "override",
+        deserialize_with = "Override::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) mode: Option<Override>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub(crate) command: String,

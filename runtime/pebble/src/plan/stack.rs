@@ -2,7 +2,7 @@
 
 use super::{
     layer::{Layer, LayerError, Plan},
-    merge::over,
+    merge::{Word, over},
     validate,
 };
 use crate::limits::Limits;
@@ -30,22 +30,34 @@ impl Stack {
     ///
     /// # Errors
     /// [`LayerError`] says what is wrong with the layer, or with the plan that it would give.
-    pub fn add(&mut self, label: &str, layer: Layer, combine: bool, limits: &Limits) -> Result<(), LayerError> {
+    pub fn add(
+        &mut self,
+        label: &str,
+        layer: Layer,
+        combine: bool,
+        limits: &Limits,
+    ) -> Result<(), LayerError> {
         check_label(label, limits)?;
         validate::layer(label, &layer, limits)?;
         let mut layers = self.layers.clone();
         let count = layers.len();
         match layers.iter_mut().find(|(known, _)| known == label) {
             Some(_) if !combine => return Err(LayerError(format!("layer {label:?} already exists"))),
-            Some((_, below)) => below.combine(&layer),
+            Some((_, below)) => below.combine(&layer, Word::Kept),
             None if count >= limits.layers => {
-                return Err(LayerError(format!("there are {} layers already; no more are kept", limits.layers)));
+                return Err(LayerError(format!(
+                    "there are {} layers already; no more are kept",
+                    limits.layers
+                )));
             }
             None => layers.push((label.to_owned(), layer)),
         }
         let size: usize = layers.iter().map(|(_, layer)| size(layer)).sum();
         if size > limits.stack {
-            return Err(LayerError(format!("all layers together take {size} bytes; at most {} are kept", limits.stack)));
+            return Err(LayerError(format!(
+                "all layers together take {size} bytes; at most {} are kept",
+                limits.stack
+            )));
         }
         let plan = flattened(&layers);
         validate::plan(&plan, limits)?;
@@ -57,16 +69,16 @@ impl Stack {
 
 impl Layer {
     /// Puts another layer over this one.
-    fn combine(&mut self, above: &Self) {
+    fn combine(&mut self, above: &Self, word: Word) {
         if !above.summary.is_empty() {
             self.summary.clone_from(&above.summary);
         }
         if !above.description.is_empty() {
             self.description.clone_from(&above.description);
         }
-        over(&mut self.services, &above.services);
-        over(&mut self.checks, &above.checks);
-        over(&mut self.log_targets, &above.log_targets);
+        over(&mut self.services, &above.services, word);
+        over(&mut self.checks, &above.checks, word);
+        over(&mut self.log_targets, &above.log_targets, word);
     }
 }
 
@@ -78,7 +90,7 @@ fn size(layer: &Layer) -> usize {
 fn flattened(layers: &[(String, Layer)]) -> Plan {
     let mut all = Layer::default();
     for (_, layer) in layers {
-        all.combine(layer);
+        all.combine(layer, Word::Newest);
     }
     for check in all.checks.values_mut() {
         check.threshold = Some(check.threshold());

@@ -38,10 +38,15 @@ fn entries<T: Merge>(
             return refuse(format!("layer {label:?} has a {kind} without a name"));
         }
         if name.len() > limits.name {
-            return refuse(format!("layer {label:?} has a {kind} with a name of more than {} bytes", limits.name));
+            return refuse(format!(
+                "layer {label:?} has a {kind} with a name of more than {} bytes",
+                limits.name
+            ));
         }
         if kind == "service" && name.starts_with('-') {
-            return refuse(format!("layer {label:?} has a service {name:?}, but names do not begin with \"-\""));
+            return refuse(format!(
+                "layer {label:?} has a service {name:?}, but names do not begin with \"-\""
+            ));
         }
         if entry.mode().is_none() {
             return refuse(format!(
@@ -125,7 +130,9 @@ fn check(plan: &Plan, name: &str, check: &Check, limits: &Limits) -> Result {
             let context = &exec.service_context;
             match context.is_empty() || plan.services.contains_key(context) {
                 true => Ok(()),
-                false => refuse(format!("plan check {name:?} service context specifies non-existent service {context:?}")),
+                false => refuse(format!(
+                    "plan check {name:?} service context specifies non-existent service {context:?}"
+                )),
             }
         }
     }
@@ -147,7 +154,9 @@ fn log_target(plan: &Plan, name: &str, target: &LogTarget) -> Result {
         }
     }
     match target.labels.keys().find(|label| label.starts_with("pebble_")) {
-        Some(label) => refuse(format!("log target {name:?} label {label:?} uses reserved prefix \"pebble_\"")),
+        Some(label) => {
+            refuse(format!("log target {name:?} label {label:?} uses reserved prefix \"pebble_\""))
+        }
         None => Ok(()),
     }
 }

@@ -47,8 +47,12 @@ impl CheckRun {
 impl Supervisor {
     /// Starts, restarts and stops checks as the plan has it now.
     pub(super) fn follow_plan(&mut self) {
-        let gone: Vec<String> =
-            self.checks.keys().filter(|name| !self.stack.plan().checks.contains_key(*name)).cloned().collect();
+        let gone: Vec<String> = self
+            .checks
+            .keys()
+            .filter(|name| !self.stack.plan().checks.contains_key(*name))
+            .cloned()
+            .collect();
         for name in gone {
             self.stop_check(&name);
             self.checks.remove(&name);
@@ -100,8 +104,12 @@ impl Supervisor {
         let probe = self.checks.get(name).and_then(|run| run.config.probe()).map_or("", ProbeKind::as_str);
         let verb = if kind == ChangeKind::PerformCheck { "Perform" } else { "Recover" };
         let summary = format!("{verb} {probe} check {name:?}");
-        let task =
-            NewTask { work: Work::Check(name.to_owned()), kind: kind.as_str(), summary: summary.clone(), after: vec![] };
+        let task = NewTask {
+            work: Work::Check(name.to_owned()),
+            kind: kind.as_str(),
+            summary: summary.clone(),
+            after: vec![],
+        };
         self.create_change(kind, summary, vec![task])
     }
 
@@ -179,7 +187,8 @@ impl Supervisor {
         let is_asked = |run: &CheckRun| {
             run.active.as_ref().and_then(|it| it.asked.as_ref()).is_some_and(|asked| asked.probe == probe)
         };
-        let Some(name) = self.checks.iter().find(|(_, run)| is_asked(run)).map(|(name, _)| name.clone()) else {
+        let Some(name) = self.checks.iter().find(|(_, run)| is_asked(run)).map(|(name, _)| name.clone())
+        else {
             return;
         };
         self.answered(&name, result);

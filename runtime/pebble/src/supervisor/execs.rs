@@ -8,7 +8,9 @@ use super::{Owner, Supervisor, services::account};
 use crate::{
     change::{ChangeKind, NewTask, Work},
     duration::GoDuration,
-    message::{Account, Answer, ExecBody, Exit, Output, ProcessId, Refusal, Spawn, Stdio, TaskId, WebsocketName},
+    message::{
+        Account, Answer, ExecBody, Exit, Output, ProcessId, Refusal, Spawn, Stdio, TaskId, WebsocketName,
+    },
     signal::Signal,
 };
 
@@ -51,9 +53,13 @@ impl Supervisor {
         check(&body, limits.exec)?;
         let service = match body.service_context.as_deref() {
             None | Some("") => None,
-            Some(name) => Some(self.stack.plan().services.get(name).ok_or_else(|| {
-                Refusal::bad(format!("context service {name:?} not found"))
-            })?),
+            Some(name) => Some(
+                self.stack
+                    .plan()
+                    .services
+                    .get(name)
+                    .ok_or_else(|| Refusal::bad(format!("context service {name:?} not found")))?,
+            ),
         };
         let mut environment = service.map(|it| it.environment.clone()).unwrap_or_default();
         environment.extend(body.environment);
@@ -69,7 +75,8 @@ impl Supervisor {
             _ => own,
         };
         let working_dir = body.working_dir.filter(|it| !it.is_empty());
-        let working_dir = working_dir.or_else(|| service.map(|it| it.working_dir.clone())).unwrap_or_default();
+        let working_dir =
+            working_dir.or_else(|| service.map(|it| it.working_dir.clone())).unwrap_or_default();
         let summary = format!("Execute command {:?}", body.command.first().map_or("", String::as_str));
         let task = NewTask {
             work: Work::Exec,
@@ -113,7 +120,8 @@ impl Supervisor {
 
     /// Grants a websocket. The command starts with the last one.
     pub(super) fn websocket(&mut self, task: &str, name: WebsocketName) -> Result<Answer, Refusal> {
-        let missing = || Refusal::missing(format!("cannot find websocket {:?} of task {task:?}", name.as_str()));
+        let missing =
+            || Refusal::missing(format!("cannot find websocket {:?} of task {task:?}", name.as_str()));
         let id = TaskId::read(task).ok_or_else(missing)?;
         let now = self.now.since_start;
         let exec = self.execs.get_mut(&id).ok_or_else(missing)?;
@@ -196,10 +204,17 @@ fn check(body: &ExecBody, most: usize) -> Result<(), Refusal> {
         return Err(Refusal::bad("must specify command"));
     }
     let environment = body.environment.iter().flat_map(|(name, value)| [name, value]);
-    let texts: Vec<&String> =
-        body.command.iter().chain(environment).chain(&body.working_dir).chain(&body.service_context).collect();
+    let texts: Vec<&String> = body
+        .command
+        .iter()
+        .chain(environment)
+        .chain(&body.working_dir)
+        .chain(&body.service_context)
+        .collect();
     if texts.iter().map(|text| text.len() + 1).sum::<usize>() > most {
-        return Err(Refusal::bad(format!("command, environment and directory together take more than {most} bytes")));
+        return Err(Refusal::bad(format!(
+            "command, environment and directory together take more than {most} bytes"
+        )));
     }
     if texts.iter().any(|text| text.contains('\0')) {
         return Err(Refusal::bad("command, environment and directory must not contain a null byte"));

@@ -30,18 +30,19 @@ impl Supervisor {
 
     pub(super) fn services_shown(&self, names: &[String]) -> Answer {
         let services = self.stack.plan().services.iter();
-        let shown = services.filter(|(name, _)| names.is_empty() || names.contains(name)).map(|(name, service)| {
-            let run = self.services.get(name);
-            let mut shown = json!({
-                "name": name,
-                "startup": if service.is_enabled() { "enabled" } else { "disabled" },
-                "current": run.map_or("inactive", Run::current),
+        let shown =
+            services.filter(|(name, _)| names.is_empty() || names.contains(name)).map(|(name, service)| {
+                let run = self.services.get(name);
+                let mut shown = json!({
+                    "name": name,
+                    "startup": if service.is_enabled() { "enabled" } else { "disabled" },
+                    "current": run.map_or("inactive", Run::current),
+                });
+                if let (Some(run), Some(shown)) = (run, shown.as_object_mut()) {
+                    shown.insert("current-since".to_owned(), run.changed.to_string().into());
+                }
+                shown
             });
-            if let (Some(run), Some(shown)) = (run, shown.as_object_mut()) {
-                shown.insert("current-since".to_owned(), run.changed.to_string().into());
-            }
-            shown
-        });
         Answer::Sync(shown.collect())
     }
 

@@ -159,7 +159,8 @@ impl Supervisor {
             return Err(Refusal::bad(format!("{} accepts no service names", body.action.as_str())));
         }
         let runs = |name: &String| self.services.get(name).is_some_and(Run::is_active);
-        let enabled = || plan.services.iter().filter(|(_, it)| it.is_enabled()).map(|(name, _)| name.as_str());
+        let enabled =
+            || plan.services.iter().filter(|(_, it)| it.is_enabled()).map(|(name, _)| name.as_str());
         let (stop, start) = match body.action {
             ServicesAction::Start => (Vec::new(), start_order(plan, named()).map_err(refuse)?),
             ServicesAction::Stop => {
@@ -180,11 +181,16 @@ impl Supervisor {
                 (Vec::new(), start_order(plan, enabled()).map_err(refuse)?)
             }
             ServicesAction::Replan => {
-                let changed: BTreeSet<&str> =
-                    self.services.iter().filter(|it| is_stale(plan, it.0, it.1)).map(|it| it.0.as_str()).collect();
+                let changed: BTreeSet<&str> = self
+                    .services
+                    .iter()
+                    .filter(|it| is_stale(plan, it.0, it.1))
+                    .map(|it| it.0.as_str())
+                    .collect();
                 let mut stop = stop_order(plan, changed.iter().copied()).map_err(refuse)?;
                 stop.retain(|name| changed.contains(name.as_str()));
-                let mut start = start_order(plan, enabled().chain(changed.iter().copied())).map_err(refuse)?;
+                let mut start =
+                    start_order(plan, enabled().chain(changed.iter().copied())).map_err(refuse)?;
                 start.retain(|name| changed.contains(name.as_str()) || !runs(name));
                 (stop, start)
             }
@@ -221,8 +227,10 @@ impl Supervisor {
         }
         let mut processes = Vec::new();
         for name in &body.services {
-            let process = self.services.get(name).and_then(Run::process).ok_or_else(|| {
-                Refusal { status: 500, kind: None, message: format!("cannot send signal to {name:?}: service is not running") }
+            let process = self.services.get(name).and_then(Run::process).ok_or_else(|| Refusal {
+                status: 500,
+                kind: None,
+                message: format!("cannot send signal to {name:?}: service is not running"),
             })?;
             processes.push(process);
         }
@@ -259,7 +267,10 @@ impl Supervisor {
             return Err(Refusal::bad(format!("invalid action {:?}", body.action)));
         }
         if body.kind != CUSTOM {
-            return Err(Refusal::bad(format!("invalid type {:?} (can only add \"custom\" notices)", body.kind)));
+            return Err(Refusal::bad(format!(
+                "invalid type {:?} (can only add \"custom\" notices)",
+                body.kind
+            )));
         }
         notice::check(&body.key, &body.data, &self.options.limits).map_err(Refusal::bad)?;
         let NoticeBody { key, data, repeat_after, .. } = body;

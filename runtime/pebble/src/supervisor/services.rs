@@ -47,7 +47,13 @@ enum State {
     /// A process.
     Running { process: ProcessId, since: Duration },
     /// A process that was told to end.
-    Stopping { process: ProcessId, next: Option<Duration>, is_killed: bool, restart: bool, tasks: Vec<TaskId> },
+    Stopping {
+        process: ProcessId,
+        next: Option<Duration>,
+        is_killed: bool,
+        restart: bool,
+        tasks: Vec<TaskId>,
+    },
     /// No process until the pause is over.
     Backoff { until: Duration },
 }
@@ -184,8 +190,9 @@ impl Supervisor {
     /// Takes the state of a service whose process `of` has ended; none if it is another process.
     fn ended(&mut self, name: &str, of: ProcessId) -> Option<State> {
         let run = self.services.get_mut(name)?;
-        let (State::Starting { process, .. } | State::Running { process, .. } | State::Stopping { process, .. }) =
-            &run.state
+        let (State::Starting { process, .. }
+        | State::Running { process, .. }
+        | State::Stopping { process, .. }) = &run.state
         else {
             return None;
         };
@@ -215,10 +222,15 @@ impl Supervisor {
                         self.write_task(task, "INFO", &format!("Most recent service output:\n    {output}"));
                     }
                     let code = exit.code;
-                    self.end_task(task, Err(format!("cannot start service: exited quickly with code {code}")));
+                    self.end_task(
+                        task,
+                        Err(format!("cannot start service: exited quickly with code {code}")),
+                    );
                 }
             }
-            State::Starting { since, .. } | State::Running { since, .. } => self.react(name, since, exit.code),
+            State::Starting { since, .. } | State::Running { since, .. } => {
+                self.react(name, since, exit.code)
+            }
             State::Stopping { restart, tasks, .. } => {
                 self.set_state(name, State::Stopped { failed: false });
                 tasks.into_iter().for_each(|task| self.end_task(task, Ok(())));
@@ -296,7 +308,14 @@ impl Supervisor {
         }
     }
 
-    fn terminate(&mut self, name: &str, process: ProcessId, now: Duration, restart: bool, tasks: Vec<TaskId>) {
+    fn terminate(
+        &mut self,
+        name: &str,
+        process: ProcessId,
+        now: Duration,
+        restart: bool,
+        tasks: Vec<TaskId>,
+    ) {
         let delay = self.services.get(name).map_or(Duration::ZERO, |run| run.config.kill_delay());
         let next = Some(now.saturating_add(delay));
         if let Some(run) = self.services.get_mut(name) {

@@ -11,7 +11,12 @@ use crate::{
 
 impl Supervisor {
     /// Creates a change; its tasks begin at the end of the step.
-    pub(super) fn create_change(&mut self, kind: ChangeKind, summary: String, tasks: Vec<NewTask>) -> ChangeId {
+    pub(super) fn create_change(
+        &mut self,
+        kind: ChangeKind,
+        summary: String,
+        tasks: Vec<NewTask>,
+    ) -> ChangeId {
         self.changes.prune(self.now.date, &self.options.limits);
         let change = self.changes.create(kind, summary, self.now.date, tasks);
         self.active.insert(change);
@@ -139,7 +144,8 @@ impl Supervisor {
         let is_news = change.told != Some(status);
         change.told = Some(status);
         if is_news {
-            let mut data = std::collections::BTreeMap::from([("kind".to_owned(), change.kind.as_str().to_owned())]);
+            let mut data =
+                std::collections::BTreeMap::from([("kind".to_owned(), change.kind.as_str().to_owned())]);
             if let Some(Work::Check(name)) = change.tasks.first().map(|task| &task.work) {
                 data.insert("check-name".to_owned(), name.clone());
             }

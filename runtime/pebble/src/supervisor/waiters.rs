@@ -79,7 +79,9 @@ impl Supervisor {
                     kind: None,
                     message: format!("timed out waiting for change after {}", GoDuration(*timeout)),
                 }),
-                Waiter::Notices { .. } => Ok(Answer::Sync(Vec::<()>::new().into_iter().map(|()| 0).collect())),
+                Waiter::Notices { .. } => {
+                    Ok(Answer::Sync(Vec::<()>::new().into_iter().map(|()| 0).collect()))
+                }
             };
             outputs.push(Output::Respond(*request, answer));
             false

@@ -21,16 +21,23 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Reads a body in JSON.
 pub(super) async fn read_json<T: DeserializeOwned>(body: Body) -> Result<T, Refusal> {
     let bytes = timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await;
-    let bytes = bytes.map_err(|_| Refusal { status: 408, kind: None, message: "the body did not arrive".to_owned() })?;
+    let bytes = bytes.map_err(|_| Refusal {
+        status: 408,
+        kind: None,
+        message: "the body did not arrive".to_owned(),
+    })?;
     let bytes = bytes.map_err(|error| Refusal::bad(format!("cannot read the request body: {error}")))?;
-    serde_json::from_slice(&bytes).map_err(|error| Refusal::bad(format!("cannot decode request body: {error}")))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Refusal::bad(format!("cannot decode request body: {error}")))
 }
 
 /// Returns the response for an answer.
 pub(super) fn answered(result: Result<Answer, Refusal>) -> Response {
     match result {
         Ok(Answer::Sync(result)) => sync(200, result),
-        Ok(Answer::Health(is_healthy)) => sync(if is_healthy { 200 } else { 502 }, json!({ "healthy": is_healthy })),
+        Ok(Answer::Health(is_healthy)) => {
+            sync(if is_healthy { 200 } else { 502 }, json!({ "healthy": is_healthy }))
+        }
         Ok(Answer::Async(change, result)) => {
             let (code, status) = status(202);
             let change = change.to_string();
@@ -46,7 +53,10 @@ pub(super) fn answered(result: Result<Answer, Refusal>) -> Response {
 /// Returns a response with a result.
 pub(super) fn sync(code: u16, result: Value) -> Response {
     let (code, status) = status(code);
-    respond(code, &json!({ "type": "sync", "status-code": code.as_u16(), "status": status, "result": result }))
+    respond(
+        code,
+        &json!({ "type": "sync", "status-code": code.as_u16(), "status": status, "result": result }),
+    )
 }
 
 /// Returns the response of a refusal.
@@ -57,7 +67,10 @@ pub(super) fn refused(refusal: Refusal) -> Response {
     if let (Some(kind), Some(result)) = (kind, result.as_object_mut()) {
         result.insert("kind".to_owned(), kind.into());
     }
-    respond(code, &json!({ "type": "error", "status-code": code.as_u16(), "status": status, "result": result }))
+    respond(
+        code,
+        &json!({ "type": "error", "status-code": code.as_u16(), "status": status, "result": result }),
+    )
 }
 
 fn status(code: u16) -> (StatusCode, &'static str) {

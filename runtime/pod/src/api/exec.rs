@@ -35,7 +35,11 @@ const WEBSOCKET_GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const MAX_MESSAGE: usize = 1 << 20;
 
 /// Begins a command.
-pub(super) async fn exec(Of(state): Of<Arc<State>>, Extension(caller): Extension<Caller>, body: Body) -> Response {
+pub(super) async fn exec(
+    Of(state): Of<Arc<State>>,
+    Extension(caller): Extension<Caller>,
+    body: Body,
+) -> Response {
     let body: ExecBody = match read_json(body).await {
         Ok(body) => body,
         Err(refusal) => return refused(refusal),
@@ -104,7 +108,8 @@ pub(super) async fn websocket(
             .max_message_size(Some(MAX_MESSAGE))
             .max_frame_size(Some(MAX_MESSAGE))
             .max_write_buffer_size(2 * MAX_MESSAGE);
-        let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+        let socket =
+            WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
         let _ = place.send(socket);
     });
     let mut response = Response::new(Body::empty());

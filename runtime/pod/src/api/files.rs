@@ -148,10 +148,14 @@ pub(super) async fn act(
     }
     let root = state.root.clone();
     let done = match order.action.as_str() {
-        "make-dirs" if order.dirs.is_empty() => return refused(Refusal::bad("must specify one or more directories")),
+        "make-dirs" if order.dirs.is_empty() => {
+            return refused(Refusal::bad("must specify one or more directories"));
+        }
         "remove" if order.paths.is_empty() => return refused(Refusal::bad("must specify one or more paths")),
         "make-dirs" => blocking(move || Ok(order.dirs.into_iter().map(|it| made(&root, it)).collect())).await,
-        "remove" => blocking(move || Ok(order.paths.into_iter().map(|it| removed(&root, &it)).collect())).await,
+        "remove" => {
+            blocking(move || Ok(order.paths.into_iter().map(|it| removed(&root, &it)).collect())).await
+        }
         other => return refused(Refusal::bad(format!("invalid action {other:?}"))),
     };
     match done {

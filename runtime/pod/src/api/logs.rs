@@ -47,7 +47,13 @@ pub(super) async fn logs(
     let first = Request::Logs { services: services.clone(), newest, from: 0 };
     let (lines, next) = match state.handle.ask(caller, first).await.result {
         Ok(Answer::Logs(lines, next)) => (lines, next),
-        Ok(_) => return refused(Refusal { status: 500, kind: None, message: "the core gave another answer".to_owned() }),
+        Ok(_) => {
+            return refused(Refusal {
+                status: 500,
+                kind: None,
+                message: "the core gave another answer".to_owned(),
+            });
+        }
         Err(refusal) => return refused(refusal),
     };
     let mut grown = state.handle.lines();
@@ -86,7 +92,8 @@ impl Follower {
             let next = self.next;
             self.grown.wait_for(|line| *line > next).await.ok()?;
             let request = Request::Logs { services: self.services.clone(), newest: None, from: next };
-            let Ok(Answer::Logs(lines, next)) = self.state.handle.ask(self.caller, request).await.result else {
+            let Ok(Answer::Logs(lines, next)) = self.state.handle.ask(self.caller, request).await.result
+            else {
                 return None;
             };
             (self.lines, self.next) = (lines.into(), next);

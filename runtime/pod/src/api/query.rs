@@ -20,7 +20,11 @@ impl Query {
     /// Returns all values of a name, those with commas apart.
     pub(super) fn list(&self, name: &str) -> Vec<String> {
         let values = self.0.iter().filter(|(known, _)| known == name);
-        values.flat_map(|(_, value)| value.split(',')).filter(|it| !it.is_empty()).map(str::to_owned).collect()
+        values
+            .flat_map(|(_, value)| value.split(','))
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Returns all values of a name as they are.

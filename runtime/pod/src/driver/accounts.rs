@@ -110,7 +110,8 @@ fn read(path: &Path) -> String {
 
 fn user(line: &str) -> Option<User> {
     let mut fields = line.split(':');
-    let (name, _password, user_id, group_id) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let (name, _password, user_id, group_id) =
+        (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     let home = fields.nth(1).filter(|home| home.starts_with('/')).unwrap_or("/");
     Some(User {
         name: name.to_owned(),

@@ -78,7 +78,8 @@ impl Driver for Plain {
             return Err(format!("working directory {directory:?} does not exist"));
         }
         let Streams { stdin, stdout, stderr, is_terminal } = streams;
-        let terminal = is_terminal.then(|| stdout.try_clone()).transpose().map_err(|error| error.to_string())?;
+        let terminal =
+            is_terminal.then(|| stdout.try_clone()).transpose().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -89,7 +90,9 @@ impl Driver for Plain {
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr));
-        if let Some(account) = account.filter(|account| account.user_id != own || account.group_id != own_group()) {
+        if let Some(account) =
+            account.filter(|account| account.user_id != own || account.group_id != own_group())
+        {
             command.uid(account.user_id).gid(account.group_id);
         }
         if !is_terminal {
@@ -104,7 +107,10 @@ impl Driver for Plain {
             set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
             Ok(())
         };
-        #[expect(unsafe_code, reason = "between fork and exec, it makes system calls alone and allocates nothing")]
+        #[expect(
+            unsafe_code,
+            reason = "between fork and exec, it makes system calls alone and allocates nothing"
+        )]
         unsafe {
             command.pre_exec(prepare);
         }
@@ -130,7 +136,9 @@ impl Driver for Plain {
     fn exits(&mut self) -> Vec<(ProcessId, i32)> {
         // Before services are reaped, so that the numbers of their groups are still their own.
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        for pid in self.children.iter().filter(|(_, child)| child.is_service).filter_map(|it| Pid::from_raw(*it.0)) {
+        for pid in
+            self.children.iter().filter(|(_, child)| child.is_service).filter_map(|it| Pid::from_raw(*it.0))
+        {
             if matches!(waitid(WaitId::Pid(pid), peek), Ok(Some(_))) {
                 let _ = kill_process_group(pid, rustix::process::Signal::KILL);
             }
@@ -185,7 +193,8 @@ fn descendants() -> Vec<Pid> {
     let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
-        let children = parents.iter().filter(|(pid, of)| *of == parent && !found.contains(pid)).map(|(pid, _)| *pid);
+        let children =
+            parents.iter().filter(|(pid, of)| *of == parent && !found.contains(pid)).map(|(pid, _)| *pid);
         let children: Vec<i32> = children.collect();
         found.extend(children);
         at += 1;

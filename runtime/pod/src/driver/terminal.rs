@@ -1,13 +1,20 @@
 //! Pseudo-terminals.
 
-use std::{io, os::fd::{FromRawFd as _, OwnedFd}, ptr};
+use std::{
+    io,
+    os::fd::{FromRawFd as _, OwnedFd},
+    ptr,
+};
 
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Opens a pseudo-terminal: the side of the pod, and the side of the process.
 pub(crate) fn open(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let (mut ours, mut theirs) = (-1, -1);
-    #[expect(unsafe_code, reason = "openpty writes two descriptors, which nothing else owns; null means defaults")]
+    #[expect(
+        unsafe_code,
+        reason = "openpty writes two descriptors, which nothing else owns; null means defaults"
+    )]
     let (ours, theirs) = unsafe {
         if libc::openpty(&mut ours, &mut theirs, ptr::null_mut(), ptr::null_mut(), ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());

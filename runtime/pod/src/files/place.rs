@@ -25,7 +25,9 @@ impl Place {
             return Err(FileError::other(format!("paths must be absolute, got {path:?}")));
         };
         if path.len() > MAX_PATH || path.contains('\0') {
-            return Err(FileError::other(format!("paths must be at most {MAX_PATH} bytes without a null byte")));
+            return Err(FileError::other(format!(
+                "paths must be at most {MAX_PATH} bytes without a null byte"
+            )));
         }
         Ok(Self { shown: path.to_owned(), path: root.join(below.trim_start_matches('/')) })
     }

@@ -10,7 +10,10 @@ pub(crate) fn remove(place: &Place, recursive: bool) -> Result<(), FileError> {
     let found = match fs::symlink_metadata(&place.path) {
         Ok(found) => found,
         // A parent that is no directory has no children either.
-        Err(error) if recursive && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if recursive
+                && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
             return Ok(());
         }
         Err(error) => return Err(failed(error)),

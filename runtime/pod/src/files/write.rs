@@ -44,11 +44,12 @@ impl Upload {
         };
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| FileError::other(error.to_string()))?;
-        let partial = target.parent().unwrap_or(Path::new("/")).join(format!(
-            ".periapt-{:016x}.partial",
-            u64::from_le_bytes(random)
-        ));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial).map_err(failed)?;
+        let partial = target
+            .parent()
+            .unwrap_or(Path::new("/"))
+            .join(format!(".periapt-{:016x}.partial", u64::from_le_bytes(random)));
+        let file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial).map_err(failed)?;
         Ok(Self { shown: place.shown.clone(), target, partial, file, mode, owner, is_whole: false })
     }
 
@@ -68,7 +69,9 @@ impl Upload {
             )
             .map_err(|error| failed("chown", error.into()))?;
         }
-        self.file.set_permissions(Permissions::from_mode(self.mode)).map_err(|error| failed("chmod", error))?;
+        self.file
+            .set_permissions(Permissions::from_mode(self.mode))
+            .map_err(|error| failed("chmod", error))?;
         fs::rename(&self.partial, &self.target).map_err(|error| failed("rename", error))?;
         self.is_whole = true;
         Ok(())
@@ -96,7 +99,11 @@ pub(crate) fn make_directory(
             return Ok(());
         }
         if let Some(parent) = place.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o755).create(parent).map_err(|error| failed("mkdir", error))?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o755)
+                .create(parent)
+                .map_err(|error| failed("mkdir", error))?;
         }
     }
     DirBuilder::new().mode(mode).create(&place.path).map_err(|error| failed("mkdir", error))?;
@@ -116,7 +123,8 @@ pub(crate) fn open_to_read(place: &Place) -> Result<File, FileError> {
         return Err(other());
     }
     // Another file can have come in its place: the open does not wait, and what was opened is looked at again.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&place.path).map_err(failed)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&place.path).map_err(failed)?;
     match file.metadata().map_err(failed)?.is_file() {
         true => Ok(file),
         false => Err(other()),

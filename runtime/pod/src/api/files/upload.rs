@@ -50,7 +50,12 @@ struct NewFile {
 }
 
 /// Writes the files of an upload.
-pub(super) async fn write(root: PathBuf, boundary: String, body: Body, permit: OwnedSemaphorePermit) -> Response {
+pub(super) async fn write(
+    root: PathBuf,
+    boundary: String,
+    body: Body,
+    permit: OwnedSemaphorePermit,
+) -> Response {
     let limit = SizeLimit::new().whole_stream(MAX_UPLOAD).for_field("request", MAX_ORDER);
     let constraints = Constraints::new().size_limit(limit);
     let mut form = Multipart::with_constraints(body.into_data_stream(), boundary, constraints);
@@ -127,7 +132,8 @@ async fn order(mut field: Field<'_>) -> Result<Order, Refusal> {
     while let Some(bytes) = piece(&mut field).await? {
         text.extend_from_slice(&bytes);
     }
-    serde_json::from_slice(&text).map_err(|error| Refusal::bad(format!("cannot decode request metadata: {error}")))
+    serde_json::from_slice(&text)
+        .map_err(|error| Refusal::bad(format!("cannot decode request metadata: {error}")))
 }
 
 /// Writes one file. The content of a file that is refused is read to its end, so that the client hears of it.
