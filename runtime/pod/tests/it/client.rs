@@ -16,7 +16,6 @@ pub(crate) struct Client(pub(crate) PathBuf);
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
@@ -53,7 +52,7 @@ impl Client {
             body = joined(&body);
         }
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Response { status, head, body }
+        Response { status, body }
     }
 
     pub(crate) fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Response {
@@ -95,7 +94,8 @@ impl Client {
     pub(crate) fn lines(&self) -> Vec<String> {
         let response = self.get("/v1/logs?n=-1");
         let text = String::from_utf8(response.body).unwrap();
-        let message = |line: &str| serde_json::from_str::<Value>(line).unwrap()["message"].as_str().unwrap().to_owned();
+        let message =
+            |line: &str| serde_json::from_str::<Value>(line).unwrap()["message"].as_str().unwrap().to_owned();
         text.lines().map(message).collect()
     }
 }

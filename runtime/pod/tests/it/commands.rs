@@ -49,7 +49,8 @@ async fn begin(pod: &Pod, body: Value) -> Command {
     let response = client.post("/v1/exec", &body);
     assert_eq!(response.status, 202, "{response:?}");
     let answer = response.json();
-    let (change, task) = (answer["change"].as_str().unwrap().to_owned(), answer["result"]["task-id"].as_str().unwrap());
+    let (change, task) =
+        (answer["change"].as_str().unwrap().to_owned(), answer["result"]["task-id"].as_str().unwrap());
     Command {
         change,
         control: connect(socket.clone(), task, "control").await,

@@ -109,7 +109,7 @@ fn orders_that_are_wrong_are_refused() {
         ("application/json", "{\"action\": \"burn\"}", "invalid action"),
         ("application/json", "{\"action\": \"remove\"}", "one or more paths"),
         (form, "x", "multipart"),
-        (form, "--b\r\n\r\nx\r\n--b--\r\n", "first part"),
+        (form, "--b\r\n\r\nx\r\n--b--\r\n", "multipart"),
         (form, "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{}\r\n--b--\r\n", "metadata"),
         (
             form,

@@ -43,7 +43,8 @@ fn what_is_too_large_is_refused() {
     assert!(refused.status == 400 && refused.message().contains("at most"), "{refused:?}");
     let refused = client.send("POST", "/v1/layers", "application/json", &vec![b' '; 9 << 20]);
     assert_eq!(refused.status, 400);
-    let data = json!({ "action": "add", "type": "custom", "key": "a.b/c", "data": { "x": "y".repeat(5_000) } });
+    let data =
+        json!({ "action": "add", "type": "custom", "key": "a.b/c", "data": { "x": "y".repeat(5_000) } });
     assert!(client.post("/v1/notices", &data).message().contains("bytes or less"));
     let command = json!({ "command": ["true", "x".repeat(600_000)] });
     assert!(client.post("/v1/exec", &command).message().contains("more than"));
@@ -55,7 +56,8 @@ fn silent_peers_keep_nobody_else_from_the_pod() {
     let client = pod.client();
     let before = pod.descriptors();
     let mut silent = Vec::new();
-    for bytes in [b"".as_slice(), b"GET /v1/pl", b"POST /v1/layers HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{"] {
+    for bytes in [b"".as_slice(), b"GET /v1/pl", b"POST /v1/layers HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{"]
+    {
         for _ in 0..50 {
             let mut stream = client.connect();
             stream.write_all(bytes).unwrap();
@@ -100,7 +102,9 @@ fn commands_that_nobody_connects_to_make_room_again() {
 fn a_reader_of_logs_sees_what_comes() {
     let pod = Pod::start();
     let client = pod.client();
-    client.add_layer("services: {a: {override: replace, command: \"sh -c 'while :; do echo tick; sleep 0.1; done'\"}}");
+    client.add_layer(
+        "services: {a: {override: replace, command: \"sh -c 'while :; do echo tick; sleep 0.1; done'\"}}",
+    );
     let mut follower = client.connect();
     follower.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     follower.write_all(b"GET /v1/logs?follow=true HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

@@ -115,7 +115,8 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
 /// Returns true if a process runs; one that has ended and is not reaped does not.
 pub(crate) fn lives(pid: u32) -> bool {
     let mut stat = String::new();
-    let read = std::fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read_to_string(&mut stat));
+    let read =
+        std::fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read_to_string(&mut stat));
     read.is_ok() && !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 

@@ -24,7 +24,9 @@ fn a_service_that_is_killed_comes_back_and_its_output_is_kept() {
     assert_eq!(client.act("start", &["a"])["status"], "Done");
     assert_eq!(client.lines(), ["hello world"]);
     let first = pid(&file).unwrap();
-    assert!(std::process::Command::new("kill").args(["-KILL", &first.to_string()]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill").args(["-KILL", &first.to_string()]).status().unwrap().success()
+    );
     until("it comes back", || pid(&file).is_some_and(|pid| pid != first && lives(pid)));
     assert!(!lives(first));
     until("it is active", || client.result("/v1/services?names=a")[0]["current"] == "active");
@@ -42,7 +44,10 @@ fn a_program_or_a_user_that_is_not_there_is_named() {
         ("services: {a: {override: replace, command: 'true', user: nobody-here}}", "unknown user"),
         ("services: {a: {override: replace, command: 'true', group: root}}", "not just group"),
         ("services: {a: {override: replace, command: 'true', working-dir: /no/such}}", "does not exist"),
-        ("services: {a: {override: replace, command: \"sh -c 'echo out of eggs; exit 3'\"}}", "exited quickly with code 3"),
+        (
+            "services: {a: {override: replace, command: \"sh -c 'echo out of eggs; exit 3'\"}}",
+            "exited quickly with code 3",
+        ),
     ] {
         client.add_layer(layer);
         let change = client.act("start", &["a"]);
@@ -67,8 +72,12 @@ fn checks_ask_real_workloads() {
             let length = stream.read(&mut buffer).unwrap_or(0);
             let head = String::from_utf8_lossy(&buffer[..length]).to_lowercase();
             let answer: &[u8] = match () {
-                () if head.starts_with("get /moved") => b"HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 0\r\n\r\n",
-                () if head.starts_with("get /ok") && head.contains("x-key: 1") => b"HTTP/1.1 204 No Content\r\n\r\n",
+                () if head.starts_with("get /moved") => {
+                    b"HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 0\r\n\r\n"
+                }
+                () if head.starts_with("get /ok") && head.contains("x-key: 1") => {
+                    b"HTTP/1.1 204 No Content\r\n\r\n"
+                }
                 () => b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\n\r\n",
             };
             let _ = stream.write_all(answer);
@@ -89,7 +98,9 @@ fn checks_ask_real_workloads() {
     until("all checks have run", || {
         let checks = client.result("/v1/checks");
         let checks = checks.as_array().unwrap();
-        checks.iter().all(|check| check["successes"].as_u64().unwrap() + check["failures"].as_u64().unwrap() > 0)
+        checks
+            .iter()
+            .all(|check| check["successes"].as_u64().unwrap() + check["failures"].as_u64().unwrap() > 0)
     });
     let checks = client.result("/v1/checks");
     let down: Vec<_> = checks
@@ -147,7 +158,9 @@ fn services_end_with_a_pod_that_is_killed() {
 fn a_service_can_end_the_pod() {
     let mut pod = Pod::start();
     let client = pod.client();
-    client.add_layer("services: {a: {override: replace, command: \"sh -c 'sleep 1.3; exit 1'\", on-failure: shutdown}}");
+    client.add_layer(
+        "services: {a: {override: replace, command: \"sh -c 'sleep 1.3; exit 1'\", on-failure: shutdown}}",
+    );
     client.post("/v1/services", &json!({ "action": "start", "services": ["a"] }));
     assert_eq!(pod.wait(), Some(10));
 }
