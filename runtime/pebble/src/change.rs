@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    limits::Limits,
+    limits::PodLimits,
     message::{ChangeId, TaskId},
     word::words,
 };
@@ -175,7 +175,7 @@ impl Task {
     }
 
     /// Adds a line to the log, and drops the oldest above the bound.
-    pub(crate) fn write(&mut self, date: Timestamp, level: &str, text: &str, limits: &Limits) {
+    pub(crate) fn write(&mut self, date: Timestamp, level: &str, text: &str, limits: &PodLimits) {
         let mut end = text.len().min(limits.log_line);
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -282,7 +282,7 @@ impl Changes {
     }
 
     /// Drops ready changes that are too old, and the oldest of those that are too many.
-    pub(crate) fn prune(&mut self, date: Timestamp, limits: &Limits) {
+    pub(crate) fn prune(&mut self, date: Timestamp, limits: &PodLimits) {
         let is_old =
             |ready: Timestamp| date.duration_since(ready).unsigned_abs() > limits.change_age && date > ready;
         let mut over = self.changes.len().saturating_sub(limits.changes);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    limits::Limits,
-    message::{Caller, IdentitiesBody, Refusal},
+    limits::PodLimits,
+    message::{IdentitiesBody, PodCaller, PodRefusal},
     word::words,
 };
 
@@ -72,7 +72,7 @@ pub(crate) struct Identities(BTreeMap<String, Identity>);
 
 impl Identities {
     /// Returns the right of a caller: of the identity with its user, else that of an owner, else to read.
-    pub(crate) fn access(&self, caller: Caller) -> Access {
+    pub(crate) fn access(&self, caller: PodCaller) -> Access {
         if caller.is_owner {
             return Access::Admin;
         }
@@ -97,7 +97,7 @@ impl Identities {
     }
 
     /// Adds, updates, replaces or removes identities: all of them, or none.
-    pub(crate) fn act(&mut self, body: &IdentitiesBody, limits: &Limits) -> Result<(), Refusal> {
+    pub(crate) fn act(&mut self, body: &IdentitiesBody, limits: &PodLimits) -> Result<(), PodRefusal> {
         let mut next = self.0.clone();
         let (mut missing, mut there) = (Vec::new(), Vec::new());
         for (name, value) in &body.identities {
@@ -106,7 +106,7 @@ impl Identities {
                 "add" if is_known => there.push(name.as_str()),
                 "update" | "remove" if !is_known => missing.push(name.as_str()),
                 "remove" if !value.is_null() => {
-                    return Err(Refusal::bad(format!(
+                    return Err(PodRefusal::bad(format!(
                         "identity value for {name:?} must be null when removing"
                     )));
                 }
@@ -120,17 +120,17 @@ impl Identities {
                     let identity = read(name, value, next.get(name), limits)?;
                     next.insert(name.clone(), identity);
                 }
-                other => return Err(Refusal::bad(format!("invalid action {other:?}"))),
+                other => return Err(PodRefusal::bad(format!("invalid action {other:?}"))),
             }
         }
         if !there.is_empty() {
-            return Err(Refusal::bad(format!("identities already exist: {}", there.join(", "))));
+            return Err(PodRefusal::bad(format!("identities already exist: {}", there.join(", "))));
         }
         if !missing.is_empty() {
-            return Err(Refusal::missing(format!("identities do not exist: {}", missing.join(", "))));
+            return Err(PodRefusal::missing(format!("identities do not exist: {}", missing.join(", "))));
         }
         if next.len() > limits.identities {
-            return Err(Refusal::bad(format!("at most {} identities are kept", limits.identities)));
+            return Err(PodRefusal::bad(format!("at most {} identities are kept", limits.identities)));
         }
         check_users(&next)?;
         self.0 = next;
@@ -139,8 +139,13 @@ impl Identities {
 }
 
 /// Reads an identity. Secrets that a client was shown as hidden stay those of the identity that is there.
-fn read(name: &str, value: &Value, known: Option<&Identity>, limits: &Limits) -> Result<Identity, Refusal> {
-    let refuse = |why: String| Err(Refusal::bad(format!("identity {name:?} invalid: {why}")));
+fn read(
+    name: &str,
+    value: &Value,
+    known: Option<&Identity>,
+    limits: &PodLimits,
+) -> Result<Identity, PodRefusal> {
+    let refuse = |why: String| Err(PodRefusal::bad(format!("identity {name:?} invalid: {why}")));
     if name.is_empty() || name.len() > limits.name || name.chars().any(char::is_control) {
         return refuse(format!("its name must be 1 to {} bytes of printable text", limits.name));
     }
@@ -202,13 +207,13 @@ fn is_certificate(text: &str) -> bool {
 }
 
 /// Refuses two identities of one user.
-fn check_users(identities: &BTreeMap<String, Identity>) -> Result<(), Refusal> {
+fn check_users(identities: &BTreeMap<String, Identity>) -> Result<(), PodRefusal> {
     let mut users = BTreeMap::new();
     for (name, identity) in identities {
         let Some(local) = &identity.local else { continue };
         if let Some(other) = users.insert(local.user_id, name) {
             let user = local.user_id;
-            return Err(Refusal::bad(format!(
+            return Err(PodRefusal::bad(format!(
                 "cannot have multiple identities with user ID {user}: {other}, {name}"
             )));
         }
@@ -223,18 +228,18 @@ mod tests {
     fn act(identities: &mut Identities, action: &str, values: Value) -> Result<(), String> {
         let Value::Object(values) = values else { panic!("an object") };
         let body = IdentitiesBody { action: action.to_owned(), identities: values.into_iter().collect() };
-        identities.act(&body, &Limits::default()).map_err(|it| it.message)
+        identities.act(&body, &PodLimits::default()).map_err(|it| it.message)
     }
 
-    fn user(user_id: u32) -> Caller {
-        Caller { user_id: Some(user_id), is_owner: false }
+    fn user(user_id: u32) -> PodCaller {
+        PodCaller { user_id: Some(user_id), is_owner: false }
     }
 
     #[test]
     fn an_identity_gives_its_user_its_access() {
         let mut identities = Identities::default();
         assert_eq!(identities.access(user(42)), Access::Read);
-        assert_eq!(identities.access(Caller { user_id: None, is_owner: false }), Access::Untrusted);
+        assert_eq!(identities.access(PodCaller { user_id: None, is_owner: false }), Access::Untrusted);
         act(&mut identities, "add", json!({"bob": {"access": "admin", "local": {"user-id": 42}}})).unwrap();
         assert_eq!(identities.access(user(42)), Access::Admin);
         act(&mut identities, "replace", json!({"bob": {"access": "untrusted", "local": {"user-id": 42}}}))

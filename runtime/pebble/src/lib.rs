@@ -1,6 +1,6 @@
 //! The state of a pod, as Pebble's API shows it: layers, services, checks, changes, notices, identities and logs.
 //!
-//! The crate is pure. [`Supervisor::step`] takes an [`Input`] and the time, and returns [`Output`]s: answers to
+//! The crate is pure. [`Supervisor::step`] takes an [`PodInput`] and the time, and returns [`PodOutput`]s: answers to
 //! requests, processes to spawn and signal, probes to make. [`Supervisor::next_wake`] says when it wants to be asked
 //! again. So `runtime/pod` drives it with processes and sockets, and tests drive it on virtual time. The same inputs
 //! always give the same outputs.
@@ -22,13 +22,13 @@ mod word;
 
 pub use duration::GoDuration;
 pub use identity::Access;
-pub use limits::Limits;
-pub use log::LogLine;
+pub use limits::PodLimits;
+pub use log::OutputLine;
 pub use message::{
-    Account, AddLayer, Answer, Caller, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody,
-    Input, NoticeBody, NoticesQuery, Now, Output, Probe, ProbeId, ProcessId, Refusal, Request, RequestId,
-    ServicesAction, ServicesBody, SignalsBody, Spawn, Stdio, TaskId, WebsocketName,
+    Account, AddLayer, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody, NoticeBody,
+    NoticesQuery, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime, Probe, ProbeId,
+    ProcessId, RequestId, ServicesAction, ServicesBody, SignalsBody, Spawn, Stdio, TaskId, WebsocketName,
 };
-pub use plan::{CheckLevel, Layer, LayerError, Plan, Stack};
+pub use plan::{Adding, CheckLevel, Layer, LayerError, Plan, Stack};
 pub use signal::Signal;
-pub use supervisor::{Options, Supervisor};
+pub use supervisor::{PodSettings, Supervisor};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The bounds of a pod's state. Every byte of a request and of a workload's output is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct PodLimits {
     /// Bytes of one layer's YAML. Public charms' layers take at most a few tens of KiB.
     pub layer: usize,
     /// Bytes of all layers together, written as JSON: layers that are combined again and again can grow.
@@ -49,7 +49,7 @@ pub struct Limits {
     pub shortest_pause: Duration,
 }
 
-impl Default for Limits {
+impl Default for PodLimits {
     fn default() -> Self {
         const DAY: u64 = 24 * 3_600;
         Self {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 
-use crate::limits::Limits;
+use crate::limits::PodLimits;
 
 /// A line of a service's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
+pub struct OutputLine {
     /// The number of the line in the pod.
     pub number: u64,
     /// The time at which its end was read.
@@ -22,7 +22,7 @@ pub struct LogLine {
 /// The newest output of one service.
 #[derive(Debug, Default)]
 struct Ring {
-    lines: VecDeque<LogLine>,
+    lines: VecDeque<OutputLine>,
     bytes: usize,
     /// The begin of a line whose end was not read yet.
     partial: Vec<u8>,
@@ -40,7 +40,7 @@ const LINE_COST: usize = 32;
 
 impl Logs {
     /// Adds output of a service. Lines that are too long are split.
-    pub(crate) fn write(&mut self, date: Timestamp, service: &str, bytes: &[u8], limits: &Limits) {
+    pub(crate) fn write(&mut self, date: Timestamp, service: &str, bytes: &[u8], limits: &PodLimits) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let ring = self.rings.entry(service.to_owned()).or_default();
             let mut rest = piece;
@@ -58,7 +58,7 @@ impl Logs {
     }
 
     /// Ends a line that was begun, as when a service has ended.
-    pub(crate) fn flush(&mut self, date: Timestamp, service: &str, limits: &Limits) {
+    pub(crate) fn flush(&mut self, date: Timestamp, service: &str, limits: &PodLimits) {
         if let Some(ring) = self.rings.get_mut(service).filter(|ring| !ring.partial.is_empty()) {
             ring.end_line(date, service, self.next, limits);
             self.next += 1;
@@ -66,9 +66,9 @@ impl Logs {
     }
 
     /// Returns lines of some services, or of all, from a number on, the newest `newest` alone.
-    pub(crate) fn read(&self, services: &[String], from: u64, newest: Option<usize>) -> Vec<LogLine> {
+    pub(crate) fn read(&self, services: &[String], from: u64, newest: Option<usize>) -> Vec<OutputLine> {
         let rings = self.rings.iter().filter(|(name, _)| services.is_empty() || services.contains(name));
-        let mut lines: Vec<LogLine> = rings
+        let mut lines: Vec<OutputLine> = rings
             .flat_map(|(_, ring)| ring.lines.iter().filter(|line| line.number >= from).cloned())
             .collect();
         lines.sort_by_key(|line| line.number);
@@ -91,11 +91,11 @@ impl Logs {
 }
 
 impl Ring {
-    fn end_line(&mut self, time: Timestamp, service: &str, number: u64, limits: &Limits) {
+    fn end_line(&mut self, time: Timestamp, service: &str, number: u64, limits: &PodLimits) {
         let text = String::from_utf8_lossy(&self.partial);
         let message = text.trim_end_matches('\n').trim_end_matches('\r').to_owned();
         self.bytes += message.len() + LINE_COST;
-        self.lines.push_back(LogLine { number, time, service: service.to_owned(), message });
+        self.lines.push_back(OutputLine { number, time, service: service.to_owned(), message });
         self.partial.clear();
         while self.bytes > limits.log_ring {
             let Some(oldest) = self.lines.pop_front() else { break };
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn output_becomes_lines() {
-        let (mut logs, limits) = (Logs::default(), Limits { log_line: 4, ..Limits::default() });
+        let (mut logs, limits) = (Logs::default(), PodLimits { log_line: 4, ..PodLimits::default() });
         for piece in ["a", "b\r\n", "\ncdefgh\n", "i"] {
             logs.write(Timestamp::UNIX_EPOCH, "s", piece.as_bytes(), &limits);
         }
@@ -131,7 +131,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_ring_stays_small(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..60)) {
-            let (mut logs, limits) = (Logs::default(), Limits { log_ring: 1_000, log_line: 100, ..Limits::default() });
+            let (mut logs, limits) = (Logs::default(), PodLimits { log_ring: 1_000, log_line: 100, ..PodLimits::default() });
             for piece in pieces {
                 logs.write(Timestamp::UNIX_EPOCH, "s", &piece, &limits);
                 let ring = &logs.rings.values().next();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     duration::{GoDuration, optional},
-    log::LogLine,
+    log::OutputLine,
     plan::CheckLevel,
     signal::Signal,
     word::words,
@@ -16,7 +16,7 @@ use crate::{
 
 /// The time of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
+pub struct PodTime {
     /// The time since the pod began, which never goes back: pauses and time-outs are counted on it.
     pub since_start: Duration,
     /// The date, which can be set: the API shows it.
@@ -25,7 +25,7 @@ pub struct Now {
 
 /// A client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caller {
+pub struct PodCaller {
     /// The client's user, as the kernel names it; none for a client of the open HTTP port.
     pub user_id: Option<u32>,
     /// True for root and for the pod's own user.
@@ -78,17 +78,17 @@ impl ChangeId {
 
 /// An event that the supervisor is told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum PodInput {
     /// Time has passed: [`crate::Supervisor::next_wake`] has come.
     Tick,
     /// A client asks.
-    Request {
+    PodRequest {
         /// The number for the answer.
         id: RequestId,
         /// The client.
-        caller: Caller,
+        caller: PodCaller,
         /// The question.
-        request: Request,
+        request: PodRequest,
     },
     /// A client that waits has gone.
     Gone(RequestId),
@@ -117,9 +117,9 @@ pub struct Exit {
 
 /// An order of the supervisor's.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Output {
+pub enum PodOutput {
     /// Answers a request.
-    Respond(RequestId, Result<Answer, Refusal>),
+    Respond(RequestId, Result<PodAnswer, PodRefusal>),
     /// Starts a process, in a process group of its own. The answer is `Spawned` or `SpawnFailed`, then `Exited`.
     Spawn(ProcessId, Box<Spawn>),
     /// Sends a signal to a process and its group, after earlier orders about it.
@@ -210,8 +210,8 @@ pub enum Probe {
 
 /// A question or an order of a client.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Request {
-    /// Whether the caller may use what another part of the pod answers: files.
+pub enum PodRequest {
+    /// Permission for what another part of the pod answers: files.
     Authorize,
     /// `GET /v1/system-info`.
     SystemInfo,
@@ -467,7 +467,7 @@ fn or_empty<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(fro
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum PodAnswer {
     /// A result.
     Sync(Value),
     /// A change that has begun.
@@ -477,13 +477,13 @@ pub enum Answer {
     /// A websocket is granted.
     Websocket(TaskId),
     /// Lines, and the number of the next one.
-    Logs(Vec<LogLine>, u64),
+    Logs(Vec<OutputLine>, u64),
 }
 
 /// A refused request, as an HTTP status, a kind for programs if there is one, and words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct PodRefusal {
     /// The HTTP status.
     pub status: u16,
     /// The kind.
@@ -492,7 +492,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-impl Refusal {
+impl PodRefusal {
     /// Creates a refusal of a wrong request.
     #[must_use]
     pub fn bad(message: impl Into<String>) -> Self {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::{duration::GoDuration, limits::Limits, message::NoticesQuery};
+use crate::{duration::GoDuration, limits::PodLimits, message::NoticesQuery};
 
 /// The type of notices that clients make.
 pub(crate) const CUSTOM: &str = "custom";
@@ -52,7 +52,7 @@ pub(crate) struct Notices {
 
 impl Notices {
     /// Records an occurrence. Returns the notice's id.
-    pub(crate) fn occur(&mut self, date: Timestamp, occurrence: Occurrence, limits: &Limits) -> u64 {
+    pub(crate) fn occur(&mut self, date: Timestamp, occurrence: Occurrence, limits: &PodLimits) -> u64 {
         let now = match self.latest {
             Some(latest) if latest >= date => {
                 latest.saturating_add(SignedDuration::from_micros(1)).unwrap_or(latest)
@@ -87,15 +87,15 @@ impl Notices {
         id
     }
 
-    fn expire(&mut self, now: Timestamp, limits: &Limits) {
+    fn expire(&mut self, now: Timestamp, limits: &PodLimits) {
         self.notices.retain(|_, notice| age(now, notice.last) < limits.notice_age);
     }
 
-    /// Returns a notice that a user may see; an administrator sees all.
-    pub(crate) fn shown(&self, id: u64, user: Option<u32>, is_admin: bool, limits: &Limits) -> Option<Value> {
+    /// Returns a notice. `user` is none for all users.
+    pub(crate) fn shown(&self, id: u64, user: Option<Option<u32>>, limits: &PodLimits) -> Option<Value> {
         let notice = self.notices.get(&id)?;
-        let visible = is_admin || notice.user.is_none() || notice.user == user;
-        visible.then(|| notice.shown(limits))
+        let is_visible = user.is_none_or(|user| notice.user.is_none() || notice.user == user);
+        is_visible.then(|| notice.shown(limits))
     }
 
     /// Returns the notices of a query, by the time of their last repetition. `user` is none for all users.
@@ -104,7 +104,7 @@ impl Notices {
         query: &NoticesQuery,
         user: Option<Option<u32>>,
         date: Timestamp,
-        limits: &Limits,
+        limits: &PodLimits,
     ) -> Vec<Value> {
         let mut found: Vec<&Notice> = self
             .notices
@@ -132,7 +132,7 @@ fn age(now: Timestamp, then: Timestamp) -> Duration {
 }
 
 impl Notice {
-    fn shown(&self, limits: &Limits) -> Value {
+    fn shown(&self, limits: &PodLimits) -> Value {
         let mut shown = json!({
             "id": self.id.to_string(),
             "user-id": self.user,
@@ -157,7 +157,7 @@ impl Notice {
 }
 
 /// Refuses a key of a custom notice that is not `example.com/path`, and data that are too large.
-pub(crate) fn check(key: &str, data: &BTreeMap<String, String>, limits: &Limits) -> Result<(), String> {
+pub(crate) fn check(key: &str, data: &BTreeMap<String, String>, limits: &PodLimits) -> Result<(), String> {
     if key.len() > limits.name {
         return Err(format!("custom notice key must be {} bytes or less", limits.name));
     }
@@ -197,24 +197,24 @@ mod tests {
 
     #[test]
     fn a_notice_repeats_after_its_pause_alone() {
-        let (mut notices, limits) = (Notices::default(), Limits::default());
+        let (mut notices, limits) = (Notices::default(), PodLimits::default());
         let repeated =
-            |notices: &Notices| notices.shown(1, Some(1), false, &limits).unwrap()["last-repeated"].clone();
+            |notices: &Notices| notices.shown(1, Some(Some(1)), &limits).unwrap()["last-repeated"].clone();
         notices.occur(at(0), custom("a.b/c", None), &limits);
         notices.occur(at(5), custom("a.b/c", Some(10)), &limits);
         assert_eq!(repeated(&notices), at(0).to_string());
         notices.occur(at(11), custom("a.b/c", Some(10)), &limits);
         assert_eq!(repeated(&notices), at(11).to_string());
-        let shown = notices.shown(1, Some(1), false, &limits).unwrap();
+        let shown = notices.shown(1, Some(Some(1)), &limits).unwrap();
         assert_eq!(shown["occurrences"], 3);
         assert_eq!(shown["expire-after"], "168h0m0s");
-        assert_eq!(notices.shown(1, Some(2), false, &limits), None);
-        assert!(notices.shown(1, Some(2), true, &limits).is_some());
+        assert_eq!(notices.shown(1, Some(Some(2)), &limits), None);
+        assert!(notices.shown(1, None, &limits).is_some());
     }
 
     #[test]
     fn each_notice_is_later_than_the_one_before_though_the_clock_is_set_back() {
-        let (mut notices, limits) = (Notices::default(), Limits::default());
+        let (mut notices, limits) = (Notices::default(), PodLimits::default());
         for (index, second) in [0, 0, -3_600, 5].into_iter().enumerate() {
             notices.occur(at(second), custom(&format!("a.b/k{index}"), None), &limits);
         }
@@ -236,7 +236,7 @@ mod tests {
     proptest! {
         #[test]
         fn notices_stay_few(keys in proptest::collection::vec(0..50u8, 0..200)) {
-            let (mut notices, limits) = (Notices::default(), Limits { notices: 7, ..Limits::default() });
+            let (mut notices, limits) = (Notices::default(), PodLimits { notices: 7, ..PodLimits::default() });
             for (second, key) in keys.iter().enumerate() {
                 notices.occur(at(second as i64), custom(&format!("a.b/{key}"), None), &limits);
                 prop_assert!(notices.len() <= 7);

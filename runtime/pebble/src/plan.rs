@@ -17,4 +17,4 @@ pub(crate) use command::split;
 pub use layer::{Layer, LayerError, Plan};
 pub(crate) use order::{start_order, stop_order, waits};
 pub(crate) use service::{Action, Service};
-pub use stack::Stack;
+pub use stack::{Adding, Stack};

@@ -19,9 +19,9 @@ use jiff::Timestamp;
 use crate::{
     change::Changes,
     identity::Identities,
-    limits::Limits,
+    limits::PodLimits,
     log::Logs,
-    message::{ChangeId, Input, Now, Output, ProbeId, ProcessId, RequestId, TaskId},
+    message::{ChangeId, PodInput, PodOutput, PodTime, ProbeId, ProcessId, RequestId, TaskId},
     notice::Notices,
     plan::Stack,
     warning::Warnings,
@@ -34,7 +34,7 @@ use waiters::Waiter;
 
 /// The settings of a supervisor.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct PodSettings {
     /// The version that clients are told.
     pub version: String,
     /// The id of this start of the pod.
@@ -42,14 +42,14 @@ pub struct Options {
     /// The seed of the jitter of pauses.
     pub seed: u64,
     /// The bounds.
-    pub limits: Limits,
+    pub limits: PodLimits,
 }
 
 /// The state of a pod.
 #[derive(Debug)]
 pub struct Supervisor {
-    options: Options,
-    now: Now,
+    options: PodSettings,
+    now: PodTime,
     stack: Stack,
     changes: Changes,
     /// The changes that are not ready.
@@ -63,7 +63,7 @@ pub struct Supervisor {
     execs: BTreeMap<TaskId, Exec>,
     processes: BTreeMap<ProcessId, Owner>,
     waiters: BTreeMap<RequestId, Waiter>,
-    outputs: Vec<Output>,
+    outputs: Vec<PodOutput>,
     last_process: u64,
     last_probe: u64,
     random: u64,
@@ -88,11 +88,11 @@ struct Ending {
 impl Supervisor {
     /// Creates the state of a pod that has just begun.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: PodSettings) -> Self {
         Self {
             random: options.seed | 1,
             options,
-            now: Now { since_start: Duration::ZERO, date: Timestamp::UNIX_EPOCH },
+            now: PodTime { since_start: Duration::ZERO, date: Timestamp::UNIX_EPOCH },
             stack: Stack::default(),
             changes: Changes::default(),
             active: BTreeSet::new(),
@@ -113,28 +113,28 @@ impl Supervisor {
     }
 
     /// Takes an input, and returns what is to be done, in this order.
-    pub fn step(&mut self, now: Now, input: Input) -> Vec<Output> {
+    pub fn step(&mut self, now: PodTime, input: PodInput) -> Vec<PodOutput> {
         // A clock that goes back would only make pauses longer; it does not happen with a clock that counts.
-        self.now = Now { since_start: now.since_start.max(self.now.since_start), date: now.date };
+        self.now = PodTime { since_start: now.since_start.max(self.now.since_start), date: now.date };
         match input {
-            Input::Tick => self.tick(),
-            Input::Request { id, caller, request } => self.request(id, caller, request),
-            Input::Gone(id) => {
+            PodInput::Tick => self.tick(),
+            PodInput::PodRequest { id, caller, request } => self.request(id, caller, request),
+            PodInput::Gone(id) => {
                 self.waiters.remove(&id);
             }
-            Input::Spawned(process) => self.spawned(process),
-            Input::SpawnFailed(process, message) => self.spawn_failed(process, &message),
-            Input::Exited(process, exit) => self.exited(process, &exit),
-            Input::Wrote(process, bytes) => self.wrote(process, &bytes),
-            Input::Probed(probe, result) => self.probed(probe, result),
-            Input::End(code) => self.end(code),
+            PodInput::Spawned(process) => self.spawned(process),
+            PodInput::SpawnFailed(process, message) => self.spawn_failed(process, &message),
+            PodInput::Exited(process, exit) => self.exited(process, &exit),
+            PodInput::Wrote(process, bytes) => self.wrote(process, &bytes),
+            PodInput::Probed(probe, result) => self.probed(probe, result),
+            PodInput::End(code) => self.end(code),
         }
         self.run_tasks();
         self.tell_end();
         std::mem::take(&mut self.outputs)
     }
 
-    /// Returns the time at which the supervisor wants [`Input::Tick`], counted as [`Now::since_start`].
+    /// Returns the time at which the supervisor wants [`PodInput::Tick`], counted as [`PodTime::since_start`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         let services = self.services.values().filter_map(Run::wake);
@@ -216,7 +216,7 @@ impl Supervisor {
         let is_quiet = self.services.values().all(|run| !run.has_process());
         if let Some(ending) = self.ending.as_mut().filter(|ending| !ending.is_told && is_quiet) {
             ending.is_told = true;
-            self.outputs.push(Output::Shutdown(ending.code));
+            self.outputs.push(PodOutput::Shutdown(ending.code));
         }
     }
 
@@ -225,7 +225,7 @@ impl Supervisor {
         self.last_process += 1;
         let process = ProcessId(self.last_process);
         self.processes.insert(process, owner);
-        self.outputs.push(Output::Spawn(process, Box::new(spawn)));
+        self.outputs.push(PodOutput::Spawn(process, Box::new(spawn)));
         process
     }
 

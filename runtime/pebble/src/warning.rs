@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::limits::Limits;
+use crate::limits::PodLimits;
 
 /// A warning.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Adds a warning. The same message counts as the same warning, which the operator is shown again.
-    pub(crate) fn add(&mut self, date: Timestamp, message: &str, limits: &Limits) {
+    pub(crate) fn add(&mut self, date: Timestamp, message: &str, limits: &PodLimits) {
         if let Some(known) = self.0.iter_mut().find(|it| it.message == message) {
             known.last = date;
             return;
@@ -31,19 +31,14 @@ impl Warnings {
         self.0.push(Warning { message: message.to_owned(), first: date, last: date, shown: None });
     }
 
-    /// Returns the warnings that were not acknowledged since they were last added, or all.
-    pub(crate) fn listed(&self, all: bool) -> Value {
-        let shown = self.0.iter().filter(|it| all || it.is_pending()).map(|it| {
-            json!({
-                "message": it.message,
-                "first-added": it.first.to_string(),
-                "last-added": it.last.to_string(),
-                "last-shown": it.shown.map(|shown| shown.to_string()),
-                "expire-after": "672h0m0s",
-                "repeat-after": "24h0m0s",
-            })
-        });
-        shown.collect()
+    /// Returns all warnings.
+    pub(crate) fn all(&self) -> Value {
+        self.0.iter().map(Warning::shown).collect()
+    }
+
+    /// Returns the warnings that were not acknowledged since they were last added.
+    pub(crate) fn pending(&self) -> Value {
+        self.0.iter().filter(|it| it.is_pending()).map(Warning::shown).collect()
     }
 
     /// Acknowledges the warnings that were added until a time. Returns their number.
@@ -54,6 +49,17 @@ impl Warnings {
 }
 
 impl Warning {
+    fn shown(&self) -> Value {
+        json!({
+            "message": self.message,
+            "first-added": self.first.to_string(),
+            "last-added": self.last.to_string(),
+            "last-shown": self.shown.map(|shown| shown.to_string()),
+            "expire-after": "672h0m0s",
+            "repeat-after": "24h0m0s",
+        })
+    }
+
     fn is_pending(&self) -> bool {
         self.shown.is_none_or(|shown| shown < self.last)
     }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use periapt_pod::{DriverKind, Options, run};
+use periapt_pod::{DriverKind, PodOptions, run};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -11,7 +11,7 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let socket = PathBuf::from(arguments.next().ok_or("a directory")?).join(".pebble.socket");
     let http = arguments.next().map(|address| address.parse()).transpose()?;
-    let options = Options { socket, http, driver: DriverKind::Plain, accepts_no_isolation: true };
+    let options = PodOptions { socket, http, driver: DriverKind::Plain, accepts_no_isolation: true };
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
     tokio::spawn(async move {

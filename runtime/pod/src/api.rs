@@ -16,7 +16,7 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use periapt_pebble::{Caller, GoDuration, NoticesQuery, Refusal, Request};
+use periapt_pebble::{GoDuration, NoticesQuery, PodCaller, PodRefusal, PodRequest};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
@@ -46,7 +46,7 @@ impl State {
         Self { handle, root, followers: Arc::new(followers), transfers: Arc::new(transfers) }
     }
 
-    async fn ask(&self, caller: Caller, request: Request) -> Response {
+    async fn ask(&self, caller: PodCaller, request: PodRequest) -> Response {
         answered(self.handle.ask(caller, request).await.result)
     }
 }
@@ -90,43 +90,43 @@ pub(crate) fn open_router(state: Arc<State>) -> Router {
 }
 
 async fn missing() -> Response {
-    refused(Refusal::missing("invalid API endpoint requested"))
+    refused(PodRefusal::missing("invalid API endpoint requested"))
 }
 
 async fn wrong_method(request: HttpRequest<Body>) -> Response {
     let message = format!("method {:?} not allowed", request.method().as_str());
-    refused(Refusal { status: 405, kind: None, message })
+    refused(PodRefusal { status: 405, kind: None, message })
 }
 
-async fn system_info(Of(state): Shared, Extension(caller): Extension<Caller>) -> Response {
-    state.ask(caller, Request::SystemInfo).await
+async fn system_info(Of(state): Shared, Extension(caller): Extension<PodCaller>) -> Response {
+    state.ask(caller, PodRequest::SystemInfo).await
 }
 
 async fn health(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Query::read(query.as_deref());
     match query.level() {
-        Ok(level) => state.ask(caller, Request::Health { level, names: query.list("names") }).await,
+        Ok(level) => state.ask(caller, PodRequest::Health { level, names: query.list("names") }).await,
         Err(refusal) => refused(refusal),
     }
 }
 
 async fn warnings(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     match Query::read(query.as_deref()).first("select") {
-        "all" => state.ask(caller, Request::Warnings { all: true }).await,
-        "" | "pending" => state.ask(caller, Request::Warnings { all: false }).await,
-        other => refused(Refusal::bad(format!("invalid select parameter: {other:?}"))),
+        "all" => state.ask(caller, PodRequest::Warnings { all: true }).await,
+        "" | "pending" => state.ask(caller, PodRequest::Warnings { all: false }).await,
+        other => refused(PodRefusal::bad(format!("invalid select parameter: {other:?}"))),
     }
 }
 
-async fn okay(Of(state): Shared, Extension(caller): Extension<Caller>, body: Body) -> Response {
+async fn okay(Of(state): Shared, Extension(caller): Extension<PodCaller>, body: Body) -> Response {
     #[derive(Deserialize)]
     struct Okay {
         action: String,
@@ -134,30 +134,34 @@ async fn okay(Of(state): Shared, Extension(caller): Extension<Caller>, body: Bod
     }
     match read_json::<Okay>(body).await {
         Ok(Okay { action, timestamp }) if action == "okay" => {
-            state.ask(caller, Request::Okay(timestamp)).await
+            state.ask(caller, PodRequest::Okay(timestamp)).await
         }
-        Ok(Okay { action, .. }) => refused(Refusal::bad(format!("unknown warning action {action:?}"))),
+        Ok(Okay { action, .. }) => refused(PodRefusal::bad(format!("unknown warning action {action:?}"))),
         Err(refusal) => refused(refusal),
     }
 }
 
 async fn changes(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Query::read(query.as_deref());
     let service = Some(query.first("for")).filter(|it| !it.is_empty()).map(str::to_owned);
-    state.ask(caller, Request::Changes { select: query.first("select").to_owned(), service }).await
+    state.ask(caller, PodRequest::Changes { select: query.first("select").to_owned(), service }).await
 }
 
-async fn change(Of(state): Shared, Extension(caller): Extension<Caller>, Path(id): Path<String>) -> Response {
-    state.ask(caller, Request::Change(id)).await
+async fn change(
+    Of(state): Shared,
+    Extension(caller): Extension<PodCaller>,
+    Path(id): Path<String>,
+) -> Response {
+    state.ask(caller, PodRequest::Change(id)).await
 }
 
 async fn abort(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     Path(id): Path<String>,
     body: Body,
 ) -> Response {
@@ -166,85 +170,91 @@ async fn abort(
         action: String,
     }
     match read_json::<Act>(body).await {
-        Ok(Act { action }) if action == "abort" => state.ask(caller, Request::AbortChange(id)).await,
-        Ok(Act { action }) => refused(Refusal::bad(format!("change action {action:?} is unsupported"))),
+        Ok(Act { action }) if action == "abort" => state.ask(caller, PodRequest::AbortChange(id)).await,
+        Ok(Act { action }) => refused(PodRefusal::bad(format!("change action {action:?} is unsupported"))),
         Err(refusal) => refused(refusal),
     }
 }
 
 async fn wait(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
     match Query::read(query.as_deref()).duration("timeout") {
-        Ok(timeout) => state.ask(caller, Request::WaitChange(id, timeout)).await,
+        Ok(timeout) => state.ask(caller, PodRequest::WaitChange(id, timeout)).await,
         Err(refusal) => refused(refusal),
     }
 }
 
 async fn services(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let names = Query::read(query.as_deref()).list("names");
-    state.ask(caller, Request::Services { names }).await
+    state.ask(caller, PodRequest::Services { names }).await
 }
 
 async fn plan(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     match Query::read(query.as_deref()).first("format") {
-        "yaml" => state.ask(caller, Request::Plan).await,
-        other => refused(Refusal::bad(format!("invalid format {other:?}"))),
+        "yaml" => state.ask(caller, PodRequest::Plan).await,
+        other => refused(PodRefusal::bad(format!("invalid format {other:?}"))),
     }
 }
 
 async fn checks(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Query::read(query.as_deref());
     match query.level() {
-        Ok(level) => state.ask(caller, Request::Checks { level, names: query.list("names") }).await,
+        Ok(level) => state.ask(caller, PodRequest::Checks { level, names: query.list("names") }).await,
         Err(refusal) => refused(refusal),
     }
 }
 
-async fn identities(Of(state): Shared, Extension(caller): Extension<Caller>) -> Response {
-    state.ask(caller, Request::Identities).await
+async fn identities(Of(state): Shared, Extension(caller): Extension<PodCaller>) -> Response {
+    state.ask(caller, PodRequest::Identities).await
 }
 
-async fn notice(Of(state): Shared, Extension(caller): Extension<Caller>, Path(id): Path<String>) -> Response {
-    state.ask(caller, Request::Notice(id)).await
+async fn notice(
+    Of(state): Shared,
+    Extension(caller): Extension<PodCaller>,
+    Path(id): Path<String>,
+) -> Response {
+    state.ask(caller, PodRequest::Notice(id)).await
 }
 
 async fn notices(
     Of(state): Shared,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     match notices_query(&Query::read(query.as_deref())) {
-        Ok(query) => state.ask(caller, Request::Notices(Box::new(query))).await,
+        Ok(query) => state.ask(caller, PodRequest::Notices(Box::new(query))).await,
         Err(refusal) => refused(refusal),
     }
 }
 
-fn notices_query(query: &Query) -> Result<NoticesQuery, Refusal> {
+fn notices_query(query: &Query) -> Result<NoticesQuery, PodRefusal> {
     let all_users = match query.first("users") {
         "" => false,
         "all" => true,
-        other => return Err(Refusal::bad(format!("invalid \"users\" filter {other:?}: must be \"all\""))),
+        other => return Err(PodRefusal::bad(format!("invalid \"users\" filter {other:?}: must be \"all\""))),
     };
-    let number =
-        |text: &str| text.parse().map_err(|_| Refusal::bad(format!("invalid \"user-id\" filter {text:?}")));
-    let date =
-        |text: &str| text.parse().map_err(|_| Refusal::bad(format!("invalid \"after\" timestamp {text:?}")));
+    let number = |text: &str| {
+        text.parse().map_err(|_| PodRefusal::bad(format!("invalid \"user-id\" filter {text:?}")))
+    };
+    let date = |text: &str| {
+        text.parse().map_err(|_| PodRefusal::bad(format!("invalid \"after\" timestamp {text:?}")))
+    };
     let given = |name: &str| Some(query.first(name)).filter(|text| !text.is_empty());
     Ok(NoticesQuery {
         all_users,
@@ -260,9 +270,9 @@ fn notices_query(query: &Query) -> Result<NoticesQuery, Refusal> {
 macro_rules! bodies {
     ($($name:ident => $request:ident,)+) => {
         $(
-            async fn $name(Of(state): Shared, Extension(caller): Extension<Caller>, body: Body) -> Response {
+            async fn $name(Of(state): Shared, Extension(caller): Extension<PodCaller>, body: Body) -> Response {
                 match read_json(body).await {
-                    Ok(body) => state.ask(caller, Request::$request(body)).await,
+                    Ok(body) => state.ask(caller, PodRequest::$request(body)).await,
                     Err(refusal) => refused(refusal),
                 }
             }
@@ -280,12 +290,12 @@ bodies! {
 }
 
 impl Query {
-    fn duration(&self, name: &str) -> Result<Option<std::time::Duration>, Refusal> {
+    fn duration(&self, name: &str) -> Result<Option<std::time::Duration>, PodRefusal> {
         match self.first(name) {
             "" => Ok(None),
             text => match text.parse::<GoDuration>() {
                 Ok(duration) => Ok(Some(duration.0)),
-                Err(error) => Err(Refusal::bad(format!("invalid {name:?}: {error}"))),
+                Err(error) => Err(PodRefusal::bad(format!("invalid {name:?}: {error}"))),
             },
         }
     }

@@ -14,7 +14,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use periapt_pebble::Caller;
+use periapt_pebble::PodCaller;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, UnixListener},
@@ -47,7 +47,7 @@ pub(crate) async fn serve_unix(listener: UnixListener, router: Router) {
             Ok((stream, _)) => {
                 let user_id = stream.peer_cred().ok().map(|peer| peer.uid());
                 let is_owner = user_id.is_some_and(|user| user == 0 || user == own);
-                let caller = Caller { user_id, is_owner };
+                let caller = PodCaller { user_id, is_owner };
                 let router = router.clone();
                 tokio::spawn(async move {
                     serve(stream, router, caller).await;
@@ -71,7 +71,7 @@ pub(crate) async fn serve_tcp(listener: TcpListener, router: Router) {
             Ok((stream, _)) => {
                 let router = router.clone();
                 tokio::spawn(async move {
-                    serve(stream, router, Caller { user_id: None, is_owner: false }).await;
+                    serve(stream, router, PodCaller { user_id: None, is_owner: false }).await;
                     drop(permit);
                 });
             }
@@ -86,7 +86,7 @@ pub(crate) async fn serve_tcp(listener: TcpListener, router: Router) {
 async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     router: Router,
-    caller: Caller,
+    caller: PodCaller,
 ) {
     let service = TowerToHyperService::new(router.layer(Extension(caller)));
     let stream = TokioIo::new(Watched { stream, stalled: None });

@@ -13,8 +13,8 @@ use std::{
 };
 
 use periapt_pebble::{
-    Answer, Caller, Exit, Input, Now, Output, ProcessId, Refusal, Request, RequestId, Spawn, Stdio,
-    Supervisor, TaskId, WebsocketName,
+    Exit, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime, ProcessId, RequestId,
+    Spawn, Stdio, Supervisor, TaskId, WebsocketName,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -25,8 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     driver::{Order, Orders, Report, Streams, terminal},
+    event::{Event, Reply},
     probe,
-    session::{self, Sockets, Websocket},
+    session::{self, Sockets},
     streams::{Use, follow, reader, writer},
 };
 
@@ -35,23 +36,6 @@ const QUEUE: usize = 256;
 
 /// A pause that is as good as none.
 const FAR: Duration = Duration::from_secs(24 * 3_600);
-
-/// An event for the core.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// An input as it is.
-    Input(Input),
-    /// A request, with the place for its answer.
-    Ask { id: RequestId, caller: Caller, request: Request, reply: oneshot::Sender<Reply> },
-}
-
-/// The answer to a request.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) result: Result<Answer, Refusal>,
-    /// The place for a websocket that was granted.
-    pub(crate) socket: Option<oneshot::Sender<Websocket>>,
-}
 
 /// The way to the core, for connections.
 #[derive(Debug, Clone)]
@@ -63,10 +47,10 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Asks the core. A caller that is dropped while it waits is forgotten.
-    pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Reply {
+    pub(crate) async fn ask(&self, caller: PodCaller, request: PodRequest) -> Reply {
         let id = RequestId(self.next.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let ends = || Reply { result: Err(Refusal::busy("the pod ends")), socket: None };
+        let ends = || Reply { result: Err(PodRefusal::busy("the pod ends")), socket: None };
         if self.events.send(Event::Ask { id, caller, request, reply }).await.is_err() {
             return ends();
         }
@@ -100,7 +84,7 @@ impl Drop for Gone {
         if !self.is_answered {
             let (id, events) = (self.id, self.events.clone());
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move { events.send(Event::Input(Input::Gone(id))).await });
+                runtime.spawn(async move { events.send(Event::PodInput(PodInput::Gone(id))).await });
             }
         }
     }
@@ -119,7 +103,7 @@ pub(crate) struct Core {
     sockets: BTreeMap<TaskId, Sockets>,
     /// The places for the exit codes of processes that run.
     live: BTreeMap<ProcessId, oneshot::Sender<i32>>,
-    /// What closes the streams of commands, whose processes may have ended.
+    /// The tokens that close the streams of commands, whose processes may have ended.
     open: BTreeMap<ProcessId, CancellationToken>,
     lines: watch::Sender<u64>,
     code: Option<i32>,
@@ -164,24 +148,24 @@ impl Core {
             let wake = wake.unwrap_or_else(|| Instant::now() + FAR);
             tokio::select! {
                 Some(event) = self.events.recv() => match event {
-                    Event::Input(input) => self.step(input),
+                    Event::PodInput(input) => self.step(input),
                     Event::Ask { id, caller, request, reply } => {
                         let name = match &request {
-                            Request::Websocket(_, name) => Some(*name),
+                            PodRequest::Websocket(_, name) => Some(*name),
                             _ => None,
                         };
                         self.asked.insert(id, (reply, name));
-                        self.step(Input::Request { id, caller, request });
+                        self.step(PodInput::PodRequest { id, caller, request });
                     }
                 },
                 Some(report) = self.reports.recv() => self.report(report),
                 _ = child_ended.recv() => {
                     let _ = self.orders.send(Order::Reap);
                 }
-                () = sleep_until(wake) => self.step(Input::Tick),
+                () = sleep_until(wake) => self.step(PodInput::Tick),
                 () = cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    self.step(Input::End(0));
+                    self.step(PodInput::End(0));
                 }
             }
         }
@@ -189,12 +173,12 @@ impl Core {
 
     fn report(&mut self, report: Report) {
         match report {
-            Report::Spawned(process) => self.step(Input::Spawned(process)),
+            Report::Spawned(process) => self.step(PodInput::Spawned(process)),
             Report::Failed(process, message) => {
                 // The task that follows the process ends with its sender.
                 self.live.remove(&process);
                 self.open.remove(&process);
-                self.step(Input::SpawnFailed(process, message));
+                self.step(PodInput::SpawnFailed(process, message));
             }
             // The task that follows the process tells the core, once the output has been read.
             Report::Exited(process, code) => {
@@ -205,67 +189,67 @@ impl Core {
         }
     }
 
-    fn step(&mut self, input: Input) {
+    fn step(&mut self, input: PodInput) {
         match &input {
-            Input::Gone(id) => {
+            PodInput::Gone(id) => {
                 self.asked.remove(id);
             }
-            Input::Exited(process, _) => {
+            PodInput::Exited(process, _) => {
                 self.open.remove(process);
             }
             _ => {}
         }
-        let now = Now { since_start: self.began.elapsed(), date: jiff::Timestamp::now() };
+        let now = PodTime { since_start: self.began.elapsed(), date: jiff::Timestamp::now() };
         let outputs = self.supervisor.step(now, input);
         // Answers first: the last websocket that is granted starts its command in the same step.
         let (answers, deeds): (Vec<_>, Vec<_>) =
-            outputs.into_iter().partition(|output| matches!(output, Output::Respond(..)));
+            outputs.into_iter().partition(|output| matches!(output, PodOutput::Respond(..)));
         answers.into_iter().chain(deeds).for_each(|output| self.perform(output));
         let next = self.supervisor.next_log_line();
         self.lines.send_if_modified(|line| std::mem::replace(line, next) != next);
     }
 
-    fn perform(&mut self, output: Output) {
+    fn perform(&mut self, output: PodOutput) {
         match output {
-            Output::Respond(id, result) => {
+            PodOutput::Respond(id, result) => {
                 let Some((reply, name)) = self.asked.remove(&id) else { return };
                 let socket = match (&result, name) {
-                    (Ok(Answer::Websocket(task)), Some(name)) => {
+                    (Ok(PodAnswer::Websocket(task)), Some(name)) => {
                         Some(self.sockets.entry(*task).or_default().expect(name))
                     }
                     _ => None,
                 };
                 let _ = reply.send(Reply { result, socket });
             }
-            Output::Spawn(process, spawn) => {
+            PodOutput::Spawn(process, spawn) => {
                 if let Err(error) = self.spawn(process, spawn) {
                     self.open.remove(&process);
                     let message = format!("cannot open streams: {error}");
                     let events = self.sender.clone();
                     tokio::spawn(async move {
-                        events.send(Event::Input(Input::SpawnFailed(process, message))).await
+                        events.send(Event::PodInput(PodInput::SpawnFailed(process, message))).await
                     });
                 }
             }
-            Output::Signal(process, signal) => {
+            PodOutput::Signal(process, signal) => {
                 let _ = self.orders.send(Order::Signal(process, signal));
             }
-            Output::Abandon(process) => {
+            PodOutput::Abandon(process) => {
                 if let Some(open) = self.open.remove(&process) {
                     open.cancel();
                 }
             }
-            Output::Forget(task) => {
+            PodOutput::Forget(task) => {
                 self.sockets.remove(&task);
             }
-            Output::Probe(id, question, timeout) => {
+            PodOutput::Probe(id, question, timeout) => {
                 let events = self.sender.clone();
                 tokio::spawn(async move {
                     let result = probe::ask(question, timeout).await;
-                    let _ = events.send(Event::Input(Input::Probed(id, result))).await;
+                    let _ = events.send(Event::PodInput(PodInput::Probed(id, result))).await;
                 });
             }
-            Output::Shutdown(code) => self.code = Some(code),
+            PodOutput::Shutdown(code) => self.code = Some(code),
         }
     }
 
@@ -314,7 +298,7 @@ impl Core {
                 tokio::spawn(async move {
                     if let Some(code) = session.await {
                         let exit = Exit { code, tail: String::new() };
-                        let _ = events.send(Event::Input(Input::Exited(process, exit))).await;
+                        let _ = events.send(Event::PodInput(PodInput::Exited(process, exit))).await;
                     }
                 });
                 streams

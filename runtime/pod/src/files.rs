@@ -7,7 +7,7 @@ mod remove;
 mod write;
 
 pub(crate) use error::FileError;
-pub(crate) use list::list;
+pub(crate) use list::{Listing, list};
 pub(crate) use place::{Ownership, Place, permissions};
-pub(crate) use remove::remove;
-pub(crate) use write::{Upload, make_directory, open_to_read};
+pub(crate) use remove::{remove, remove_all};
+pub(crate) use write::{Parents, Upload, make_directory, open_to_read};

@@ -9,6 +9,7 @@ mod api;
 mod connection;
 mod core;
 mod driver;
+mod event;
 mod files;
 mod options;
 mod pod;
@@ -17,5 +18,5 @@ mod session;
 mod streams;
 
 pub use driver::{Driver, DriverKind, Plain, Streams};
-pub use options::{Options, PodError};
+pub use options::{PodError, PodOptions};
 pub use pod::run;

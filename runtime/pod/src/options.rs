@@ -6,7 +6,7 @@ use crate::driver::DriverKind;
 
 /// The settings of a pod.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct PodOptions {
     /// The path of the API's socket.
     pub socket: PathBuf,
     /// An address for the endpoints that are open to all, without a right to anything else.

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_pebble::{Limits, Supervisor};
+use periapt_pebble::{PodLimits, Supervisor};
 use tokio::{
     net::{TcpListener, UnixListener, UnixStream},
     time::timeout,
@@ -20,7 +20,7 @@ use crate::{
     connection::{serve_tcp, serve_unix},
     core::Core,
     driver,
-    options::{Options, PodError},
+    options::{PodError, PodOptions},
 };
 
 /// The version of Pebble whose API the pod speaks, for clients that ask.
@@ -35,8 +35,12 @@ const END_TIME: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// [`PodError`], before anything runs.
-pub async fn run(options: Options, cancel: CancellationToken, ready: impl FnOnce()) -> Result<i32, PodError> {
-    let Options { socket, http, driver: kind, accepts_no_isolation } = options;
+pub async fn run(
+    options: PodOptions,
+    cancel: CancellationToken,
+    ready: impl FnOnce(),
+) -> Result<i32, PodError> {
+    let PodOptions { socket, http, driver: kind, accepts_no_isolation } = options;
     if !kind.isolates() && !accepts_no_isolation {
         return Err(PodError::NoIsolation(kind.as_str()));
     }
@@ -78,7 +82,7 @@ pub async fn run(options: Options, cancel: CancellationToken, ready: impl FnOnce
     code
 }
 
-fn settings() -> Result<periapt_pebble::Options, PodError> {
+fn settings() -> Result<periapt_pebble::PodSettings, PodError> {
     let refused = |error: getrandom::Error| PodError::Setup(io::Error::other(error.to_string()));
     let mut random = [0; 24];
     getrandom::fill(&mut random).map_err(refused)?;
@@ -87,7 +91,12 @@ fn settings() -> Result<periapt_pebble::Options, PodError> {
     // In the form of the kernel's own boot id.
     let boot_id = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-");
     let seed = random.iter().skip(16).fold(0, |seed: u64, byte| (seed << 8) | u64::from(*byte));
-    Ok(periapt_pebble::Options { version: VERSION.to_owned(), boot_id, seed, limits: Limits::default() })
+    Ok(periapt_pebble::PodSettings {
+        version: VERSION.to_owned(),
+        boot_id,
+        seed,
+        limits: PodLimits::default(),
+    })
 }
 
 /// The socket's file, which goes with the pod.

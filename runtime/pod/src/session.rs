@@ -13,8 +13,6 @@ use futures_util::{
     SinkExt as _, StreamExt as _,
     stream::{SplitSink, SplitStream},
 };
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use periapt_pebble::{ProcessId, Signal, WebsocketName};
 use serde::Deserialize;
 use tokio::{
@@ -24,16 +22,14 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     driver::{Order, Orders, terminal},
+    event::{Halves, Websocket},
     streams::CHUNK,
 };
-
-/// A websocket of a client.
-pub(crate) type Websocket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The text that ends a stream.
 const END: &str = r#"{"command":"end"}"#;
@@ -179,8 +175,6 @@ impl Drop for Task {
         self.0.abort();
     }
 }
-
-type Halves = (SplitSink<Websocket, Message>, SplitStream<Websocket>);
 
 /// Waits for a websocket that was granted; none if its client has gone.
 async fn arrived(socket: Option<oneshot::Receiver<Websocket>>) -> Option<Halves> {

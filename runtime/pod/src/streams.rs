@@ -2,7 +2,7 @@
 
 use std::{os::fd::OwnedFd, time::Duration};
 
-use periapt_pebble::{Exit, Input, ProcessId};
+use periapt_pebble::{Exit, PodInput, ProcessId};
 use tokio::{
     io::AsyncReadExt as _,
     net::unix::pipe,
@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::core::Event;
+use crate::event::Event;
 
 /// The most bytes that are read at once.
 pub(crate) const CHUNK: usize = 16 << 10;
@@ -79,14 +79,14 @@ pub(crate) async fn follow(
     };
     let _ = timeout(DRAIN, drain).await;
     let exit = Exit { code: code.unwrap_or(-1), tail: String::from_utf8_lossy(&tail).into_owned() };
-    let _ = events.send(Event::Input(Input::Exited(process, exit))).await;
+    let _ = events.send(Event::PodInput(PodInput::Exited(process, exit))).await;
 }
 
 async fn take(process: ProcessId, bytes: &[u8], tail: &mut Vec<u8>, of: Use, events: &mpsc::Sender<Event>) {
     match of {
         // The queue is bounded: a service that writes faster than lines are kept waits.
         Use::Log => {
-            let _ = events.send(Event::Input(Input::Wrote(process, bytes.to_vec()))).await;
+            let _ = events.send(Event::PodInput(PodInput::Wrote(process, bytes.to_vec()))).await;
         }
         Use::Tail => {
             tail.extend_from_slice(bytes);

@@ -219,7 +219,7 @@ impl Pod {
             Failure::misused(format!("there is no driver {driver:?}: the only one is plain"))
         })?;
         let shown = socket.display().to_string();
-        let options = periapt_pod::Options { socket, http, driver, accepts_no_isolation };
+        let options = periapt_pod::PodOptions { socket, http, driver, accepts_no_isolation };
         let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
         match ended.map_err(|error| match error {
             PodError::NoIsolation(_) => {

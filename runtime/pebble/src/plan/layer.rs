@@ -11,7 +11,7 @@ use super::{
     read::{is_default, or_default},
     service::Service,
 };
-use crate::limits::Limits;
+use crate::limits::PodLimits;
 
 /// A layer or a plan that is refused. The text names the layer, the entry and the field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`LayerError`] names the label, and where the YAML is wrong.
-    pub fn read(label: &str, text: &str, limits: &Limits) -> Result<Self, LayerError> {
+    pub fn read(label: &str, text: &str, limits: &PodLimits) -> Result<Self, LayerError> {
         if text.len() > limits.layer {
             let (length, most) = (text.len(), limits.layer);
             return Err(LayerError(format!(

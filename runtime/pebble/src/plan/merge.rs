@@ -23,7 +23,7 @@ pub(super) trait Merge: Clone {
 /// The word of an entry that another was merged with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
-    /// That of the higher entry, as the plan shows it.
+    /// The higher entry's, as the plan shows it.
     Newest,
     /// `replace` if the lower entry says so: one layer made of two still replaces what is below both.
     Kept,

@@ -5,13 +5,22 @@ use super::{
     merge::{Word, over},
     validate,
 };
-use crate::limits::Limits;
+use crate::limits::PodLimits;
 
 /// The layers, from the lowest to the highest, and the plan that they give. A change that is refused changes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stack {
     layers: Vec<(String, Layer)>,
     plan: Plan,
+}
+
+/// The place of a new layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adding {
+    /// On top; its label must be new.
+    OnTop,
+    /// Over the layer with its label, if there is one.
+    Combined,
 }
 
 impl Stack {
@@ -26,7 +35,7 @@ impl Stack {
         self.layers.iter().map(|(label, _)| label.as_str())
     }
 
-    /// Puts a layer on top. With `combine`, a layer whose label is there is combined with that one, in its place.
+    /// Adds a layer.
     ///
     /// # Errors
     /// [`LayerError`] says what is wrong with the layer, or with the plan that it would give.
@@ -34,15 +43,17 @@ impl Stack {
         &mut self,
         label: &str,
         layer: Layer,
-        combine: bool,
-        limits: &Limits,
+        adding: Adding,
+        limits: &PodLimits,
     ) -> Result<(), LayerError> {
         check_label(label, limits)?;
         validate::layer(label, &layer, limits)?;
         let mut layers = self.layers.clone();
         let count = layers.len();
         match layers.iter_mut().find(|(known, _)| known == label) {
-            Some(_) if !combine => return Err(LayerError(format!("layer {label:?} already exists"))),
+            Some(_) if adding == Adding::OnTop => {
+                return Err(LayerError(format!("layer {label:?} already exists")));
+            }
             Some((_, below)) => below.combine(&layer, Word::Kept),
             None if count >= limits.layers => {
                 return Err(LayerError(format!(
@@ -99,7 +110,7 @@ fn flattened(layers: &[(String, Layer)]) -> Plan {
     Plan { services: all.services, checks: all.checks, log_targets: all.log_targets }
 }
 
-fn check_label(label: &str, limits: &Limits) -> Result<(), LayerError> {
+fn check_label(label: &str, limits: &PodLimits) -> Result<(), LayerError> {
     if label.is_empty() {
         return Err(LayerError("label must be set".to_owned()));
     }

@@ -9,7 +9,7 @@ use super::{
     order::start_order,
     service::Service,
 };
-use crate::limits::Limits;
+use crate::limits::PodLimits;
 
 /// The words of a log target's list that are no service.
 const ALL: [&str; 2] = ["all", "-all"];
@@ -21,7 +21,7 @@ fn refuse(message: String) -> Result {
 }
 
 /// Refuses a layer with wrong names, or with entries that do not say how they meet those below.
-pub(super) fn layer(label: &str, layer: &Layer, limits: &Limits) -> Result {
+pub(super) fn layer(label: &str, layer: &Layer, limits: &PodLimits) -> Result {
     entries(label, "service", &layer.services, limits)?;
     entries(label, "check", &layer.checks, limits)?;
     entries(label, "log target", &layer.log_targets, limits)
@@ -31,7 +31,7 @@ fn entries<T: Merge>(
     label: &str,
     kind: &str,
     entries: &std::collections::BTreeMap<String, T>,
-    limits: &Limits,
+    limits: &PodLimits,
 ) -> Result {
     for (name, entry) in entries {
         if name.is_empty() {
@@ -58,7 +58,7 @@ fn entries<T: Merge>(
 }
 
 /// Refuses a plan that cannot run.
-pub(super) fn plan(plan: &Plan, limits: &Limits) -> Result {
+pub(super) fn plan(plan: &Plan, limits: &PodLimits) -> Result {
     for (kind, count, most) in [
         ("services", plan.services.len(), limits.services),
         ("checks", plan.checks.len(), limits.checks),
@@ -100,7 +100,7 @@ fn service(plan: &Plan, name: &str, service: &Service) -> Result {
     Ok(())
 }
 
-fn check(plan: &Plan, name: &str, check: &Check, limits: &Limits) -> Result {
+fn check(plan: &Plan, name: &str, check: &Check, limits: &PodLimits) -> Result {
     let Some(probe) = check.probe() else {
         return refuse(format!("plan must specify one of \"http\", \"tcp\", or \"exec\" for check {name:?}"));
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Owner, Supervisor, services::account};
 use crate::{
     change::{ChangeKind, NewTask, Work},
-    message::{Account, ChangeId, Output, Probe, ProbeId, ProcessId, Spawn, Stdio},
+    message::{Account, ChangeId, PodOutput, Probe, ProbeId, ProcessId, Spawn, Stdio},
     plan::{Check, ProbeKind, split},
     signal::Signal,
 };
@@ -93,7 +93,7 @@ impl Supervisor {
         let Some(active) = self.checks.get_mut(name).and_then(|run| run.active.take()) else { return false };
         if let Some(process) = active.asked.and_then(|asked| asked.process) {
             self.processes.remove(&process);
-            self.outputs.push(Output::Signal(process, Signal::KILL));
+            self.outputs.push(PodOutput::Signal(process, Signal::KILL));
         }
         // Neither done nor failed: an observer would take either for news of the workload.
         self.hold_task(self.only_task(active.change));
@@ -128,7 +128,7 @@ impl Supervisor {
                 Some(asked) => {
                     if let Some(process) = asked.process {
                         self.processes.remove(&process);
-                        self.outputs.push(Output::Signal(process, Signal::KILL));
+                        self.outputs.push(PodOutput::Signal(process, Signal::KILL));
                     }
                     self.answered(&name, Err("timed out".to_owned()));
                 }
@@ -144,11 +144,11 @@ impl Supervisor {
         match config.probe() {
             Some(ProbeKind::Http(http)) => {
                 let question = Probe::Http { url: http.url.clone(), headers: http.headers.clone() };
-                self.outputs.push(Output::Probe(probe, question, timeout));
+                self.outputs.push(PodOutput::Probe(probe, question, timeout));
             }
             Some(ProbeKind::Tcp(tcp)) => {
                 let question = Probe::Tcp { host: tcp.host.clone(), port: tcp.port.unwrap_or(0) };
-                self.outputs.push(Output::Probe(probe, question, timeout));
+                self.outputs.push(PodOutput::Probe(probe, question, timeout));
             }
             Some(ProbeKind::Exec(exec)) => {
                 let context = self.stack.plan().services.get(&exec.service_context);

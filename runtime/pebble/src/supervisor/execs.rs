@@ -9,7 +9,8 @@ use crate::{
     change::{ChangeKind, NewTask, Work},
     duration::GoDuration,
     message::{
-        Account, Answer, ExecBody, Exit, Output, ProcessId, Refusal, Spawn, Stdio, TaskId, WebsocketName,
+        Account, ExecBody, Exit, PodAnswer, PodOutput, PodRefusal, ProcessId, Spawn, Stdio, TaskId,
+        WebsocketName,
     },
     signal::Signal,
 };
@@ -45,10 +46,10 @@ impl Exec {
 
 impl Supervisor {
     /// Begins a command: it runs once its websockets are connected.
-    pub(super) fn exec(&mut self, body: ExecBody) -> Result<Answer, Refusal> {
+    pub(super) fn exec(&mut self, body: ExecBody) -> Result<PodAnswer, PodRefusal> {
         let limits = &self.options.limits;
         if self.execs.len() >= limits.execs {
-            return Err(Refusal::busy(format!("{} commands run already; try again later", limits.execs)));
+            return Err(PodRefusal::busy(format!("{} commands run already; try again later", limits.execs)));
         }
         check(&body, limits.exec)?;
         let service = match body.service_context.as_deref() {
@@ -58,7 +59,7 @@ impl Supervisor {
                     .plan()
                     .services
                     .get(name)
-                    .ok_or_else(|| Refusal::bad(format!("context service {name:?} not found")))?,
+                    .ok_or_else(|| PodRefusal::bad(format!("context service {name:?} not found")))?,
             ),
         };
         let mut environment = service.map(|it| it.environment.clone()).unwrap_or_default();
@@ -115,13 +116,13 @@ impl Supervisor {
             ended: None,
         };
         self.execs.insert(task, exec);
-        Ok(Answer::Async(change, result))
+        Ok(PodAnswer::Async(change, result))
     }
 
     /// Grants a websocket. The command starts with the last one.
-    pub(super) fn websocket(&mut self, task: &str, name: WebsocketName) -> Result<Answer, Refusal> {
+    pub(super) fn websocket(&mut self, task: &str, name: WebsocketName) -> Result<PodAnswer, PodRefusal> {
         let missing =
-            || Refusal::missing(format!("cannot find websocket {:?} of task {task:?}", name.as_str()));
+            || PodRefusal::missing(format!("cannot find websocket {:?} of task {task:?}", name.as_str()));
         let id = TaskId::read(task).ok_or_else(missing)?;
         let now = self.now.since_start;
         let exec = self.execs.get_mut(&id).ok_or_else(missing)?;
@@ -136,12 +137,12 @@ impl Supervisor {
                 exec.kill_at = timeout.map(|timeout| now.saturating_add(timeout));
             }
         }
-        Ok(Answer::Websocket(id))
+        Ok(PodAnswer::Websocket(id))
     }
 
     pub(super) fn exec_spawn_failed(&mut self, task: TaskId, message: &str) {
         self.execs.remove(&task);
-        self.outputs.push(Output::Forget(task));
+        self.outputs.push(PodOutput::Forget(task));
         self.end_task(task, Err(format!("cannot start command: {message}")));
     }
 
@@ -159,11 +160,11 @@ impl Supervisor {
         match exec.process {
             Some(process) => {
                 (exec.kill_at, exec.abandon_at) = (None, abandon_at);
-                self.outputs.push(Output::Signal(process, Signal::KILL));
+                self.outputs.push(PodOutput::Signal(process, Signal::KILL));
             }
             None => {
                 self.execs.remove(&task);
-                self.outputs.push(Output::Forget(task));
+                self.outputs.push(PodOutput::Forget(task));
                 self.end_task(task, Err(why.to_owned()));
             }
         }
@@ -191,7 +192,7 @@ impl Supervisor {
                 }
                 (Some(process), None) => {
                     exec.abandon_at = None;
-                    self.outputs.push(Output::Abandon(process));
+                    self.outputs.push(PodOutput::Abandon(process));
                 }
             }
         }
@@ -199,9 +200,9 @@ impl Supervisor {
 }
 
 /// Refuses a command that no process can be given.
-fn check(body: &ExecBody, most: usize) -> Result<(), Refusal> {
+fn check(body: &ExecBody, most: usize) -> Result<(), PodRefusal> {
     if body.command.first().is_none_or(String::is_empty) {
-        return Err(Refusal::bad("must specify command"));
+        return Err(PodRefusal::bad("must specify command"));
     }
     let environment = body.environment.iter().flat_map(|(name, value)| [name, value]);
     let texts: Vec<&String> = body
@@ -212,15 +213,15 @@ fn check(body: &ExecBody, most: usize) -> Result<(), Refusal> {
         .chain(&body.service_context)
         .collect();
     if texts.iter().map(|text| text.len() + 1).sum::<usize>() > most {
-        return Err(Refusal::bad(format!(
+        return Err(PodRefusal::bad(format!(
             "command, environment and directory together take more than {most} bytes"
         )));
     }
     if texts.iter().any(|text| text.contains('\0')) {
-        return Err(Refusal::bad("command, environment and directory must not contain a null byte"));
+        return Err(PodRefusal::bad("command, environment and directory must not contain a null byte"));
     }
     if body.environment.keys().any(|name| name.is_empty() || name.contains('=')) {
-        return Err(Refusal::bad("names of environment variables must not be empty or contain \"=\""));
+        return Err(PodRefusal::bad("names of environment variables must not be empty or contain \"=\""));
     }
     Ok(())
 }

@@ -5,17 +5,18 @@ use serde_json::{Value, json};
 use super::{Supervisor, services::Run};
 use crate::{
     change::Change,
-    message::{Answer, Caller, ChangeId, NoticesQuery, Refusal},
+    identity::Access,
+    message::{ChangeId, NoticesQuery, PodAnswer, PodCaller, PodRefusal},
     plan::CheckLevel,
 };
 
 impl Supervisor {
-    pub(super) fn system_info(&self) -> Answer {
-        Answer::Sync(json!({ "version": self.options.version, "boot-id": self.options.boot_id }))
+    pub(super) fn system_info(&self) -> PodAnswer {
+        PodAnswer::Sync(json!({ "version": self.options.version, "boot-id": self.options.boot_id }))
     }
 
     /// Returns the health: no check that counts is down. A workload that must live must live to be ready.
-    pub(super) fn health(&self, level: Option<CheckLevel>, names: &[String]) -> Answer {
+    pub(super) fn health(&self, level: Option<CheckLevel>, names: &[String]) -> PodAnswer {
         let counts = |of: Option<CheckLevel>| match level {
             None => true,
             Some(CheckLevel::Alive) => of == Some(CheckLevel::Alive),
@@ -25,10 +26,10 @@ impl Supervisor {
             .checks
             .iter()
             .filter(|(name, run)| counts(run.config.level) && (names.is_empty() || names.contains(name)));
-        Answer::Health(checks.all(|(_, run)| run.active.as_ref().is_none_or(|active| !active.is_down)))
+        PodAnswer::Health(checks.all(|(_, run)| run.active.as_ref().is_none_or(|active| !active.is_down)))
     }
 
-    pub(super) fn services_shown(&self, names: &[String]) -> Answer {
+    pub(super) fn services_shown(&self, names: &[String]) -> PodAnswer {
         let services = self.stack.plan().services.iter();
         let shown =
             services.filter(|(name, _)| names.is_empty() || names.contains(name)).map(|(name, service)| {
@@ -43,10 +44,10 @@ impl Supervisor {
                 }
                 shown
             });
-        Answer::Sync(shown.collect())
+        PodAnswer::Sync(shown.collect())
     }
 
-    pub(super) fn checks_shown(&self, level: Option<CheckLevel>, names: &[String]) -> Answer {
+    pub(super) fn checks_shown(&self, level: Option<CheckLevel>, names: &[String]) -> PodAnswer {
         let checks = self.checks.iter().filter(|(name, run)| {
             (level.is_none() || run.config.level == level) && (names.is_empty() || names.contains(name))
         });
@@ -70,51 +71,53 @@ impl Supervisor {
             }
             shown
         });
-        Answer::Sync(shown.collect())
+        PodAnswer::Sync(shown.collect())
     }
 
-    pub(super) fn changes_shown(&self, select: &str, service: Option<&str>) -> Result<Answer, Refusal> {
+    pub(super) fn changes_shown(&self, select: &str, service: Option<&str>) -> Result<PodAnswer, PodRefusal> {
         let is_selected: fn(&Change) -> bool = match select {
             "all" => |_| true,
             "" | "in-progress" => |change| change.ready.is_none(),
             "ready" => |change| change.ready.is_some(),
-            _ => return Err(Refusal::bad("select should be one of: all,in-progress,ready")),
+            _ => return Err(PodRefusal::bad("select should be one of: all,in-progress,ready")),
         };
         let changes = self.changes.all().filter(|change| is_selected(change));
         let changes = changes.filter(|change| service.is_none_or(|name| change.concerns(name)));
-        Ok(Answer::Sync(changes.map(Change::shown).collect()))
+        Ok(PodAnswer::Sync(changes.map(Change::shown).collect()))
     }
 
-    pub(super) fn find_change(&self, id: &str) -> Result<ChangeId, Refusal> {
+    pub(super) fn find_change(&self, id: &str) -> Result<ChangeId, PodRefusal> {
         let known = ChangeId::read(id).filter(|id| self.changes.get(*id).is_some());
-        known.ok_or_else(|| Refusal::missing(format!("cannot find change with id {id:?}")))
+        known.ok_or_else(|| PodRefusal::missing(format!("cannot find change with id {id:?}")))
     }
 
-    pub(super) fn change_shown(&self, id: ChangeId) -> Result<Answer, Refusal> {
+    pub(super) fn change_shown(&self, id: ChangeId) -> Result<PodAnswer, PodRefusal> {
         let change = self.changes.get(id);
         change
-            .map(|change| Answer::Sync(change.shown()))
-            .ok_or_else(|| Refusal::missing(format!("cannot find change with id \"{id}\"")))
+            .map(|change| PodAnswer::Sync(change.shown()))
+            .ok_or_else(|| PodRefusal::missing(format!("cannot find change with id \"{id}\"")))
     }
 
-    pub(super) fn notice_shown(&self, id: &str, caller: Caller, is_admin: bool) -> Result<Answer, Refusal> {
+    pub(super) fn notice_shown(&self, id: &str, user: Option<Option<u32>>) -> Result<PodAnswer, PodRefusal> {
         let limits = &self.options.limits;
-        let found = id.parse().ok().and_then(|id| self.notices.shown(id, caller.user_id, is_admin, limits));
-        found.map(Answer::Sync).ok_or_else(|| Refusal::missing(format!("cannot find notice with ID {id:?}")))
+        let found = id.parse().ok().and_then(|id| self.notices.shown(id, user, limits));
+        found
+            .map(PodAnswer::Sync)
+            .ok_or_else(|| PodRefusal::missing(format!("cannot find notice with ID {id:?}")))
     }
 
     /// Returns the notices of a query, and whose they are: none for all users.
     pub(super) fn notices_shown(
         &self,
         query: &NoticesQuery,
-        caller: Caller,
-        is_admin: bool,
-    ) -> Result<(Vec<Value>, Option<Option<u32>>), Refusal> {
-        if !is_admin && (query.all_users || query.user_id.is_some()) {
-            return Err(Refusal::forbidden("only admins may use the \"users\" or \"user-id\" filter"));
+        caller: PodCaller,
+        access: Access,
+    ) -> Result<(Vec<Value>, Option<Option<u32>>), PodRefusal> {
+        if access < Access::Admin && (query.all_users || query.user_id.is_some()) {
+            return Err(PodRefusal::forbidden("only admins may use the \"users\" or \"user-id\" filter"));
         }
         if query.all_users && query.user_id.is_some() {
-            return Err(Refusal::bad("cannot use both \"users\" and \"user-id\" parameters"));
+            return Err(PodRefusal::bad("cannot use both \"users\" and \"user-id\" parameters"));
         }
         let user = match query.all_users {
             true => None,

@@ -9,65 +9,66 @@ use crate::{
     change::{ChangeKind, NewTask, Status, Work},
     identity::Access,
     message::{
-        AddLayer, Answer, Caller, ChangeId, ChecksAction, ChecksBody, NoticeBody, Output, Refusal, Request,
-        RequestId, ServicesAction, ServicesBody, SignalsBody, TaskId,
+        AddLayer, ChangeId, ChecksAction, ChecksBody, NoticeBody, PodAnswer, PodCaller, PodOutput,
+        PodRefusal, PodRequest, RequestId, ServicesAction, ServicesBody, SignalsBody, TaskId,
     },
     notice::{self, CUSTOM, Occurrence},
-    plan::{Layer, Plan, start_order, stop_order, waits},
+    plan::{Adding, Layer, Plan, start_order, stop_order, waits},
     signal::Signal,
 };
 
 /// Returns the right that a request needs.
-fn needs(request: &Request) -> Access {
+fn needs(request: &PodRequest) -> Access {
     match request {
-        Request::SystemInfo | Request::Health { .. } => Access::Untrusted,
-        Request::Plan
-        | Request::Services { .. }
-        | Request::Changes { .. }
-        | Request::Change(_)
-        | Request::WaitChange(..)
-        | Request::Checks { .. }
-        | Request::Notices(_)
-        | Request::Notify(_)
-        | Request::Notice(_)
-        | Request::Identities
-        | Request::Warnings { .. }
-        | Request::Logs { .. } => Access::Read,
-        Request::Authorize
-        | Request::AddLayer(_)
-        | Request::ActOnServices(_)
-        | Request::Signal(_)
-        | Request::AbortChange(_)
-        | Request::Exec(_)
-        | Request::Websocket(..)
-        | Request::ActOnChecks(_)
-        | Request::ActOnIdentities(_)
-        | Request::Okay(_) => Access::Admin,
+        PodRequest::SystemInfo | PodRequest::Health { .. } => Access::Untrusted,
+        PodRequest::Plan
+        | PodRequest::Services { .. }
+        | PodRequest::Changes { .. }
+        | PodRequest::Change(_)
+        | PodRequest::WaitChange(..)
+        | PodRequest::Checks { .. }
+        | PodRequest::Notices(_)
+        | PodRequest::Notify(_)
+        | PodRequest::Notice(_)
+        | PodRequest::Identities
+        | PodRequest::Warnings { .. }
+        | PodRequest::Logs { .. } => Access::Read,
+        PodRequest::Authorize
+        | PodRequest::AddLayer(_)
+        | PodRequest::ActOnServices(_)
+        | PodRequest::Signal(_)
+        | PodRequest::AbortChange(_)
+        | PodRequest::Exec(_)
+        | PodRequest::Websocket(..)
+        | PodRequest::ActOnChecks(_)
+        | PodRequest::ActOnIdentities(_)
+        | PodRequest::Okay(_) => Access::Admin,
     }
 }
 
 impl Supervisor {
-    pub(super) fn request(&mut self, id: RequestId, caller: Caller, request: Request) {
+    pub(super) fn request(&mut self, id: RequestId, caller: PodCaller, request: PodRequest) {
         let access = self.identities.access(caller);
         if access < needs(&request) {
             let (status, kind) = (401, Some("login-required"));
-            let refusal = Refusal { status, kind, message: "access denied".to_owned() };
-            self.outputs.push(Output::Respond(id, Err(refusal)));
+            let refusal = PodRefusal { status, kind, message: "access denied".to_owned() };
+            self.outputs.push(PodOutput::Respond(id, Err(refusal)));
             return;
         }
-        let is_admin = access == Access::Admin;
         let answer = match request {
-            Request::Authorize => Ok(Answer::Sync(Value::Null)),
-            Request::SystemInfo => Ok(self.system_info()),
-            Request::Health { level, names } => Ok(self.health(level, &names)),
-            Request::Plan => Ok(Answer::Sync(self.stack.plan().to_yaml().into())),
-            Request::AddLayer(body) => self.add_layer(&body),
-            Request::Services { names } => Ok(self.services_shown(&names)),
-            Request::ActOnServices(body) => self.act_on_services(&body),
-            Request::Signal(body) => self.signal(&body),
-            Request::Changes { select, service } => self.changes_shown(&select, service.as_deref()),
-            Request::Change(change) => self.find_change(&change).and_then(|change| self.change_shown(change)),
-            Request::WaitChange(change, timeout) => match self.find_change(&change) {
+            PodRequest::Authorize => Ok(PodAnswer::Sync(Value::Null)),
+            PodRequest::SystemInfo => Ok(self.system_info()),
+            PodRequest::Health { level, names } => Ok(self.health(level, &names)),
+            PodRequest::Plan => Ok(PodAnswer::Sync(self.stack.plan().to_yaml().into())),
+            PodRequest::AddLayer(body) => self.add_layer(&body),
+            PodRequest::Services { names } => Ok(self.services_shown(&names)),
+            PodRequest::ActOnServices(body) => self.act_on_services(&body),
+            PodRequest::Signal(body) => self.signal(&body),
+            PodRequest::Changes { select, service } => self.changes_shown(&select, service.as_deref()),
+            PodRequest::Change(change) => {
+                self.find_change(&change).and_then(|change| self.change_shown(change))
+            }
+            PodRequest::WaitChange(change, timeout) => match self.find_change(&change) {
                 Ok(change) if self.active.contains(&change) => {
                     let until = timeout.map(|timeout| self.now.since_start.saturating_add(timeout));
                     let timeout = timeout.unwrap_or_default();
@@ -76,17 +77,19 @@ impl Supervisor {
                 Ok(change) => self.change_shown(change),
                 Err(refusal) => Err(refusal),
             },
-            Request::AbortChange(change) => self.find_change(&change).and_then(|change| self.abort(change)),
-            Request::Exec(body) => match self.may_begin() {
+            PodRequest::AbortChange(change) => {
+                self.find_change(&change).and_then(|change| self.abort(change))
+            }
+            PodRequest::Exec(body) => match self.may_begin() {
                 Ok(()) => self.exec(*body),
                 Err(refusal) => Err(refusal),
             },
-            Request::Websocket(task, name) => self.websocket(&task, name),
-            Request::Checks { level, names } => Ok(self.checks_shown(level, &names)),
-            Request::ActOnChecks(body) => self.act_on_checks(&body),
-            Request::Notices(query) => match self.notices_shown(&query, caller, is_admin) {
+            PodRequest::Websocket(task, name) => self.websocket(&task, name),
+            PodRequest::Checks { level, names } => Ok(self.checks_shown(level, &names)),
+            PodRequest::ActOnChecks(body) => self.act_on_checks(&body),
+            PodRequest::Notices(query) => match self.notices_shown(&query, caller, access) {
                 Ok((found, user)) => match query.timeout.filter(|_| found.is_empty()) {
-                    None => Ok(Answer::Sync(found.into())),
+                    None => Ok(PodAnswer::Sync(found.into())),
                     Some(timeout) => {
                         let until = self.now.since_start.saturating_add(timeout);
                         return self.wait(id, Waiter::Notices { query, user, until });
@@ -94,53 +97,62 @@ impl Supervisor {
                 },
                 Err(refusal) => Err(refusal),
             },
-            Request::Notify(body) => self.notify(body, caller),
-            Request::Notice(notice) => self.notice_shown(&notice, caller, is_admin),
-            Request::Identities => Ok(Answer::Sync(self.identities.shown())),
-            Request::ActOnIdentities(body) => {
-                self.identities.act(&body, &self.options.limits).map(|()| Answer::Sync(Value::Null))
+            PodRequest::Notify(body) => self.notify(body, caller),
+            PodRequest::Notice(notice) => {
+                let user = (access < Access::Admin).then_some(caller.user_id);
+                self.notice_shown(&notice, user)
             }
-            Request::Warnings { all } => Ok(Answer::Sync(self.warnings.listed(all))),
-            Request::Okay(until) => Ok(Answer::Sync(self.warnings.acknowledge(until, self.now.date).into())),
-            Request::Logs { services, newest, from } => {
-                Ok(Answer::Logs(self.logs.read(&services, from, newest), self.logs.next()))
+            PodRequest::Identities => Ok(PodAnswer::Sync(self.identities.shown())),
+            PodRequest::ActOnIdentities(body) => {
+                self.identities.act(&body, &self.options.limits).map(|()| PodAnswer::Sync(Value::Null))
+            }
+            PodRequest::Warnings { all } => Ok(PodAnswer::Sync(match all {
+                true => self.warnings.all(),
+                false => self.warnings.pending(),
+            })),
+            PodRequest::Okay(until) => {
+                Ok(PodAnswer::Sync(self.warnings.acknowledge(until, self.now.date).into()))
+            }
+            PodRequest::Logs { services, newest, from } => {
+                Ok(PodAnswer::Logs(self.logs.read(&services, from, newest), self.logs.next()))
             }
         };
-        self.outputs.push(Output::Respond(id, answer));
+        self.outputs.push(PodOutput::Respond(id, answer));
     }
 
     /// Refuses a new change while too many are in progress, or while the pod ends.
-    fn may_begin(&self) -> Result<(), Refusal> {
+    fn may_begin(&self) -> Result<(), PodRefusal> {
         if self.is_ending() {
-            return Err(Refusal::busy("the pod ends"));
+            return Err(PodRefusal::busy("the pod ends"));
         }
         let most = self.options.limits.changes;
         match self.changes.in_progress() >= most {
-            true => Err(Refusal::busy(format!("{most} changes are in progress; try again later"))),
+            true => Err(PodRefusal::busy(format!("{most} changes are in progress; try again later"))),
             false => Ok(()),
         }
     }
 
-    fn add_layer(&mut self, body: &AddLayer) -> Result<Answer, Refusal> {
+    fn add_layer(&mut self, body: &AddLayer) -> Result<PodAnswer, PodRefusal> {
         if body.action != "add" {
-            return Err(Refusal::bad(format!("invalid action {:?}", body.action)));
+            return Err(PodRefusal::bad(format!("invalid action {:?}", body.action)));
         }
         if body.format != "yaml" {
-            return Err(Refusal::bad(format!("invalid format {:?}", body.format)));
+            return Err(PodRefusal::bad(format!("invalid format {:?}", body.format)));
         }
         let limits = &self.options.limits;
-        let refuse = |error: crate::plan::LayerError| Refusal::bad(error.to_string());
+        let refuse = |error: crate::plan::LayerError| PodRefusal::bad(error.to_string());
+        let adding = if body.combine { Adding::Combined } else { Adding::OnTop };
         let layer = Layer::read(&body.label, &body.layer, limits).map_err(refuse)?;
-        self.stack.add(&body.label, layer, body.combine, limits).map_err(refuse)?;
+        self.stack.add(&body.label, layer, adding, limits).map_err(refuse)?;
         if !self.is_ending() {
             self.follow_plan();
         }
-        Ok(Answer::Sync(Value::Bool(true)))
+        Ok(PodAnswer::Sync(Value::Bool(true)))
     }
 
-    fn act_on_services(&mut self, body: &ServicesBody) -> Result<Answer, Refusal> {
+    fn act_on_services(&mut self, body: &ServicesBody) -> Result<PodAnswer, PodRefusal> {
         self.may_begin()?;
-        let refuse = |error: crate::plan::LayerError| Refusal::bad(error.to_string());
+        let refuse = |error: crate::plan::LayerError| PodRefusal::bad(error.to_string());
         let plan = self.stack.plan();
         let named = || body.services.iter().map(String::as_str);
         let (verb, kind) = match body.action {
@@ -153,10 +165,10 @@ impl Supervisor {
         let is_by_name =
             matches!(body.action, ServicesAction::Start | ServicesAction::Stop | ServicesAction::Restart);
         if is_by_name && body.services.is_empty() {
-            return Err(Refusal::bad(format!("no services to {}", body.action.as_str())));
+            return Err(PodRefusal::bad(format!("no services to {}", body.action.as_str())));
         }
         if !is_by_name && !body.services.is_empty() {
-            return Err(Refusal::bad(format!("{} accepts no service names", body.action.as_str())));
+            return Err(PodRefusal::bad(format!("{} accepts no service names", body.action.as_str())));
         }
         let runs = |name: &String| self.services.get(name).is_some_and(Run::is_active);
         let enabled =
@@ -176,7 +188,7 @@ impl Supervisor {
             ServicesAction::Autostart => {
                 if enabled().next().is_none() {
                     let (status, kind) = (400, Some("no-default-services"));
-                    return Err(Refusal { status, kind, message: "no default services".to_owned() });
+                    return Err(PodRefusal { status, kind, message: "no default services".to_owned() });
                 }
                 (Vec::new(), start_order(plan, enabled()).map_err(refuse)?)
             }
@@ -216,38 +228,38 @@ impl Supervisor {
                 self.start_check(&name);
             }
         }
-        Ok(Answer::Async(change, Value::Null))
+        Ok(PodAnswer::Async(change, Value::Null))
     }
 
-    fn signal(&mut self, body: &SignalsBody) -> Result<Answer, Refusal> {
+    fn signal(&mut self, body: &SignalsBody) -> Result<PodAnswer, PodRefusal> {
         let signal = Signal::from_name(&body.signal)
-            .ok_or_else(|| Refusal::bad(format!("invalid signal name {:?}", body.signal)))?;
+            .ok_or_else(|| PodRefusal::bad(format!("invalid signal name {:?}", body.signal)))?;
         if body.services.is_empty() {
-            return Err(Refusal::bad("must specify one or more services"));
+            return Err(PodRefusal::bad("must specify one or more services"));
         }
         let mut processes = Vec::new();
         for name in &body.services {
-            let process = self.services.get(name).and_then(Run::process).ok_or_else(|| Refusal {
+            let process = self.services.get(name).and_then(Run::process).ok_or_else(|| PodRefusal {
                 status: 500,
                 kind: None,
                 message: format!("cannot send signal to {name:?}: service is not running"),
             })?;
             processes.push(process);
         }
-        self.outputs.extend(processes.into_iter().map(|process| Output::Signal(process, signal)));
-        Ok(Answer::Sync(Value::Bool(true)))
+        self.outputs.extend(processes.into_iter().map(|process| PodOutput::Signal(process, signal)));
+        Ok(PodAnswer::Sync(Value::Bool(true)))
     }
 
-    fn act_on_checks(&mut self, body: &ChecksBody) -> Result<Answer, Refusal> {
+    fn act_on_checks(&mut self, body: &ChecksBody) -> Result<PodAnswer, PodRefusal> {
         if body.checks.is_empty() {
-            return Err(Refusal::bad(format!("no checks to {}", body.action.as_str())));
+            return Err(PodRefusal::bad(format!("no checks to {}", body.action.as_str())));
         }
         if self.is_ending() {
-            return Err(Refusal::busy("the pod ends"));
+            return Err(PodRefusal::busy("the pod ends"));
         }
         let names: BTreeSet<&String> = body.checks.iter().collect();
         if let Some(unknown) = names.iter().find(|name| !self.checks.contains_key(**name)) {
-            return Err(Refusal::missing(format!("cannot find check {unknown:?}")));
+            return Err(PodRefusal::missing(format!("cannot find check {unknown:?}")));
         }
         let mut changed = Vec::new();
         for name in names {
@@ -259,32 +271,32 @@ impl Supervisor {
                 changed.push(name.clone());
             }
         }
-        Ok(Answer::Sync(json!({ "changed": changed })))
+        Ok(PodAnswer::Sync(json!({ "changed": changed })))
     }
 
-    fn notify(&mut self, body: NoticeBody, caller: Caller) -> Result<Answer, Refusal> {
+    fn notify(&mut self, body: NoticeBody, caller: PodCaller) -> Result<PodAnswer, PodRefusal> {
         if body.action != "add" {
-            return Err(Refusal::bad(format!("invalid action {:?}", body.action)));
+            return Err(PodRefusal::bad(format!("invalid action {:?}", body.action)));
         }
         if body.kind != CUSTOM {
-            return Err(Refusal::bad(format!(
+            return Err(PodRefusal::bad(format!(
                 "invalid type {:?} (can only add \"custom\" notices)",
                 body.kind
             )));
         }
-        notice::check(&body.key, &body.data, &self.options.limits).map_err(Refusal::bad)?;
+        notice::check(&body.key, &body.data, &self.options.limits).map_err(PodRefusal::bad)?;
         let NoticeBody { key, data, repeat_after, .. } = body;
         let id = self.occur(Occurrence { user: caller.user_id, kind: CUSTOM, key, data, repeat_after });
-        Ok(Answer::Sync(json!({ "id": id.to_string() })))
+        Ok(PodAnswer::Sync(json!({ "id": id.to_string() })))
     }
 
-    fn abort(&mut self, id: ChangeId) -> Result<Answer, Refusal> {
+    fn abort(&mut self, id: ChangeId) -> Result<PodAnswer, PodRefusal> {
         let tasks: Vec<(TaskId, Status, bool)> = self.changes.get(id).map_or(Vec::new(), |change| {
             let shown = change.tasks.iter().filter(|task| !task.status.is_ready());
             shown.map(|task| (task.id, task.status, task.work == Work::Exec)).collect()
         });
         if tasks.is_empty() {
-            return Err(Refusal::bad(format!("cannot abort change {id} with nothing pending")));
+            return Err(PodRefusal::bad(format!("cannot abort change {id} with nothing pending")));
         }
         for (task, status, is_exec) in tasks {
             match (status, is_exec) {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{Ending, Owner, Supervisor};
 use crate::{
-    message::{Account, Exit, Output, ProcessId, Spawn, Stdio, TaskId},
+    message::{Account, Exit, PodOutput, ProcessId, Spawn, Stdio, TaskId},
     plan::{Action, Service, split},
     signal::Signal,
 };
@@ -47,15 +47,18 @@ enum State {
     /// A process.
     Running { process: ProcessId, since: Duration },
     /// A process that was told to end.
-    Stopping {
-        process: ProcessId,
-        next: Option<Duration>,
-        is_killed: bool,
-        restart: bool,
-        tasks: Vec<TaskId>,
-    },
+    Stopping { process: ProcessId, next: Option<Duration>, is_killed: bool, then: Then, tasks: Vec<TaskId> },
     /// No process until the pause is over.
     Backoff { until: Duration },
+}
+
+/// The sequel of a stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// The service stays stopped.
+    Stop,
+    /// It starts again after a pause.
+    Restart,
 }
 
 impl Run {
@@ -231,10 +234,10 @@ impl Supervisor {
             State::Starting { since, .. } | State::Running { since, .. } => {
                 self.react(name, since, exit.code)
             }
-            State::Stopping { restart, tasks, .. } => {
+            State::Stopping { then, tasks, .. } => {
                 self.set_state(name, State::Stopped { failed: false });
                 tasks.into_iter().for_each(|task| self.end_task(task, Ok(())));
-                if restart {
+                if then == Then::Restart {
                     self.back_off(name);
                 }
             }
@@ -292,36 +295,29 @@ impl Supervisor {
                 self.set_state(name, State::Stopped { failed: false });
                 task.into_iter().for_each(|task| self.end_task(task, Ok(())));
             }
-            State::Stopping { tasks, restart, .. } => {
-                *restart = false;
+            State::Stopping { tasks, then, .. } => {
+                *then = Then::Stop;
                 tasks.extend(task);
             }
             State::Starting { process, tasks, .. } => {
                 let (process, started) = (*process, std::mem::take(tasks));
-                self.terminate(name, process, now, false, task.into_iter().collect());
+                self.terminate(name, process, now, Then::Stop, task.into_iter().collect());
                 self.fail(started, "cannot start service: it was stopped before it counted as started");
             }
             State::Running { process, .. } => {
                 let process = *process;
-                self.terminate(name, process, now, false, task.into_iter().collect());
+                self.terminate(name, process, now, Then::Stop, task.into_iter().collect());
             }
         }
     }
 
-    fn terminate(
-        &mut self,
-        name: &str,
-        process: ProcessId,
-        now: Duration,
-        restart: bool,
-        tasks: Vec<TaskId>,
-    ) {
+    fn terminate(&mut self, name: &str, process: ProcessId, now: Duration, then: Then, tasks: Vec<TaskId>) {
         let delay = self.services.get(name).map_or(Duration::ZERO, |run| run.config.kill_delay());
         let next = Some(now.saturating_add(delay));
         if let Some(run) = self.services.get_mut(name) {
-            run.state = State::Stopping { process, next, is_killed: false, restart, tasks };
+            run.state = State::Stopping { process, next, is_killed: false, then, tasks };
         }
-        self.outputs.push(Output::Signal(process, Signal::TERM));
+        self.outputs.push(PodOutput::Signal(process, Signal::TERM));
     }
 
     pub(super) fn tick_services(&mut self) {
@@ -343,7 +339,7 @@ impl Supervisor {
                 State::Stopping { process, next, is_killed: is_killed @ false, .. } => {
                     *is_killed = true;
                     *next = Some(now.saturating_add(GIVE_UP_DELAY));
-                    self.outputs.push(Output::Signal(*process, Signal::KILL));
+                    self.outputs.push(PodOutput::Signal(*process, Signal::KILL));
                 }
                 State::Stopping { next, tasks, .. } => {
                     *next = None;
@@ -374,7 +370,7 @@ impl Supervisor {
                         Some(State::Starting { tasks, .. }) => std::mem::take(tasks),
                         _ => Vec::new(),
                     };
-                    self.terminate(&name, process, self.now.since_start, true, Vec::new());
+                    self.terminate(&name, process, self.now.since_start, Then::Restart, Vec::new());
                     self.fail(tasks, &format!("cannot start service: check {check:?} failed"));
                 }
                 Action::Shutdown | Action::FailureShutdown => self.end(FAILED_CHECK),

@@ -6,41 +6,41 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     message::{
-        AddLayer, Answer, Caller, ChecksAction, ChecksBody, ExecBody, Exit, NoticesQuery, Probe, Refusal,
-        Request, ServicesAction, ServicesBody, SignalsBody, Spawn, WebsocketName,
+        AddLayer, ChecksAction, ChecksBody, ExecBody, Exit, NoticesQuery, PodAnswer, PodCaller, PodRefusal,
+        PodRequest, Probe, ServicesAction, ServicesBody, SignalsBody, Spawn, WebsocketName,
     },
     plan::Service,
     signal::Signal,
 };
 
-const ROOT: Caller = Caller { user_id: Some(0), is_owner: true };
+const ROOT: PodCaller = PodCaller { user_id: Some(0), is_owner: true };
 
 /// A pod on virtual time, whose processes start at once and end when a test says so.
 struct Pod {
     supervisor: Supervisor,
     now: Duration,
     requests: u64,
-    answers: BTreeMap<u64, Result<Answer, Refusal>>,
+    answers: BTreeMap<u64, Result<PodAnswer, PodRefusal>>,
     running: BTreeMap<ProcessId, Spawn>,
     signals: Vec<(ProcessId, Signal)>,
     probes: Vec<(ProbeId, Probe)>,
-    others: Vec<Output>,
+    others: Vec<PodOutput>,
     /// The time of each start.
     starts: Vec<Duration>,
 }
 
 impl Pod {
     fn new(yaml: &str) -> Self {
-        let options = Options {
+        let options = PodSettings {
             version: "v1".to_owned(),
             boot_id: "boot".to_owned(),
             seed: 7,
-            limits: Limits::default(),
+            limits: PodLimits::default(),
         };
         Self::with(options, yaml)
     }
 
-    fn with(options: Options, yaml: &str) -> Self {
+    fn with(options: PodSettings, yaml: &str) -> Self {
         let mut pod = Self {
             supervisor: Supervisor::new(options),
             now: Duration::ZERO,
@@ -56,61 +56,67 @@ impl Pod {
         pod
     }
 
-    fn input(&mut self, input: Input) {
+    fn input(&mut self, input: PodInput) {
         let nanoseconds = 1_000_000_000_000_000 + i128::try_from(self.now.as_nanos()).unwrap();
         let date = Timestamp::from_nanosecond(nanoseconds).unwrap();
-        let now = Now { since_start: self.now, date };
+        let now = PodTime { since_start: self.now, date };
         for output in self.supervisor.step(now, input) {
             match output {
-                Output::Respond(RequestId(id), answer) => {
+                PodOutput::Respond(RequestId(id), answer) => {
                     assert!(self.answers.insert(id, answer).is_none(), "a request is answered twice");
                 }
-                Output::Spawn(process, spawn) => {
+                PodOutput::Spawn(process, spawn) => {
                     self.starts.push(self.now);
                     self.running.insert(process, *spawn);
-                    self.input(Input::Spawned(process));
+                    self.input(PodInput::Spawned(process));
                 }
-                Output::Signal(process, signal) => self.signals.push((process, signal)),
-                Output::Probe(id, probe, _) => self.probes.push((id, probe)),
+                PodOutput::Signal(process, signal) => self.signals.push((process, signal)),
+                PodOutput::Probe(id, probe, _) => self.probes.push((id, probe)),
                 other => self.others.push(other),
             }
         }
     }
 
-    fn send(&mut self, caller: Caller, request: Request) -> u64 {
+    fn send(&mut self, caller: PodCaller, request: PodRequest) -> u64 {
         self.requests += 1;
         let id = self.requests;
-        self.input(Input::Request { id: RequestId(id), caller, request });
+        self.input(PodInput::PodRequest { id: RequestId(id), caller, request });
         id
     }
 
-    fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
+    fn ask(&mut self, request: PodRequest) -> Result<PodAnswer, PodRefusal> {
         let id = self.send(ROOT, request);
         self.answers.remove(&id).expect("an answer at once")
     }
 
-    fn result(&mut self, request: Request) -> Value {
+    fn result(&mut self, request: PodRequest) -> Value {
         match self.ask(request).unwrap() {
-            Answer::Sync(result) => result,
+            PodAnswer::Sync(result) => result,
             other => panic!("{other:?}"),
         }
     }
 
-    fn add(&mut self, yaml: &str) -> Result<Answer, Refusal> {
+    fn add(&mut self, yaml: &str) -> Result<PodAnswer, PodRefusal> {
         let (action, label, format) = ("add".to_owned(), "l".to_owned(), "yaml".to_owned());
-        self.ask(Request::AddLayer(AddLayer { action, combine: true, label, format, layer: yaml.to_owned() }))
+        self.ask(PodRequest::AddLayer(AddLayer {
+            action,
+            combine: true,
+            label,
+            format,
+            layer: yaml.to_owned(),
+        }))
     }
 
     fn act(&mut self, action: ServicesAction, services: &[&str]) -> String {
         let services = services.iter().map(|it| (*it).to_owned()).collect();
-        match self.ask(Request::ActOnServices(ServicesBody { action, services })).unwrap() {
-            Answer::Async(change, _) => change.to_string(),
+        match self.ask(PodRequest::ActOnServices(ServicesBody { action, services })).unwrap() {
+            PodAnswer::Async(change, _) => change.to_string(),
             other => panic!("{other:?}"),
         }
     }
 
     fn change(&mut self, id: &str) -> Value {
-        self.result(Request::Change(id.to_owned()))
+        self.result(PodRequest::Change(id.to_owned()))
     }
 
     fn status(&mut self, id: &str) -> String {
@@ -125,7 +131,7 @@ impl Pod {
             same = if at <= self.now { same + 1 } else { 0 };
             assert!(same < 20, "time stands still");
             self.now = self.now.max(at);
-            self.input(Input::Tick);
+            self.input(PodInput::Tick);
         }
         self.now = end;
     }
@@ -138,7 +144,7 @@ impl Pod {
     fn exit(&mut self, command: &str, code: i32) {
         let process = self.process(command);
         self.running.remove(&process);
-        self.input(Input::Exited(process, Exit { code, tail: String::new() }));
+        self.input(PodInput::Exited(process, Exit { code, tail: String::new() }));
     }
 
     fn process(&self, command: &str) -> ProcessId {
@@ -151,17 +157,17 @@ impl Pod {
     }
 
     fn current(&mut self, service: &str) -> String {
-        let shown = self.result(Request::Services { names: vec![service.to_owned()] });
+        let shown = self.result(PodRequest::Services { names: vec![service.to_owned()] });
         shown[0]["current"].as_str().unwrap().to_owned()
     }
 
     fn check(&mut self, name: &str) -> Value {
-        self.result(Request::Checks { level: None, names: vec![name.to_owned()] })[0].clone()
+        self.result(PodRequest::Checks { level: None, names: vec![name.to_owned()] })[0].clone()
     }
 
     fn answer_probes(&mut self, result: Result<(), &str>) {
         for (id, _) in std::mem::take(&mut self.probes) {
-            self.input(Input::Probed(id, result.map_err(str::to_owned)));
+            self.input(PodInput::Probed(id, result.map_err(str::to_owned)));
         }
     }
 }
@@ -192,7 +198,7 @@ fn a_quick_exit_is_an_error_with_the_output() {
     let mut pod = Pod::new(&service(""));
     let change = pod.act(ServicesAction::Start, &["a"]);
     let process = pod.process("run");
-    pod.input(Input::Wrote(process, b"no such\nport".to_vec()));
+    pod.input(PodInput::Wrote(process, b"no such\nport".to_vec()));
     pod.exit("run", 3);
     let shown = pod.change(&change);
     assert_eq!(shown["status"], "Error");
@@ -345,8 +351,8 @@ fn an_end_does_what_the_service_asks_for() {
         pod.exit("run", code);
         pod.seconds(60.0);
         assert!(pod.running.is_empty(), "{extra}");
-        assert_eq!(pod.others, ends.map(Output::Shutdown).into_iter().collect::<Vec<_>>(), "{extra}");
-        let refused = pod.ask(Request::ActOnServices(ServicesBody {
+        assert_eq!(pod.others, ends.map(PodOutput::Shutdown).into_iter().collect::<Vec<_>>(), "{extra}");
+        let refused = pod.ask(PodRequest::ActOnServices(ServicesBody {
             action: ServicesAction::Start,
             services: vec!["a".to_owned()],
         }));
@@ -359,10 +365,10 @@ fn a_pod_ends_once_its_services_have_stopped() {
     let mut pod = Pod::new(&service(""));
     pod.act(ServicesAction::Start, &["a"]);
     pod.seconds(2.0);
-    pod.input(Input::End(0));
+    pod.input(PodInput::End(0));
     assert_eq!((pod.others.as_slice(), pod.signals.len()), ([].as_slice(), 1));
     pod.exit("run", 0);
-    assert_eq!(pod.others, [Output::Shutdown(0)]);
+    assert_eq!(pod.others, [PodOutput::Shutdown(0)]);
 }
 
 const CHECKED: &str = "services: {a: {override: replace, command: run, on-check-failure: {c: restart}}}\n\
@@ -379,14 +385,14 @@ fn a_check_that_fails_is_told_and_recovers() {
     pod.seconds(1.0);
     pod.answer_probes(Err("refused"));
     assert_eq!((&pod.check("c")["status"], &pod.check("c")["failures"]), (&json!("up"), &json!(1)));
-    assert_eq!(pod.ask(Request::Health { level: None, names: vec![] }), Ok(Answer::Health(true)));
+    assert_eq!(pod.ask(PodRequest::Health { level: None, names: vec![] }), Ok(PodAnswer::Health(true)));
     // The second failure is an answer that does not come.
     pod.seconds(1.6);
     let down = pod.check("c");
     assert_eq!((&down["status"], &down["failures"]), (&json!("down"), &json!(2)));
     assert_eq!(pod.status(&perform), "Error");
     for (level, is_healthy) in [(None, false), (Some(crate::plan::CheckLevel::Ready), false)] {
-        assert_eq!(pod.ask(Request::Health { level, names: vec![] }), Ok(Answer::Health(is_healthy)));
+        assert_eq!(pod.ask(PodRequest::Health { level, names: vec![] }), Ok(PodAnswer::Health(is_healthy)));
     }
     assert_eq!(pod.signals, [(pod.process("run"), Signal::TERM)]);
     pod.exit("run", 0);
@@ -400,7 +406,7 @@ fn a_check_that_fails_is_told_and_recovers() {
     assert_eq!(pod.status(&recover), "Done");
     let up = pod.check("c");
     assert_eq!((&up["status"], &up["failures"], &up["successes"]), (&json!("up"), &json!(0), &json!(1)));
-    let notices = pod.result(Request::Notices(Box::new(NoticesQuery {
+    let notices = pod.result(PodRequest::Notices(Box::new(NoticesQuery {
         keys: vec![perform, recover],
         ..NoticesQuery::default()
     })));
@@ -416,7 +422,7 @@ fn a_late_answer_of_a_probe_counts_for_nothing() {
     let late = std::mem::take(&mut pod.probes);
     pod.seconds(0.6);
     assert_eq!(pod.check("c")["failures"], 1);
-    pod.input(Input::Probed(late[0].0, Ok(())));
+    pod.input(PodInput::Probed(late[0].0, Ok(())));
     assert_eq!(pod.check("c")["failures"], 1);
 }
 
@@ -424,7 +430,7 @@ fn a_late_answer_of_a_probe_counts_for_nothing() {
 fn a_check_is_stopped_and_started() {
     let mut pod = Pod::new(CHECKED);
     let act = |pod: &mut Pod, action| {
-        pod.result(Request::ActOnChecks(ChecksBody { action, checks: vec!["c".to_owned()] }))["changed"]
+        pod.result(PodRequest::ActOnChecks(ChecksBody { action, checks: vec!["c".to_owned()] }))["changed"]
             .clone()
     };
     let change = pod.check("c")["change-id"].as_str().unwrap().to_owned();
@@ -451,8 +457,8 @@ fn the_process_of_a_check_that_takes_too_long_is_killed() {
     assert_eq!(pod.check("c")["failures"], 1);
 }
 
-fn exec(timeout: Option<u64>) -> Request {
-    Request::Exec(Box::new(ExecBody {
+fn exec(timeout: Option<u64>) -> PodRequest {
+    PodRequest::Exec(Box::new(ExecBody {
         command: vec!["do".to_owned()],
         timeout: timeout.map(|it| crate::duration::GoDuration(Duration::from_secs(it))),
         split_stderr: true,
@@ -460,9 +466,11 @@ fn exec(timeout: Option<u64>) -> Request {
     }))
 }
 
-fn begin(pod: &mut Pod, request: Request) -> (String, String) {
+fn begin(pod: &mut Pod, request: PodRequest) -> (String, String) {
     match pod.ask(request).unwrap() {
-        Answer::Async(change, result) => (change.to_string(), result["task-id"].as_str().unwrap().to_owned()),
+        PodAnswer::Async(change, result) => {
+            (change.to_string(), result["task-id"].as_str().unwrap().to_owned())
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -470,7 +478,7 @@ fn begin(pod: &mut Pod, request: Request) -> (String, String) {
 fn connect(pod: &mut Pod, task: &str) {
     for name in [WebsocketName::Stderr, WebsocketName::Control, WebsocketName::Stdio] {
         assert!(pod.running.is_empty());
-        pod.ask(Request::Websocket(task.to_owned(), name)).unwrap();
+        pod.ask(PodRequest::Websocket(task.to_owned(), name)).unwrap();
     }
     assert_eq!(pod.commands(), ["do"]);
 }
@@ -480,7 +488,7 @@ fn a_command_runs_once_its_websockets_are_there() {
     let mut pod = Pod::new("");
     let (change, task) = begin(&mut pod, exec(None));
     connect(&mut pod, &task);
-    let again = pod.ask(Request::Websocket(task, WebsocketName::Stdio));
+    let again = pod.ask(PodRequest::Websocket(task, WebsocketName::Stdio));
     assert_eq!(again.unwrap_err().status, 404);
     pod.seconds(1_000.0);
     pod.exit("do", 42);
@@ -492,11 +500,11 @@ fn a_command_runs_once_its_websockets_are_there() {
 fn a_command_whose_client_does_not_connect_ends() {
     let mut pod = Pod::new("");
     let (change, task) = begin(&mut pod, exec(None));
-    pod.ask(Request::Websocket(task.clone(), WebsocketName::Control)).unwrap();
+    pod.ask(PodRequest::Websocket(task.clone(), WebsocketName::Control)).unwrap();
     pod.seconds(6.0);
     assert!(pod.change(&change)["err"].as_str().unwrap().contains("websocket connections: stdio, stderr"));
-    assert_eq!(pod.others, [Output::Forget(TaskId::read(&task).unwrap())]);
-    assert!(pod.ask(Request::Websocket(task, WebsocketName::Stdio)).is_err());
+    assert_eq!(pod.others, [PodOutput::Forget(TaskId::read(&task).unwrap())]);
+    assert!(pod.ask(PodRequest::Websocket(task, WebsocketName::Stdio)).is_err());
 }
 
 #[test]
@@ -508,7 +516,7 @@ fn a_command_that_takes_too_long_is_killed_and_its_output_closed() {
     pod.seconds(3.1);
     assert_eq!(pod.signals, [(process, Signal::KILL)]);
     pod.seconds(10.1);
-    assert_eq!(pod.others, [Output::Abandon(process)]);
+    assert_eq!(pod.others, [PodOutput::Abandon(process)]);
     pod.exit("do", 137);
     assert!(pod.change(&change)["err"].as_str().unwrap().contains("timed out after 3s"));
 }
@@ -518,26 +526,28 @@ fn a_change_can_be_aborted() {
     let mut pod = Pod::new(&service(""));
     let (change, task) = begin(&mut pod, exec(None));
     connect(&mut pod, &task);
-    pod.result(Request::AbortChange(change.clone()));
+    pod.result(PodRequest::AbortChange(change.clone()));
     pod.exit("do", 137);
     assert!(pod.change(&change)["err"].as_str().unwrap().contains("aborted"));
-    assert!(pod.ask(Request::AbortChange(change)).unwrap_err().message.contains("nothing pending"));
+    assert!(pod.ask(PodRequest::AbortChange(change)).unwrap_err().message.contains("nothing pending"));
 }
 
 #[test]
 fn a_wait_ends_with_the_change_or_with_its_time() {
     let mut pod = Pod::new(&service(""));
     let change = pod.act(ServicesAction::Start, &["a"]);
-    let short = pod.send(ROOT, Request::WaitChange(change.clone(), Some(Duration::from_millis(500))));
-    let long = pod.send(ROOT, Request::WaitChange(change.clone(), Some(Duration::from_secs(4))));
-    let gone = pod.send(ROOT, Request::WaitChange(change.clone(), None));
-    pod.input(Input::Gone(RequestId(gone)));
+    let short = pod.send(ROOT, PodRequest::WaitChange(change.clone(), Some(Duration::from_millis(500))));
+    let long = pod.send(ROOT, PodRequest::WaitChange(change.clone(), Some(Duration::from_secs(4))));
+    let gone = pod.send(ROOT, PodRequest::WaitChange(change.clone(), None));
+    pod.input(PodInput::Gone(RequestId(gone)));
     pod.seconds(0.6);
     assert_eq!(pod.answers.remove(&short).unwrap().unwrap_err().status, 504);
     pod.seconds(0.5);
-    assert!(matches!(pod.answers.remove(&long), Some(Ok(Answer::Sync(shown))) if shown["status"] == "Done"));
+    assert!(
+        matches!(pod.answers.remove(&long), Some(Ok(PodAnswer::Sync(shown))) if shown["status"] == "Done")
+    );
     assert!(pod.answers.is_empty());
-    assert!(pod.ask(Request::WaitChange(change, None)).is_ok());
+    assert!(pod.ask(PodRequest::WaitChange(change, None)).is_ok());
 }
 
 #[test]
@@ -548,29 +558,30 @@ fn a_reader_waits_for_a_notice() {
         timeout: Some(Duration::from_secs(5)),
         ..NoticesQuery::default()
     };
-    let id = pod.send(ROOT, Request::Notices(Box::new(query.clone())));
+    let id = pod.send(ROOT, PodRequest::Notices(Box::new(query.clone())));
     assert!(pod.answers.is_empty());
     pod.act(ServicesAction::Start, &["a"]);
-    assert!(matches!(pod.answers.remove(&id), Some(Ok(Answer::Sync(found))) if found[0]["key"] == "1"));
-    let id = pod.send(ROOT, Request::Notices(Box::new(NoticesQuery { keys: vec!["x".to_owned()], ..query })));
+    assert!(matches!(pod.answers.remove(&id), Some(Ok(PodAnswer::Sync(found))) if found[0]["key"] == "1"));
+    let id =
+        pod.send(ROOT, PodRequest::Notices(Box::new(NoticesQuery { keys: vec!["x".to_owned()], ..query })));
     pod.seconds(5.1);
-    assert_eq!(pod.answers.remove(&id), Some(Ok(Answer::Sync(json!([])))));
+    assert_eq!(pod.answers.remove(&id), Some(Ok(PodAnswer::Sync(json!([])))));
 }
 
 #[test]
 fn callers_have_the_rights_of_their_user() {
     let mut pod = Pod::new(&service(""));
-    let read = Caller { user_id: Some(1_000), is_owner: false };
-    let open = Caller { user_id: None, is_owner: false };
+    let read = PodCaller { user_id: Some(1_000), is_owner: false };
+    let open = PodCaller { user_id: None, is_owner: false };
     for (caller, request, is_allowed) in [
-        (open, Request::SystemInfo, true),
-        (open, Request::Health { level: None, names: vec![] }, true),
-        (open, Request::Plan, false),
-        (read, Request::Plan, true),
+        (open, PodRequest::SystemInfo, true),
+        (open, PodRequest::Health { level: None, names: vec![] }, true),
+        (open, PodRequest::Plan, false),
+        (read, PodRequest::Plan, true),
         (read, exec(None), false),
-        (read, Request::Authorize, false),
-        (read, Request::AbortChange("1".to_owned()), false),
-        (ROOT, Request::Authorize, true),
+        (read, PodRequest::Authorize, false),
+        (read, PodRequest::AbortChange("1".to_owned()), false),
+        (ROOT, PodRequest::Authorize, true),
     ] {
         let id = pod.send(caller, request.clone());
         let answer = pod.answers.remove(&id).unwrap();
@@ -583,7 +594,7 @@ fn signals_go_to_services_that_run() {
     let mut pod = Pod::new(&service(""));
     let signal = |pod: &mut Pod, name: &str| {
         let body = SignalsBody { signal: name.to_owned(), services: vec!["a".to_owned()] };
-        pod.ask(Request::Signal(body)).map_err(|refusal| refusal.message)
+        pod.ask(PodRequest::Signal(body)).map_err(|refusal| refusal.message)
     };
     assert!(signal(&mut pod, "SIGHUP").unwrap_err().contains("not running"));
     pod.act(ServicesAction::Start, &["a"]);
@@ -594,8 +605,8 @@ fn signals_go_to_services_that_run() {
 
 #[test]
 fn ready_changes_are_dropped_by_age_and_by_number() {
-    let limits = Limits { changes: 5, ..Limits::default() };
-    let options = Options { version: String::new(), boot_id: String::new(), seed: 0, limits };
+    let limits = PodLimits { changes: 5, ..PodLimits::default() };
+    let options = PodSettings { version: String::new(), boot_id: String::new(), seed: 0, limits };
     let mut pod = Pod::with(options, &service(""));
     pod.act(ServicesAction::Start, &["a"]);
     pod.seconds(2.0);
@@ -603,7 +614,7 @@ fn ready_changes_are_dropped_by_age_and_by_number() {
         pod.act(ServicesAction::Start, &["a"]);
     }
     let all = |pod: &mut Pod| {
-        pod.result(Request::Changes { select: "all".to_owned(), service: None }).as_array().unwrap().len()
+        pod.result(PodRequest::Changes { select: "all".to_owned(), service: None }).as_array().unwrap().len()
     };
     assert_eq!(all(&mut pod), 6);
     pod.seconds(8.0 * 86_400.0);
@@ -662,8 +673,8 @@ fn act() -> impl Strategy<Value = Act> {
 
 fn run(acts: &[Act]) -> Pod {
     let limits =
-        Limits { changes: 10, notices: 20, execs: 3, waiters: 5, log_ring: 500, ..Limits::default() };
-    let options = Options { version: String::new(), boot_id: String::new(), seed: 3, limits };
+        PodLimits { changes: 10, notices: 20, execs: 3, waiters: 5, log_ring: 500, ..PodLimits::default() };
+    let options = PodSettings { version: String::new(), boot_id: String::new(), seed: 3, limits };
     let mut pod = Pod::with(
         options,
         "services:\n  \
@@ -679,17 +690,17 @@ fn run(acts: &[Act]) -> Pod {
             Act::Services(action, a, b) => {
                 let services =
                     [("a", a), ("b", b)].into_iter().filter(|it| it.1).map(|it| it.0.to_owned()).collect();
-                pod.send(ROOT, Request::ActOnServices(ServicesBody { action, services }));
+                pod.send(ROOT, PodRequest::ActOnServices(ServicesBody { action, services }));
             }
             Act::Exit(at, code) => {
                 if let Some(process) = place(&pod, at) {
                     pod.running.remove(&process);
-                    pod.input(Input::Exited(process, Exit { code, tail: String::new() }));
+                    pod.input(PodInput::Exited(process, Exit { code, tail: String::new() }));
                 }
             }
             Act::Write(at, bytes) => {
                 if let Some(process) = place(&pod, at) {
-                    pod.input(Input::Wrote(process, bytes));
+                    pod.input(PodInput::Wrote(process, bytes));
                 }
             }
             Act::Probe(is_well) => pod.answer_probes(if is_well { Ok(()) } else { Err("no") }),
@@ -697,18 +708,21 @@ fn run(acts: &[Act]) -> Pod {
                 pod.send(ROOT, exec(Some(2)));
             }
             Act::Connect(task, name) => {
-                pod.send(ROOT, Request::Websocket(task.to_string(), name));
+                pod.send(ROOT, PodRequest::Websocket(task.to_string(), name));
             }
             Act::Abort(change) => {
-                pod.send(ROOT, Request::AbortChange(change.to_string()));
+                pod.send(ROOT, PodRequest::AbortChange(change.to_string()));
             }
             Act::Wait(change, time) => {
-                pod.send(ROOT, Request::WaitChange(change.to_string(), Some(Duration::from_millis(time))));
+                pod.send(ROOT, PodRequest::WaitChange(change.to_string(), Some(Duration::from_millis(time))));
             }
             Act::Checks(action) => {
                 pod.send(
                     ROOT,
-                    Request::ActOnChecks(ChecksBody { action, checks: vec!["c".to_owned(), "d".to_owned()] }),
+                    PodRequest::ActOnChecks(ChecksBody {
+                        action,
+                        checks: vec!["c".to_owned(), "d".to_owned()],
+                    }),
                 );
             }
             Act::Layer(value) => {
@@ -747,7 +761,7 @@ proptest! {
             let killed: Vec<_> = pod.signals.drain(..).map(|(process, _)| process).collect();
             for process in killed {
                 if pod.running.remove(&process).is_some() {
-                    pod.input(Input::Exited(process, Exit { code: 137, tail: String::new() }));
+                    pod.input(PodInput::Exited(process, Exit { code: 137, tail: String::new() }));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Supervisor;
 use crate::{
     duration::GoDuration,
-    message::{Answer, ChangeId, NoticesQuery, Output, Refusal, RequestId},
+    message::{ChangeId, NoticesQuery, PodAnswer, PodOutput, PodRefusal, RequestId},
 };
 
 /// A request that waits.
@@ -31,8 +31,8 @@ impl Supervisor {
     pub(super) fn wait(&mut self, id: RequestId, waiter: Waiter) {
         let most = self.options.limits.waiters;
         if self.waiters.len() >= most {
-            let refusal = Refusal::busy(format!("{most} requests wait already; ask again later"));
-            self.outputs.push(Output::Respond(id, Err(refusal)));
+            let refusal = PodRefusal::busy(format!("{most} requests wait already; ask again later"));
+            self.outputs.push(PodOutput::Respond(id, Err(refusal)));
             return;
         }
         self.waiters.insert(id, waiter);
@@ -45,7 +45,7 @@ impl Supervisor {
         self.waiters.retain(|request, waiter| {
             let waits = matches!(waiter, Waiter::Change { change, .. } if *change == id);
             if waits {
-                outputs.push(Output::Respond(*request, Ok(Answer::Sync(shown.clone()))));
+                outputs.push(PodOutput::Respond(*request, Ok(PodAnswer::Sync(shown.clone()))));
             }
             !waits
         });
@@ -59,7 +59,7 @@ impl Supervisor {
             let Waiter::Notices { query, user, .. } = waiter else { return true };
             let found = notices.listed(query, *user, date, limits);
             if !found.is_empty() {
-                outputs.push(Output::Respond(*request, Ok(Answer::Sync(found.into()))));
+                outputs.push(PodOutput::Respond(*request, Ok(PodAnswer::Sync(found.into()))));
                 return false;
             }
             true
@@ -74,16 +74,16 @@ impl Supervisor {
                 return true;
             }
             let answer = match waiter {
-                Waiter::Change { timeout, .. } => Err(Refusal {
+                Waiter::Change { timeout, .. } => Err(PodRefusal {
                     status: 504,
                     kind: None,
                     message: format!("timed out waiting for change after {}", GoDuration(*timeout)),
                 }),
                 Waiter::Notices { .. } => {
-                    Ok(Answer::Sync(Vec::<()>::new().into_iter().map(|()| 0).collect()))
+                    Ok(PodAnswer::Sync(Vec::<()>::new().into_iter().map(|()| 0).collect()))
                 }
             };
-            outputs.push(Output::Respond(*request, answer));
+            outputs.push(PodOutput::Respond(*request, answer));
             false
         });
     }

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::Response,
 };
-use periapt_pebble::{Answer, Refusal};
+use periapt_pebble::{PodAnswer, PodRefusal};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -19,33 +19,33 @@ const MAX_BODY: usize = 8 << 20;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads a body in JSON.
-pub(super) async fn read_json<T: DeserializeOwned>(body: Body) -> Result<T, Refusal> {
+pub(super) async fn read_json<T: DeserializeOwned>(body: Body) -> Result<T, PodRefusal> {
     let bytes = timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await;
-    let bytes = bytes.map_err(|_| Refusal {
+    let bytes = bytes.map_err(|_| PodRefusal {
         status: 408,
         kind: None,
         message: "the body did not arrive".to_owned(),
     })?;
-    let bytes = bytes.map_err(|error| Refusal::bad(format!("cannot read the request body: {error}")))?;
+    let bytes = bytes.map_err(|error| PodRefusal::bad(format!("cannot read the request body: {error}")))?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| Refusal::bad(format!("cannot decode request body: {error}")))
+        .map_err(|error| PodRefusal::bad(format!("cannot decode request body: {error}")))
 }
 
 /// Returns the response for an answer.
-pub(super) fn answered(result: Result<Answer, Refusal>) -> Response {
+pub(super) fn answered(result: Result<PodAnswer, PodRefusal>) -> Response {
     match result {
-        Ok(Answer::Sync(result)) => sync(200, result),
-        Ok(Answer::Health(is_healthy)) => {
+        Ok(PodAnswer::Sync(result)) => sync(200, result),
+        Ok(PodAnswer::Health(is_healthy)) => {
             sync(if is_healthy { 200 } else { 502 }, json!({ "healthy": is_healthy }))
         }
-        Ok(Answer::Async(change, result)) => {
+        Ok(PodAnswer::Async(change, result)) => {
             let (code, status) = status(202);
             let change = change.to_string();
             let body = json!({ "type": "async", "status-code": code.as_u16(), "status": status, "change": change, "result": result });
             respond(code, &body)
         }
         // Handlers take these before.
-        Ok(Answer::Websocket(_) | Answer::Logs(..)) => sync(200, Value::Null),
+        Ok(PodAnswer::Websocket(_) | PodAnswer::Logs(..)) => sync(200, Value::Null),
         Err(refusal) => refused(refusal),
     }
 }
@@ -60,8 +60,8 @@ pub(super) fn sync(code: u16, result: Value) -> Response {
 }
 
 /// Returns the response of a refusal.
-pub(super) fn refused(refusal: Refusal) -> Response {
-    let Refusal { status: code, kind, message } = refusal;
+pub(super) fn refused(refusal: PodRefusal) -> Response {
+    let PodRefusal { status: code, kind, message } = refusal;
     let (code, status) = status(code);
     let mut result = json!({ "message": message });
     if let (Some(kind), Some(result)) = (kind, result.as_object_mut()) {

@@ -14,7 +14,7 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_util::rt::TokioIo;
-use periapt_pebble::{Caller, ExecBody, Refusal, Request, WebsocketName};
+use periapt_pebble::{ExecBody, PodCaller, PodRefusal, PodRequest, WebsocketName};
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use rustix::fs::{Access, access};
 use tokio_tungstenite::{
@@ -37,7 +37,7 @@ const MAX_MESSAGE: usize = 1 << 20;
 /// Begins a command.
 pub(super) async fn exec(
     Of(state): Of<Arc<State>>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     body: Body,
 ) -> Response {
     let body: ExecBody = match read_json(body).await {
@@ -45,15 +45,15 @@ pub(super) async fn exec(
         Err(refusal) => return refused(refusal),
     };
     // Before anything is looked for in files.
-    if let Err(refusal) = state.handle.ask(caller, Request::Authorize).await.result {
+    if let Err(refusal) = state.handle.ask(caller, PodRequest::Authorize).await.result {
         return refused(refusal);
     }
     let root = state.root.clone();
     let checked = tokio::task::spawn_blocking(move || check(&root, &body).map(|()| body)).await;
     match checked {
-        Ok(Ok(body)) => state.ask(caller, Request::Exec(Box::new(body))).await,
-        Ok(Err(message)) => refused(Refusal::bad(message)),
-        Err(error) => refused(Refusal { status: 500, kind: None, message: error.to_string() }),
+        Ok(Ok(body)) => state.ask(caller, PodRequest::Exec(Box::new(body))).await,
+        Ok(Err(message)) => refused(PodRefusal::bad(message)),
+        Err(error) => refused(PodRefusal { status: 500, kind: None, message: error.to_string() }),
     }
 }
 
@@ -88,18 +88,18 @@ fn check(root: &FilePath, body: &ExecBody) -> Result<(), String> {
 /// Connects a websocket of a command.
 pub(super) async fn websocket(
     Of(state): Of<Arc<State>>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     Path((task, name)): Path<(String, String)>,
     mut request: HttpRequest<Body>,
 ) -> Response {
     let Some(name) = WebsocketName::from_word(&name) else {
-        return refused(Refusal::missing(format!("there is no websocket {name:?}")));
+        return refused(PodRefusal::missing(format!("there is no websocket {name:?}")));
     };
     let Some(accept) = accepted(request.headers()) else {
-        return refused(Refusal::bad("this endpoint speaks websockets of version 13 alone"));
+        return refused(PodRefusal::bad("this endpoint speaks websockets of version 13 alone"));
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let reply = state.handle.ask(caller, Request::Websocket(task, name)).await;
+    let reply = state.handle.ask(caller, PodRequest::Websocket(task, name)).await;
     let Some(place) = reply.socket else { return answered(reply.result) };
     tokio::spawn(async move {
         // A client that goes away before leaves the place empty, and the command without this stream.

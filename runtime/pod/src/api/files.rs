@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderMap, header::CONTENT_TYPE},
     response::Response,
 };
-use periapt_pebble::{Caller, Refusal, Request};
+use periapt_pebble::{PodCaller, PodRefusal, PodRequest};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,7 +21,9 @@ use super::{
     answer::{read_json, refused, sync},
     query::Query,
 };
-use crate::files::{FileError, Ownership, Place, list, make_directory, permissions, remove};
+use crate::files::{
+    FileError, Listing, Ownership, Parents, Place, list, make_directory, permissions, remove, remove_all,
+};
 
 /// The most paths of one request.
 const MAX_PATHS: usize = 1_000;
@@ -29,10 +31,10 @@ const MAX_PATHS: usize = 1_000;
 /// Lists or reads files.
 pub(super) async fn read(
     Of(state): Of<Arc<State>>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    if let Err(refusal) = state.handle.ask(caller, Request::Authorize).await.result {
+    if let Err(refusal) = state.handle.ask(caller, PodRequest::Authorize).await.result {
         return refused(refusal);
     }
     let query = Query::read(query.as_deref());
@@ -41,26 +43,26 @@ pub(super) async fn read(
         "read" => {
             let paths = query.all("path");
             if paths.is_empty() || paths.len() > MAX_PATHS {
-                return refused(Refusal::bad(format!("must specify 1 to {MAX_PATHS} paths")));
+                return refused(PodRefusal::bad(format!("must specify 1 to {MAX_PATHS} paths")));
             }
             match state.transfers.clone().try_acquire_owned() {
                 Ok(permit) => read::read(state.root.clone(), paths, permit),
-                Err(_) => refused(Refusal::busy("too many files are on their way; try again later")),
+                Err(_) => refused(PodRefusal::busy("too many files are on their way; try again later")),
             }
         }
-        other => refused(Refusal::bad(format!("invalid action {other:?}"))),
+        other => refused(PodRefusal::bad(format!("invalid action {other:?}"))),
     }
 }
 
 async fn listed(root: PathBuf, query: Query) -> Response {
     let itself = match query.first("itself") {
-        "" | "false" => false,
-        "true" => true,
-        _ => return refused(Refusal::bad("itself parameter must be \"true\" or \"false\"")),
+        "" | "false" => Listing::Content,
+        "true" => Listing::Itself,
+        _ => return refused(PodRefusal::bad("itself parameter must be \"true\" or \"false\"")),
     };
     let path = query.first("path").to_owned();
     if !path.starts_with('/') {
-        return refused(Refusal::bad(format!("path must be absolute, got {path:?}")));
+        return refused(PodRefusal::bad(format!("path must be absolute, got {path:?}")));
     }
     let pattern = query.first("pattern").to_owned();
     let found = blocking(move || list(&root, &Place::of(&root, &path)?, &pattern, itself)).await;
@@ -72,7 +74,7 @@ async fn listed(root: PathBuf, query: Query) -> Response {
                 "permission-denied" => 403,
                 _ => 400,
             };
-            refused(Refusal { status, kind: Some(kind), message })
+            refused(PodRefusal { status, kind: Some(kind), message })
         }
     }
 }
@@ -122,45 +124,47 @@ struct Removal {
 /// Writes, makes or removes files.
 pub(super) async fn act(
     Of(state): Of<Arc<State>>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if let Err(refusal) = state.handle.ask(caller, Request::Authorize).await.result {
+    if let Err(refusal) = state.handle.ask(caller, PodRequest::Authorize).await.result {
         return refused(refusal);
     }
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if let Ok(boundary) = multer::parse_boundary(kind) {
         return match state.transfers.clone().try_acquire_owned() {
             Ok(permit) => upload::write(state.root.clone(), boundary, body, permit).await,
-            Err(_) => refused(Refusal::busy("too many files are on their way; try again later")),
+            Err(_) => refused(PodRefusal::busy("too many files are on their way; try again later")),
         };
     }
     if !kind.starts_with("application/json") {
-        return refused(Refusal::bad(format!("invalid media type {kind:?}")));
+        return refused(PodRefusal::bad(format!("invalid media type {kind:?}")));
     }
     let order: Order = match read_json(body).await {
         Ok(order) => order,
         Err(refusal) => return refused(refusal),
     };
     if order.dirs.len() > MAX_PATHS || order.paths.len() > MAX_PATHS {
-        return refused(Refusal::bad(format!("must specify at most {MAX_PATHS} paths")));
+        return refused(PodRefusal::bad(format!("must specify at most {MAX_PATHS} paths")));
     }
     let root = state.root.clone();
     let done = match order.action.as_str() {
         "make-dirs" if order.dirs.is_empty() => {
-            return refused(Refusal::bad("must specify one or more directories"));
+            return refused(PodRefusal::bad("must specify one or more directories"));
         }
-        "remove" if order.paths.is_empty() => return refused(Refusal::bad("must specify one or more paths")),
+        "remove" if order.paths.is_empty() => {
+            return refused(PodRefusal::bad("must specify one or more paths"));
+        }
         "make-dirs" => blocking(move || Ok(order.dirs.into_iter().map(|it| made(&root, it)).collect())).await,
         "remove" => {
             blocking(move || Ok(order.paths.into_iter().map(|it| removed(&root, &it)).collect())).await
         }
-        other => return refused(Refusal::bad(format!("invalid action {other:?}"))),
+        other => return refused(PodRefusal::bad(format!("invalid action {other:?}"))),
     };
     match done {
         Ok(items) => sync(200, Value::Array(items)),
-        Err(FileError { message, .. }) => refused(Refusal { status: 500, kind: None, message }),
+        Err(FileError { message, .. }) => refused(PodRefusal { status: 500, kind: None, message }),
     }
 }
 
@@ -170,12 +174,15 @@ fn made(root: &std::path::Path, directory: Directory) -> Value {
         let place = Place::of(root, &path)?;
         let mode = permissions(&mode, 0o755)?;
         let owner = Ownership { user_id, user, group_id, group }.resolve(root)?;
-        make_directory(&place, mode, owner, make_parents)
+        make_directory(&place, mode, owner, if make_parents { Parents::Make } else { Parents::Require })
     })();
     FileError::item(&path, &result)
 }
 
 fn removed(root: &std::path::Path, removal: &Removal) -> Value {
-    let result = Place::of(root, &removal.path).and_then(|place| remove(&place, removal.recursive));
+    let result = Place::of(root, &removal.path).and_then(|place| match removal.recursive {
+        true => remove_all(&place),
+        false => remove(&place),
+    });
     FileError::item(&removal.path, &result)
 }

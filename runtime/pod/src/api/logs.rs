@@ -11,7 +11,7 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use periapt_pebble::{Answer, Caller, LogLine, Refusal, Request};
+use periapt_pebble::{OutputLine, PodAnswer, PodCaller, PodRefusal, PodRequest};
 use serde_json::json;
 
 use super::{State, answer::refused, query::Query};
@@ -23,7 +23,7 @@ const NEWEST: usize = 30;
 /// output misses lines: what is kept is bounded.
 pub(super) async fn logs(
     Of(state): Of<Arc<State>>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<PodCaller>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Query::read(query.as_deref());
@@ -33,7 +33,7 @@ pub(super) async fn logs(
         "-1" => None,
         text => match text.parse() {
             Ok(newest) => Some(newest),
-            Err(_) => return refused(Refusal::bad("n must be -1, 0, or a positive integer")),
+            Err(_) => return refused(PodRefusal::bad("n must be -1, 0, or a positive integer")),
         },
     };
     let follows = query.first("follow") == "true";
@@ -41,14 +41,14 @@ pub(super) async fn logs(
         false => None,
         true => match state.followers.clone().try_acquire_owned() {
             Ok(permit) => Some(permit),
-            Err(_) => return refused(Refusal::busy("too many readers follow the logs; try again later")),
+            Err(_) => return refused(PodRefusal::busy("too many readers follow the logs; try again later")),
         },
     };
-    let first = Request::Logs { services: services.clone(), newest, from: 0 };
+    let first = PodRequest::Logs { services: services.clone(), newest, from: 0 };
     let (lines, next) = match state.handle.ask(caller, first).await.result {
-        Ok(Answer::Logs(lines, next)) => (lines, next),
+        Ok(PodAnswer::Logs(lines, next)) => (lines, next),
         Ok(_) => {
-            return refused(Refusal {
+            return refused(PodRefusal {
                 status: 500,
                 kind: None,
                 message: "the core gave another answer".to_owned(),
@@ -71,10 +71,10 @@ pub(super) async fn logs(
 /// A reader of logs.
 struct Follower {
     state: Arc<State>,
-    caller: Caller,
+    caller: PodCaller,
     services: Vec<String>,
     next: u64,
-    lines: VecDeque<LogLine>,
+    lines: VecDeque<OutputLine>,
     grown: tokio::sync::watch::Receiver<u64>,
     /// A place among the followers; none for a reader that does not wait for more.
     permit: Option<tokio::sync::OwnedSemaphorePermit>,
@@ -84,15 +84,15 @@ impl Follower {
     /// Returns the next line; none at the end.
     async fn line(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(LogLine { time, service, message, .. }) = self.lines.pop_front() {
+            if let Some(OutputLine { time, service, message, .. }) = self.lines.pop_front() {
                 let line = json!({ "time": time.to_string(), "service": service, "message": message });
                 return Some(format!("{line}\n").into());
             }
             self.permit.as_ref()?;
             let next = self.next;
             self.grown.wait_for(|line| *line > next).await.ok()?;
-            let request = Request::Logs { services: self.services.clone(), newest: None, from: next };
-            let Ok(Answer::Logs(lines, next)) = self.state.handle.ask(self.caller, request).await.result
+            let request = PodRequest::Logs { services: self.services.clone(), newest: None, from: next };
+            let Ok(PodAnswer::Logs(lines, next)) = self.state.handle.ask(self.caller, request).await.result
             else {
                 return None;
             };

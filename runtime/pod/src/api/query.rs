@@ -1,6 +1,6 @@
 //! The query of a URL.
 
-use periapt_pebble::{CheckLevel, Refusal};
+use periapt_pebble::{CheckLevel, PodRefusal};
 
 /// The pairs of a query. Its length is bounded by that of a head.
 #[derive(Debug)]
@@ -33,12 +33,12 @@ impl Query {
     }
 
     /// Returns the level of checks.
-    pub(super) fn level(&self) -> Result<Option<CheckLevel>, Refusal> {
+    pub(super) fn level(&self) -> Result<Option<CheckLevel>, PodRefusal> {
         match self.first("level") {
             "" => Ok(None),
             text => match CheckLevel::from_word(text) {
                 Some(level) => Ok(Some(level)),
-                None => Err(Refusal::bad("level must be \"alive\" or \"ready\"")),
+                None => Err(PodRefusal::bad("level must be \"alive\" or \"ready\"")),
             },
         }
     }

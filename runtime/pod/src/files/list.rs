@@ -16,14 +16,28 @@ use crate::driver::accounts::Accounts;
 /// The most entries of a list: each takes some 300 bytes in memory and in the answer.
 const MAX_ENTRIES: usize = 50_000;
 
+/// The answer for a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Its entries.
+    Content,
+    /// The directory.
+    Itself,
+}
+
 /// Lists a directory, or tells of a file, or of the directory itself.
-pub(crate) fn list(root: &Path, place: &Place, pattern: &str, itself: bool) -> Result<Vec<Value>, FileError> {
+pub(crate) fn list(
+    root: &Path,
+    place: &Place,
+    pattern: &str,
+    listing: Listing,
+) -> Result<Vec<Value>, FileError> {
     let accounts = Accounts::read(root);
     let failed = |error: std::io::Error| FileError::of("stat", &place.shown, &error);
     let trimmed = place.shown.trim_end_matches('/');
     let shown = if trimmed.is_empty() { "/" } else { trimmed };
     let found = fs::metadata(&place.path).or_else(|_| fs::symlink_metadata(&place.path)).map_err(failed)?;
-    if itself || !found.is_dir() {
+    if listing == Listing::Itself || !found.is_dir() {
         let found = fs::symlink_metadata(&place.path).map_err(failed)?;
         let name = shown.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/");
         return Ok(vec![entry(shown, name, &found, &accounts)]);

@@ -9,6 +9,15 @@ use std::{
 
 use super::{error::FileError, place::Place};
 
+/// The treatment of missing parents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parents {
+    /// They are made.
+    Make,
+    /// They are an error.
+    Require,
+}
+
 /// A file that is being written, under another name until it is whole.
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -27,10 +36,12 @@ impl Upload {
         place: &Place,
         mode: u32,
         owner: Option<(u32, u32)>,
-        make_parents: bool,
+        parents: Parents,
     ) -> Result<Self, FileError> {
         let failed = |error: io::Error| FileError::of("open", &place.shown, &error);
-        if make_parents && let Some(parent) = place.path.parent() {
+        if parents == Parents::Make
+            && let Some(parent) = place.path.parent()
+        {
             let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
             made.map_err(|error| FileError::of("mkdir", &place.shown, &error))?;
         }
@@ -91,10 +102,10 @@ pub(crate) fn make_directory(
     place: &Place,
     mode: u32,
     owner: Option<(u32, u32)>,
-    make_parents: bool,
+    parents: Parents,
 ) -> Result<(), FileError> {
     let failed = |call: &str, error: io::Error| FileError::of(call, &place.shown, &error);
-    if make_parents {
+    if parents == Parents::Make {
         if place.path.is_dir() {
             return Ok(());
         }

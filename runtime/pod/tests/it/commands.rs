@@ -139,7 +139,8 @@ async fn a_command_gets_signals_and_orders_that_are_wrong_change_nothing() {
     ] {
         command.control.send(Message::Text(order.into())).await.unwrap();
     }
-    assert_eq!(output(&mut command.stdio).await, "hup\n");
+    // The signal goes to the whole group: the shell may tell how its `sleep` ended.
+    assert!(output(&mut command.stdio).await.ends_with("hup\n"));
     assert_eq!(ended(&pod, &command.change)["tasks"][0]["data"]["exit-code"], 9);
 }
 

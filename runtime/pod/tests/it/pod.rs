@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use periapt_pod::{DriverKind, Options, PodError, run};
+use periapt_pod::{DriverKind, PodError, PodOptions, run};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -19,8 +19,8 @@ const SOCKET: &str = "PERIAPT_TEST_POD";
 /// The longest wait for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn options(socket: PathBuf) -> Options {
-    Options { socket, http: None, driver: DriverKind::Plain, accepts_no_isolation: true }
+fn options(socket: PathBuf) -> PodOptions {
+    PodOptions { socket, http: None, driver: DriverKind::Plain, accepts_no_isolation: true }
 }
 
 /// The pod's process. Without the variable, nothing asks for a pod.
@@ -123,7 +123,7 @@ pub(crate) fn lives(pid: u32) -> bool {
 #[tokio::test]
 async fn a_driver_without_isolation_is_refused_unless_that_is_known() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options { accepts_no_isolation: false, ..options(directory.path().join("s")) };
+    let options = PodOptions { accepts_no_isolation: false, ..options(directory.path().join("s")) };
     let refused = run(options, CancellationToken::new(), || panic!("it runs")).await;
     assert!(matches!(refused, Err(PodError::NoIsolation("plain"))), "{refused:?}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);

@@ -3,16 +3,16 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::{Action, start_order, stop_order};
 
-fn add(stack: &mut Stack, label: &str, yaml: &str, combine: bool) -> Result<(), String> {
-    let limits = Limits::default();
+fn add(stack: &mut Stack, label: &str, yaml: &str, adding: Adding) -> Result<(), String> {
+    let limits = PodLimits::default();
     let layer = Layer::read(label, yaml, &limits).map_err(|error| error.to_string())?;
-    stack.add(label, layer, combine, &limits).map_err(|error| error.to_string())
+    stack.add(label, layer, adding, &limits).map_err(|error| error.to_string())
 }
 
 fn stack(layers: &[&str]) -> Stack {
     let mut stack = Stack::default();
     for (index, yaml) in layers.iter().enumerate() {
-        add(&mut stack, &format!("l{index}"), yaml, false).unwrap();
+        add(&mut stack, &format!("l{index}"), yaml, Adding::OnTop).unwrap();
     }
     stack
 }
@@ -42,9 +42,9 @@ fn a_layer_is_combined_in_its_place() {
         "services: {a: {override: replace, command: one}}",
         "services: {a: {override: merge, command: two}}",
     ]);
-    assert!(add(&mut stack, "l1", "services: {}", false).unwrap_err().contains("already exists"));
+    assert!(add(&mut stack, "l1", "services: {}", Adding::OnTop).unwrap_err().contains("already exists"));
     // The combined layer still replaces what is below it.
-    add(&mut stack, "l1", "services: {a: {override: merge, working-dir: /w}}", true).unwrap();
+    add(&mut stack, "l1", "services: {a: {override: merge, working-dir: /w}}", Adding::Combined).unwrap();
     let a = &stack.plan().services["a"];
     assert_eq!((a.command.as_str(), a.working_dir.as_str(), a.environment.len()), ("two", "/w", 0));
     assert_eq!(stack.labels().count(), 3);
@@ -136,20 +136,20 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         ("services: {'': {override: replace, command: x}}", "without a name"),
         ("services: {-a: {override: replace, command: x}}", "do not begin with"),
     ] {
-        let error = add(&mut stack, "new", yaml, false).unwrap_err();
+        let error = add(&mut stack, "new", yaml, Adding::OnTop).unwrap_err();
         assert!(error.contains(part), "{yaml}: {error}");
         assert_eq!(stack, before, "{yaml}");
     }
-    assert!(add(&mut stack, "", "{}", false).is_err());
-    assert!(add(&mut stack, "a\nb", "{}", false).is_err());
+    assert!(add(&mut stack, "", "{}", Adding::OnTop).is_err());
+    assert!(add(&mut stack, "a\nb", "{}", Adding::OnTop).is_err());
     for empty in ["", "{}", "null", "services:", "# nothing"] {
-        add(&mut stack, &format!("empty {empty}"), empty, false).unwrap();
+        add(&mut stack, &format!("empty {empty}"), empty, Adding::OnTop).unwrap();
     }
 }
 
 #[test]
 fn everything_has_a_bound() {
-    let limits = Limits { layer: 200, layers: 2, services: 3, stack: 400, ..Limits::default() };
+    let limits = PodLimits { layer: 200, layers: 2, services: 3, stack: 400, ..PodLimits::default() };
     let mut stack = Stack::default();
     assert!(Layer::read("l", &"#".repeat(201), &limits).is_err());
     let services = |names: std::ops::Range<u32>| {
@@ -157,16 +157,16 @@ fn everything_has_a_bound() {
             names.map(|it| format!("s{it}: {{override: replace, command: x}}")).collect::<Vec<_>>();
         Layer::read("l", &format!("services: {{{}}}", services.join(", ")), &limits).unwrap()
     };
-    assert!(stack.add("l", services(0..4), false, &limits).unwrap_err().0.contains("at most 3"));
-    stack.add("l", services(0..2), false, &limits).unwrap();
-    stack.add("m", Layer::default(), false, &limits).unwrap();
-    assert!(stack.add("n", Layer::default(), false, &limits).unwrap_err().0.contains("no more"));
+    assert!(stack.add("l", services(0..4), Adding::OnTop, &limits).unwrap_err().0.contains("at most 3"));
+    stack.add("l", services(0..2), Adding::OnTop, &limits).unwrap();
+    stack.add("m", Layer::default(), Adding::OnTop, &limits).unwrap();
+    assert!(stack.add("n", Layer::default(), Adding::OnTop, &limits).unwrap_err().0.contains("no more"));
     // The same layer, combined again and again, grows until it is refused.
     let mut refused = None;
     for round in 0..100 {
         let yaml = format!("services: {{s0: {{override: merge, environment: {{V{round}: x}}}}}}");
         let layer = Layer::read("l", &yaml, &limits).unwrap();
-        if let Err(error) = stack.add("l", layer, true, &limits) {
+        if let Err(error) = stack.add("l", layer, Adding::Combined, &limits) {
             refused = Some(error.0);
             break;
         }
@@ -221,9 +221,9 @@ proptest! {
             .collect();
         let (mut stacked, mut combined) = (Stack::default(), Stack::default());
         for (index, text) in texts.iter().enumerate() {
-            add(&mut stacked, &format!("l{index}"), text, false).unwrap();
+            add(&mut stacked, &format!("l{index}"), text, Adding::OnTop).unwrap();
             let label = if index > 0 && index == at { index - 1 } else { index };
-            add(&mut combined, &format!("l{label}"), text, true).unwrap();
+            add(&mut combined, &format!("l{label}"), text, Adding::Combined).unwrap();
         }
         let plain = |stack: &Stack| {
             let mut services = stack.plan().services.clone();
@@ -235,6 +235,6 @@ proptest! {
 
     #[test]
     fn no_text_panics(text in "[a-z{}:\\[\\]&*\n -]{0,80}") {
-        let _ = Layer::read("l", &text, &Limits::default());
+        let _ = Layer::read("l", &text, &PodLimits::default());
     }
 }

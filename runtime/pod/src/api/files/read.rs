@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use periapt_pebble::Refusal;
+use periapt_pebble::PodRefusal;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -27,11 +27,11 @@ const QUEUE: usize = 4;
 pub(super) fn read(root: PathBuf, paths: Vec<String>, permit: OwnedSemaphorePermit) -> Response {
     let mut random = [0; 16];
     if let Err(error) = getrandom::fill(&mut random) {
-        return refused(Refusal { status: 500, kind: None, message: error.to_string() });
+        return refused(PodRefusal { status: 500, kind: None, message: error.to_string() });
     }
     let boundary: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let Ok(kind) = HeaderValue::from_str(&format!("multipart/form-data; boundary={boundary}")) else {
-        return refused(Refusal { status: 500, kind: None, message: "no boundary".to_owned() });
+        return refused(PodRefusal { status: 500, kind: None, message: "no boundary".to_owned() });
     };
     let (sender, receiver) = mpsc::channel::<Bytes>(QUEUE);
     tokio::task::spawn_blocking(move || {

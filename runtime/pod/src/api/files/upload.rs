@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use axum::{body::Body, response::Response};
 use multer::{Constraints, Field, Multipart, SizeLimit};
-use periapt_pebble::Refusal;
+use periapt_pebble::PodRefusal;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
@@ -12,7 +12,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use super::{MAX_PATHS, blocking};
 use crate::{
     api::answer::{refused, sync},
-    files::{FileError, Ownership, Place, Upload, permissions},
+    files::{FileError, Ownership, Parents, Place, Upload, permissions},
 };
 
 /// The most bytes of one upload.
@@ -67,26 +67,26 @@ pub(super) async fn write(
     }
 }
 
-async fn written(root: &std::path::Path, form: &mut Multipart<'_>) -> Result<Vec<Value>, Refusal> {
+async fn written(root: &std::path::Path, form: &mut Multipart<'_>) -> Result<Vec<Value>, PodRefusal> {
     let order = match part(form).await? {
         Some(field) if field.name() == Some("request") => order(field).await?,
-        _ => return Err(Refusal::bad("the first part must be named \"request\"")),
+        _ => return Err(PodRefusal::bad("the first part must be named \"request\"")),
     };
     if order.action != "write" {
-        return Err(Refusal::bad(format!("multipart action must be \"write\", got {:?}", order.action)));
+        return Err(PodRefusal::bad(format!("multipart action must be \"write\", got {:?}", order.action)));
     }
     if order.files.is_empty() || order.files.len() > MAX_PATHS {
-        return Err(Refusal::bad(format!("must specify 1 to {MAX_PATHS} files")));
+        return Err(PodRefusal::bad(format!("must specify 1 to {MAX_PATHS} files")));
     }
     let files: BTreeMap<&str, &NewFile> = order.files.iter().map(|file| (file.path.as_str(), file)).collect();
     let mut results: BTreeMap<String, Result<(), FileError>> = BTreeMap::new();
     while let Some(field) = part(form).await? {
         if field.name() != Some("files") {
-            return Err(Refusal::bad(format!("field name must be \"files\", got {:?}", field.name())));
+            return Err(PodRefusal::bad(format!("field name must be \"files\", got {:?}", field.name())));
         }
         let path = unescaped(field.file_name().unwrap_or_default());
         let Some(file) = files.get(path.as_str()) else {
-            return Err(Refusal::bad(format!("no metadata for path {path:?}")));
+            return Err(PodRefusal::bad(format!("no metadata for path {path:?}")));
         };
         let result = content(root, (*file).clone(), field).await?;
         results.insert(path, result);
@@ -111,29 +111,29 @@ fn unescaped(name: &str) -> String {
     plain
 }
 
-fn broken(error: &multer::Error) -> Refusal {
-    Refusal::bad(format!("cannot read multipart data: {error}"))
+fn broken(error: &multer::Error) -> PodRefusal {
+    PodRefusal::bad(format!("cannot read multipart data: {error}"))
 }
 
-fn late() -> Refusal {
-    Refusal { status: 408, kind: None, message: "the body did not arrive".to_owned() }
+fn late() -> PodRefusal {
+    PodRefusal { status: 408, kind: None, message: "the body did not arrive".to_owned() }
 }
 
-async fn part<'f>(form: &mut Multipart<'f>) -> Result<Option<Field<'f>>, Refusal> {
+async fn part<'f>(form: &mut Multipart<'f>) -> Result<Option<Field<'f>>, PodRefusal> {
     timeout(PIECE_TIMEOUT, form.next_field()).await.map_err(|_| late())?.map_err(|error| broken(&error))
 }
 
-async fn piece(field: &mut Field<'_>) -> Result<Option<bytes::Bytes>, Refusal> {
+async fn piece(field: &mut Field<'_>) -> Result<Option<bytes::Bytes>, PodRefusal> {
     timeout(PIECE_TIMEOUT, field.chunk()).await.map_err(|_| late())?.map_err(|error| broken(&error))
 }
 
-async fn order(mut field: Field<'_>) -> Result<Order, Refusal> {
+async fn order(mut field: Field<'_>) -> Result<Order, PodRefusal> {
     let mut text = Vec::new();
     while let Some(bytes) = piece(&mut field).await? {
         text.extend_from_slice(&bytes);
     }
     serde_json::from_slice(&text)
-        .map_err(|error| Refusal::bad(format!("cannot decode request metadata: {error}")))
+        .map_err(|error| PodRefusal::bad(format!("cannot decode request metadata: {error}")))
 }
 
 /// Writes one file. The content of a file that is refused is read to its end, so that the client hears of it.
@@ -141,14 +141,14 @@ async fn content(
     root: &std::path::Path,
     file: NewFile,
     mut field: Field<'_>,
-) -> Result<Result<(), FileError>, Refusal> {
+) -> Result<Result<(), FileError>, PodRefusal> {
     let root = root.to_owned();
     let mut upload = blocking(move || {
         let NewFile { path, make_dirs, permissions: mode, user_id, user, group_id, group } = file;
         let place = Place::of(&root, &path)?;
         let mode = permissions(&mode, 0o644)?;
         let owner = Ownership { user_id, user, group_id, group }.resolve(&root)?;
-        Upload::begin(&place, mode, owner, make_dirs)
+        Upload::begin(&place, mode, owner, if make_dirs { Parents::Make } else { Parents::Require })
     })
     .await;
     while let Some(bytes) = piece(&mut field).await? {
