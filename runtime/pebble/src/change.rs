@@ -201,7 +201,7 @@ pub(crate) struct NewTask {
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     changes: BTreeMap<ChangeId, Change>,
-    /// The change of each task that is not ready.
+    /// The change of each task.
     tasks: BTreeMap<TaskId, ChangeId>,
     last_change: u64,
     last_task: u64,
@@ -276,9 +276,10 @@ impl Changes {
         change.tasks.iter_mut().find(|it| it.id == task)
     }
 
-    /// Returns the number of changes in progress.
-    pub(crate) fn in_progress(&self) -> usize {
-        self.changes.values().filter(|change| change.ready.is_none()).count()
+    /// Returns the numbers of changes in progress, and of their tasks.
+    pub(crate) fn in_progress(&self) -> (usize, usize) {
+        let open = self.changes.values().filter(|change| change.ready.is_none());
+        open.fold((0, 0), |(changes, tasks), change| (changes + 1, tasks + change.tasks.len()))
     }
 
     /// Drops ready changes that are too old, and the oldest of those that are too many.
@@ -286,11 +287,13 @@ impl Changes {
         let is_old =
             |ready: Timestamp| date.duration_since(ready).unsigned_abs() > limits.change_age && date > ready;
         let mut over = self.changes.len().saturating_sub(limits.changes);
+        let mut tasks_over = self.tasks.len().saturating_sub(limits.tasks);
         let mut dropped = Vec::new();
         for change in self.changes.values() {
             let Some(ready) = change.ready else { continue };
-            if over > 0 || is_old(ready) {
+            if over > 0 || tasks_over > 0 || is_old(ready) {
                 over = over.saturating_sub(1);
+                tasks_over = tasks_over.saturating_sub(change.tasks.len());
                 dropped.push(change.id);
             }
         }

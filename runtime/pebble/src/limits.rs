@@ -21,6 +21,9 @@ pub struct PodLimits {
     pub name: usize,
     /// Changes that are kept. Changes in progress are not dropped, and no new ones begin above it.
     pub changes: usize,
+    /// Tasks of all changes together, each with a log of some KiB at most. Ready changes above it are dropped, and no
+    /// new ones begin while as many tasks are in progress.
+    pub tasks: usize,
     /// The time for which a change is kept once it is ready.
     pub change_age: Duration,
     /// Lines of a task's log, of at most `log_line` bytes each.
@@ -61,6 +64,7 @@ impl Default for PodLimits {
             log_targets: 100,
             name: 255,
             changes: 1_000,
+            tasks: 4_000,
             change_age: Duration::from_secs(7 * DAY),
             task_log: 10,
             notices: 2_000,

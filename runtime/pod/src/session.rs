@@ -292,7 +292,10 @@ async fn control(
         match order {
             ControlMessage { command, signal: Some(SignalOrder { name }), .. } if command == "signal" => {
                 if let Some(signal) = Signal::from_name(&name) {
-                    let _ = orders.send(Order::Signal(process, signal));
+                    let (place, done) = oneshot::channel();
+                    let _ = orders.send(Order::SignalFor(process, signal, place));
+                    // A client that sends signals faster than they are carried out waits.
+                    let _ = done.await;
                 }
             }
             ControlMessage { command, resize: Some(Size { width, height }), .. } if command == "resize" => {

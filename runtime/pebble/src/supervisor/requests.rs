@@ -125,9 +125,12 @@ impl Supervisor {
         if self.is_ending() {
             return Err(PodRefusal::busy("the pod ends"));
         }
-        let most = self.options.limits.changes;
-        match self.changes.in_progress() >= most {
-            true => Err(PodRefusal::busy(format!("{most} changes are in progress; try again later"))),
+        let (changes, tasks) = self.changes.in_progress();
+        let limits = &self.options.limits;
+        match changes >= limits.changes || tasks >= limits.tasks {
+            true => Err(PodRefusal::busy(format!(
+                "{changes} changes with {tasks} tasks are in progress; try again later"
+            ))),
             false => Ok(()),
         }
     }
@@ -237,14 +240,14 @@ impl Supervisor {
         if body.services.is_empty() {
             return Err(PodRefusal::bad("must specify one or more services"));
         }
-        let mut processes = Vec::new();
+        let mut processes = BTreeSet::new();
         for name in &body.services {
             let process = self.services.get(name).and_then(Run::process).ok_or_else(|| PodRefusal {
                 status: 500,
                 kind: None,
                 message: format!("cannot send signal to {name:?}: service is not running"),
             })?;
-            processes.push(process);
+            processes.insert(process);
         }
         self.outputs.extend(processes.into_iter().map(|process| PodOutput::Signal(process, signal)));
         Ok(PodAnswer::Sync(Value::Bool(true)))

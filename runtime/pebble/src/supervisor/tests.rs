@@ -623,6 +623,27 @@ fn ready_changes_are_dropped_by_age_and_by_number() {
 }
 
 #[test]
+fn the_tasks_of_all_changes_have_a_bound() {
+    let limits = PodLimits { tasks: 10, ..PodLimits::default() };
+    let options = PodSettings { version: String::new(), boot_id: String::new(), seed: 0, limits };
+    let names: Vec<String> = (0..6).map(|it| format!("s{it}")).collect();
+    let services: Vec<_> =
+        names.iter().map(|it| format!("{it}: {{override: replace, command: {it}}}")).collect();
+    let mut pod = Pod::with(options, &format!("services: {{{}}}", services.join(", ")));
+    let body = || ServicesBody { action: ServicesAction::Start, services: names.clone() };
+    for is_begun in [true, true, false] {
+        let answer = pod.ask(PodRequest::ActOnServices(body()));
+        assert_eq!(answer.is_ok(), is_begun, "{answer:?}");
+    }
+    pod.seconds(2.0);
+    for _ in 0..5 {
+        pod.ask(PodRequest::ActOnServices(body())).unwrap();
+        let tasks: usize = pod.supervisor.changes.all().map(|change| change.tasks.len()).sum();
+        assert!(tasks <= 12 + 6, "{tasks}");
+    }
+}
+
+#[test]
 fn pauses_are_never_shorter_than_their_delay_nor_longer_than_their_limit() {
     let service = Service::default();
     let pauses: Vec<_> = (0..10).map(|attempts| services::pause(&service, attempts).as_secs_f64()).collect();

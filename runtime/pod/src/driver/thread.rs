@@ -3,7 +3,7 @@
 use std::thread::{Builder, JoinHandle};
 
 use periapt_pebble::{ProcessId, Signal, Spawn};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{Driver, Streams};
 
@@ -14,6 +14,8 @@ pub(crate) enum Order {
     Spawn(ProcessId, Box<Spawn>, Streams),
     /// Sends a signal.
     Signal(ProcessId, Signal),
+    /// Sends a signal for a client, who sends the next order when this place is dropped.
+    SignalFor(ProcessId, Signal, oneshot::Sender<()>),
     /// Reaps: a child has ended.
     Reap,
     /// Ends all processes, and the thread.
@@ -52,6 +54,7 @@ pub(crate) fn start(
                     let _ = reports.send(report);
                 }
                 Order::Signal(process, signal) => driver.signal(process, signal),
+                Order::SignalFor(process, signal, _done) => driver.signal(process, signal),
                 Order::Reap => {}
                 Order::End => break,
             }
