@@ -31,8 +31,12 @@ use crate::{
     streams::{Use, follow, reader, writer},
 };
 
-/// The events that wait for the core. Who sends more waits: services' output, connections.
+/// The requests and answers that wait for the core. Connections that send more wait.
 const QUEUE: usize = 256;
+
+/// The pieces of output that wait for the core, in a queue of their own: services that write without a pause wait for
+/// each other, and requests do not wait for them.
+const OUTPUT_QUEUE: usize = 16;
 
 /// A pause that is as good as none.
 const FAR: Duration = Duration::from_secs(24 * 3_600);
@@ -84,7 +88,7 @@ impl Drop for Gone {
         if !self.is_answered {
             let (id, events) = (self.id, self.events.clone());
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move { events.send(Event::PodInput(PodInput::Gone(id))).await });
+                runtime.spawn(async move { events.send(Event::Input(PodInput::Gone(id))).await });
             }
         }
     }
@@ -97,6 +101,9 @@ pub(crate) struct Core {
     began: Instant,
     events: mpsc::Receiver<Event>,
     sender: mpsc::Sender<Event>,
+    /// Output of services and the ends of their processes, in their order.
+    output: mpsc::Receiver<Event>,
+    output_sender: mpsc::Sender<Event>,
     orders: Orders,
     reports: mpsc::UnboundedReceiver<Report>,
     asked: BTreeMap<RequestId, (oneshot::Sender<Reply>, Option<WebsocketName>)>,
@@ -117,6 +124,7 @@ impl Core {
         reports: mpsc::UnboundedReceiver<Report>,
     ) -> (Self, Handle) {
         let (sender, events) = mpsc::channel(QUEUE);
+        let (output_sender, output) = mpsc::channel(OUTPUT_QUEUE);
         let (lines, receiver) = watch::channel(0);
         let handle = Handle { events: sender.clone(), next: Arc::default(), lines: receiver };
         let core = Self {
@@ -124,6 +132,8 @@ impl Core {
             began: Instant::now(),
             events,
             sender,
+            output,
+            output_sender,
             orders,
             reports,
             asked: BTreeMap::new(),
@@ -148,7 +158,7 @@ impl Core {
             let wake = wake.unwrap_or_else(|| Instant::now() + FAR);
             tokio::select! {
                 Some(event) = self.events.recv() => match event {
-                    Event::PodInput(input) => self.step(input),
+                    Event::Input(input) => self.step(input),
                     Event::Ask { id, caller, request, reply } => {
                         let name = match &request {
                             PodRequest::Websocket(_, name) => Some(*name),
@@ -158,6 +168,7 @@ impl Core {
                         self.step(PodInput::PodRequest { id, caller, request });
                     }
                 },
+                Some(Event::Input(input)) = self.output.recv() => self.step(input),
                 Some(report) = self.reports.recv() => self.report(report),
                 _ = child_ended.recv() => {
                     let _ = self.orders.send(Order::Reap);
@@ -227,7 +238,7 @@ impl Core {
                     let message = format!("cannot open streams: {error}");
                     let events = self.sender.clone();
                     tokio::spawn(async move {
-                        events.send(Event::PodInput(PodInput::SpawnFailed(process, message))).await
+                        events.send(Event::Input(PodInput::SpawnFailed(process, message))).await
                     });
                 }
             }
@@ -246,7 +257,7 @@ impl Core {
                 let events = self.sender.clone();
                 tokio::spawn(async move {
                     let result = probe::ask(question, timeout).await;
-                    let _ = events.send(Event::PodInput(PodInput::Probed(id, result))).await;
+                    let _ = events.send(Event::Input(PodInput::Probed(id, result))).await;
                 });
             }
             PodOutput::Shutdown(code) => self.code = Some(code),
@@ -261,7 +272,7 @@ impl Core {
                 let of = if spawn.stdio == Stdio::Log { Use::Log } else { Use::Tail };
                 let (output, stdout) = pipe()?;
                 let stderr = stdout.try_clone()?;
-                tokio::spawn(follow(process, reader(output)?, ended, events, of));
+                tokio::spawn(follow(process, reader(output)?, ended, self.output_sender.clone(), of));
                 Streams { stdin: File::open("/dev/null")?.into(), stdout, stderr, is_terminal: false }
             }
             Stdio::Websockets { task, split_stderr, terminal } => {
@@ -298,7 +309,7 @@ impl Core {
                 tokio::spawn(async move {
                     if let Some(code) = session.await {
                         let exit = Exit { code, tail: String::new() };
-                        let _ = events.send(Event::PodInput(PodInput::Exited(process, exit))).await;
+                        let _ = events.send(Event::Input(PodInput::Exited(process, exit))).await;
                     }
                 });
                 streams

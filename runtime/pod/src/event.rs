@@ -17,7 +17,7 @@ pub(crate) type Halves = (SplitSink<Websocket, Message>, SplitStream<Websocket>)
 #[derive(Debug)]
 pub(crate) enum Event {
     /// An input as it is.
-    PodInput(PodInput),
+    Input(PodInput),
     /// A request, with the place for its answer.
     Ask { id: RequestId, caller: PodCaller, request: PodRequest, reply: oneshot::Sender<Reply> },
 }

@@ -79,14 +79,14 @@ pub(crate) async fn follow(
     };
     let _ = timeout(DRAIN, drain).await;
     let exit = Exit { code: code.unwrap_or(-1), tail: String::from_utf8_lossy(&tail).into_owned() };
-    let _ = events.send(Event::PodInput(PodInput::Exited(process, exit))).await;
+    let _ = events.send(Event::Input(PodInput::Exited(process, exit))).await;
 }
 
 async fn take(process: ProcessId, bytes: &[u8], tail: &mut Vec<u8>, of: Use, events: &mpsc::Sender<Event>) {
     match of {
         // The queue is bounded: a service that writes faster than lines are kept waits.
         Use::Log => {
-            let _ = events.send(Event::PodInput(PodInput::Wrote(process, bytes.to_vec()))).await;
+            let _ = events.send(Event::Input(PodInput::Wrote(process, bytes.to_vec()))).await;
         }
         Use::Tail => {
             tail.extend_from_slice(bytes);
