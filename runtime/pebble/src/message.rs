@@ -82,7 +82,7 @@ pub enum PodInput {
     /// Time has passed: [`crate::Supervisor::next_wake`] has come.
     Tick,
     /// A client asks.
-    PodRequest {
+    Request {
         /// The number for the answer.
         id: RequestId,
         /// The client.

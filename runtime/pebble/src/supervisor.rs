@@ -118,7 +118,7 @@ impl Supervisor {
         self.now = PodTime { since_start: now.since_start.max(self.now.since_start), date: now.date };
         match input {
             PodInput::Tick => self.tick(),
-            PodInput::PodRequest { id, caller, request } => self.request(id, caller, request),
+            PodInput::Request { id, caller, request } => self.request(id, caller, request),
             PodInput::Gone(id) => {
                 self.waiters.remove(&id);
             }

@@ -165,7 +165,7 @@ impl Core {
                             _ => None,
                         };
                         self.asked.insert(id, (reply, name));
-                        self.step(PodInput::PodRequest { id, caller, request });
+                        self.step(PodInput::Request { id, caller, request });
                     }
                 },
                 Some(Event::Input(input)) = self.output.recv() => self.step(input),

@@ -80,7 +80,7 @@ impl Pod {
     fn send(&mut self, caller: PodCaller, request: PodRequest) -> u64 {
         self.requests += 1;
         let id = self.requests;
-        self.input(PodInput::PodRequest { id: RequestId(id), caller, request });
+        self.input(PodInput::Request { id: RequestId(id), caller, request });
         id
     }
 
