@@ -58,7 +58,7 @@ pub(crate) struct Pod {
     /// The path of the API's socket
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// A loopback address for what the API shows to all: GET /v1/health
+    /// An address for what the API shows to all: GET /v1/health
     #[arg(long, value_name = "ADDRESS:PORT")]
     http: Option<SocketAddr>,
     /// The driver that runs processes: plain
