@@ -4,7 +4,7 @@ use periapt_host_api::{
     LeaderTerm, Refusal, RelationId,
     agent::{LeaseClaim, RunnerAnswer},
     status::Life,
-    timing::{LONGEST_LEASE_SECONDS, SHORTEST_LEASE_SECONDS},
+    timing::{LEASE_AFTER_RESTART_MS, LEASE_SECONDS, LONGEST_LEASE_SECONDS, SHORTEST_LEASE_SECONDS},
     view::Leader,
 };
 
@@ -14,6 +14,10 @@ use crate::{
     relation,
     transaction::Transaction,
 };
+
+/// The milliseconds for which the controller keeps a lease, for each second that its holder counts on it: as much more as
+/// after a restart, because the clocks of two hosts do not go at the same rate.
+const KEPT_MS_PER_SECOND: u64 = LEASE_AFTER_RESTART_MS / LEASE_SECONDS as u64;
 
 pub(crate) fn claim(
     tx: &mut Transaction<'_>,
@@ -58,7 +62,8 @@ pub(crate) fn claim(
 
 /// Extends a lease, and never shortens it. A renewal is neither stored nor shown to watchers.
 fn renew(tx: &mut Transaction<'_>, application: &Application, seconds: u32) {
-    let asked = tx.env.lease_now_ms.saturating_add(u64::from(seconds).saturating_mul(1000));
+    let kept_ms = u64::from(seconds).saturating_mul(KEPT_MS_PER_SECOND);
+    let asked = tx.env.lease_now_ms.saturating_add(kept_ms);
     let present = application.leader.as_ref().and_then(|_| tx.root.lease(&tx.uuid, &application.name));
     // The expired lease of another holder ends in the past, so the later of both is always this claim's.
     let expires = present.map_or(asked, |present| present.max(asked));

@@ -70,7 +70,7 @@ fn k03_while_a_unit_believes_that_it_leads_nobody_else_is_told_so() {
             assert!(lab.now().duration_since(cut_off_at).as_secs() < 200, "nobody ever leads");
         }
         let free = lab.now().duration_since(believed).as_secs_f64();
-        assert!((30.0..=62.0).contains(&free), "the other leads {free} s after the leader was told so");
+        assert!((30.0..=65.0).contains(&free), "the other leads {free} s after the leader was told so");
     }
 }
 
