@@ -4,6 +4,8 @@ mod bind;
 mod error;
 mod moved;
 mod parts;
+#[cfg(test)]
+mod tests;
 
 use std::{net::SocketAddr, sync::Arc};
 

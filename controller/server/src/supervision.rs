@@ -19,27 +19,78 @@ const WELL_AFTER: Duration = Duration::from_secs(120);
 /// The most characters of a failure's text.
 const MAX_TEXT: usize = 400;
 
+/// A background worker of a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Worker {
+    /// Tells the model which agents are connected.
+    Agents,
+    /// Writes the sums of refused requests into the audit log.
+    Audit,
+    /// Raises the level of what is stored.
+    Level,
+    /// Does what the model says is due.
+    Work,
+    /// Fetches registered blobs that this controller lacks.
+    Copies,
+    /// Syncs the store of one of several controllers.
+    Sync,
+    /// Deletes what is kept no longer.
+    Pruning,
+}
+
+impl Worker {
+    /// All workers, in the order in which they start.
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Agents, Self::Audit, Self::Level, Self::Work, Self::Copies, Self::Sync, Self::Pruning];
+
+    /// Returns the name by which operators are told of the worker.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Agents => "agents",
+            Self::Audit => "audit",
+            Self::Level => "level",
+            Self::Work => "work",
+            Self::Copies => "copies",
+            Self::Sync => "sync",
+            Self::Pruning => "pruning",
+        }
+    }
+}
+
 /// The workers that failed a short while ago. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WorkerHealth(Arc<Mutex<BTreeMap<&'static str, FailingWorker>>>);
+pub(crate) struct WorkerHealth {
+    failing: Arc<Mutex<BTreeMap<Worker, FailingWorker>>>,
+    #[cfg(test)]
+    pub(crate) sabotage: Sabotage,
+}
 
 impl WorkerHealth {
     /// Returns the workers that failed, by name.
     pub(crate) fn failing(&self) -> Vec<FailingWorker> {
-        self.0.lock().values().cloned().collect()
+        self.failing.lock().values().cloned().collect()
     }
 
-    fn failed(&self, name: &'static str, message: String, clock: &dyn Clock) {
+    /// Does the work of a worker that starts.
+    pub(crate) async fn started(self, worker: Worker, work: impl Future<Output = ()>) {
+        tracing::debug!(worker = worker.name(), "a worker starts");
+        #[cfg(test)]
+        self.sabotage.started(worker);
+        work.await;
+    }
+
+    fn failed(&self, worker: Worker, message: String, clock: &dyn Clock) {
+        let name = worker.name();
         tracing::error!(worker = name, %message, "a worker failed, and is started again");
         metrics().worker_failures.inc(&[name]);
-        let mut failing = self.0.lock();
-        let since = failing.get(name).map_or_else(|| clock.now(), |worker| worker.since);
-        let failures = failing.get(name).map_or(1, |worker| worker.failures.saturating_add(1));
-        failing.insert(name, FailingWorker { name: name.to_owned(), since, failures, message });
+        let mut failing = self.failing.lock();
+        let since = failing.get(&worker).map_or_else(|| clock.now(), |worker| worker.since);
+        let failures = failing.get(&worker).map_or(1, |worker| worker.failures.saturating_add(1));
+        failing.insert(worker, FailingWorker { name: name.to_owned(), since, failures, message });
     }
 
-    fn is_well(&self, name: &str) {
-        self.0.lock().remove(name);
+    fn is_well(&self, worker: Worker) {
+        self.failing.lock().remove(&worker);
     }
 }
 
@@ -53,7 +104,7 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     /// Runs a worker until the controller stops. One that panics, or ends by itself, starts again.
-    pub(crate) async fn keep<F>(self, name: &'static str, start: impl Fn() -> F)
+    pub(crate) async fn keep<F>(self, worker: Worker, start: impl Fn() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -63,7 +114,7 @@ impl Supervisor {
             let ended = tokio::select! {
                 ended = &mut running => ended,
                 () = tokio::time::sleep(WELL_AFTER) => {
-                    self.health.is_well(name);
+                    self.health.is_well(worker);
                     backoff.succeeded();
                     running.await
                 }
@@ -76,7 +127,7 @@ impl Supervisor {
                 Err(error) if error.is_panic() => panic_text(&*error.into_panic()),
                 Err(error) => error.to_string(),
             };
-            self.health.failed(name, message, &*self.clock);
+            self.health.failed(worker, message, &*self.clock);
             tokio::select! {
                 () = self.stop.cancelled() => return,
                 () = tokio::time::sleep(backoff.failed()) => {}
@@ -90,6 +141,34 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("it panicked").chars().take(MAX_TEXT).collect()
+}
+
+/// The workers that a test lets panic as they start, and the starts of each.
+#[cfg(test)]
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sabotage(Arc<Mutex<(Option<Worker>, Vec<(Worker, tokio::time::Instant)>)>>);
+
+#[cfg(test)]
+impl Sabotage {
+    /// Lets the worker panic whenever it starts. Any other one starts as it should.
+    pub(crate) fn set(&self, worker: Option<Worker>) {
+        self.0.lock().0 = worker;
+    }
+
+    /// Returns the times at which a worker was started.
+    pub(crate) fn starts(&self, worker: Worker) -> Vec<tokio::time::Instant> {
+        self.0.lock().1.iter().filter(|(started, _)| *started == worker).map(|(_, at)| *at).collect()
+    }
+
+    /// Notes the start of a worker, and panics if that is told to fail.
+    pub(crate) fn started(&self, worker: Worker) {
+        let broken = {
+            let mut state = self.0.lock();
+            state.1.push((worker, tokio::time::Instant::now()));
+            state.0
+        };
+        assert_ne!(broken, Some(worker), "sabotage");
+    }
 }
 
 #[cfg(test)]
@@ -111,7 +190,7 @@ mod tests {
         let (starts, beats) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (counted, until) = (Arc::clone(&starts), stop.clone());
         // It panics twice, ends once, and works then.
-        let failing = supervisor.clone().keep("records", move || {
+        let failing = supervisor.clone().keep(Worker::Pruning, move || {
             let (start, until) = (counted.fetch_add(1, Ordering::SeqCst), until.clone());
             async move {
                 match start {
@@ -122,7 +201,7 @@ mod tests {
             }
         });
         let (counted, until) = (Arc::clone(&beats), stop.clone());
-        let working = supervisor.keep("work", move || {
+        let working = supervisor.keep(Worker::Work, move || {
             let (counted, until) = (Arc::clone(&counted), until.clone());
             async move {
                 while !until.is_cancelled() {
@@ -138,7 +217,7 @@ mod tests {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         let [told] = health.failing().try_into().unwrap();
-        assert_eq!((&*told.name, told.failures, &*told.message), ("records", 2, "no 1"));
+        assert_eq!((&*told.name, told.failures, &*told.message), ("pruning", 2, "no 1"));
         while starts.load(Ordering::SeqCst) < 4 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -12,7 +12,7 @@ use crate::{
     replication::{LevelRaise, while_leading},
     state::ControllerState,
     sums::write_sums,
-    supervision::Supervisor,
+    supervision::{Supervisor, Worker},
     workers::Workers,
 };
 
@@ -54,9 +54,6 @@ pub(super) fn replacement(
     }
 }
 
-/// The start of a worker.
-type StartWorker = Box<dyn Fn(ControllerState, CancellationToken) -> Work + Send>;
-
 /// The future of a worker.
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -70,19 +67,30 @@ pub(super) fn start_parts(
     parts.spawn(state.streams.watches.clone().run(state.durable.state.clone(), stop.clone()));
     let (health, clock) = (state.statuses.workers.clone(), Arc::clone(&state.clock));
     let supervisor = Supervisor { health, clock, stop: stop.clone() };
-    let mut keep = |name: &'static str, start: StartWorker| {
-        let (state, stop) = (state.clone(), stop.clone());
-        parts.spawn(supervisor.clone().keep(name, move || start(state.clone(), stop.clone())));
-    };
-    keep("agents", Box::new(|state, stop| Box::pin(tell_connected_agents(state, stop))));
-    keep("audit", Box::new(|state, stop| Box::pin(write_refusals(state, stop))));
-    keep("level", Box::new(|state, stop| Box::pin(raise_level(state, stop))));
-    keep("work", Box::new(|state, stop| Box::pin(work(state, stop))));
-    keep("copies", Box::new(|state, stop| Box::pin(fetch_blobs(state, stop))));
-    if state.charms.contents.copies.are_made() {
-        keep("sync", Box::new(|state, stop| Box::pin(sync(state, stop))));
+    for worker in Worker::ALL {
+        if worker == Worker::Sync && !state.charms.contents.copies.are_made() {
+            continue;
+        }
+        let (state, growth, stop) = (state.clone(), growth.clone(), stop.clone());
+        let start = move || {
+            let work = run(worker, state.clone(), growth.clone(), stop.clone());
+            state.statuses.workers.clone().started(worker, work)
+        };
+        parts.spawn(supervisor.clone().keep(worker, start));
     }
-    keep("pruning", Box::new(move |state, stop| Box::pin(Pruner::new(state, growth.clone()).run(stop))));
+}
+
+/// Runs a worker.
+fn run(worker: Worker, state: ControllerState, growth: SequenceGrowth, stop: CancellationToken) -> Work {
+    match worker {
+        Worker::Agents => Box::pin(tell_connected_agents(state, stop)),
+        Worker::Audit => Box::pin(write_refusals(state, stop)),
+        Worker::Level => Box::pin(raise_level(state, stop)),
+        Worker::Work => Box::pin(work(state, stop)),
+        Worker::Copies => Box::pin(fetch_blobs(state, stop)),
+        Worker::Sync => Box::pin(sync(state, stop)),
+        Worker::Pruning => Box::pin(Pruner::new(state, growth).run(stop)),
+    }
 }
 
 /// Tells the model which agents are connected, while this controller leads.
