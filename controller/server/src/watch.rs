@@ -12,7 +12,7 @@ mod view;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use periapt_host_api::{ModelUuid, api::WatchPosition};
+use periapt_host_api::{ModelUuid, Revision, api::WatchPosition};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use encoder::Encoder;
@@ -69,7 +69,10 @@ impl Watch {
         position: Option<WatchPosition>,
     ) -> Self {
         let frames = || Frames::new(&of, watches.encoder.clone());
-        let subscriber = watches.views.join(of.clone(), state.current(), frames);
+        let current = state.current();
+        let seen = position.filter(|seen| seen.store == current.store && seen.revision <= current.revision());
+        let seen = seen.map_or(Revision(0), |seen| seen.revision);
+        let subscriber = watches.views.join_after(seen, of.clone(), current, frames);
         Self { subscriber, progress: Progress::Asked(state, position) }
     }
 
@@ -128,7 +131,7 @@ async fn resumed(
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{AgentName, Revision, StoreId, timing::HEARTBEAT, view::Frame};
+    use periapt_host_api::{AgentName, StoreId, timing::HEARTBEAT, view::Frame};
     use periapt_model::{Changes, Root};
     use tokio::time::Instant;
 
@@ -216,6 +219,17 @@ mod tests {
         assert_eq!(next(&mut watched.watch(Some(4))).await, (None, 6));
         watched.publish(at(5));
         assert_eq!(next(&mut known).await, (None, 5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_that_comes_from_another_controller_is_not_shown_the_state_before() {
+        let watched = Watched::new();
+        let mut early = watched.watch(None);
+        assert_eq!(next(&mut early).await, (None, 5));
+        // Its group is not shown this, because nothing in the model was written.
+        watched.publish(wrote(6, OTHER));
+        assert_eq!(next(&mut watched.watch(Some(6))).await, (Some(6), 6));
+        assert_eq!(next(&mut early).await, (Some(5), 6));
     }
 
     #[tokio::test]

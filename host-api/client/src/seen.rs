@@ -22,12 +22,21 @@ impl Seen {
 
     /// Takes the position of an answer. One of another store takes the place of what was seen before.
     pub(crate) fn note(&self, answer: &HeaderMap) {
-        let told = answer.get(agent::header::SEEN).and_then(|told| told.to_str().ok()?.parse().ok());
-        let Some(told): Option<WatchPosition> = told else { return };
+        let Some(told) = told(answer) else { return };
         let mut seen = self.0.lock();
         match &mut *seen {
             Some(seen) if seen.store == told.store => seen.revision = seen.revision.max(told.revision),
             _ => *seen = Some(told),
+        }
+    }
+
+    /// Takes the position of a later item of a stream. It counts for its own store alone: a stream may outlive the answers
+    /// of that store.
+    pub(crate) fn raise(&self, shown: WatchPosition) {
+        if let Some(seen) = &mut *self.0.lock()
+            && seen.store == shown.store
+        {
+            seen.revision = seen.revision.max(shown.revision);
         }
     }
 
@@ -38,6 +47,11 @@ impl Seen {
             request.insert(agent::header::SEEN, value);
         }
     }
+}
+
+/// Returns the position that an answer tells.
+pub(crate) fn told(answer: &HeaderMap) -> Option<WatchPosition> {
+    answer.get(agent::header::SEEN).and_then(|told| told.to_str().ok()?.parse().ok())
 }
 
 #[cfg(test)]
@@ -63,8 +77,16 @@ mod tests {
         }
         seen.tell(&mut request);
         assert_eq!(request[agent::header::SEEN], format!("{STORE}/7"));
+        let raise = |text: &str| seen.raise(text.parse().unwrap());
+        raise(&format!("{STORE}/9"));
+        raise(&format!("{STORE}/8"));
+        assert_eq!(seen.position().unwrap().to_string(), format!("{STORE}/9"));
         let other = STORE.replace('7', "8");
         note(&format!("{other}/2"));
+        raise(&format!("{STORE}/10"));
         assert_eq!(seen.position().unwrap().to_string(), format!("{other}/2"));
+        let nothing = Seen::default();
+        nothing.raise(format!("{STORE}/7").parse().unwrap());
+        assert!(nothing.position().is_none(), "a controller that is alone tells no position");
     }
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use periapt_host_api::ModelUuid;
+use periapt_host_api::{ModelUuid, Revision};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -142,6 +142,18 @@ impl<T: Topic> Notifier<T> {
         current: Arc<Published>,
         shared: impl FnOnce() -> T::Shared,
     ) -> Subscriber<T> {
+        self.join_after(Revision(0), topic, current, shared)
+    }
+
+    /// Adds a subscriber that has seen a revision, which the current state has. The group is shown the current state at
+    /// once if it was shown an older one than the subscriber has seen, whatever differs.
+    pub(crate) fn join_after(
+        &self,
+        seen: Revision,
+        topic: T,
+        current: Arc<Published>,
+        shared: impl FnOnce() -> T::Shared,
+    ) -> Subscriber<T> {
         let (mut groups, now) = (self.lock(), Instant::now());
         let groups = &mut *groups;
         let number = groups.next_subscriber;
@@ -161,7 +173,8 @@ impl<T: Topic> Notifier<T> {
         });
         let shown = group.shared_state.shown().published;
         // The notifier may have shown a newer state meanwhile.
-        if shown.revision() <= current.revision() && topic.differs(&shown, &current) {
+        let is_new = topic.differs(&shown, &current) || shown.revision() < seen;
+        if shown.revision() <= current.revision() && is_new {
             group.show(current, now);
             groups.rounds.insert(topic.clone());
         }
@@ -350,7 +363,7 @@ impl<T: Topic> Drop for Subscriber<T> {
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{Revision, StoreId};
+    use periapt_host_api::StoreId;
     use periapt_model::{Changes, Root};
 
     use super::{super::LogOf, *};

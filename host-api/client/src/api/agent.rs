@@ -11,7 +11,7 @@ use periapt_host_api::{
     view::{Frame, FrameLine, FrameLines},
 };
 
-use crate::{Client, NdJson, Result};
+use crate::{Client, NdJson, Result, ndjson, request::Received, seen};
 
 impl Client {
     /// Registers the agent; its keeper does so at each start.
@@ -30,7 +30,17 @@ impl Client {
 
     /// Streams the agent's assignments: once at the start, and in full after each change.
     pub async fn assignments(&self, agent: &AgentName) -> Result<NdJson<AgentAssignments>> {
-        self.get(format!("/v1/agents/{agent}/assignments")).lines().await
+        let Received { peer, response, .. } =
+            self.get(format!("/v1/agents/{agent}/assignments")).response().await?;
+        let (told, seen) = (seen::told(response.headers()), self.options().seen.clone());
+        let assignments: NdJson<AgentAssignments> = ndjson::decode(response.into_body(), peer);
+        let Some(WatchPosition { store, .. }) = told else { return Ok(assignments) };
+        let noted = assignments.inspect(move |item| {
+            if let Ok(AgentAssignments { revision, .. }) = item {
+                seen.raise(WatchPosition { store, revision: *revision });
+            }
+        });
+        Ok(Box::pin(noted.fuse()))
     }
 
     /// Streams the frames of a runner's view from a position. If the controller cannot resume from it, the first
@@ -69,7 +79,15 @@ impl Client {
             Some(WatchPosition { store, revision }) => call.query("store", store).query("revision", revision),
             None => call,
         };
-        call.lines().await
+        let (lines, seen) = (call.lines::<FrameLine>().await?, self.options().seen.clone());
+        let noted = lines.inspect(move |item| {
+            if let Ok(line) = item
+                && line.is_last()
+            {
+                seen.raise(WatchPosition { store: line.store, revision: line.to });
+            }
+        });
+        Ok(Box::pin(noted.fuse()))
     }
 
     /// Sends the calls of one runner; each has its own result. A commit that is sent again after a broken connection
