@@ -1,6 +1,6 @@
 //! The clocks of this host.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
 use periapt_host_api::Timestamp;
 use periapt_uniter::Timeline;
@@ -24,6 +24,32 @@ impl BootTime {
     /// Returns a later time.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A clock of leases: that of this host, or that of a simulated one.
+#[derive(Clone, Default)]
+pub(crate) enum BootClock {
+    /// The clock that [`BootTime::now`] reads.
+    #[default]
+    Host,
+    /// A function that returns the milliseconds of a simulated host.
+    Simulated(Arc<dyn Fn() -> u64 + Send + Sync>),
+}
+
+impl BootClock {
+    /// Returns the current time.
+    pub(crate) fn now(&self) -> BootTime {
+        match self {
+            Self::Host => BootTime::now(),
+            Self::Simulated(milliseconds) => BootTime(milliseconds()),
+        }
+    }
+}
+
+impl fmt::Debug for BootClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BootClock({})", self.now().0)
     }
 }
 

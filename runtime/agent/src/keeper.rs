@@ -41,6 +41,7 @@ mod follow;
 mod identity;
 mod interfaces;
 mod leases;
+mod leases_alone;
 mod local_units;
 mod model;
 mod probe;
@@ -55,6 +56,7 @@ mod unconfirmed;
 
 pub use directories::DirectoryError;
 pub use identity::IdentityError;
+pub use leases_alone::LeaseKeeper;
 pub use probe::ControllerProbe;
 
 use charms::Charms;

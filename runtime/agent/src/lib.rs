@@ -17,7 +17,7 @@ mod runner;
 
 pub use helper::run_compile_helper;
 pub use keeper::{
-    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError,
+    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError, LeaseKeeper,
 };
 pub use options::{ChildProgram, CompileLimits, HookCapacity, Options};
 pub use protocol::LinkError;

@@ -1,19 +1,29 @@
 //! Blobs of several controllers in one object store: no copies, one who deletes, and no start without the place.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use bytes::Bytes;
+use futures_util::{FutureExt as _, future::BoxFuture, stream::BoxStream};
 use periapt_blobs::{
     Blobs, SharedStore,
     testing::{Proxy, S3Fault, TestS3},
 };
-use periapt_controller::Options;
-use periapt_host_api::{Digest, StoreId, Timestamp, command::MemberRole};
+use periapt_client::{Client, Identity, Options as ClientOptions};
+use periapt_controller::{Options, ReplicationOptions};
+use periapt_host_api::{Digest, Revision, StoreId, Timestamp, command::MemberRole};
+use periapt_log::{Announcement, Leadership, Log, LogError, LogLeader, MemoryLogMember, StoredEntry, Term};
 use periapt_store::MemoryStore;
 use tempfile::TempDir;
 
 use crate::{
     fixture::{self, Faults, ManualClock, TIMEOUT, charm, larger_charm},
-    set::{Member, Set},
+    set::{LOG, Member, Set},
 };
 
 const PREFIX: &str = "some/prefix";
@@ -111,6 +121,88 @@ async fn a_controller_that_is_cut_off_from_the_log_deletes_no_object() {
     one.reconnect();
     until_deleted(&set, &server).await;
     one.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_whose_term_the_log_does_not_confirm_deletes_no_object() {
+    let server = TestS3::start();
+    let set = Set::sharing(store(&server));
+    let (access, refused) = (set.log.member(), Arc::new(Refused::default()));
+    let log = Arc::new(Unconfirmed { inner: access.clone(), refused: Arc::clone(&refused) });
+    let mut options = set.options("one", Arc::new(MemoryStore::new(LOG)), &access);
+    options.replication = Some(ReplicationOptions { log, ..set.replication("one", &access) });
+    let (mut handle, _, running) = fixture::run(options).await;
+    assert!(handle.serving().await);
+    let options = ClientOptions::new(handle.url(), Identity::Local);
+    let client = Client::new(options.with_busy_retry_timeout(TIMEOUT)).unwrap();
+    let digest = client.upload_charm(charm()).await.unwrap().digest;
+    refused.is_on.store(true, Ordering::SeqCst);
+    age(&set.clock);
+    for _ in 0..180 {
+        set.clock.advance(Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    assert_eq!(stored(&server).await, [digest], "another controller may lead, and register it");
+    assert!(refused.calls.load(Ordering::SeqCst) > 0, "it asked the log");
+    refused.is_on.store(false, Ordering::SeqCst);
+    until_deleted(&set, &server).await;
+    handle.shutdown();
+    running.await.unwrap().unwrap();
+}
+
+/// The confirmations of terms that a log refuses.
+#[derive(Default)]
+struct Refused {
+    is_on: AtomicBool,
+    calls: AtomicUsize,
+}
+
+/// A log that does everything but confirm terms.
+struct Unconfirmed {
+    inner: MemoryLogMember,
+    refused: Arc<Refused>,
+}
+
+impl Log for Unconfirmed {
+    fn id(&self) -> StoreId {
+        self.inner.id()
+    }
+
+    fn append(&self, term: Term, position: Revision, entry: Bytes) -> BoxFuture<'_, Result<(), LogError>> {
+        self.inner.append(term, position, entry)
+    }
+
+    fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>> {
+        if self.refused.is_on.load(Ordering::SeqCst) {
+            self.refused.calls.fetch_add(1, Ordering::SeqCst);
+            return async move { Err(LogError::Deposed(term)) }.boxed();
+        }
+        self.inner.confirm(term)
+    }
+
+    fn end(&self) -> BoxFuture<'_, Result<Revision, LogError>> {
+        self.inner.end()
+    }
+
+    fn read(&self, after: Revision, max_bytes: usize) -> BoxFuture<'_, Result<Vec<StoredEntry>, LogError>> {
+        self.inner.read(after, max_bytes)
+    }
+
+    fn follow(&self, after: Revision) -> BoxStream<'static, Result<StoredEntry, LogError>> {
+        self.inner.follow(after)
+    }
+
+    fn trim(&self, term: Term, through: Revision) -> BoxFuture<'_, Result<(), LogError>> {
+        self.inner.trim(term, through)
+    }
+
+    fn acquire(&self, announcement: Announcement) -> BoxFuture<'static, Result<Leadership, LogError>> {
+        self.inner.acquire(announcement)
+    }
+
+    fn leaders(&self) -> BoxStream<'static, Result<Option<LogLeader>, LogError>> {
+        self.inner.leaders()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

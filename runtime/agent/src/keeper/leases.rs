@@ -24,7 +24,10 @@ use super::{
     controller::Controller,
     local_units::{LocalUnits, Urgency},
 };
-use crate::{clock::BootTime, protocol::Grant};
+use crate::{
+    clock::{BootClock, BootTime},
+    protocol::Grant,
+};
 use periapt_client::Backoff;
 
 /// The least time between two claims for one unit. The first claim is sent at once, because a unit's first hooks wait
@@ -37,15 +40,17 @@ pub(crate) struct Leases {
     local_units: Arc<Mutex<LocalUnits>>,
     wake: Arc<Notify>,
     grants: watch::Sender<BTreeMap<UnitName, Grant>>,
+    clock: BootClock,
 }
 
 impl Leases {
-    /// Creates an empty set.
-    pub(crate) fn new() -> Self {
+    /// Creates an empty set, whose leases end by this clock.
+    pub(crate) fn new(clock: BootClock) -> Self {
         Self {
             local_units: Arc::default(),
             wake: Arc::default(),
             grants: watch::Sender::new(BTreeMap::new()),
+            clock,
         }
     }
 
@@ -139,7 +144,7 @@ impl Leases {
     ) -> Completeness {
         let mut answered = Completeness::All;
         for part in claims.chunks(MAX_COMMANDS) {
-            let sent_at = BootTime::now();
+            let sent_at = self.clock.now();
             let commands: Vec<_> = part.iter().cloned().map(RunnerCommand::Claim).collect();
             match controller.commands(model, commands.into()).await {
                 Ok(results) => {

@@ -29,7 +29,7 @@ use super::{
     unconfirmed::UnconfirmedEffects,
 };
 use crate::{
-    clock,
+    clock::{self, BootClock},
     metrics::{RunnerState, metrics},
     options::HookCapacity,
     protocol::Start,
@@ -102,7 +102,7 @@ impl<C: Controller> ModelKeeper<C> {
             model,
             wanted,
             ended,
-            leases: Leases::new(),
+            leases: Leases::new(BootClock::default()),
             suspects: Suspects::default(),
             unconfirmed: UnconfirmedEffects::default(),
             resources: Arc::new(resources),

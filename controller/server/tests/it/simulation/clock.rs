@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -19,12 +19,26 @@ use tokio::time::Instant;
 pub(super) struct HostClock {
     began: Instant,
     ahead_ms: Arc<AtomicI64>,
+    /// The parts of a million by which the monotonic clock goes too fast.
+    fast_ppm: i64,
+    /// The time by which the monotonic clock is set back, which no clock is.
+    back_ms: Arc<AtomicU64>,
 }
 
 impl HostClock {
-    /// Starts a clock that is right.
-    pub(super) fn new() -> Self {
-        Self { began: Instant::now(), ahead_ms: Arc::default() }
+    /// Starts a clock that shows the right time, and whose monotonic part goes too fast by so many parts of a million.
+    pub(super) fn new(fast_ppm: i64) -> Self {
+        Self { began: Instant::now(), ahead_ms: Arc::default(), fast_ppm, back_ms: Arc::default() }
+    }
+
+    /// Sets the monotonic clock back for a moment, so that what is to last from now on began long ago.
+    pub(super) fn dip(&self, by: Duration) {
+        self.back_ms.store(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
+        let back_ms = Arc::clone(&self.back_ms);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            back_ms.store(0, Ordering::Relaxed);
+        });
     }
 
     /// Sets the wall clock to so much ahead of the right time.
@@ -40,7 +54,9 @@ impl Clock for HostClock {
     }
 
     fn monotonic_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap()
+        let passed = i64::try_from(self.began.elapsed().as_millis()).unwrap();
+        let shown = passed + passed * self.fast_ppm / 1_000_000;
+        u64::try_from(shown).unwrap().saturating_sub(self.back_ms.load(Ordering::Relaxed))
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {

@@ -7,13 +7,12 @@ use periapt_transport::Line;
 use super::{
     chance::Chance,
     log::LogWeather,
-    sessions::CALLERS,
     world::{End, NAMES, World},
 };
 
 /// The numbers of faults of controllers, and of faults of the network beside them.
-const OF_CONTROLLERS: usize = 9;
-const OF_THE_NETWORK: usize = 14;
+pub(super) const OF_CONTROLLERS: usize = 9;
+pub(super) const OF_THE_NETWORK: usize = 14;
 
 /// The kinds of faults of controllers, and those of their lines to the log alone. Two of these may meet.
 pub(super) const ALL: Range<usize> = 0..13;
@@ -35,8 +34,13 @@ enum Fault {
 }
 
 /// Makes faults of controllers, of these kinds, one after the other.
-pub(super) async fn of_controllers(world: Arc<World>, kinds: Range<usize>, mut chance: Chance) {
-    for _ in 0..OF_CONTROLLERS {
+pub(super) async fn of_controllers(
+    world: Arc<World>,
+    kinds: Range<usize>,
+    faults: usize,
+    mut chance: Chance,
+) {
+    for _ in 0..faults {
         tokio::time::sleep(chance.millis(200..3_000)).await;
         let host = chance.pick(&world.hosts);
         let fault = fault(kinds.start + chance.below(kinds.len()), &mut chance);
@@ -88,10 +92,10 @@ fn fault(kind: usize, chance: &mut Chance) -> Fault {
 }
 
 /// Makes faults of the lines between hosts, one after the other.
-pub(super) async fn of_the_network(world: Arc<World>, mut chance: Chance) {
-    for _ in 0..OF_THE_NETWORK {
+pub(super) async fn of_the_network(world: Arc<World>, faults: usize, mut chance: Chance) {
+    for _ in 0..faults {
         tokio::time::sleep(chance.millis(100..2_500)).await;
-        let callers: Vec<_> = NAMES.into_iter().chain(CALLERS).collect();
+        let callers: Vec<_> = NAMES.into_iter().chain(world.callers.iter().copied()).collect();
         let (caller, host) = (*chance.pick(&callers), chance.pick(&world.hosts));
         let line = match chance.below(5) {
             0 => Line::Cut,

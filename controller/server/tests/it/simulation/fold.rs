@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use periapt_host_api::{ModelUuid, Revision, audit::AuditOutcome};
 use periapt_log::{Content, Entry, LogHead, StoredEntry};
 use periapt_model::{
+    Changes, Root,
     changes::RecordBody,
     entity::{Entity, EntityKey},
 };
@@ -18,6 +19,8 @@ pub(super) struct Fold {
     pub(super) entities: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The state at each position; the first is that of the empty log.
     pub(super) states: Vec<State>,
+    /// The controllers' own state at each position.
+    pub(super) roots: Vec<Root>,
     /// The positions at which a model of this name was added.
     pub(super) added: BTreeMap<String, Vec<u64>>,
     /// The number of writes of each register that were carried out.
@@ -55,6 +58,7 @@ impl Fold {
             head: LogHead::empty(LOG),
             entities: BTreeMap::new(),
             states: vec![State::default()],
+            roots: vec![Root::default()],
             added: BTreeMap::new(),
             writes: BTreeMap::new(),
         };
@@ -66,10 +70,15 @@ impl Fold {
                 return Err(format!("H3: term {} after {before} at {position}", entry.term));
             }
             let mut state = fold.states.last().cloned().unwrap_or_default();
+            let mut root =
+                fold.roots.last().cloned().unwrap_or_default().replay(&Changes::default(), *position);
             if let Content::Batch { entities, records } = entry.content {
+                let batch = Batch { entities: entities.clone(), ..Batch::default() };
+                root = root.replay(&codec::writes(&batch).unwrap(), *position);
                 fold.batch(*position, &mut state, entities, records);
             }
             fold.states.push(state);
+            fold.roots.push(root);
         }
         Ok(fold)
     }

@@ -8,11 +8,12 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::Bo
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
 use periapt_log::{
-    Announcement, Leadership, Log, LogError, LogLeader, MemoryLog, MemoryLogMember, StoredEntry, Term,
+    Announcement, Content, Entry, Leadership, Log, LogError, LogLeader, MemoryLog, MemoryLogMember,
+    StoredEntry, Term,
 };
 use tokio::{sync::watch, time::sleep};
 
-use super::chance::Chance;
+use super::{chance::Chance, clock::HostClock};
 
 /// All entries that were ever in the log. It outlives their trimming.
 #[derive(Clone)]
@@ -47,6 +48,7 @@ pub(super) struct LogAccess {
     inner: MemoryLogMember,
     archive: Archive,
     line: Arc<LogLine>,
+    forgetful: Option<HostClock>,
 }
 
 struct LogLine {
@@ -72,7 +74,13 @@ pub(super) struct LogWeather {
 impl LogAccess {
     pub(super) fn new(archive: Archive, chance: Chance) -> Self {
         let line = LogLine { chance: Mutex::new(chance), state: watch::Sender::default() };
-        Self { inner: archive.log.member(), archive, line: Arc::new(line) }
+        Self { inner: archive.log.member(), archive, line: Arc::new(line), forgetful: None }
+    }
+
+    /// Sets a controller's clock back at the moment at which it begins to lead: the leases that it gives out then end soon.
+    pub(super) fn that_forgets(mut self, clock: HostClock) -> Self {
+        self.forgetful = Some(clock);
+        self
     }
 
     /// Changes the state of the line.
@@ -141,7 +149,16 @@ impl Log for LogAccess {
 
     fn append(&self, term: Term, position: Revision, entry: Bytes) -> BoxFuture<'_, Result<(), LogError>> {
         // The log in memory acts when it is called, not when it is awaited.
-        self.call(async move { self.inner.append(term, position, entry).await }.boxed()).boxed()
+        async move {
+            let content = self.forgetful.as_ref().map(|clock| (clock, Entry::decode(position, &entry)));
+            self.call(async move { self.inner.append(term, position, entry).await }.boxed()).await?;
+            if let Some((clock, Ok(Entry { content: Content::Term(_), .. }))) = content {
+                // The rest of a lease, of 63 s.
+                clock.dip(Duration::from_secs(59));
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>> {

@@ -151,7 +151,7 @@ impl Session {
         let seen = match self.mutation {
             // What it has seen is not told, and no controller waits for it.
             Mutation::NoWait => Seen::default(),
-            Mutation::None | Mutation::NoRequestId => self.seen.clone(),
+            _ => self.seen.clone(),
         };
         let mut options = Options::in_memory(self.world.network.caller(caller), &addresses, Identity::Local)
             .with_seen(seen)

@@ -1,6 +1,6 @@
 //! The controllers of a simulation: the product's own code, on virtual time, over a network and a log in memory.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use periapt_controller::{Handle, KEPT_LOG_BYTES, Listen, Options, ReplicationOptions, RunError};
@@ -13,9 +13,11 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    agents::AGENTS,
     chance::{Chance, Seeds},
     clock::HostClock,
     log::{Archive, LogAccess, LogWeather},
+    sessions::CALLERS,
 };
 use crate::fixture::{self, Faults};
 
@@ -27,11 +29,38 @@ pub(super) const NAMES: [&str; 3] = ["one", "two", "three"];
 /// The longest wait for all controllers to have applied the log, once nothing disturbs them any more.
 const SETTLED_WITHIN: Duration = Duration::from_secs(120);
 
+/// The errors of hosts' monotonic clocks.
+#[derive(Debug, Clone, Copy)]
+enum Drift {
+    None,
+    /// Up to 1 % too fast or too slow.
+    Some,
+}
+
+/// The leases that a controller which begins to lead gives the stored leaders of units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takeovers {
+    WithFullLeases,
+    /// Leases that end soon: a defect.
+    WithShortLeases,
+}
+
+impl Takeovers {
+    fn of(self, log: LogAccess, clock: &HostClock) -> LogAccess {
+        match self {
+            Self::WithFullLeases => log,
+            Self::WithShortLeases => log.that_forgets(clock.clone()),
+        }
+    }
+}
+
 /// The controllers, with what is between them.
 pub(super) struct World {
     pub(super) network: MemoryNetwork,
     pub(super) archive: Archive,
     pub(super) hosts: Vec<Host>,
+    /// The names of all callers that are no controllers.
+    pub(super) callers: Vec<&'static str>,
     blobs: TempDir,
     kept_bytes: usize,
     began: Instant,
@@ -45,6 +74,7 @@ pub(super) struct Host {
     pub(super) clock: HostClock,
     chance: Mutex<Chance>,
     controller: Mutex<Controller>,
+    takeovers: Takeovers,
 }
 
 /// The controller of a host.
@@ -75,23 +105,38 @@ pub(super) enum End {
 impl World {
     /// Prepares three hosts, on which nothing runs yet.
     pub(super) fn new(chance: &mut Chance) -> Self {
+        Self::of(chance, CALLERS.into(), Drift::None, Takeovers::WithFullLeases)
+    }
+
+    /// Prepares three hosts with agents beside them. The hosts' clocks do not go at the same rate.
+    pub(super) fn with_agents(chance: &mut Chance, takeovers: Takeovers) -> Self {
+        Self::of(chance, CALLERS.into_iter().chain(AGENTS).collect(), Drift::Some, takeovers)
+    }
+
+    fn of(chance: &mut Chance, callers: Vec<&'static str>, drift: Drift, takeovers: Takeovers) -> Self {
         let archive = Archive::of(MemoryLog::new(LOG));
         // Of half of all seeds, everything that may be trimmed is.
         let kept_bytes = if chance.one_in(2) { 0 } else { KEPT_LOG_BYTES };
         let host = |(number, name): (usize, &'static str)| {
             let port = 17_071 + u16::try_from(number).unwrap();
+            let clock = HostClock::new(match drift {
+                Drift::None => 0,
+                Drift::Some => chance.below(20_001) as i64 - 10_000,
+            });
+            let log = LogAccess::new(archive.clone(), chance.part());
             let controller = Controller {
                 disk: Arc::new(MemoryStore::new(LOG)),
                 faults: Faults::default(),
-                log: LogAccess::new(archive.clone(), chance.part()),
+                log: takeovers.of(log, &clock),
                 running: None,
             };
             Host {
                 name,
                 address: SocketAddr::from(([127, 0, 0, 1], port)),
-                clock: HostClock::new(),
+                clock,
                 chance: Mutex::new(chance.part()),
                 controller: Mutex::new(controller),
+                takeovers,
             }
         };
         let hosts = NAMES.into_iter().enumerate().map(host).collect();
@@ -99,6 +144,7 @@ impl World {
             network: MemoryNetwork::default(),
             archive,
             hosts,
+            callers,
             blobs: TempDir::new().unwrap(),
             kept_bytes,
             began: Instant::now(),
@@ -109,6 +155,11 @@ impl World {
     /// Notes something for the reader of a failure.
     pub(super) fn note(&self, text: impl std::fmt::Display) {
         self.story.lock().push(format!("{:>8} ms  {text}", self.began.elapsed().as_millis()));
+    }
+
+    /// Returns the directory of one caller.
+    pub(super) fn directory(&self, name: &str) -> PathBuf {
+        self.blobs.path().join(name)
     }
 
     /// Returns what was noted.
@@ -136,7 +187,7 @@ impl World {
             }),
             clock: Arc::new(host.clock.clone()),
             random: Arc::new(Seeds::new(host.chance.lock().part())),
-            ..fixture::options(disk, faults, &self.blobs.path().join(host.name))
+            ..fixture::options(disk, faults, &self.directory(host.name))
         };
         let service = options.build().await.unwrap();
         let handle = service.handle();
@@ -156,6 +207,7 @@ impl World {
             if end != End::Stop {
                 // What still runs of it reaches nobody: neither the log, nor its callers, nor its disk.
                 let log = LogAccess::new(self.archive.clone(), host.chance.lock().part());
+                let log = host.takeovers.of(log, &host.clock);
                 let old = std::mem::replace(&mut controller.log, log);
                 old.set(LogWeather::default());
                 old.cut_off();
@@ -174,7 +226,7 @@ impl World {
 
     /// Sets all lines to and from a host.
     pub(super) fn reach(&self, host: &Host, line: Line) {
-        for caller in NAMES.into_iter().chain(super::sessions::CALLERS) {
+        for caller in NAMES.into_iter().chain(self.callers.iter().copied()) {
             self.network.set(caller, host.address, line);
         }
         for other in &self.hosts {
