@@ -96,7 +96,7 @@ impl HookHistory {
             .filter_map(|line| line.split_once(' '))
             .map(|(number, hook)| Ok((number.parse()?, hook)))
             .collect::<anyhow::Result<_>>()?;
-        let newest = &expected[expected.len().saturating_sub(LEDGER)..];
+        let newest = expected.get(expected.len().saturating_sub(LEDGER)..).unwrap_or_default();
         ensure!(entered == newest, "entered: {entered:?}, and committed: {newest:?}");
         Ok(())
     }

@@ -146,26 +146,34 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 /// The workers that a test lets panic as they start, and the starts of each.
 #[cfg(test)]
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sabotage(Arc<Mutex<(Option<Worker>, Vec<(Worker, tokio::time::Instant)>)>>);
+pub(crate) struct Sabotage(Arc<Mutex<SabotageState>>);
+
+/// The worker that panics, and the starts of all.
+#[cfg(test)]
+#[derive(Debug, Default)]
+struct SabotageState {
+    broken: Option<Worker>,
+    starts: Vec<(Worker, tokio::time::Instant)>,
+}
 
 #[cfg(test)]
 impl Sabotage {
     /// Lets the worker panic whenever it starts. Any other one starts as it should.
     pub(crate) fn set(&self, worker: Option<Worker>) {
-        self.0.lock().0 = worker;
+        self.0.lock().broken = worker;
     }
 
     /// Returns the times at which a worker was started.
     pub(crate) fn starts(&self, worker: Worker) -> Vec<tokio::time::Instant> {
-        self.0.lock().1.iter().filter(|(started, _)| *started == worker).map(|(_, at)| *at).collect()
+        self.0.lock().starts.iter().filter(|(started, _)| *started == worker).map(|(_, at)| *at).collect()
     }
 
     /// Notes the start of a worker, and panics if that is told to fail.
     pub(crate) fn started(&self, worker: Worker) {
         let broken = {
             let mut state = self.0.lock();
-            state.1.push((worker, tokio::time::Instant::now()));
-            state.0
+            state.starts.push((worker, tokio::time::Instant::now()));
+            state.broken
         };
         assert_ne!(broken, Some(worker), "sabotage");
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use futures_util::StreamExt as _;
-use periapt_client::{NdJson, Trust};
+use periapt_client::NdJson;
 use periapt_host_api::{
     api::ModelSelector,
     command::{Command, Deploy, Placement},

@@ -176,6 +176,7 @@ fn whatever_happens_to_agents_and_controllers_one_unit_leads_and_no_watcher_is_s
 }
 
 /// Runs the seeds that the environment says.
+#[expect(clippy::print_stdout, reason = "who runs a seed reads what happened")]
 fn each_law_holds(scene: Scene, test: &str) {
     let (first, seeds) = (number("PERIAPT_SEED"), number("PERIAPT_SEEDS"));
     if let (Some(seed), None) = (first, seeds) {

@@ -35,7 +35,7 @@ pub(super) struct Sights(Mutex<Vec<Sight>>);
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     /// A view of an agent's runner, by the watcher with this number.
-    View { watcher: usize, agent: AgentName, view: View },
+    View { watcher: usize, agent: AgentName, view: Box<View> },
     /// An agent's assignments, by the watcher with this number.
     Assignments { watcher: usize, revision: Revision },
     /// A status. The watcher had seen this position before its stream began; the number is that of the stream.
@@ -93,7 +93,7 @@ impl Watcher {
                 while let Ok(Some(Ok(frame))) = timeout(WATCH_SILENCE, frames.next()).await {
                     position = Some(WatchPosition { store: frame.store, revision: frame.to });
                     mirror.apply(frame).unwrap();
-                    let view = mirror.clone();
+                    let view = Box::new(mirror.clone());
                     self.sights.add(Sight::View { watcher: self.number, agent: agent.clone(), view });
                 }
             });
@@ -207,7 +207,7 @@ pub(super) fn never_less(fold: &Fold, model: &ModelUuid, sights: &[Sight]) -> Re
                 let caller = Caller::Runner { agent: agent.clone(), model: *model };
                 let root = fold.roots.get(usize::try_from(shown.revision.0).unwrap());
                 let expected = root.map(|root| view(root, &caller));
-                if expected.as_ref() != Some(shown) {
+                if expected.as_ref() != Some(&**shown) {
                     return Err(format!(
                         "H1: watcher {watcher} is shown another view at {}: {shown:#?} and not {expected:#?}",
                         shown.revision
