@@ -124,7 +124,7 @@ fn becoming_leader_makes_the_own_applications_bag_visible() {
     let key = BagKey { relation: id, owner: BagOwner::Application("app".parse().unwrap()) };
     assert!(!world.view("a1").bags.contains_key(&key), "nobody here leads");
     assert!(world.view("a2").bags.contains_key(&key));
-    world.advance(61);
+    world.advance(64);
     let before = world.view("a1");
     world.claim("app/0", 60).unwrap();
     let after = world.view("a1");
