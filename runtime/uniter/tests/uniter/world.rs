@@ -34,7 +34,7 @@ const MAX_STEPS: usize = 500;
 const HOST: &str = "host";
 
 /// Slightly more than the duration of a lease in the laboratory.
-const LEASE: Duration = Duration::from_secs(61);
+const LEASE: Duration = Duration::from_secs(64);
 
 pub(crate) struct World {
     lab: Lab,
