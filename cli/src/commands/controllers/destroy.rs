@@ -4,7 +4,10 @@ use std::{fs, io::ErrorKind, time::Duration};
 
 use clap::Args;
 use periapt_client::Client;
-use periapt_host_api::command::{ControllerCommand, Force, ModelSummary};
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    command::{Answer, ControllerCommand, Force, ModelSummary},
+};
 
 use crate::{
     commands::Verb,
@@ -109,7 +112,11 @@ impl DestroyController {
             |model: &ModelSummary| ControllerCommand::DestroyModel { model: model.uuid, force, storage };
         let commands = models.iter().map(destroy).collect();
         for result in client.controller_commands(commands).await?.results {
-            Result::from(result)?;
+            match std::result::Result::<Answer, Refusal>::from(result) {
+                // It has gone since the list was made.
+                Err(refusal) if refusal.code == ErrorCode::NotFound => {}
+                result => drop(result?),
+            }
         }
         context.say(format_args!("Destroying models: {names}"));
         let forcing = format!("periapt destroy-controller {} --destroy-all-models --force", self.name);
