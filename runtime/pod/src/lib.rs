@@ -1,6 +1,6 @@
 //! The process of a pod: Pebble's API on a socket, and the processes, files and probes behind it.
 //!
-//! What a pod does is decided by the pure core, `periapt-pebble`. This crate drives it: one task owns the core
+//! The pure core, `periapt-pebble`, decides what a pod does. This crate drives it: one task owns the core
 //! (`core`), one thread starts, signals and reaps processes through a [`Driver`] (`driver`), and connections bring
 //! requests (`connection`, `api`). Each byte that a client or a workload sends is untrusted: bodies, sessions,
 //! connections and queues have bounds, and peers that are slow or silent have time limits.
