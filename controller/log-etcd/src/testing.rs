@@ -3,7 +3,7 @@
 mod bare;
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use periapt_host_api::StoreId;
+use periapt_transport::testing::free_ports;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -123,7 +124,8 @@ impl TestEtcd {
 
     fn prepare(directory: TempDir, address: IpAddr, count: usize, more: &[&str]) -> anyhow::Result<Self> {
         let own = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let (peers, clients) = (free_ports(own, count)?, free_ports(address, count)?);
+        let mut peers = free_ports(2 * count)?;
+        let clients = peers.split_off(count);
         let places = peers.into_iter().zip(clients).map(|(peer, client)| Place {
             network: None,
             peer: (own, peer).into(),
@@ -271,10 +273,4 @@ fn program() -> anyhow::Result<PathBuf> {
         bail!("{}", String::from_utf8_lossy(&found.stderr));
     }
     Ok(FOUND.get_or_init(|| path.into()).clone())
-}
-
-/// Returns ports that are free now. Each is bound until all are known, so that they differ.
-fn free_ports(address: IpAddr, count: usize) -> anyhow::Result<Vec<u16>> {
-    let bound = (0..count).map(|_| TcpListener::bind((address, 0))).collect::<Result<Vec<_>, _>>()?;
-    bound.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
 }

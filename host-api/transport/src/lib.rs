@@ -20,6 +20,8 @@ mod network;
 mod provider;
 mod server;
 mod socket;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod web;
 
 pub use authority::{Authority, SERVER_VALIDITY};

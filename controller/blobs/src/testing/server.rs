@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::OnceLock,
@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use object_store::aws::AmazonS3Builder;
+use periapt_transport::testing::free_ports;
 use tempfile::TempDir;
 
 use crate::{CredentialsFrom, S3Credentials, S3Options, S3Timeouts, s3::Connector};
@@ -62,7 +63,7 @@ impl TestS3 {
             run(&["format", "--storage=file", "--bucket", &bucket, "--trash-days=0", &meta, BUCKET])?
                 .status()?;
         ensure!(formatted.success(), "{}", std::fs::read_to_string(directory.path().join("log"))?);
-        let [port, metrics] = free_ports()?;
+        let [port, metrics] = free_ports(2)?[..] else { bail!("there are no two ports") };
         let (address, metrics) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{metrics}"));
         let own = |name: &str| directory.path().join(name).display().to_string();
         let process = run(&[
@@ -154,11 +155,6 @@ impl Drop for TestS3 {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn free_ports() -> anyhow::Result<[u16; 2]> {
-    let (one, two) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
-    Ok([one.local_addr()?.port(), two.local_addr()?.port()])
 }
 
 /// Returns the path of the program, which `tools/s3-server` finds or fetches.

@@ -10,6 +10,7 @@ use periapt_image::{
     Image, ImageLimits, ImageReference, ImageRegistry, PlainHttp, PullError, PullOptions, PullProgress,
     PulledImage, RegistryCredentials,
 };
+use periapt_transport::testing::free_ports;
 use serde_json::json;
 
 use crate::{
@@ -163,7 +164,7 @@ fn a_registry_with_tls_and_users_is_asked_with_both() {
 
 #[test]
 fn a_registry_that_is_not_there_is_told_at_once() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_ports(1).unwrap()[0];
     let error = refused(&format!("127.0.0.1:{port}/web:1"), options());
     assert!(error.starts_with(&format!("registry 127.0.0.1:{port} cannot be reached: ")), "{error}");
     let error = refused("registry.invalid/web:1", options());

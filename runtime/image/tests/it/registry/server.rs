@@ -2,11 +2,12 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
+use periapt_transport::testing::free_ports;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 
@@ -38,7 +39,7 @@ impl Registry {
     pub(super) fn start(access: &Access) -> Self {
         let directory = TempDir::new().unwrap();
         let own = |name: &str| directory.path().join(name).display().to_string();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_ports(1).unwrap()[0];
         let host = format!("127.0.0.1:{port}");
         let mut configuration = format!(
             "version: 0.1\nlog:\n  level: error\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: {host}\n",
