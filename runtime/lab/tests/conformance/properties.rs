@@ -392,10 +392,15 @@ fn wild_runs_meet_every_fate_and_every_kind_of_hook() {
 }
 
 /// Sets the number of cases. A random run takes a second or two, so there are fewer of them than of other properties,
-/// unless `PROPTEST_CASES` is set.
+/// unless `PROPTEST_CASES` is set. A failure is told after a minute of shrinking, before the test runner kills the test.
 pub(crate) fn config() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(32), max_shrink_iters: 2_000, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: asked.unwrap_or(32),
+        max_shrink_iters: 2_000,
+        max_shrink_time: 60_000,
+        ..ProptestConfig::default()
+    }
 }
 
 proptest! {
