@@ -173,7 +173,9 @@ fn names(message: &str, subject: &str) -> bool {
 fn hint_of(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::NotLoggedIn => Some("`periapt login` opens a new session"),
-        ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
+        ErrorCode::TooManyRequests | ErrorCode::TryAgain | ErrorCode::Migrating => {
+            Some("try again in a moment")
+        }
         ErrorCode::StorageUnavailable | ErrorCode::OutcomeUnknown => Some(
             "the controller cannot write its store, or is shutting down: `periapt status` says how it is",
         ),

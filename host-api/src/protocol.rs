@@ -6,6 +6,7 @@ pub mod backup;
 pub mod command;
 pub mod logs;
 pub mod member;
+pub mod migration;
 pub mod problem;
 pub mod program;
 pub mod status;

@@ -339,7 +339,7 @@ impl Installation {
     }
 
     /// Returns the end of the services' logs, for the message of a failed test.
-    fn logs(&self) -> String {
+    pub fn logs(&self) -> String {
         let mut text = String::new();
         let controllers = self.path().join("data/controllers");
         for controller in std::fs::read_dir(controllers).into_iter().flatten().flatten() {

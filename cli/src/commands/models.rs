@@ -7,6 +7,7 @@ mod defaults;
 mod destroy;
 mod list;
 mod listed;
+mod migrate;
 mod show;
 mod switch;
 
@@ -19,6 +20,7 @@ verbs! {
         list::Models,
         switch::Switch,
         destroy::DestroyModel,
+        migrate::Migrate,
         config::ModelConfig,
         defaults::ModelDefaults,
         show::ShowModel,

@@ -139,11 +139,6 @@ pub(super) const VERBS: &[Reason] = &[
         instead: "`periapt destroy-controller` asks before it does it",
     },
     Reason {
-        verbs: &["migrate"],
-        because: "a model stays with its controller",
-        instead: "`periapt export-bundle` writes it down, `periapt deploy ./bundle.yaml` makes it elsewhere",
-    },
-    Reason {
         verbs: &["upgrade-model"],
         because: "a model has no agents of its own: each agent serves all models, in the version of the controllers",
         instead: "`periapt upgrade-controller` has controllers and agents replace their program",

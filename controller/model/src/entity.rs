@@ -28,6 +28,7 @@ pub use crate::audit::entity::AuditHead;
 pub use crate::charm::entity::{Charm, ModelCharm};
 pub use crate::controller::entity::{Controller, ControllerMember};
 pub use crate::machine::entity::Machine;
+pub use crate::migration::entity::{Export, Failed, Import, Migration, Moved};
 pub use crate::model::entity::Model;
 pub use crate::offer::entity::{Offer, RemoteApplication, RemoteSource};
 pub use crate::relation::entity::{

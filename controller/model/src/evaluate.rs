@@ -8,7 +8,7 @@ use periapt_host_api::{
 use crate::{
     access, action, agent, answer, application, audit, charm, commit, controller,
     input::{Environment, IdentityCommand, Input, Output, WorkerCommand},
-    leadership, machine, model, network, offer, relation, resource,
+    leadership, machine, migration, model, network, offer, relation, resource,
     root::{Root, changes::Changes},
     secret, storage,
     transaction::{Transaction, check_size},
@@ -27,6 +27,7 @@ pub fn evaluate(
 ) -> Result<(Changes, Output), Refusal> {
     access::request::admit(root, caller, input)?;
     controller::level::check(root, input)?;
+    migration::freeze::check(root, input)?;
     match input {
         Input::Controller(command) => {
             let (changes, answer) = controller_command(root, caller, command, env)?;
@@ -87,6 +88,27 @@ fn controller_command(
             let answer = model::command::destroy(&mut tx, *force, *storage)?;
             Ok((finish(tx)?, answer))
         }
+        ControllerCommand::Migrate { model, target } => migration::outgoing::begin(root, *model, target, env),
+        ControllerCommand::AbortMigration { model, force: false } => {
+            migration::outgoing::abort(root, model, env)
+        }
+        ControllerCommand::AbortMigration { model, force: true } => {
+            migration::outgoing::abort_by_force(root, model, env)
+        }
+        ControllerCommand::ForgetMigration { model, force } => {
+            if !force {
+                migration::outgoing::check_agents_have_gone(root, model, env)?;
+            }
+            migration::outgoing::forget(root, model, env)
+        }
+        ControllerCommand::BeginImport { plan, check: true } => migration::import::check(root, plan, env),
+        ControllerCommand::BeginImport { plan, check: false } => migration::import::begin(root, plan, env),
+        ControllerCommand::ImportPage(page) => migration::import::page(root, page, env),
+        ControllerCommand::HoldImport { model, id, entities } => {
+            migration::import::hold(root, model, *id, *entities)
+        }
+        ControllerCommand::ActivateImport { model, id } => migration::import::activate(root, model, *id, env),
+        ControllerCommand::AbortImport { model, id } => migration::import::abort(root, model, *id, env),
         ControllerCommand::Keep(change) => controller::clouds::change(root, change),
         ControllerCommand::AdmitAgent(admission) => agent::enrolment::admit(root, admission, env).map(done),
         ControllerCommand::AdmitPool(admission) => agent::pool::admit(root, admission, env).map(done),
@@ -239,6 +261,9 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
 }
 
 fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
+    if migration::freeze::holds_back(root, command) {
+        return Ok(Changes::default());
+    }
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
         WorkerCommand::Initialize { name } => return controller::start::initialize(root, name, env),
@@ -256,6 +281,17 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::register::disconnected(agent, env)),
         WorkerCommand::ForgetCharm(digest) => return Ok(charm::upload::forget_charm(root, digest)),
         WorkerCommand::ForgetResource(digest) => return Ok(resource::content::forget(root, digest)),
+        WorkerCommand::HandOverModel(model, id) => {
+            return migration::outgoing::hand_over(root, model, *id, env);
+        }
+        WorkerCommand::NoteMoved(model, id) => return migration::outgoing::moved(root, model, *id, env),
+        WorkerCommand::NoteMigrationFailed { model, id, reason } => {
+            return Ok(migration::outgoing::failed(root, model, *id, reason, env));
+        }
+        WorkerCommand::NoteAbortTold(model, id) => {
+            return Ok(migration::outgoing::abort_told(root, model, *id));
+        }
+        WorkerCommand::EndMigration(model) => return Ok(migration::clean_up::step(root, model, env)),
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::MoveMachines(model, _)
         | WorkerCommand::RunWork(model, _)
@@ -284,7 +320,12 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::AgentConnected(_)
         | WorkerCommand::AgentDisconnected(_)
         | WorkerCommand::ForgetCharm(_)
-        | WorkerCommand::ForgetResource(_) => {}
+        | WorkerCommand::ForgetResource(_)
+        | WorkerCommand::HandOverModel(..)
+        | WorkerCommand::NoteMoved(..)
+        | WorkerCommand::NoteMigrationFailed { .. }
+        | WorkerCommand::NoteAbortTold(..)
+        | WorkerCommand::EndMigration(_) => {}
     }
     finish(tx)
 }

@@ -253,6 +253,23 @@ pub enum WorkerCommand {
     MarkSecretsDue(ModelUuid),
     /// Takes leadership from a unit whose lease expired, so that other units can claim it.
     ExpireLease(ModelUuid, ApplicationName),
+    /// Hands a model over to another controller, which has all of it.
+    HandOverModel(ModelUuid, Uuid),
+    /// Notes that the other controller has taken the model over.
+    NoteMoved(ModelUuid, Uuid),
+    /// Notes that a migration cannot go on. Changes nothing once the model is handed over.
+    NoteMigrationFailed {
+        /// The model.
+        model: ModelUuid,
+        /// The migration.
+        id: Uuid,
+        /// The reason, for people.
+        reason: String,
+    },
+    /// Notes that the other controller of a failed migration was told.
+    NoteAbortTold(ModelUuid, Uuid),
+    /// Ends a migration whose time is over, or deletes the next part of what one has left.
+    EndMigration(ModelUuid),
 }
 
 impl WorkerCommand {
@@ -266,7 +283,12 @@ impl WorkerCommand {
             | Self::CopyFromOthers(model)
             | Self::CleanUpModel(model)
             | Self::MarkSecretsDue(model)
-            | Self::ExpireLease(model, _) => Some(*model),
+            | Self::ExpireLease(model, _)
+            | Self::HandOverModel(model, _)
+            | Self::NoteMoved(model, _)
+            | Self::NoteMigrationFailed { model, .. }
+            | Self::NoteAbortTold(model, _)
+            | Self::EndMigration(model) => Some(*model),
             Self::Initialize { .. }
             | Self::RaiseLevel(_)
             | Self::AdmitController { .. }

@@ -16,6 +16,7 @@ mod evaluate;
 mod input;
 mod leadership;
 mod machine;
+mod migration;
 mod model;
 mod network;
 mod offer;
@@ -55,6 +56,10 @@ pub use input::{
     UploadedResource, WorkerCommand,
 };
 pub use machine::status::machine_history;
+pub use migration::{
+    plan::{agents_to_migrate, entities_to_migrate, plan_begun_migration, plan_migration},
+    status::{migration_status, moved_refusal, moved_to},
+};
 pub use model::usage::model_usage;
 pub use network::{firewall::ingress_rules, spaces::spaces};
 pub use offer::details::{offer_details, offers_of_model};
@@ -67,7 +72,7 @@ pub use root::changes::{
 };
 pub use root::{Enrolments, LoadError, ModelState, Presence, Root, SharedParts};
 pub use secret::read::{find_secret, secret_details, secret_for_admin, secret_for_unit};
-pub use secret::seal::{Sealer, open_content, open_journal, seal_input};
+pub use secret::seal::{Sealer, open_content, open_entity, open_journal, seal_input};
 pub use status::shown::{shown_application_status, shown_statuses};
 pub use status::summary::{agent_summaries, model_summary};
 pub use status::{StatusContext, full_status};

@@ -61,6 +61,9 @@ pub struct Root {
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     model_index: ModelIndex,
     hosts: HostIndex,
+    /// The models that migrate, have moved, or come from another controller, and those that stay and of which the other
+    /// controller is yet to be told.
+    migrating: OrdSet<ModelUuid>,
     /// The models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
     /// The cross-model relations of which the first model may not have copied all changes of the other model.
@@ -237,20 +240,33 @@ impl Root {
         self.contents.values().map(Arc::as_ref)
     }
 
-    /// Returns a model's state. The remains of a destroyed model do not count.
+    /// Returns a model's state. The remains of a destroyed model do not count, nor do models that have moved to another
+    /// controller or have not arrived yet.
     pub fn model(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
-        self.models.get(uuid).filter(|state| !state.is_remains())
+        self.models.get(uuid).filter(|state| !state.is_hidden())
     }
 
-    /// Returns all models, without the remains of destroyed ones.
+    /// Returns all models, without the remains of destroyed ones, those that have moved, and those that have not arrived.
     pub fn models(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
-        self.models_and_remains().filter(|(_, state)| !state.is_remains())
+        self.models_and_remains().filter(|(_, state)| !state.is_hidden())
+    }
+
+    /// Returns the models that migrate, have moved, or come from another controller, and those that stay and of which the
+    /// other controller is yet to be told.
+    pub fn migrating_models(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
+        self.migrating.iter().filter_map(|uuid| self.models.get_key_value(uuid))
     }
 
     /// Returns a model's state, or its remains after a forced destruction: storage on agents' disks that the agents
-    /// delete when they reconnect. Only agents see remains, and the model's name is free.
+    /// delete when they reconnect. Only agents see remains, and the model's name is free. Models that have moved, and those
+    /// that have not arrived, count as well.
     pub fn model_or_remains(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
         self.models.get(uuid)
+    }
+
+    /// Returns a model whose units' hooks may read: also one that has moved, until its agents have gone.
+    pub(crate) fn model_for_runner(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
+        self.models.get(uuid).filter(|state| !state.is_remains())
     }
 
     /// Returns all models, and the remains of destroyed ones.

@@ -105,7 +105,7 @@ impl DueWork<'_> {
                 self.wake_in(expires - self.lease_now_ms);
                 break;
             }
-            let has_candidate = root.model(model).is_some_and(|state| {
+            let has_candidate = root.model(model).filter(|state| !state.is_frozen()).is_some_and(|state| {
                 leadership::expire::another_unit_could_lead(root, state, application, self.lease_now_ms)
             });
             if has_candidate {
@@ -138,7 +138,9 @@ impl DueWork<'_> {
         if destinations.is_empty() {
             return;
         }
-        for (model, state) in root.models_at(agent).filter(|(_, state)| !state.is_remains()) {
+        for (model, state) in
+            root.models_at(agent).filter(|(_, state)| !state.is_remains() && !state.is_frozen())
+        {
             match failover::turn(state, gone_for) {
                 _ if self.is_full() => return,
                 Turn::Now if destinations.can_take(state, agent) => {
@@ -180,6 +182,14 @@ impl DueWork<'_> {
     }
 
     fn add_model(&mut self, root: &Root, uuid: &ModelUuid, state: &ModelState) {
+        if state.is_frozen() {
+            match state.migration_due() {
+                Some(at) if at > self.now => self.wake_at(at),
+                Some(_) => self.add(uuid, WorkerCommand::EndMigration(*uuid)),
+                None => {}
+            }
+            return;
+        }
         // Other models have changes that this model has yet to copy.
         if root.behind(*uuid).next().is_some() {
             self.add(uuid, WorkerCommand::CopyFromOthers(*uuid));

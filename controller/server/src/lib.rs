@@ -14,6 +14,7 @@ mod history;
 mod listen;
 mod login;
 pub mod metrics;
+mod migration;
 mod network;
 mod oidc;
 mod options;

@@ -54,7 +54,8 @@ impl Pruner {
 
     /// Prunes at intervals until the controller stops.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let mut known = BTreeSet::new();
+        // The store may have records of a model that was removed while this controller was away.
+        let mut known = None;
         let mut due = 0;
         loop {
             self.durable.state.forget_old();
@@ -92,13 +93,19 @@ impl Pruner {
         Ok(())
     }
 
-    async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut u64) -> Result<(), StoreError> {
+    async fn round(&self, known: &mut Option<BTreeSet<ModelUuid>>, due: &mut u64) -> Result<(), StoreError> {
         let published = self.durable.current();
-        let models: BTreeSet<ModelUuid> = published.root.models().map(|(uuid, _)| *uuid).collect();
-        for gone in known.difference(&models) {
-            self.store()?.forget(&key::records_of_model(gone)).await?;
+        let coming = published.root.migrating_models().filter(|(_, state)| state.is_coming());
+        let models: BTreeSet<ModelUuid> =
+            published.root.models().chain(coming).map(|(uuid, _)| *uuid).collect();
+        let gone = match known {
+            Some(before) => before.difference(&models).copied().collect(),
+            None => self.gone_models().await?,
+        };
+        for gone in gone {
+            self.store()?.forget(&key::records_of_model(&gone)).await?;
         }
-        *known = models;
+        *known = Some(models);
         let now = self.clock.monotonic_ms();
         if now < *due {
             return Ok(());
@@ -109,6 +116,23 @@ impl Pruner {
         self.prune_all(self.clock.now()).await?;
         *due = now.saturating_add(INTERVAL_MS);
         Ok(())
+    }
+
+    /// Returns the models that have records in the store, and are not there any more.
+    async fn gone_models(&self) -> Result<BTreeSet<ModelUuid>, StoreError> {
+        let (mut gone, mut after) = (BTreeSet::new(), None::<Vec<u8>>);
+        loop {
+            let names = self.store()?.sequences(after.as_deref(), PAGE).await?;
+            let Some(last) = names.last() else { return Ok(gone) };
+            after = Some(last.clone());
+            for name in names {
+                let Some((model, _)) = key::parse_records(&name) else { continue };
+                let store = self.store()?;
+                if !gone.contains(&model) && self.is_gone(&*store, &model, &name).await? {
+                    gone.insert(model);
+                }
+            }
+        }
     }
 
     /// Prunes all sequences in the store.
@@ -166,6 +190,10 @@ impl Pruner {
         now: Timestamp,
         histories: u64,
     ) -> Result<(), StoreError> {
+        // The history of a model that migrates is being carried, page by page.
+        if self.durable.current().root.model_or_remains(model).is_some_and(|state| state.is_frozen()) {
+            return Ok(());
+        }
         // Records that are appended from now on count anew.
         self.growth.pruned(name);
         let policy = match kind {
@@ -193,7 +221,8 @@ impl Pruner {
     /// yet has only records that are newer than the published state.
     async fn is_gone(&self, store: &dyn Store, model: &ModelUuid, name: &[u8]) -> Result<bool, StoreError> {
         let published = self.durable.current();
-        if published.root.model(model).is_some() {
+        let known = published.root.model_or_remains(model);
+        if known.is_some_and(|state| !state.is_hidden() || state.is_coming()) {
             return Ok(false);
         }
         let oldest = store.records(name, Order::OldestFirst { after: None }, 1).await?;

@@ -320,7 +320,7 @@ fn link_identity(
 /// Writes a new key of secrets into its file, unless the store has secrets already: they were sealed under another key.
 fn keep_key(seal: &SealKey, root: &Root) -> Result<(), BuildError> {
     let Some(path) = seal.new_file() else { return Ok(()) };
-    if root.models().any(|(_, state)| state.secrets().next().is_some()) {
+    if root.models_and_remains().any(|(_, state)| state.secrets().next().is_some()) {
         return Err(BuildError::SealKey(path.to_owned()));
     }
     let unusable = |source| BlobError::Directory { directory: path.display().to_string(), source };

@@ -30,6 +30,8 @@ pub(crate) enum Worker {
     Level,
     /// Does what the model says is due.
     Work,
+    /// Moves models to other controllers.
+    Migrations,
     /// Fetches registered blobs that this controller lacks.
     Copies,
     /// Syncs the store of one of several controllers.
@@ -40,8 +42,16 @@ pub(crate) enum Worker {
 
 impl Worker {
     /// All workers, in the order in which they start.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Agents, Self::Audit, Self::Level, Self::Work, Self::Copies, Self::Sync, Self::Pruning];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Agents,
+        Self::Audit,
+        Self::Level,
+        Self::Work,
+        Self::Migrations,
+        Self::Copies,
+        Self::Sync,
+        Self::Pruning,
+    ];
 
     /// Returns the name by which operators are told of the worker.
     pub(crate) fn name(self) -> &'static str {
@@ -50,6 +60,7 @@ impl Worker {
             Self::Audit => "audit",
             Self::Level => "level",
             Self::Work => "work",
+            Self::Migrations => "migrations",
             Self::Copies => "copies",
             Self::Sync => "sync",
             Self::Pruning => "pruning",

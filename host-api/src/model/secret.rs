@@ -140,6 +140,8 @@ pub enum SealedFor {
     Journal(ModelUuid),
     /// The response to a request with an id, which holds a token.
     Response(RequestId),
+    /// The session with which a model migrates to another controller.
+    Migration(ModelUuid),
 }
 
 impl SealedFor {
@@ -148,6 +150,7 @@ impl SealedFor {
         match self {
             Self::Content(model, id) => [b"content/", model.0.as_bytes().as_slice(), id.as_bytes()].concat(),
             Self::Journal(model) => [b"journal/".as_slice(), model.0.as_bytes()].concat(),
+            Self::Migration(model) => [b"migration/".as_slice(), model.0.as_bytes()].concat(),
             Self::Response(request) => [b"response/".as_slice(), request.0.as_bytes()].concat(),
         }
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 pub use join::{
     Admission, CertificateRequest, IssuedCertificate, JoinText, JoinTextError, MAX_JOIN_VALIDITY,
@@ -72,6 +73,21 @@ pub struct AgentAssignments {
     /// time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub program_within: u32,
+    /// The controller to which all models of the agent have moved: the agent goes on there, with the key that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<ControllerPlace>,
+}
+
+/// A controller, as its clients and agents reach it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ControllerPlace {
+    /// The controller's UUID.
+    pub controller: Uuid,
+    /// The URLs of its controllers.
+    pub addresses: Vec<String>,
+    /// The certificate of its authority, as PEM text.
+    pub authority: String,
 }
 
 /// The assignments of one model.

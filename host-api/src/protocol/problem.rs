@@ -46,6 +46,10 @@ pub enum ErrorCode {
     OutcomeUnknown,
     /// The request may succeed later.
     TryAgain,
+    /// The model is on its way to another controller, and takes no commands until it has arrived or stays.
+    Migrating,
+    /// The model has moved to another controller; the message says where.
+    Moved,
     /// Periapt does not support the request.
     NotSupported,
     /// A defect of the controller, or a failure of its host; the message says which.
@@ -54,7 +58,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// All codes, for documentation and tests.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::BadRequest,
         Self::NotLoggedIn,
         Self::PermissionDenied,
@@ -72,6 +76,8 @@ impl ErrorCode {
         Self::StorageUnavailable,
         Self::OutcomeUnknown,
         Self::TryAgain,
+        Self::Migrating,
+        Self::Moved,
         Self::NotSupported,
         Self::Internal,
     ];
@@ -96,6 +102,8 @@ impl ErrorCode {
             Self::StorageUnavailable => "storage-unavailable",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::TryAgain => "try-again",
+            Self::Migrating => "migrating",
+            Self::Moved => "moved",
             Self::NotSupported => "not-supported",
             Self::Internal => "internal",
         }
@@ -105,7 +113,11 @@ impl ErrorCode {
     pub fn is_temporary(self) -> bool {
         matches!(
             self,
-            Self::StorageUnavailable | Self::OutcomeUnknown | Self::TooManyRequests | Self::TryAgain
+            Self::StorageUnavailable
+                | Self::OutcomeUnknown
+                | Self::TooManyRequests
+                | Self::TryAgain
+                | Self::Migrating
         )
     }
 
@@ -125,7 +137,8 @@ impl ErrorCode {
             Self::TooManyRequests => 429,
             Self::Internal => 500,
             Self::NotSupported => 501,
-            Self::StorageUnavailable | Self::OutcomeUnknown | Self::TryAgain => 503,
+            Self::Moved => 410,
+            Self::StorageUnavailable | Self::OutcomeUnknown | Self::TryAgain | Self::Migrating => 503,
         }
     }
 }

@@ -242,6 +242,7 @@ impl AgentService {
             idle_after: self.options.idle_after,
         });
         let stop = cancel.child_token();
+        let followed = shared.controller.clone();
         let (controller, name) = (shared.controller.clone(), self.options.name.clone());
         let replacement = Replacement::new(controller, name, self.options.programs.clone());
         let (models, ending) = (BTreeMap::new(), JoinSet::new());
@@ -249,7 +250,7 @@ impl AgentService {
         let mut keeper = pin!(keeper.run(self.register, stop.clone()));
         tokio::select! {
             ended = &mut keeper => ended,
-            error = self.identity.renew(joined, &refused) => {
+            error = self.identity.renew(joined, &refused, &followed) => {
                 stop.cancel();
                 keeper.await.and(Err(error.into()))
             }

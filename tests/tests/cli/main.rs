@@ -28,6 +28,7 @@ mod issuer;
 mod joining;
 mod languages;
 mod later;
+mod migrating;
 mod mistakes;
 mod moving;
 mod networks;

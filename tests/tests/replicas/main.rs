@@ -6,6 +6,7 @@ mod documented;
 mod encrypted;
 mod faults;
 mod hooks;
+mod migrating;
 mod mixed;
 mod objects;
 mod removal;

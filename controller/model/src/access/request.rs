@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     input::{IdentityCommand, Input},
+    migration::status::moved_refusal,
     offer,
     root::{ModelState, Root},
 };
@@ -127,7 +128,15 @@ fn admit_controller_command(
                 false => Err(unknown()),
             }
         }
-        ControllerCommand::AddModel { .. }
+        ControllerCommand::Migrate { .. }
+        | ControllerCommand::AbortMigration { .. }
+        | ControllerCommand::ForgetMigration { .. }
+        | ControllerCommand::BeginImport { .. }
+        | ControllerCommand::ImportPage(_)
+        | ControllerCommand::HoldImport { .. }
+        | ControllerCommand::ActivateImport { .. }
+        | ControllerCommand::AbortImport { .. }
+        | ControllerCommand::AddModel { .. }
         | ControllerCommand::SetModelDefaults { .. }
         | ControllerCommand::Keep(_)
         | ControllerCommand::AdmitAgent(_)
@@ -166,8 +175,11 @@ pub(crate) fn visible_model<'a>(
     caller: &Caller,
     model: &ModelUuid,
 ) -> Result<&'a Arc<ModelState>, Refusal> {
-    let state = root.model(model).filter(|state| is_visible(root, caller, state));
-    state.ok_or_else(|| unknown_model(model))
+    let known = root.model_or_remains(model).filter(|state| is_visible(root, caller, state));
+    if let Some(refusal) = known.and_then(|state| moved_refusal(state)) {
+        return Err(refusal);
+    }
+    known.filter(|state| !state.is_hidden()).ok_or_else(|| unknown_model(model))
 }
 
 /// Returns true if a caller may see a model.

@@ -25,6 +25,7 @@ pub fn scope_admits(scope: &TokenScope, right: Right, model: Option<&ModelUuid>)
         Right::ReadDefaults
         | Right::OpenOwnSession
         | Right::ManageController
+        | Right::MigrateModels
         | Right::ManageUsers
         | Right::ReadAudit
         | Right::BackUp

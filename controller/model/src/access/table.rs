@@ -152,6 +152,7 @@ table! {
     CommandController on Controller: "Sends commands to the controller. Each command has a right of its own." for AnyUser;
     OpenOwnSession on Controller: "Opens sessions and API tokens for oneself." for AnyUser;
     ManageController on Controller: "Makes models, sets defaults of models, keeps clouds and credentials, admits and removes agents." for Superuser;
+    MigrateModels on Controller: "Moves models to another controller, and takes models from one." for Superuser;
     ManageUsers on Controller: "Adds, removes, disables and enables users, and grants access to the controller." for Superuser;
     ReadMetrics on Controller: "Reads the controller's metrics." for Superuser;
     ReadAudit on Controller: "Reads the audit log." for Superuser;

@@ -8,7 +8,10 @@ use periapt_host_api::{
     program::ProgramTarget,
 };
 
-use crate::root::{ModelState, Root};
+use crate::{
+    migration::status::moved_to,
+    root::{ModelState, Root},
+};
 
 /// The number of agents that fetch a program in the same second: a program has some 40 MiB, and clients use the same
 /// network.
@@ -28,6 +31,7 @@ pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
         addresses: Vec::new(),
         program: released_program(root).cloned(),
         program_within: program_within(root),
+        moved: moved_to(root, agent),
     }
 }
 

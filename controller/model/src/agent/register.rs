@@ -45,6 +45,18 @@ pub(crate) fn register(
     register: &Register,
     env: &Environment,
 ) -> Result<Changes, Refusal> {
+    check(register)?;
+    let mut changes = connected(name, env);
+    let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
+    let agent = Agent { name: name.clone(), host: register.clone(), created_at };
+    if root.agent(name) != Some(&agent) {
+        changes.puts.insert(EntityKey::Agent(name.clone()), Some(agent.into()));
+    }
+    Ok(changes)
+}
+
+/// Refuses a description of a host that exceeds a bound.
+pub(crate) fn check(register: &Register) -> Result<(), Refusal> {
     let texts = [
         &register.boot_id,
         &register.hostname,
@@ -65,14 +77,7 @@ pub(crate) fn register(
         return Err(Refusal::bad_request(format!("more than {MAX_TAGS} tags")));
     }
     check_interfaces(&register.interfaces)?;
-    check_program(register.program.as_ref())?;
-    let mut changes = connected(name, env);
-    let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
-    let agent = Agent { name: name.clone(), host: register.clone(), created_at };
-    if root.agent(name) != Some(&agent) {
-        changes.puts.insert(EntityKey::Agent(name.clone()), Some(agent.into()));
-    }
-    Ok(changes)
+    check_program(register.program.as_ref())
 }
 
 /// Checks the texts about the agent's program, which lists show.

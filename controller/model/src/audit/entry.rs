@@ -116,6 +116,19 @@ fn subject_of(command: &ControllerCommand) -> String {
     match command {
         ControllerCommand::AddModel { name, .. } => format!("model {name}"),
         ControllerCommand::DestroyModel { model, .. } => format!("model {model}"),
+        ControllerCommand::Migrate { model, target } => {
+            format!("model {model}, controller {}", target.place.controller)
+        }
+        ControllerCommand::BeginImport { plan, .. } => {
+            let model = plan.model.pointer("/model/uuid").and_then(serde_json::Value::as_str);
+            format!("model {}, controller {}", excerpt::shortened(model.unwrap_or_default()), plan.source)
+        }
+        ControllerCommand::ImportPage(page) => format!("model {}", page.model),
+        ControllerCommand::AbortMigration { model, .. }
+        | ControllerCommand::ForgetMigration { model, .. }
+        | ControllerCommand::HoldImport { model, .. }
+        | ControllerCommand::ActivateImport { model, .. }
+        | ControllerCommand::AbortImport { model, .. } => format!("model {model}"),
         ControllerCommand::SetModelDefaults { .. } | ControllerCommand::Keep(_) => String::new(),
         ControllerCommand::AdmitAgent(admission) => format!("agent {}", admission.agent),
         ControllerCommand::AdmitPool(PoolAdmission { pool, uses, .. }) => {

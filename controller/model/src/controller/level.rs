@@ -48,11 +48,27 @@ pub fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
 fn level_of(input: &Input) -> Level {
     match input {
         Input::Backup { .. }
-        | Input::Controller(ControllerCommand::RemoveController { .. } | ControllerCommand::SetProgram(_))
+        | Input::Controller(
+            ControllerCommand::RemoveController { .. }
+            | ControllerCommand::SetProgram(_)
+            | ControllerCommand::Migrate { .. }
+            | ControllerCommand::AbortMigration { .. }
+            | ControllerCommand::ForgetMigration { .. }
+            | ControllerCommand::BeginImport { .. }
+            | ControllerCommand::ImportPage(_)
+            | ControllerCommand::HoldImport { .. }
+            | ControllerCommand::ActivateImport { .. }
+            | ControllerCommand::AbortImport { .. },
+        )
         | Input::Worker(
             WorkerCommand::AdmitController { .. }
             | WorkerCommand::NoteController { .. }
-            | WorkerCommand::ReleaseProgram(_),
+            | WorkerCommand::ReleaseProgram(_)
+            | WorkerCommand::HandOverModel(..)
+            | WorkerCommand::NoteMoved(..)
+            | WorkerCommand::NoteMigrationFailed { .. }
+            | WorkerCommand::NoteAbortTold(..)
+            | WorkerCommand::EndMigration(_),
         ) => Level(2),
         _ => Level::FIRST,
     }

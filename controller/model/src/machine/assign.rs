@@ -33,6 +33,8 @@ enum Unplaceable {
     MachineGone(MachineId),
     #[error("cannot place unit: agent {:?} is not registered", .0.as_str())]
     UnknownAgent(AgentName),
+    #[error("cannot place unit: agent {:?} goes with a model that migrates", .0.as_str())]
+    GoingAgent(AgentName),
     #[error("waiting for an agent: none is connected")]
     NoneConnected,
     #[error("waiting for an agent: none that is connected meets the constraints {0}")]
@@ -128,6 +130,7 @@ fn find_place(
             None => Err(Unplaceable::MachineGone(*id)),
         },
         Some(Placement::Agent(name)) => match root.agent(name) {
+            Some(_) if root.is_going(name) => Err(Unplaceable::GoingAgent(name.clone())),
             Some(_) => Ok(MachineChoice::NewOn(name.clone())),
             None => Err(Unplaceable::UnknownAgent(name.clone())),
         },
@@ -138,6 +141,7 @@ fn find_place(
 /// Returns the agents that are alive, with the number of units of each over all models.
 pub(super) fn loads(root: &Root, lease_now_ms: u64) -> BTreeMap<AgentName, usize> {
     let alive = root.agents().filter(|agent| root.is_alive(&agent.name, lease_now_ms));
+    let alive = alive.filter(|agent| !root.is_going(&agent.name));
     alive.map(|agent| (agent.name.clone(), root.unit_count_at(&agent.name))).collect()
 }
 

@@ -32,12 +32,12 @@ pub(crate) fn add(
 ) -> Result<(Changes, Answer), Refusal> {
     let user = active_user(root, caller).ok_or_else(denied)?;
     let owner = &user.name;
-    if root.model_named(owner, name).is_some() {
+    if root.is_name_taken(owner, name) {
         return Err(Refusal::already_exists(format!("model {:?} already exists", name.as_str()))
             .about(format!("model {name}")));
     }
     let uuid = ModelUuid(env.uuid());
-    if root.model(&uuid).is_some() {
+    if root.model_or_remains(&uuid).is_some() {
         return Err(Refusal::new(ErrorCode::TryAgain, "the drawn model id is taken"));
     }
     let model = Model {
@@ -52,6 +52,8 @@ pub(crate) fn add(
         removed_usage: Usage::default(),
         spaces: Spaces::default(),
         ssh_keys: Vec::new(),
+        migration: None,
+        arrived: None,
         created_at: env.now,
         life_since: env.now,
     };

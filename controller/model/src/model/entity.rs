@@ -11,6 +11,9 @@ use periapt_host_api::{
     usage::Usage,
 };
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::migration::entity::Migration;
 
 /// A model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +49,13 @@ pub struct Model {
     /// The public SSH keys of people. They have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ssh_keys: Vec<SshKey>,
+    /// The state of the model's migration to another controller, or from one; none if there is and was none, and none
+    /// below level 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<Migration>,
+    /// The migration by which the model came here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived: Option<Uuid>,
     /// The time of the creation.
     pub created_at: Timestamp,
     /// The time of the last change of life.

@@ -52,7 +52,7 @@ pub fn resource_for_unit(
     key: &ResourceKey,
 ) -> Result<(), Refusal> {
     let Caller::Runner { agent, model } = caller else { return Err(denied()) };
-    let state = root.model(model).ok_or_else(denied)?;
+    let state = root.model_for_runner(model).ok_or_else(denied)?;
     let found = state.unit(unit).filter(|unit| state.agent_of(unit) == Some(agent)).ok_or_else(denied)?;
     let application = state.application(found.name.application()).ok_or_else(denied)?;
     let attached = application.resources.get(&key.name).filter(|attached| attached.knows(&key.digest));

@@ -75,6 +75,17 @@ impl Root {
         models.filter_map(|uuid| self.models.get_key_value(uuid)).inspect(|_| super::looks::note())
     }
 
+    /// Returns true if an agent goes with a model that migrates, has moved, or comes.
+    pub(crate) fn is_going(&self, agent: &AgentName) -> bool {
+        let Some(host) = self.hosts.0.get(agent) else { return false };
+        let is_frozen = |model: &ModelUuid| self.models.get(model).is_some_and(|state| state.is_frozen());
+        // The fewer ones are gone through.
+        match host.models.len() < self.migrating.len() {
+            true => host.models.keys().any(|model| self.migrating.contains(model) && is_frozen(model)),
+            false => self.migrating.iter().any(|model| host.models.contains_key(model) && is_frozen(model)),
+        }
+    }
+
     /// Returns the number of an agent's units in all models.
     pub(crate) fn unit_count_at(&self, agent: &AgentName) -> usize {
         self.hosts.0.get(agent).map_or(0, |host| host.units)

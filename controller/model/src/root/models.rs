@@ -51,7 +51,9 @@ pub(super) enum Part {
 pub(super) fn part(state: &ModelState, key: &ModelKey) -> Option<Part> {
     let model = state.model();
     match key {
-        ModelKey::Model => (!state.is_remains()).then(|| Part::Name(model.name.clone(), model.owner.clone())),
+        // A model that comes has its name already; one that has moved has left it.
+        ModelKey::Model => (!state.is_remains() && !state.has_moved())
+            .then(|| Part::Name(model.name.clone(), model.owner.clone())),
         ModelKey::Grant(user) => {
             let grant = state.grant(user)?;
             Some(Part::Grant(grant.user_uuid, model.name.clone(), grant.access))
@@ -134,6 +136,12 @@ impl Root {
         if found == owner { self.model(uuid) } else { None }
     }
 
+    /// Returns true if an owner has a model with this name, or one that is coming from another controller.
+    pub(crate) fn is_name_taken(&self, owner: &UserName, name: &ModelName) -> bool {
+        let first = (owner.clone(), ModelUuid(Uuid::nil()));
+        self.model_index.named.from(name, first).next().is_some_and(|(found, _)| found == owner)
+    }
+
     /// Returns the models with a name, by owner.
     pub fn models_named(&self, name: &ModelName) -> impl Iterator<Item = &Arc<ModelState>> {
         self.model_index.named.get(name).filter_map(|(_, uuid)| self.model(uuid))
@@ -163,7 +171,7 @@ impl Root {
 
     /// Returns true if a user was granted write access to some model, or more.
     pub(crate) fn was_granted_a_write(&self, user: &User) -> bool {
-        self.model_index.writable.len(&user.uuid) > 0
+        self.model_index.writable.get(&user.uuid).any(|uuid| self.model(uuid).is_some())
     }
 
     /// Returns the models that use a charm, for an application or for a unit that still runs it. They include the

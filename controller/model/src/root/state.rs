@@ -28,6 +28,7 @@ use crate::entity::{
     ActionOperation, Application, Bag, Machine, Model, ModelCharm, ModelGrant, PendingEvents, Relation,
     Runner, Sequence, SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
 };
+use crate::migration::entity::Migration;
 use derived::Derived;
 use kinds::Tables;
 
@@ -403,8 +404,51 @@ impl ModelState {
         self.model.life == Life::Dead
     }
 
+    /// Returns true if the model does not exist for clients: it is destroyed, has moved, or has not arrived.
+    pub fn is_hidden(&self) -> bool {
+        self.is_remains() || self.model.migration.as_ref().is_some_and(Migration::hides)
+    }
+
+    /// Returns the state of the model's migration, if there is one.
+    pub fn migration(&self) -> Option<&Migration> {
+        self.model.migration.as_ref()
+    }
+
+    /// Returns true if a migration keeps the model from changes.
+    pub fn is_frozen(&self) -> bool {
+        self.migration().is_some_and(Migration::freezes)
+    }
+
+    /// Returns true if a migration of the model is not all over: it goes, has moved, comes, or has failed, and the other
+    /// controller is yet to be told.
+    pub(crate) fn is_migrating(&self) -> bool {
+        self.migration().is_some_and(Migration::is_pending)
+    }
+
+    /// Returns true if the model has moved to another controller.
+    pub fn has_moved(&self) -> bool {
+        matches!(self.migration(), Some(Migration::Moved(_)))
+    }
+
+    /// Returns true if the model is on its way to this controller, and was not given up.
+    pub fn is_coming(&self) -> bool {
+        matches!(self.migration(), Some(Migration::Importing(import)) if import.given_up_at.is_none())
+    }
+
+    /// Returns the time of the next step that the model's migration needs of the controller.
+    pub(crate) fn migration_due(&self) -> Option<Timestamp> {
+        let migration = self.migration()?;
+        match self.keys().next() {
+            Some(_) => migration.due(),
+            None => migration.end_due(),
+        }
+    }
+
     /// Returns true if the controller has something to do in this model.
     pub(crate) fn has_work(&self) -> bool {
+        if self.is_frozen() {
+            return self.migration_due().is_some();
+        }
         !self.tables.work.is_empty()
             || !self.derived.unplaced.is_empty()
             || !self.derived.ended_tasks.is_empty()

@@ -118,6 +118,13 @@ impl Root {
                 }
             }
         }
+        if *key == ModelKey::Model {
+            if self.models.get(&uuid).is_some_and(|state| state.is_migrating()) {
+                self.migrating.insert(uuid);
+            } else {
+                self.migrating.remove(&uuid);
+            }
+        }
         if let Some(state) = self.models.get(&uuid) {
             self.model_index.update(uuid, old, models::part(state, key));
             let agent = hosts::agent_of(state, key);

@@ -29,7 +29,7 @@ pub fn secret_for_unit(
     key: &SecretKey,
 ) -> Result<(Sealed, SealedFor), Refusal> {
     let Caller::Runner { agent, model } = caller else { return Err(denied()) };
-    let state = root.model(model).ok_or_else(denied)?;
+    let state = root.model_for_runner(model).ok_or_else(denied)?;
     let found = state.unit(unit).filter(|unit| state.agent_of(unit) == Some(agent)).ok_or_else(denied)?;
     let secret = state.secret(&key.id).ok_or_else(|| missing(&key.id))?;
     if key.revision == SecretRevision::NONE || !state.may_read_secret(secret, &found.name) {

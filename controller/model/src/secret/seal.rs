@@ -4,14 +4,25 @@
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal,
     agent::RunnerCommand,
-    command::{Command, SecretSelector},
+    command::{Command, ControllerCommand, SecretSelector},
     commit::UnitCommit,
     journal::{Confidence, JournalConfidence, JournalRecord},
+    migration::ImportPage,
     secret::{Confidential, Sealed, SealedFor, SecretData, SecretId},
 };
 
+use serde_json::Value;
+
 use super::command::find;
-use crate::{input::Input, root::Root};
+use crate::{
+    entity::{Entity, SecretContent},
+    input::Input,
+    migration,
+    root::{Root, changes::RecordBody},
+};
+
+/// The stored name of the kind of entity that holds content.
+const SECRET_CONTENT: &str = "secret-content";
 
 /// A cipher with the controller's key.
 ///
@@ -57,8 +68,66 @@ pub fn seal_input(
             *secret = SecretSelector::Id(id);
             seal_content(sealer, SealedFor::Content(*model, id), content)
         }
+        Input::Controller(ControllerCommand::Migrate { model, target }) => {
+            let Confidential::Open(token) = &target.token else {
+                return Err(Refusal::bad_request("a token must come open"));
+            };
+            let sealed = sealer.seal(SealedFor::Migration(*model), token.reveal().as_bytes())?;
+            target.token = Confidential::Sealed(sealed);
+            Ok(())
+        }
+        Input::Controller(ControllerCommand::ImportPage(page)) => seal_page(sealer, page),
         _ => Ok(()),
     }
+}
+
+/// Encrypts the content in a part of a model from another controller.
+fn seal_page(sealer: &dyn Sealer, page: &mut ImportPage) -> Result<(), Refusal> {
+    let model = page.model;
+    let stored = |value: Result<Value, serde_json::Error>| {
+        value.map_err(|error| Refusal::new(ErrorCode::Internal, format!("a part has no form: {error}")))
+    };
+    for value in &mut page.entities {
+        // Only what holds content is read here; all else is read once it is evaluated.
+        if value.get(SECRET_CONTENT).is_none() {
+            continue;
+        }
+        let Entity::SecretContent(content) = migration::import::entity(value)? else { continue };
+        let open = serde_json::from_str(&content.sealed.bytes).ok();
+        let open = open.filter(|_| content.sealed.checksum.is_empty());
+        let open = open.ok_or_else(|| Refusal::bad_request("a secret's content must come open"))?;
+        let mut open = Confidential::Open(open);
+        seal_content(sealer, SealedFor::Content(model, content.id), &mut open)?;
+        let Confidential::Sealed(sealed) = open else { continue };
+        *value = stored(serde_json::to_value(Entity::from(SecretContent {
+            sealed,
+            ..SecretContent::clone(&content)
+        })))?;
+    }
+    for record in &mut page.records {
+        let body = serde_json::from_value(record.body.clone())
+            .map_err(|error| Refusal::bad_request(format!("a row of history cannot be read: {error}")))?;
+        let RecordBody::Journal(mut journal) = body else { continue };
+        seal_journal(sealer, SealedFor::Journal(model), &mut journal)?;
+        record.body = stored(serde_json::to_value(RecordBody::Journal(journal)))?;
+    }
+    Ok(())
+}
+
+/// Returns an entity as it goes to another controller, over a connection that is encrypted: with the content of a secret
+/// decrypted.
+///
+/// # Errors
+/// The key differs from that of the entity.
+pub fn open_entity(sealer: &dyn Sealer, model: &ModelUuid, entity: Entity) -> Result<Entity, Refusal> {
+    let Entity::SecretContent(content) = &entity else { return Ok(entity) };
+    let lost =
+        || Refusal::new(ErrorCode::Internal, "a secret was sealed under another key than there is now");
+    let what = SealedFor::Content(*model, content.id);
+    let open = open_content(sealer, what, &content.sealed).ok_or_else(lost)?;
+    let bytes = serde_json::to_string(&open).map_err(|_| lost())?;
+    let sealed = Sealed { checksum: String::new(), bytes };
+    Ok(SecretContent { sealed, ..SecretContent::clone(content) }.into())
 }
 
 /// Encrypts content from the wire. Refuses sealed content: only the controller may seal.

@@ -102,7 +102,8 @@ impl Large {
     }
 }
 
-fn counted<T>(act: impl FnOnce() -> T) -> u64 {
+/// Returns the number of allocations that an act of this thread takes.
+pub(crate) fn counted<T>(act: impl FnOnce() -> T) -> u64 {
     let before = ALLOCATED.get();
     let done = act();
     let count = ALLOCATED.get() - before;

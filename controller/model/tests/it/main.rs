@@ -25,6 +25,7 @@ mod invariants;
 mod leases;
 mod levels;
 mod machines;
+mod migration;
 mod properties;
 mod refresh;
 mod relations;

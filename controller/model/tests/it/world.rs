@@ -87,6 +87,14 @@ pub(crate) struct World {
 impl World {
     /// Returns a controller with a model and one agent.
     pub(crate) fn new() -> Self {
+        let mut world = Self::bare("home", 0);
+        world.model = world.add_model("m");
+        world.agent("a1");
+        world
+    }
+
+    /// Returns a controller without models and agents. The ids that it draws begin at a number.
+    pub(crate) fn bare(name: &str, first: u64) -> Self {
         let mut world = Self {
             root: Root::default(),
             model: ModelUuid(Default::default()),
@@ -95,12 +103,10 @@ impl World {
             stored: BTreeMap::new(),
             records: Vec::new(),
             incarnations: BTreeMap::new(),
-            asked: 0,
+            asked: first,
             checked: true,
         };
-        world.work(WorkerCommand::Initialize { name: "home".into() });
-        world.model = world.add_model("m");
-        world.agent("a1");
+        world.work(WorkerCommand::Initialize { name: name.into() });
         world
     }
 

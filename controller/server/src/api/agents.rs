@@ -18,7 +18,7 @@ use periapt_host_api::{
     command::CommandResults,
 };
 use periapt_model::{
-    Input, Output, assignment, assignments as assignments_of, program_within, released_program,
+    Input, Output, assignment, assignments as assignments_of, moved_to, program_within, released_program,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -121,7 +121,10 @@ impl AssignmentWatch {
                 // The number of agents may change while they fetch the program: those that wait need not know.
                 self.assigned.program_within = program_within(&published.root);
             }
-            if differs || is_new || is_next {
+            let moved = moved_to(&published.root, &self.agent);
+            let has_moved = self.assigned.moved != moved;
+            self.assigned.moved = moved;
+            if differs || is_new || is_next || has_moved {
                 self.assigned.revision = published.revision();
                 return Some(self.assigned.clone());
             }

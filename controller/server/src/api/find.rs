@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use periapt_host_api::{ErrorCode, ModelName, Refusal, UserName, api::ModelSelector, user::TokenScope};
-use periapt_model::{ModelState, Root, active_user, entity::User, is_superuser, readable_models};
+use periapt_model::{
+    ModelState, Root, active_user, entity::User, is_superuser, moved_refusal, readable_models,
+};
 
 use crate::api::caller::RequestCaller;
 
@@ -22,8 +24,10 @@ pub(crate) fn find_model(
     who: &RequestCaller,
     selector: &ModelSelector,
 ) -> Result<Arc<ModelState>, Refusal> {
-    let unknown =
-        || Refusal::not_found(format!("model {selector} not found")).about(format!("model {selector}"));
+    let unknown = || match find_moved(root, who, selector).and_then(|state| moved_refusal(state)) {
+        Some(moved) => moved,
+        None => Refusal::not_found(format!("model {selector} not found")).about(format!("model {selector}")),
+    };
     let seen = |state: &&Arc<ModelState>| who.sees(root, state);
     let name = match selector {
         ModelSelector::Uuid(uuid) => return root.model(uuid).filter(seen).cloned().ok_or_else(unknown),
@@ -45,6 +49,25 @@ pub(crate) fn find_model(
             format!("several users have a model {name}; name it as USER/{name}, or by its UUID"),
         )),
     }
+}
+
+/// Returns the model that a selector names, of those that have moved to another controller and that the caller might see.
+/// It looks at models alone that migrate or have moved.
+pub(crate) fn find_moved<'a>(
+    root: &'a Root,
+    who: &RequestCaller,
+    selector: &ModelSelector,
+) -> Option<&'a Arc<ModelState>> {
+    let is_named = |state: &Arc<ModelState>| {
+        let model = state.model();
+        match selector {
+            ModelSelector::Uuid(uuid) => model.uuid == *uuid,
+            ModelSelector::Owned(owner, name) => model.owner == *owner && model.name == *name,
+            ModelSelector::Name(name) => model.name == *name,
+        }
+    };
+    let moved = root.migrating_models().map(|(_, state)| state).filter(|state| state.has_moved());
+    moved.into_iter().find(|state| is_named(state) && who.sees(root, state))
 }
 
 /// Returns the models that a caller may see, by id. It looks at those of the token's scope or of the user alone.

@@ -11,10 +11,11 @@ use axum::{
 use futures_util::stream;
 use http::{HeaderMap, Version};
 use periapt_host_api::{
-    ApplicationName, Refusal, UnitName,
+    ApplicationName, ErrorCode, Refusal, UnitName,
     api::{ApplicationDetails, ModelConfigDetails, ModelSelector, SpaceList, UnitDetails},
     command::{Answer, Command, CommandResults, ModelSummary},
     constraints::Constraints,
+    migration::{ImportPlan, MigrationStatus},
     refresh::RefreshPlan,
     ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus},
@@ -22,8 +23,8 @@ use periapt_host_api::{
     user::ModelUser,
 };
 use periapt_model::{
-    Environment, Input, ModelState, RefreshRequest, Right, Subject, combined_storage, model_summary,
-    model_usage, model_users, plan_refresh,
+    Environment, Input, ModelState, RefreshRequest, Right, Subject, combined_storage, migration_status,
+    model_summary, model_usage, model_users, plan_migration, plan_refresh,
 };
 
 use crate::{
@@ -32,7 +33,7 @@ use crate::{
         caller::RequestCaller,
         controller::answer,
         failure::HandlerResult,
-        find::{find_model, parsed, visible_models},
+        find::{find_model, find_moved, parsed, visible_models},
         query::Query,
         streams,
     },
@@ -77,6 +78,35 @@ pub(crate) async fn one(
 ) -> HandlerResult<Json<ModelSummary>> {
     let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(model_summary(&published.root, &state, &who.caller)))
+}
+
+/// Returns the state of a model's migration, also of a model that has moved; none without a migration.
+pub(crate) async fn migration(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    Path(model): Path<String>,
+) -> HandlerResult<Json<Option<MigrationStatus>>> {
+    let selector: ModelSelector = parsed(&model)?;
+    let published = durable.current();
+    let root = &published.root;
+    let state = match find_model(root, &who, &selector) {
+        Err(refusal) if refusal.code == ErrorCode::Moved => {
+            find_moved(root, &who, &selector).cloned().ok_or(refusal)?
+        }
+        found => found?,
+    };
+    Ok(Json(migration_status(&state)))
+}
+
+/// Returns what another controller needs to know before a model migrates to it.
+pub(crate) async fn migration_plan(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    Path(model): Path<String>,
+) -> HandlerResult<Json<ImportPlan>> {
+    let (published, state) = readable(&durable, &who, &model)?;
+    who.require(&published.root, Right::MigrateModels, Subject::Controller)?;
+    Ok(Json(plan_migration(&published.root, &state.model().uuid)?))
 }
 
 /// Returns the users who were granted access to a model. Others than its administrators see themselves alone.

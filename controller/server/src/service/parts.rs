@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    migration::Migrations,
     pruning::{Pruner, SequenceGrowth},
     replacement::Replacement,
     replication::{LevelRaise, while_leading},
@@ -87,6 +88,7 @@ fn run(worker: Worker, state: ControllerState, growth: SequenceGrowth, stop: Can
         Worker::Audit => Box::pin(write_refusals(state, stop)),
         Worker::Level => Box::pin(raise_level(state, stop)),
         Worker::Work => Box::pin(work(state, stop)),
+        Worker::Migrations => Box::pin(migrate(state, stop)),
         Worker::Copies => Box::pin(fetch_blobs(state, stop)),
         Worker::Sync => Box::pin(sync(state, stop)),
         Worker::Pruning => Box::pin(Pruner::new(state, growth).run(stop)),
@@ -122,6 +124,12 @@ async fn work(state: ControllerState, stop: CancellationToken) {
     let (commands, published) = (state.submission.commands, state.durable.state);
     let workers = Workers { commands, state: published, clock: state.clock };
     while_leading(state.role, stop, move |until| workers.clone().run(until)).await;
+}
+
+/// Carries models to other controllers, while this controller leads.
+async fn migrate(state: ControllerState, stop: CancellationToken) {
+    let (role, migrations) = (state.role.clone(), Migrations::new(state));
+    while_leading(role, stop, move |until| migrations.clone().run(until)).await;
 }
 
 /// Fetches registered blobs that this controller lacks.

@@ -18,6 +18,7 @@ use periapt_host_api::{
     },
     constraints::Constraints,
     logs::{LogLine, LogQuery},
+    migration::{ImportPlan, MigrationStatus},
     offer::{OfferDetails, OfferUrl},
     refresh::RefreshPlan,
     ssh_key::SshKey,
@@ -55,6 +56,16 @@ impl Client {
     /// Returns the models that the caller may see.
     pub async fn models(&self) -> Result<Vec<ModelSummary>> {
         self.get("/v1/models").value().await
+    }
+
+    /// Returns the state of a model's migration, also of a model that has moved; none without a migration.
+    pub async fn migration(&self, model: &ModelSelector) -> Result<Option<MigrationStatus>> {
+        self.get(format!("/v1/models/{model:#}/migration")).value().await
+    }
+
+    /// Returns what another controller needs to know before a model migrates to it.
+    pub async fn migration_plan(&self, model: &ModelSelector) -> Result<ImportPlan> {
+        self.get(format!("/v1/models/{model:#}/migration/plan")).value().await
     }
 
     /// Returns one model.

@@ -84,6 +84,11 @@ pub enum Answer {
         /// The secret's id.
         id: SecretId,
     },
+    /// A part of a model that migrates here has come.
+    Import {
+        /// The number of the page that is expected next.
+        next: u64,
+    },
     /// An entity is being removed, or is removed.
     Removal {
         /// True if it is removed already.

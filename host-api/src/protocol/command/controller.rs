@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::Force;
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     access::ControllerAccess,
     agent::{Admission, PoolAdmission},
     cloud::CloudChange,
+    migration::{ImportPage, ImportPlan, MigrationTarget},
     offer::{OfferAccess, OfferUrl},
     program::ProgramOffer,
     storage::StorageEnd,
@@ -48,6 +50,62 @@ pub enum ControllerCommand {
         /// The treatment of storage; required if the model has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
+    },
+    /// Begins to move a model to another controller. From now on the model takes no commands.
+    Migrate {
+        /// The model.
+        model: ModelUuid,
+        /// The controller to which it goes.
+        target: Box<MigrationTarget>,
+    },
+    /// Ends a migration: the model stays. One that is handed over already ends by force alone.
+    AbortMigration {
+        /// The model.
+        model: ModelUuid,
+        /// True to take a model back that is handed over, if the other controller is lost for good.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Forgets a model that has moved to another controller: nobody is told any more where it has gone.
+    ForgetMigration {
+        /// The model.
+        model: ModelUuid,
+        /// True to forget it although agents of the model have not gone yet.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Begins to take a model from another controller, or checks that it could be taken.
+    BeginImport {
+        /// The model, with what it needs.
+        plan: Box<ImportPlan>,
+        /// True to check alone.
+        #[serde(default)]
+        check: bool,
+    },
+    /// Takes a part of a model from another controller.
+    ImportPage(Box<ImportPage>),
+    /// Checks that a model has come whole, and keeps it until the other controller says what becomes of it.
+    HoldImport {
+        /// The model.
+        model: ModelUuid,
+        /// The migration.
+        id: Uuid,
+        /// The number of entities that the other controller has sent.
+        entities: u64,
+    },
+    /// Takes over a model that has come whole: from now on it is served here.
+    ActivateImport {
+        /// The model.
+        model: ModelUuid,
+        /// The migration.
+        id: Uuid,
+    },
+    /// Forgets a model that was not taken over.
+    AbortImport {
+        /// The model.
+        model: ModelUuid,
+        /// The migration.
+        id: Uuid,
     },
     /// Admits an agent: the holder of the token joins as it.
     AdmitAgent(Admission),

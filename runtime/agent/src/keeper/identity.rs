@@ -4,24 +4,31 @@ use std::{path::PathBuf, time::Duration};
 
 use periapt_client::{Addresses, Backoff, Client, ClientCertificate, ClientError, Identity, Trust};
 use periapt_host_api::{
-    AgentName, ErrorCode, Refusal, Timestamp,
-    agent::{CertificateRequest, IssuedCertificate, JoinText},
+    AgentName, Digest, ErrorCode, Refusal, Timestamp,
+    agent::{CertificateRequest, ControllerPlace, IssuedCertificate, JoinText},
     token::Token,
 };
 use periapt_transport::{
     AgentKey, CertificateError, KeyFileError, Readers, digest_of, read_file, write_file,
 };
+use serde::{Deserialize, Serialize};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, watch},
     time::{Instant, sleep},
 };
 
-use super::{addresses::KeptAddresses, directories::private_directory};
+use super::{addresses::KeptAddresses, controller::HttpController, directories::private_directory};
 
 /// The file of the key.
 const KEY: &str = "key.pem";
 /// The file of the certificate of the controller's authority.
 const AUTHORITY: &str = "authority.pem";
+/// The file of the controller to which the agent's models have moved. It counts in the place of the addresses of the
+/// command line and of the authority.
+const MOVED: &str = "moved.json";
+
+/// The time within which the controller to which the models have moved must let the agent in. Else it is tried again.
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(20);
 
 /// The first pause after a controller did not answer, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -72,6 +79,14 @@ pub enum IdentityError {
         agent: AgentName,
         /// The reason.
         refusal: Refusal,
+    },
+    /// The file of the controller to which the models have moved cannot be used.
+    #[error("{}: {source}; remove it and join again", .path.display())]
+    Moved {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: serde_json::Error,
     },
     /// The controller is not the one that the agent knows.
     #[error(transparent)]
@@ -133,6 +148,16 @@ impl AgentIdentity {
     ) -> Result<Joined, IdentityError> {
         let joined = self.certified(controllers, token).await?;
         write_file(&self.directory.join(AUTHORITY), &joined.issued.authority, Readers::All)?;
+        if self.moved(token)?.is_none() {
+            // A token has let the agent join a controller that it was not with before.
+            let path = self.directory.join(MOVED);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(KeyFileError::File { path, source }.into());
+                }
+                _ => {}
+            }
+        }
         Ok(joined)
     }
 
@@ -145,7 +170,11 @@ impl AgentIdentity {
         if !controllers.are_over_tls() {
             return Err(IdentityError::WithoutTls(controllers.to_string()));
         }
-        let trust = self.trust(token)?;
+        let moved = self.moved(token)?;
+        let (trust, controllers) = match &moved {
+            Some((moved, addresses)) => (Trust::Authority(moved.place.authority.clone()), addresses),
+            None => (self.trust(token)?, controllers),
+        };
         let known = match &trust {
             // The kept addresses are those of the controller that it has joined.
             Trust::Authority(_) => self.kept_addresses().read(),
@@ -155,6 +184,11 @@ impl AgentIdentity {
         let options =
             |trust| periapt_client::Options::new(controllers.clone(), Identity::Local).with_trust(trust);
         let joining = Client::new(options(trust))?;
+        // A token of a controller that the agent was with before its models moved is of no use now.
+        let token = token.filter(|token| {
+            let earlier = moved.as_ref().map(|(moved, _)| &moved.earlier_authorities);
+            !earlier.is_some_and(|earlier| earlier.contains(&token.authority))
+        });
         let issued = self.ask(&joining, token.map(|text| &text.token)).await?;
         self.show(&issued)?;
         let options = options(Trust::Authority(issued.authority.clone()));
@@ -163,11 +197,69 @@ impl AgentIdentity {
         Ok(Joined { client, issuing, issued })
     }
 
+    /// Reads where the agent's models have moved; none if a token lets the agent join a controller that it was not with.
+    fn moved(&self, token: Option<&JoinText>) -> Result<Option<(Moved, Addresses)>, IdentityError> {
+        let path = self.directory.join(MOVED);
+        let Some(text) = read_file(&path, Readers::All)? else { return Ok(None) };
+        let moved: Moved = match serde_json::from_str(&text) {
+            Ok(moved) => moved,
+            Err(source) => return Err(IdentityError::Moved { path, source }),
+        };
+        let addresses = Addresses::read(&moved.place.addresses).map_err(ClientError::from)?;
+        let known = digest_of(&moved.place.authority);
+        let known = known.map_err(|source| IdentityError::Unusable { path, source })?;
+        let is_elsewhere = token.is_some_and(|token| {
+            token.authority != known && !moved.earlier_authorities.contains(&token.authority)
+        });
+        Ok((!is_elsewhere).then_some((moved, addresses)))
+    }
+
+    /// Writes where the agent's models have moved.
+    fn write_moved(&self, place: &ControllerPlace) -> Result<(), IdentityError> {
+        let mut earlier_authorities = Vec::new();
+        if let Some((moved, _)) = self.moved(None)? {
+            earlier_authorities = moved.earlier_authorities;
+            earlier_authorities.extend(digest_of(&moved.place.authority).ok());
+        }
+        let own = read_file(&self.directory.join(AUTHORITY), Readers::All)?;
+        earlier_authorities.extend(own.and_then(|pem| digest_of(&pem).ok()));
+        let next = digest_of(&place.authority).ok();
+        earlier_authorities.retain(|digest| Some(*digest) != next);
+        earlier_authorities.sort();
+        earlier_authorities.dedup();
+        let path = self.directory.join(MOVED);
+        let text = serde_json::to_string_pretty(&Moved { place: place.clone(), earlier_authorities });
+        let text = text.map_err(|source| IdentityError::Moved { path: path.clone(), source })?;
+        Ok(write_file(&path, &text, Readers::All)?)
+    }
+
+    /// Joins the controller to which the agent's models have moved, which knows the agent's key already.
+    async fn follow(&self, place: &ControllerPlace) -> Result<Joined, IdentityError> {
+        let addresses = Addresses::read(&place.addresses).map_err(ClientError::from)?;
+        if !addresses.are_over_tls() {
+            return Err(IdentityError::WithoutTls(addresses.to_string()));
+        }
+        let options = periapt_client::Options::new(addresses, Identity::Local)
+            .with_trust(Trust::Authority(place.authority.clone()));
+        let issuing = Client::new(options.clone())?;
+        let issued = self.ask(&issuing, None).await?;
+        self.write_moved(place)?;
+        self.show(&issued)?;
+        let client = Client::new(options.with_certificate(self.shown.clone()))?;
+        Ok(Joined { client, issuing, issued })
+    }
+
     /// Renews the certificate after half of its validity, and after each notice that the controller has refused the
-    /// agent. Ends when the controller does not know the agent any more.
-    pub(crate) async fn renew(&self, joined: Joined, refused: &Notify) -> IdentityError {
-        let Joined { client, issuing, mut issued } = joined;
+    /// agent. Follows the agent's models to another controller. Ends when the controller does not know the agent any more.
+    pub(crate) async fn renew(
+        &self,
+        joined: Joined,
+        refused: &Notify,
+        controller: &HttpController,
+    ) -> IdentityError {
+        let Joined { mut client, mut issuing, mut issued } = joined;
         let mut since = Instant::now();
+        let mut place = controller.place();
         loop {
             let half = issued.expires_at.duration_since(issued.issued_at).unsigned_abs() / 2;
             let is_due = |since: Instant| {
@@ -180,6 +272,28 @@ impl AgentIdentity {
                     false => continue,
                 },
                 () = refused.notified() => AFTER_REFUSAL,
+                told = told(&mut place) => {
+                    let followed = async {
+                        let joined = self.follow(&told).await?;
+                        controller.follow(joined.client.clone()).await?;
+                        Ok::<_, IdentityError>(joined)
+                    };
+                    match tokio::time::timeout(FOLLOWS_WITHIN, followed).await {
+                        Ok(Ok(joined)) => {
+                            tracing::info!(to = ?told.addresses, "the agent's models have moved, and it follows");
+                            (client, issuing, issued) = (joined.client, joined.issuing, joined.issued);
+                            since = Instant::now();
+                        }
+                        Ok(Err(error)) => {
+                            tracing::warn!(to = ?told.addresses, %error, "the agent cannot follow its models yet");
+                            sleep(AFTER_REFUSAL).await;
+                        }
+                        Err(_) => {
+                            tracing::warn!(to = ?told.addresses, "the controller of the agent's models does not answer");
+                        }
+                    }
+                    continue;
+                }
             };
             issuing.learn(client.urls().await).await;
             let renewed = self.ask(&issuing, None).await;
@@ -247,5 +361,30 @@ impl AgentIdentity {
     fn show(&self, issued: &IssuedCertificate) -> Result<(), IdentityError> {
         let unusable = |source| IdentityError::Unusable { path: self.directory.join(KEY), source };
         self.shown.set(&issued.certificate, &self.key).map_err(unusable)
+    }
+}
+
+/// The controller to which the models of an agent have moved, and those before it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Moved {
+    place: ControllerPlace,
+    /// The digests of the authorities of the controllers that the agent was with: their tokens let it join no more.
+    earlier_authorities: Vec<Digest>,
+}
+
+/// Waits until the agent is told where its models have moved.
+async fn told(place: &mut watch::Receiver<Option<ControllerPlace>>) -> ControllerPlace {
+    loop {
+        let told = place.borrow_and_update().clone();
+        match told {
+            Some(told) => return told,
+            None => {
+                // The sender lives as long as the controller's interface.
+                if place.changed().await.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use periapt_host_api::{
     command::{Answer, Command, CommandResults, Commands, ModelSummary},
     constraints::Constraints,
     logs::LogLine,
+    migration::{ImportPlan, MigrationStatus},
     offer::OfferDetails,
     refresh::RefreshPlan,
     ssh_key::SshKey,
@@ -28,6 +29,23 @@ pub(super) fn routes() -> Vec<Route> {
             .on(Operation::get(Right::List, "models", "All models.", json::<Vec<ModelSummary>>()), models::list),
         Route::new("/v1/models/{model}")
             .on(Operation::get(Right::ReadModel, "model", "One model.", json::<ModelSummary>()), models::one),
+        Route::new("/v1/models/{model}/migration").on(
+            Operation::get(
+                Right::MigrateModels, "migration",
+                "The state of a model's migration to another controller, also of a model that has moved.",
+                json::<Option<MigrationStatus>>(),
+            ),
+            models::migration,
+        ),
+        Route::new("/v1/models/{model}/migration/plan").on(
+            Operation::get(
+                Right::MigrateModels, "migrationPlan",
+                "A model with what another controller must have before the model migrates to it, or the reason why \
+                 it cannot.",
+                json::<ImportPlan>(),
+            ),
+            models::migration_plan,
+        ),
         Route::new("/v1/models/{model}/commands").on(
             Operation::new(
                 Right::ReadModel, Method::POST,

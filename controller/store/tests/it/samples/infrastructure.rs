@@ -2,20 +2,21 @@
 
 use periapt_host_api::network::{HostInterface, InterfaceAddress, Spaces};
 use periapt_host_api::{
-    Incarnation, Level, MachineId,
-    agent::Register,
+    Incarnation, Level, MachineId, Timestamp,
+    agent::{ControllerPlace, Register},
     budget::{BudgetKey, BudgetSettings},
     cloud::StoredClouds,
     constraints::{AgentConstraints, KeptConstraint, KeptConstraints, Tags},
     program::{FailedProgram, ProgramOffer, ProgramTarget, RunningProgram},
+    secret::Sealed,
     settings::{FailoverAfter, FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
     status::Life,
     storage::StorageEnd,
     usage::Usage,
 };
 use periapt_model::entity::{
-    Agent, AgentPool, Controller, ControllerMember, Enrolment, JoinToken, Machine, Model, Runner, Sequence,
-    SequenceKey,
+    Agent, AgentPool, Controller, ControllerMember, Enrolment, Export, Failed, Import, JoinToken, Machine,
+    Migration, Model, Moved, Runner, Sequence, SequenceKey,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -133,6 +134,8 @@ pub(crate) fn models() -> Named<Model> {
         removed_usage: Usage::default(),
         spaces: Spaces([(parse("internal"), [parse("10.0.0.0/24"), parse("fd00::/64")].into())].into()),
         ssh_keys: Vec::new(),
+        migration: None,
+        arrived: None,
         created_at: time(2),
         life_since: time(3),
     };
@@ -150,9 +153,50 @@ pub(crate) fn models() -> Named<Model> {
         ("with-settings", Model { settings: settings(), ..alive() }),
         ("with-nothing-set", Model { settings: ModelSettings::default(), ..alive() }),
         ("with-late-failover", Model { settings: failover(FailoverAfter::Seconds(300)), ..alive() }),
+        ("exporting", Model { migration: Some(Migration::Exporting(export())), ..alive() }),
+        ("handed-over", Model { migration: Some(Migration::HandedOver(export())), ..alive() }),
+        ("moved", Model { migration: Some(Migration::Moved(moved())), ..alive() }),
+        (
+            "importing",
+            Model { migration: Some(Migration::Importing(import(Some(time(9)), None))), ..alive() },
+        ),
+        ("given-up", Model { migration: Some(Migration::Importing(import(None, Some(time(8))))), ..alive() }),
+        ("failed-to-migrate", Model { migration: Some(Migration::Failed(failed())), ..alive() }),
+        ("arrived", Model { arrived: Some(Uuid::from_u128(11)), ..alive() }),
         ("with-no-failover", Model { settings: failover(FailoverAfter::Never), ..alive() }),
     ]);
     models
+}
+
+fn place() -> ControllerPlace {
+    ControllerPlace {
+        controller: Uuid::from_u128(12),
+        addresses: vec!["https://node-1.example:17070".to_owned()],
+        authority: "-----BEGIN CERTIFICATE-----\n".to_owned(),
+    }
+}
+
+fn export() -> Export {
+    Export {
+        id: Uuid::from_u128(11),
+        target: place(),
+        token: Sealed { checksum: "ab".to_owned(), bytes: "c2VhbGVk".to_owned() },
+        since: time(7),
+        expires_at: time(8),
+    }
+}
+
+fn moved() -> Moved {
+    Moved { id: Uuid::from_u128(11), target: place(), since: time(8), expires_at: time(9) }
+}
+
+fn import(expires_at: Option<Timestamp>, given_up_at: Option<Timestamp>) -> Import {
+    let (id, source) = (Uuid::from_u128(11), Uuid::from_u128(12));
+    Import { id, source, next_page: u64::MAX, expires_at, given_up_at }
+}
+
+fn failed() -> Failed {
+    Failed { id: Uuid::from_u128(11), at: time(8), reason: "an operator ended it".to_owned(), untold: None }
 }
 
 pub(crate) fn constraints() -> AgentConstraints {

@@ -3,10 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use futures_util::StreamExt as _;
+use parking_lot::{Mutex, RwLock};
 use periapt_client::{Client, ClientError, Learned, NdJson};
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, UnitName,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    agent::{AgentAssignments, ControllerPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     resource::ResourceKey,
@@ -21,27 +22,54 @@ use crate::keeper::addresses::KeptAddresses;
 /// A client with the agent's name.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpController {
-    client: Client,
+    /// The client of the controller that the agent belongs to, which changes with its models.
+    client: Arc<RwLock<Client>>,
     agent: AgentName,
     kept: KeptAddresses,
     refused: Arc<Notify>,
     /// Changes when all streams must be opened again.
     moved: Arc<watch::Sender<()>>,
+    /// The controller to which all models of the agent have moved, as the earlier one told.
+    place: Arc<watch::Sender<Option<ControllerPlace>>>,
+    /// The host as the agent has registered it last.
+    registered: Arc<Mutex<Option<Register>>>,
 }
 
 impl HttpController {
     /// Creates the interface for one agent. `refused` is notified when the controller does not know the agent by its
     /// certificate: the stream of assignments is open all the time, and is refused then.
     pub(crate) fn new(client: Client, agent: AgentName, kept: KeptAddresses, refused: Arc<Notify>) -> Self {
-        Self { client, agent, kept, refused, moved: Arc::default() }
+        let client = Arc::new(RwLock::new(client));
+        let (moved, place, registered) = (Arc::default(), Arc::default(), Arc::default());
+        Self { client, agent, kept, refused, moved, place, registered }
     }
-}
 
-impl HttpController {
+    /// Returns a receiver of the controller to which all models of the agent have moved.
+    pub(crate) fn place(&self) -> watch::Receiver<Option<ControllerPlace>> {
+        self.place.subscribe()
+    }
+
+    /// Goes on with another controller, which is told what the agent has registered last. Calls that are on their way
+    /// fail, and are made again there.
+    pub(crate) async fn follow(&self, client: Client) -> Result<(), ClientError> {
+        let register = self.registered.lock().clone();
+        if let Some(register) = register {
+            client.register(&self.agent, &register).await?;
+        }
+        *self.client.write() = client;
+        self.place.send_replace(None);
+        self.moved.send_replace(());
+        Ok(())
+    }
+
+    fn client(&self) -> Client {
+        self.client.read().clone()
+    }
+
     /// Takes the list of all controllers of the store, and keeps it for the agent's next start.
     async fn learn(&self, addresses: &[String]) {
         self.kept.write(addresses);
-        if self.client.learn(addresses).await == Learned::FirstAlternatives {
+        if self.client().learn(addresses).await == Learned::FirstAlternatives {
             tracing::info!("there are other controllers to go on with");
             self.moved.send_replace(());
         }
@@ -71,13 +99,14 @@ fn answers<T: Send + 'static>(stream: NdJson<T>, mut moves: watch::Receiver<()>)
 
 impl Controller for HttpController {
     async fn register(&self, register: Register) -> Result<(), ControllerError> {
-        self.client.register(&self.agent, &register).await?;
+        self.client().register(&self.agent, &register).await?;
+        *self.registered.lock() = Some(register);
         Ok(())
     }
 
     async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
         let moves = self.moved.subscribe();
-        let opened = self.client.assignments(&self.agent).await;
+        let opened = self.client().assignments(&self.agent).await;
         let refusal = opened.as_ref().err().and_then(ClientError::refusal);
         if refusal.is_some_and(|refusal| refusal.code == ErrorCode::NotLoggedIn) {
             self.refused.notify_one();
@@ -86,8 +115,13 @@ impl Controller for HttpController {
         let items = answers(opened?, moves).then(move |item| {
             let controller = controller.clone();
             async move {
-                if let Ok(AgentAssignments { addresses, .. }) = &item {
+                if let Ok(AgentAssignments { addresses, moved, .. }) = &item {
                     controller.learn(addresses).await;
+                    controller.place.send_if_modified(|place| {
+                        let differs = place != moved;
+                        place.clone_from(moved);
+                        differs
+                    });
                 }
                 item
             }
@@ -101,7 +135,7 @@ impl Controller for HttpController {
         position: Option<WatchPosition>,
     ) -> Result<Answers<FrameLine>, ControllerError> {
         let moves = self.moved.subscribe();
-        Ok(answers(self.client.watch_lines(&self.agent, &model, position).await?, moves))
+        Ok(answers(self.client().watch_lines(&self.agent, &model, position).await?, moves))
     }
 
     async fn commands(
@@ -109,7 +143,7 @@ impl Controller for HttpController {
         model: ModelUuid,
         commands: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
-        Ok(self.client.runner_commands(&self.agent, &model, commands).await?)
+        Ok(self.client().runner_commands(&self.agent, &model, commands).await?)
     }
 
     async fn secret(
@@ -118,7 +152,7 @@ impl Controller for HttpController {
         unit: &UnitName,
         key: &SecretKey,
     ) -> Result<SecretData, ControllerError> {
-        Ok(self.client.unit_secret(&self.agent, &model, unit, key).await?)
+        Ok(self.client().unit_secret(&self.agent, &model, unit, key).await?)
     }
 
     async fn resource(
@@ -131,7 +165,7 @@ impl Controller for HttpController {
         let unusable =
             |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
-        self.client.fetch_unit_resource(&self.agent, &model, unit, key, &mut writer).await?;
+        self.client().fetch_unit_resource(&self.agent, &model, unit, key, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
     }
 
@@ -139,7 +173,7 @@ impl Controller for HttpController {
         let unusable =
             |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
-        self.client.fetch_charm_to(&digest, &mut writer).await?;
+        self.client().fetch_charm_to(&digest, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
     }
 
@@ -147,7 +181,7 @@ impl Controller for HttpController {
         let unusable =
             |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
-        self.client.fetch_program(&self.agent, &digest, &mut writer).await?;
+        self.client().fetch_program(&self.agent, &digest, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
     }
 }
@@ -193,6 +227,6 @@ mod tests {
         assert!(again.next().await.is_some());
         controller.learn(&["https://b:1".into(), "https://c:1".into()]).await;
         assert!(again.next().now_or_never().is_none(), "its connection notices silence soon");
-        assert_eq!(controller.client.urls().await.len(), 3);
+        assert_eq!(controller.client().urls().await.len(), 3);
     }
 }

@@ -1,0 +1,214 @@
+//! The carrying of one model: blobs, agents, entities and history.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use periapt_blobs::BlobError;
+use periapt_client::Client;
+use periapt_host_api::{
+    Digest, Refusal,
+    command::{Answer, ControllerCommand},
+    migration::{ImportPage, ImportedRecord},
+};
+use periapt_model::{
+    ModelState, RecordBody, Root, agents_to_migrate, entities_to_migrate, entity::Export, open_entity,
+    plan_begun_migration,
+};
+use periapt_store::{Order, RecordPosition, Store, StoreError, codec, key};
+
+use super::{
+    Outgoing, Stop,
+    pages::{BYTES, Pages},
+};
+use crate::state::Contents;
+
+/// The agents of one page. Each takes two entities.
+const AGENTS: usize = 40;
+
+/// The rows of history that are read at a time.
+const RECORDS: usize = 100;
+
+/// The names of sequences that are read at a time.
+const SEQUENCES: usize = 200;
+
+impl Outgoing {
+    /// Carries all of the model. What has come before, in an earlier attempt, is not sent again.
+    pub(super) async fn carry(&mut self, root: &Root, export: &Export) -> Result<(), Stop> {
+        let plan = plan_begun_migration(root, &self.model, export.id)?;
+        let client = self.client(export)?;
+        let begun = ControllerCommand::BeginImport { plan: Box::new(plan.clone()), check: false };
+        let answer = client.controller_command(begun).await?;
+        self.reached = true;
+        let deletes =
+            || Stop::Later("the other controller deletes what came in an earlier attempt".to_owned());
+        let next = match answer {
+            Answer::Import { next: u64::MAX } => return Err(deletes()),
+            Answer::Import { next } => next,
+            _ => return Err(Stop::Failed("the other controller answered something else".to_owned())),
+        };
+        // Another controller of this log, or this one before its restart, cut those pages. Its history may be pruned
+        // elsewhere than here, so pages of two controllers do not fit together.
+        if next > 0 && self.sent != Some(export.id) {
+            self.give_up(export).await?;
+            return Err(deletes());
+        }
+        self.sent = Some(export.id);
+        let state = root.model_or_remains(&self.model).ok_or(Stop::Over)?;
+        self.carry_blobs(&client, state).await?;
+        let mut pages = Pages::new(self.model, export.id, next);
+        let mut count: u64 = 0;
+        for entity in entities_to_migrate(root, state) {
+            count += 1;
+            let entity = open_entity(&self.state.sealer.key, &self.model, entity)?;
+            let value = serde_json::to_value(entity).map_err(|error| Stop::Failed(error.to_string()))?;
+            if let Some(page) = pages.add_entity(value) {
+                self.send(&client, export, Some(page)).await?;
+            }
+        }
+        self.send(&client, export, pages.end()).await?;
+        // After their machines, by which the other controller finds them if the model is given up.
+        for agents in agents_to_migrate(root, &plan, AGENTS, BYTES) {
+            let page = pages.of_agents(agents);
+            self.send(&client, export, page).await?;
+        }
+        self.carry_history(&client, export, &mut pages).await?;
+        self.send(&client, export, pages.end()).await?;
+        self.check_exporting(export.id)?;
+        let held = ControllerCommand::HoldImport { model: self.model, id: export.id, entities: count };
+        client.controller_command(held).await?;
+        Ok(())
+    }
+
+    /// Sends a page, if there is one that has not come.
+    async fn send(&self, client: &Client, export: &Export, page: Option<ImportPage>) -> Result<(), Stop> {
+        let Some(page) = page else { return Ok(()) };
+        self.check_exporting(export.id)?;
+        client.controller_command(ControllerCommand::ImportPage(Box::new(page))).await?;
+        Ok(())
+    }
+
+    /// Uploads the charms of the model and the contents of its resources, unless they are there.
+    async fn carry_blobs(&self, client: &Client, state: &ModelState) -> Result<(), Stop> {
+        let charms: BTreeSet<Digest> = state
+            .charms()
+            .map(|charm| charm.digest)
+            .chain(state.applications().map(|application| application.charm.digest))
+            .collect();
+        for digest in charms {
+            if !client.has_charm(&digest).await? {
+                self.require(&self.state.charms.contents, &digest).await?;
+                client.upload_charm_stream(&digest, pieces(&self.state.charms.contents, digest)).await?;
+            }
+        }
+        let resources: BTreeSet<Digest> = state
+            .applications()
+            .flat_map(|application| application.resources.values().map(|resource| resource.current.digest))
+            .collect();
+        // Hooks that run may still read former contents. What is not kept any more cannot be read here either.
+        let former: BTreeSet<Digest> = state
+            .applications()
+            .flat_map(|application| application.resources.values())
+            .flat_map(|resource| resource.former.iter().map(|former| former.content.digest))
+            .collect();
+        for digest in former.difference(&resources) {
+            if !client.has_resource(digest).await?
+                && self.require(&self.state.resources.contents, digest).await.is_ok()
+            {
+                client.upload_resource(digest, pieces(&self.state.resources.contents, *digest)).await?;
+            }
+        }
+        for digest in resources {
+            if !client.has_resource(&digest).await? {
+                self.require(&self.state.resources.contents, &digest).await?;
+                client.upload_resource(&digest, pieces(&self.state.resources.contents, digest)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches a blob from another controller of this log, if this one does not have it.
+    async fn require(&self, contents: &Contents, digest: &Digest) -> Result<(), Stop> {
+        contents.copies.obtain(contents, digest).await;
+        match contents.blobs.readable_size(digest).await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => {
+                Err(Stop::Failed(format!("the {} {} is missing", contents.kind.as_str(), digest.short())))
+            }
+            Err(error) => Err(Stop::Later(error.to_string())),
+        }
+    }
+
+    /// Sends logs, statuses, hooks and results of tasks, sequence by sequence.
+    async fn carry_history(&self, client: &Client, export: &Export, pages: &mut Pages) -> Result<(), Stop> {
+        let prefix = key::records_of_model(&self.model);
+        let mut after = prefix.clone();
+        loop {
+            let names = self.records()?.sequences(Some(after.as_slice()), SEQUENCES).await.map_err(later)?;
+            let Some(last) = names.last().cloned() else { return Ok(()) };
+            for name in names {
+                if !name.starts_with(&prefix) {
+                    return Ok(());
+                }
+                self.carry_sequence(client, export, pages, &name).await?;
+            }
+            after = last;
+        }
+    }
+
+    async fn carry_sequence(
+        &self,
+        client: &Client,
+        export: &Export,
+        pages: &mut Pages,
+        name: &[u8],
+    ) -> Result<(), Stop> {
+        let entity = name.splitn(3, |byte| *byte == b'/').nth(2).unwrap_or_default();
+        let entity = String::from_utf8_lossy(entity).into_owned();
+        let mut after: Option<RecordPosition> = None;
+        loop {
+            let order = Order::OldestFirst { after };
+            let records = self.records()?.records(name, order, RECORDS).await.map_err(later)?;
+            let Some(last) = records.last().map(|record| record.position) else { return Ok(()) };
+            after = Some(last);
+            for record in records {
+                let body = match codec::body(&record).map_err(|error| Stop::Failed(error.to_string()))? {
+                    RecordBody::Journal(journal) => {
+                        RecordBody::Journal(Box::new(self.state.sealer.open_journal(&self.model, *journal)?))
+                    }
+                    other => other,
+                };
+                let body = serde_json::to_value(body).map_err(|error| Stop::Failed(error.to_string()))?;
+                let record = ImportedRecord { entity: entity.clone(), at: record.at, body };
+                if let Some(page) = pages.add_record(record) {
+                    self.send(client, export, Some(page)).await?;
+                }
+            }
+        }
+    }
+
+    fn records(&self) -> Result<Arc<dyn Store>, Refusal> {
+        self.state.durable.records()
+    }
+}
+
+fn later(error: StoreError) -> Stop {
+    Stop::Later(error.to_string())
+}
+
+/// Returns the content of a blob, read anew at each call.
+fn pieces(
+    contents: &Contents,
+    digest: Digest,
+) -> impl Fn() -> stream::BoxStream<'static, std::io::Result<bytes::Bytes>> + Send + Sync + use<> {
+    let blobs = contents.blobs.clone();
+    move || {
+        let blobs = blobs.clone();
+        stream::once(async move {
+            let blob = blobs.get(&digest, None).await?;
+            Ok::<_, BlobError>(blob.map_or_else(|| stream::empty().boxed(), |blob| blob.content))
+        })
+        .try_flatten()
+        .map_err(std::io::Error::other)
+        .boxed()
+    }
+}

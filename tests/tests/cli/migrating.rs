@@ -1,0 +1,296 @@
+//! Models that migrate to another controller with their units going on, and what interrupts them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead as _, BufReader},
+    process::{Child, Stdio},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::{Installation, RunningProcess, signal};
+use serde_json::Value;
+
+use crate::{interrupted::until, secrets::logged};
+
+/// Starts the controllers `local` and `other`, and an agent "first" of the first one, with a model `test`.
+fn both() -> anyhow::Result<(Installation, RunningProcess)> {
+    let periapt = Installation::empty()?;
+    for name in ["other", "local"] {
+        periapt.ok(["bootstrap", name, "--no-agent"])?;
+    }
+    let mut agent = periapt.agent("first", [])?;
+    assert_eq!(agent.first_line()?, "ready first");
+    periapt.ok(["add-model", "test"])?;
+    Ok((periapt, agent))
+}
+
+/// Returns the committed hooks of a unit by the number of the commit from which each began. A number that is there twice is
+/// an error.
+fn hooks(periapt: &Installation, model: &str, unit: &str) -> anyhow::Result<BTreeMap<u64, String>> {
+    let listed = periapt.json(["hooks", "-m", model, unit])?;
+    let mut hooks = BTreeMap::new();
+    for entry in listed.get("entries").and_then(Value::as_array).context("entries")? {
+        let record = entry.get("record").context("record")?;
+        let shown = |name: &str| record.get(name).map(Value::to_string).unwrap_or_default();
+        ensure!(shown("outcome").contains("handled"), "a hook failed: {record}");
+        let event = shown("event");
+        let before = hooks.insert(record.get("seq").and_then(Value::as_u64).context("seq")?, event.clone());
+        ensure!(before.is_none(), "{before:?} and {event} began from one commit");
+    }
+    Ok(hooks)
+}
+
+/// Returns the number of hooks that a unit has counted in its own bag.
+fn counted(periapt: &Installation, model: &str, unit: &str) -> anyhow::Result<usize> {
+    let shown = periapt.json(["show-unit", "-m", model, unit])?.to_string();
+    let after = shown.split("\"hooks\":\"").nth(1).with_context(|| format!("no count in {shown}"))?;
+    Ok(after.split('"').next().unwrap_or_default().parse()?)
+}
+
+/// Deploys a unit that runs a hook each second and counts its hooks, waits until some have run, and returns the number of
+/// the first ones, which were not counted: the bag was not there yet.
+fn busy(periapt: &Installation) -> anyhow::Result<usize> {
+    periapt.ok(["model-config", "update-status-hook-interval=1s"])?;
+    periapt.deploy("probe", ["busy", "--config", "count=true"])?;
+    counts_on(periapt, "local:test", 3)?;
+    uncounted(periapt, "local:test")
+}
+
+/// Returns the number of hooks that committed and were not counted, as they stand at one moment.
+fn uncounted(periapt: &Installation, model: &str) -> anyhow::Result<usize> {
+    loop {
+        let (before, count) = (hooks(periapt, model, "busy/0")?, counted(periapt, model, "busy/0")?);
+        if hooks(periapt, model, "busy/0")? == before {
+            return before.len().checked_sub(count).context("more hooks were counted than committed");
+        }
+    }
+}
+
+/// Waits until the unit has run more hooks.
+fn counts_on(periapt: &Installation, model: &str, more: usize) -> anyhow::Result<()> {
+    let before = counted(periapt, model, "busy/0").unwrap_or_default();
+    until("hooks run", || {
+        thread::sleep(Duration::from_millis(200));
+        Ok(counted(periapt, model, "busy/0").is_ok_and(|now| now >= before + more))
+    })
+}
+
+/// Checks that each hook which has committed since was counted once.
+fn audit(periapt: &Installation, model: &str, uncounted: usize) -> anyhow::Result<()> {
+    let now = self::uncounted(periapt, model)?;
+    ensure!(now == uncounted, "{now} hooks were not counted, and {uncounted} before");
+    Ok(())
+}
+
+#[test]
+fn a_model_migrates_with_its_units_going_on_and_nothing_is_lost_or_doubled() -> anyhow::Result<()> {
+    let (periapt, agent) = both()?;
+    let uncounted = busy(&periapt)?;
+    periapt.deploy("probe", ["owner", "--config", "script=db-relation-created: share password=first-one"])?;
+    fs::write(periapt.path().join("data.txt"), "rows of data")?;
+    let script = "script=*: open\n*: open-token\nupgrade-charm: resource data";
+    periapt.deploy("probe", ["reader", "--config", script, "--resource", "data=data.txt"])?;
+    periapt.deploy(
+        "probe",
+        ["stored", "--storage", "scratch=10M", "--config", "script=start: write /srv/scratch/note=hello"],
+    )?;
+    periapt.ok(["integrate", "owner:db", "reader:sink"])?;
+    logged(&periapt, "reader/0", "opened password=first-one")?;
+    periapt.ok(["add-secret", "token", "token=hunter2"])?;
+    let before = hooks(&periapt, "local:test", "owner/0")?;
+    let uuid = periapt.json(["show-model", "test"])?["test"]["model-uuid"].clone();
+
+    periapt.ok(["migrate", "test", "other", "--check"])?;
+    let done = periapt.run(["migrate", "test", "other"])?;
+    assert_eq!(done.code, Some(0), "{done:?}\n{}", periapt.logs());
+    for told in ["Migration started with ID \"", "The model has moved to controller other"] {
+        assert!(done.stderr.contains(told), "{done:?}");
+    }
+
+    // The earlier controller only tells where it has gone.
+    let error = periapt.refused(["status", "-m", "local:test"])?;
+    assert!(error.contains("model \"test\" has moved to the controller at https://"), "{error}");
+    assert!(periapt.json(["models", "-c", "local"])?["models"].as_array().is_some_and(Vec::is_empty));
+    // What was there is there.
+    assert_eq!(periapt.json(["show-model", "other:test"])?["test"]["model-uuid"], uuid);
+    assert!(periapt.ok(["show-secret", "-m", "other:test", "token", "--reveal"])?.contains("hunter2"));
+    for (seq, event) in before {
+        assert_eq!(hooks(&periapt, "other:test", "owner/0")?.get(&seq), Some(&event));
+    }
+    periapt.json_until(&["agents", "-c", "other"], |agents| agents[0]["alive"] == true)?;
+    counts_on(&periapt, "other:test", 2)?;
+    // Hooks go on with secrets, resources, storage and relations.
+    periapt.ok(["switch", "other:test"])?;
+    periapt.ok(["config", "owner", "script=config-changed: revise password=second-one"])?;
+    logged(&periapt, "reader/0", "opened password=second-one")?;
+    fs::write(periapt.path().join("data.txt"), "more rows")?;
+    periapt.ok(["attach-resource", "reader", "data=data.txt"])?;
+    logged(&periapt, "reader/0", "more rows")?;
+    periapt.ok(["config", "stored", "script=config-changed: read /srv/scratch/note"])?;
+    logged(&periapt, "stored/0", "read /srv/scratch/note: hello")?;
+    periapt.ok(["add-unit", "reader"])?;
+    logged(&periapt, "reader/1", "opened password=second-one")?;
+    audit(&periapt, "other:test", uncounted)?;
+
+    // The agent belongs to the other controller from now on, and comes back there.
+    assert_eq!(agent.end("TERM")?, Some(0));
+    periapt.ok(["controller", "stop", "local"])?;
+    let mut agent = periapt.spawn([
+        "agent",
+        "run",
+        "--controller",
+        "https://127.0.0.1:1",
+        "--name",
+        "first",
+        "--data",
+        "first",
+    ])?;
+    assert_eq!(agent.first_line()?, "ready first");
+    counts_on(&periapt, "other:test", 1)?;
+
+    // It comes back once the earlier controller has forgotten it.
+    periapt.ok(["controller", "start", "local"])?;
+    let error = periapt.refused(["migrate", "other:test", "local"])?;
+    assert!(error.contains("end that with `migrate --forget` here first"), "{error}");
+    let error = periapt.refused(["migrate", "local:test", "--forget"])?;
+    assert!(error.contains("was connected here a moment ago"), "a controller that has just started: {error}");
+    periapt.ok(["migrate", "local:test", "--forget", "--force"])?;
+    until("it is forgotten", || {
+        Ok(periapt.run(["migrate", "other:test", "local", "--check"])?.code == Some(0))
+    })?;
+    periapt.ok(["migrate", "other:test", "local"])?;
+    counts_on(&periapt, "local:test", 2)?;
+    audit(&periapt, "local:test", uncounted)
+}
+
+#[test]
+fn what_cannot_migrate_is_one_error_and_stays_as_it_was() -> anyhow::Result<()> {
+    let (periapt, _agent) = both()?;
+    periapt.deploy("probe", [])?;
+    let refused = |expected: &str| -> anyhow::Result<()> {
+        let error = periapt.refused(["migrate", "local:test", "other"])?;
+        ensure!(error.contains(expected), "{error}");
+        periapt.ok(["model-config", "-m", "local:test", "update-status-hook-interval=5m"]).map(drop)
+    };
+    let error = periapt.refused(["migrate", "test", "local"])?;
+    assert!(error.contains("it is on this controller already"), "{error}");
+
+    periapt.ok(["add-model", "-c", "other", "test"])?;
+    refused("user admin has a model of this name here already")?;
+    periapt.ok(["destroy-model", "other:test", "--no-prompt"])?;
+
+    periapt.ok(["switch", "local:test"])?;
+    periapt.ok(["add-user", "jane"])?;
+    periapt.ok(["grant", "jane", "read", "test"])?;
+    refused("users who may use it are not known here: jane")?;
+    periapt.ok(["revoke", "jane", "read", "test"])?;
+
+    periapt.ok(["offer", "probe:db"])?;
+    refused("it offers \"probe\" to other models")?;
+    periapt.ok(["remove-offer", "test.probe", "--no-prompt"])?;
+
+    periapt.ok(["add-model", "second"])?;
+    periapt.deploy("probe", ["beside"])?;
+    refused("agent \"first\" serves model \"second\" as well")?;
+    periapt.ok(["destroy-model", "second", "--no-prompt"])?;
+    periapt.ok(["switch", "local:test"])?;
+
+    periapt.ok(["controller", "stop", "other"])?;
+    let error = periapt.refused(["migrate", "test", "other"])?;
+    assert!(error.starts_with("ERROR "), "{error}");
+    assert!(periapt.ok(["status"])?.contains("probe/0"));
+    periapt.ok(["controller", "start", "other"])?;
+    periapt.ok(["migrate", "test", "other"])?;
+    Ok(())
+}
+
+/// Begins a migration, and returns once it has begun.
+fn begun(periapt: &Installation) -> anyhow::Result<Child> {
+    let mut command = periapt.command(["migrate", "local:test", "other"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut told = String::new();
+    let mut lines = BufReader::new(child.stderr.take().context("standard error")?);
+    while !told.contains("Migration started") {
+        ensure!(lines.read_line(&mut told)? > 0, "it did not begin: {told}");
+    }
+    // The rest is read, so that nothing is held up.
+    thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+    Ok(child)
+}
+
+fn serves(periapt: &Installation, controller: &str) -> anyhow::Result<bool> {
+    Ok(periapt.run(["show-unit", "-m", &format!("{controller}:test"), "busy/0"])?.code == Some(0))
+}
+
+/// Attaches content that takes a while to be carried.
+fn attach_much(periapt: &Installation) -> anyhow::Result<()> {
+    fs::write(periapt.path().join("data.txt"), vec![b'x'; 96 << 20])?;
+    periapt.ok(["attach-resource", "busy", "data=data.txt"]).map(drop)
+}
+
+#[test]
+fn a_migration_that_is_interrupted_leaves_one_controller_that_serves() -> anyhow::Result<()> {
+    for victim in ["cli", "local", "other"] {
+        for (number, after) in [0, 300, 900].into_iter().enumerate() {
+            let (periapt, _agent) = both()?;
+            let uncounted = busy(&periapt)?;
+            if number % 2 == 0 {
+                attach_much(&periapt)?;
+            }
+            let mut migrating = begun(&periapt)?;
+            thread::sleep(Duration::from_millis(after));
+            match victim {
+                "cli" => signal(migrating.id(), "KILL").or_else(|_| anyhow::Ok(()))?,
+                controller => {
+                    signal(periapt.controller_process(controller)?, "KILL")?;
+                    thread::sleep(Duration::from_millis(300));
+                    periapt.ok(["controller", "start", controller])?;
+                }
+            }
+            let _ = migrating.wait();
+            until("one controller serves the model", || {
+                let status = periapt.run(["migrate", "local:test", "other"])?;
+                thread::sleep(Duration::from_millis(200));
+                let (here, there) = (serves(&periapt, "local")?, serves(&periapt, "other")?);
+                ensure!(!(here && there), "both controllers serve it: {status:?}");
+                Ok(there)
+            })
+            .with_context(|| format!("{victim} after {after} ms\n{}", periapt.logs()))?;
+            counts_on(&periapt, "other:test", 2)?;
+            audit(&periapt, "other:test", uncounted).with_context(|| format!("{victim} after {after} ms"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_operator_ends_a_migration_and_the_model_stays() -> anyhow::Result<()> {
+    let (periapt, _agent) = both()?;
+    let uncounted = busy(&periapt)?;
+    attach_much(&periapt)?;
+    let mut migrating = begun(&periapt)?;
+    let other = periapt.controller_process("other")?;
+    signal(other, "STOP")?;
+    let aborted = periapt.run(["migrate", "local:test", "--abort"]);
+    signal(other, "CONT")?;
+    let aborted = aborted?;
+    assert_eq!(aborted.code, Some(0), "{aborted:?}");
+    assert_eq!(migrating.wait()?.code(), Some(1));
+    counts_on(&periapt, "local:test", 2)?;
+    assert!(periapt.json(["models", "-c", "other"])?["models"].as_array().is_some_and(Vec::is_empty));
+    // What came of it is deleted, and the model can go once more.
+    until("it goes", || {
+        thread::sleep(Duration::from_secs(1));
+        Ok(periapt.run(["migrate", "local:test", "other"])?.code == Some(0))
+    })?;
+    counts_on(&periapt, "other:test", 2)?;
+    audit(&periapt, "other:test", uncounted)?;
+    let error = periapt.refused(["migrate", "other:test", "--abort"])?;
+    assert!(error.contains("the model is not migrating"), "{error}");
+    let value: Value = periapt.json(["agents", "-c", "other"])?;
+    assert_eq!(value[0]["alive"], true);
+    Ok(())
+}
