@@ -36,8 +36,8 @@ pub use id::{
 pub use jiff::Timestamp;
 pub use level::{LEVEL, Level};
 pub use name::{
-    AgentName, ApplicationName, CloudName, CredentialName, EndpointName, InterfaceName, ModelName, NameError,
-    ResourceName, SpaceName, StorageName, TagName, UnitName, UserName,
+    AgentName, ApplicationName, CloudName, ContainerName, CredentialName, EndpointName, InterfaceName,
+    ModelName, NameError, ResourceName, SpaceName, StorageName, TagName, UnitName, UserName,
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;

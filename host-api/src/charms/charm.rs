@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EndpointName, InterfaceName, ResourceName, StorageName,
+    ContainerName, EndpointName, InterfaceName, ResourceName, StorageName,
     excerpt::shortened,
     imports::Grant,
     relation::{Role, Scope},
@@ -26,6 +26,7 @@ mod storage;
 
 pub use actions::{ActionMeta, ParametersError};
 pub use assumes::{Assumes, UnmetAssumptions};
+pub use containers::{ContainerMeta, ContainerMount, MAX_CONTAINERS};
 pub use error::MetadataError;
 pub use files::CharmFiles;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
@@ -54,6 +55,9 @@ pub struct CharmMeta {
     /// Files that an operator attaches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceMeta>,
+    /// The workloads beside each unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub containers: BTreeMap<ContainerName, ContainerMeta>,
     /// The charm's options.
     pub options: BTreeMap<String, OptionMeta>,
     /// The charm's actions.

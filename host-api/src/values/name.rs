@@ -110,6 +110,10 @@ name! {
     ResourceName, "resource", host_word
 }
 name! {
+    /// The name of a container, as the charm's metadata declares it: also a part of paths and of hooks' names.
+    ContainerName, "container", host_word
+}
+name! {
     /// The name of a model: lower-case letters, digits and inner dashes.
     ModelName, "model", lower_word
 }

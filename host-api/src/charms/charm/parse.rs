@@ -102,7 +102,8 @@ impl CharmMeta {
         let resources = resource::declared(raw.resources.unwrap_or_default()).map_err(refused)?;
         let place = if resources.is_empty() { ResourcesPath::Free } else { ResourcesPath::Taken };
         let storage = declared(raw.storage.unwrap_or_default(), place).map_err(refused)?;
-        containers::check(raw.containers.as_ref(), &resources, &storage).map_err(refused)?;
+        let containers =
+            containers::declared(raw.containers.as_ref(), &resources, &storage).map_err(refused)?;
         let meta = Self {
             name: name(file, required(file, "name", raw.name)?)?,
             summary: required(file, "summary", raw.summary)?,
@@ -112,6 +113,7 @@ impl CharmMeta {
             extra_bindings: raw.extra_bindings.unwrap_or_default().into_keys().collect(),
             storage,
             resources,
+            containers,
             options: options(options_file, raw_config)?,
             actions: actions::parse(raw_actions).map_err(|broken| rule(actions_file, broken.to_string()))?,
             assumes: Assumes::parse(raw.assumes.as_ref()).map_err(refused)?,

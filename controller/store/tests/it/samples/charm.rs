@@ -1,9 +1,11 @@
 //! Charms, with endpoints of every role and options of every type.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
-    ResourceName,
+    ContainerName, ResourceName,
     charm::{
-        ActionMeta, Assumes, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind,
+        ActionMeta, Assumes, CharmMeta, ContainerMeta, ContainerMount, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind,
         ResourceMeta, StorageMeta,
         assumes::{Assumption, FeatureAssumption, FeatureName, VersionBound},
     },
@@ -26,6 +28,7 @@ pub(crate) fn charms() -> Named<Charm> {
         extra_bindings: ["admin-api".into()].into(),
         resources: [].into(),
         storage: [(parse("data"), storage(Some(4))), (parse("logs"), storage(None))].into(),
+        containers: [].into(),
         options: options(),
         actions: actions(),
         assumes: Default::default(),
@@ -48,12 +51,14 @@ pub(crate) fn charms() -> Named<Charm> {
         extra_bindings: [].into(),
         resources: [].into(),
         storage: [].into(),
+        containers: [].into(),
         options: [].into(),
         actions: [].into(),
         assumes: Default::default(),
         grants: [].into(),
     };
     let with_resources = CharmMeta { resources: resources(), ..plain.clone() };
+    let with_containers = CharmMeta { containers: containers(), ..plain.clone() };
     let batching = EndpointMeta {
         role: Role::Requirer,
         interface: parse("syslog"),
@@ -70,10 +75,22 @@ pub(crate) fn charms() -> Named<Charm> {
         ("full", charm("wordpress", meta)),
         ("bare-subordinate", charm("logging", plain)),
         ("with-resources", charm("logging", with_resources)),
+        ("with-containers", charm("logging", with_containers)),
         ("asks-for-batches", charm("collector", collector)),
         ("assumes-features", charm("demanding", demanding)),
         ("with-uploaders", uploaded),
     ]
+}
+
+fn containers() -> BTreeMap<ContainerName, ContainerMeta> {
+    let mount = ContainerMount { storage: parse("data"), location: "/srv/data".into() };
+    let web = ContainerMeta {
+        resource: Some(parse("web-image")),
+        mounts: vec![mount],
+        uid: Some(584_792),
+        gid: Some(584_792),
+    };
+    [(parse("web"), web), (parse("side"), ContainerMeta::default())].into()
 }
 
 /// Returns conditions of every kind.
