@@ -4,6 +4,7 @@ mod books;
 mod context;
 mod script;
 mod secrets;
+mod workloads;
 
 use periapt_sdk::{
     ActionEvent, Charm, Config, Context, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation,
@@ -142,6 +143,7 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
             );
             Ok(())
         }
+        Action::Ask { target, method, path, body } => workloads::ask(unit, target, method, path, body),
         Action::Log(text) => {
             info!("{text}");
             Ok(())

@@ -32,6 +32,7 @@ pub(crate) enum Action {
     Write(String, String),
     Read(String),
     Resource(String),
+    Ask { target: String, method: String, path: String, body: String },
     Goal,
     Share(String, String),
     Revise(String, String),
@@ -91,6 +92,12 @@ fn action(text: &str) -> Result<Action> {
         "write" => pair(rest).map(|(path, content)| Action::Write(path, content))?,
         "read" => Action::Read(text()),
         "resource" => Action::Resource(text()),
+        "ask" => {
+            let mut parts = rest.splitn(4, ' ').map(str::to_owned);
+            let mut next = || parts.next().context("expected TARGET METHOD PATH [BODY]");
+            let (target, method, path) = (next()?, next()?, next()?);
+            Action::Ask { target, method, path, body: parts.next().unwrap_or_default() }
+        }
         "goal" => Action::Goal,
         "share" => pair(rest).map(|(key, value)| Action::Share(key, value))?,
         "revise" => pair(rest).map(|(key, value)| Action::Revise(key, value))?,

@@ -39,6 +39,7 @@ const CONTRACT: &[&str] = &[
     "status",
     "storage",
     "types",
+    "workloads",
 ];
 
 /// WASI's interfaces that are always linked, without any access: a charm finds no network, no inherited environment

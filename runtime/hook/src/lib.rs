@@ -34,6 +34,7 @@ mod state;
 mod status;
 mod storage;
 mod tools;
+mod workloads;
 
 pub use actions::ActionResults;
 pub use bags::{BagSelector, OwnBag};
@@ -53,3 +54,4 @@ pub use snapshot::ContextError;
 pub use status::{ApplicationStatuses, CharmStatus};
 pub use storage::MountedStorage;
 pub use tools::{HookTool, ToolOutput, hook_tool_names, hook_tools, is_hook_tool};
+pub use workloads::{Received, WorkloadTarget};

@@ -1,5 +1,5 @@
-//! The Pebble of a charm's containers. No workloads run beside charms, so no Pebble ever listens: requests are
-//! answered as on a machine where Pebble has not started yet, a case that every charm must handle.
+//! The interface `pebble`, which `workloads` has superseded. It leads nowhere: its requests are answered as on a machine
+//! where Pebble has not started yet, a case that every charm must handle.
 
 use crate::{CallError, context::HookContext};
 

@@ -52,6 +52,11 @@ impl HookClock {
         }
     }
 
+    /// Advances the clock by the time for which a call waited.
+    pub(crate) fn waited(&self, time: Duration) {
+        self.slept.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
     /// Returns the time of day at the last reading, since 1970. Files get it as their times.
     pub(crate) fn time_of_day(&self) -> Duration {
         let started = u64::try_from(self.started.as_nanosecond()).unwrap_or(0);

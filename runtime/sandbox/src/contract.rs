@@ -21,6 +21,7 @@ mod status;
 mod storage;
 mod tools;
 mod weight;
+mod workloads;
 
 use wasmtime::component::Linker;
 
@@ -56,6 +57,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;
     storage::link(&mut linker.instance("periapt:charm/storage@0.1.0")?)?;
     tools::link(&mut linker.instance("periapt:charm/hook-tools@0.1.0")?)?;
+    workloads::link(&mut linker.instance("periapt:charm/workloads@0.1.0")?)?;
     // This interface has only types, but components import it.
     linker.instance("periapt:charm/types@0.1.0")?;
     Ok(())

@@ -7,6 +7,7 @@
 
 pub mod artifact;
 mod clock;
+mod connections;
 mod contract;
 mod diagnosis;
 mod divide;

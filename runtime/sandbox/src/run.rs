@@ -9,6 +9,7 @@ use wasmtime::{Store, UpdateDeadline, component::ResourceTable};
 use crate::{
     Budgets, Busy, HookError, HookErrorKind, HookServices, Prepared, Sandbox, Seed,
     clock::HookClock,
+    connections::Connections,
     contract::{self, types},
     diagnosis::{self, Diagnosis, Evidence},
     files::{Files, ResourcesMount, StorageMount},
@@ -94,6 +95,7 @@ impl Sandbox {
             )
             .with_storage(storage)
             .with_resources(resources),
+            connections: Connections::default(),
             syncs: self.syncs(),
             clock,
             table,

@@ -1,8 +1,8 @@
 //! The services that a hook needs from its caller: a runner, or the laboratory with virtual time.
 
-use std::{fs::File, future::Future, pin::Pin, time::Duration};
+use std::{fs::File, future::Future, os::unix::net::UnixStream, pin::Pin, time::Duration};
 
-use periapt_hook::{CallError, CallTime, LeaseState};
+use periapt_hook::{CallError, CallTime, LeaseState, WorkloadTarget};
 use periapt_host_api::{
     Timestamp,
     commit::EarlyEffect,
@@ -31,6 +31,12 @@ pub trait HookServices: Send + Sync + 'static {
             "resource {:?} cannot be fetched here",
             key.name
         )))))
+    }
+
+    /// Opens a stream to a workload of the unit. By default nobody listens.
+    fn connect(&self, _target: WorkloadTarget) -> BoxFuture<'_, Result<UnixStream, CallError>> {
+        let nobody = "nobody listens: no workloads run here".to_owned();
+        Box::pin(std::future::ready(Err(CallError::NotReady(nobody))))
     }
 
     /// Accepts early effects, in order. It must not block. The receiver keeps effects that it cannot send yet; the

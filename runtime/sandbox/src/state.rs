@@ -11,6 +11,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::{
     HookServices,
     clock::HookClock,
+    connections::Connections,
     files::{Files, FilesView},
     limits::Limiter,
     meter::Meter,
@@ -24,6 +25,8 @@ pub(crate) struct HookState {
     pub(crate) limiter: Limiter,
     pub(crate) clock: Arc<HookClock>,
     pub(crate) files: Files,
+    /// The open streams to the unit's workloads.
+    pub(crate) connections: Connections,
     /// The semaphore that allows one sync of storage at a time.
     pub(crate) syncs: Arc<Semaphore>,
     pub(crate) table: ResourceTable,

@@ -217,6 +217,23 @@ extern void __wasm_import_periapt_charm_pebble_connect(uint8_t *, size_t, uint8_
 __attribute__((__import_module__("periapt:charm/pebble@0.1.0"), __import_name__("exchange")))
 extern void __wasm_import_periapt_charm_pebble_exchange(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
+// Imported Functions from `periapt:charm/workloads@0.1.0`
+
+__attribute__((__import_module__("periapt:charm/workloads@0.1.0"), __import_name__("connect")))
+extern void __wasm_import_periapt_charm_workloads_connect(int32_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("periapt:charm/workloads@0.1.0"), __import_name__("read")))
+extern void __wasm_import_periapt_charm_workloads_read(int32_t, int32_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("periapt:charm/workloads@0.1.0"), __import_name__("write")))
+extern void __wasm_import_periapt_charm_workloads_write(int32_t, uint8_t *, size_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("periapt:charm/workloads@0.1.0"), __import_name__("shutdown")))
+extern void __wasm_import_periapt_charm_workloads_shutdown(int32_t, uint8_t *);
+
+__attribute__((__import_module__("periapt:charm/workloads@0.1.0"), __import_name__("close")))
+extern void __wasm_import_periapt_charm_workloads_close(int32_t);
+
 // Exported Functions from `periapt:charm/handler@0.1.0`
 
 __attribute__((__weak__, __export_name__("cabi_post_periapt:charm/handler@0.1.0#handle")))
@@ -1176,6 +1193,60 @@ void periapt_charm_pebble_result_response_error_free(periapt_charm_pebble_result
     periapt_charm_pebble_response_free(&ptr->val.ok);
   } else {
     periapt_charm_pebble_error_free(&ptr->val.err);
+  }
+}
+
+void periapt_charm_workloads_error_free(periapt_charm_workloads_error_t *ptr) {
+  periapt_charm_types_error_free(ptr);
+}
+
+void periapt_charm_workloads_target_free(periapt_charm_workloads_target_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      charm_string_free(&ptr->val.pebble);
+      break;
+    }
+    case 1: {
+      break;
+    }
+  }
+}
+
+void periapt_charm_workloads_received_free(periapt_charm_workloads_received_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      charm_list_u8_free(&ptr->val.bytes);
+      break;
+    }
+  }
+}
+
+void periapt_charm_workloads_result_connection_error_free(periapt_charm_workloads_result_connection_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    periapt_charm_workloads_error_free(&ptr->val.err);
+  }
+}
+
+void periapt_charm_workloads_result_received_error_free(periapt_charm_workloads_result_received_error_t *ptr) {
+  if (!ptr->is_err) {
+    periapt_charm_workloads_received_free(&ptr->val.ok);
+  } else {
+    periapt_charm_workloads_error_free(&ptr->val.err);
+  }
+}
+
+void periapt_charm_workloads_result_u32_error_free(periapt_charm_workloads_result_u32_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    periapt_charm_workloads_error_free(&ptr->val.err);
+  }
+}
+
+void periapt_charm_workloads_result_void_error_free(periapt_charm_workloads_result_void_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    periapt_charm_workloads_error_free(&ptr->val.err);
   }
 }
 
@@ -5621,6 +5692,434 @@ bool periapt_charm_pebble_exchange(charm_string_t *container, periapt_charm_pebb
     *err = result.val.err;
     return 0;
   }
+}
+
+bool periapt_charm_workloads_connect(periapt_charm_workloads_target_t *target, periapt_charm_workloads_connection_t *ret, periapt_charm_workloads_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(6*sizeof(void*))];
+  int32_t variant;
+  uint8_t * variant1;
+  size_t variant2;
+  switch ((int32_t) (*target).tag) {
+    case 0: {
+      const charm_string_t *payload = &(*target).val.pebble;
+      variant = 0;
+      variant1 = (uint8_t *) (*payload).ptr;
+      variant2 = (*payload).len;
+      break;
+    }
+    case 1: {
+      const uint16_t *payload0 = &(*target).val.port;
+      variant = 1;
+      variant1 = (uint8_t *) (int32_t) (*payload0);
+      variant2 = 0;
+      break;
+    }
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_periapt_charm_workloads_connect(variant, variant1, variant2, ptr);
+  periapt_charm_workloads_result_connection_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (uint32_t) (*((int32_t*) (ptr + sizeof(void*))));
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      periapt_charm_types_error_t variant3;
+      variant3.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant3.tag) {
+        case 0: {
+          variant3.val.invalid_argument = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant3.val.not_found = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant3.val.permission_denied = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant3.val.not_leader = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant3.val.conflict = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 5: {
+          variant3.val.already_exists = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 6: {
+          variant3.val.limit_exceeded = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 7: {
+          variant3.val.not_granted = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 8: {
+          variant3.val.not_ready = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 9: {
+          variant3.val.try_again = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 10: {
+          variant3.val.wrong_context = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 11: {
+          variant3.val.not_supported = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 12: {
+          variant3.val.failed = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 13: {
+          variant3.val.other = (charm_tuple2_string_string_t) {
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) },
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (4*sizeof(void*))))), (*((size_t*) (ptr + (5*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.err = variant3;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool periapt_charm_workloads_read(periapt_charm_workloads_connection_t connection, uint32_t most, uint32_t *maybe_timeout, periapt_charm_workloads_received_t *ret, periapt_charm_workloads_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(6*sizeof(void*))];
+  charm_option_u32_t timeout;
+  timeout.is_some = maybe_timeout != NULL;if (maybe_timeout) {
+    timeout.val = *maybe_timeout;
+  }
+  int32_t option;
+  int32_t option1;
+  if ((timeout).is_some) {
+    const uint32_t *payload0 = &(timeout).val;
+    option = 1;
+    option1 = (int32_t) (*payload0);
+  } else {
+    option = 0;
+    option1 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_periapt_charm_workloads_read((int32_t) (connection), (int32_t) (most), option, option1, ptr);
+  periapt_charm_workloads_result_received_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      periapt_charm_workloads_received_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.bytes = (charm_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          break;
+        }
+        case 2: {
+          break;
+        }
+      }
+
+      result.val.ok = variant;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      periapt_charm_types_error_t variant2;
+      variant2.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant2.tag) {
+        case 0: {
+          variant2.val.invalid_argument = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant2.val.not_found = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant2.val.permission_denied = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant2.val.not_leader = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant2.val.conflict = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 5: {
+          variant2.val.already_exists = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 6: {
+          variant2.val.limit_exceeded = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 7: {
+          variant2.val.not_granted = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 8: {
+          variant2.val.not_ready = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 9: {
+          variant2.val.try_again = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 10: {
+          variant2.val.wrong_context = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 11: {
+          variant2.val.not_supported = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 12: {
+          variant2.val.failed = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 13: {
+          variant2.val.other = (charm_tuple2_string_string_t) {
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) },
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (4*sizeof(void*))))), (*((size_t*) (ptr + (5*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.err = variant2;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool periapt_charm_workloads_write(periapt_charm_workloads_connection_t connection, charm_list_u8_t *bytes, uint32_t *maybe_timeout, uint32_t *ret, periapt_charm_workloads_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(6*sizeof(void*))];
+  charm_option_u32_t timeout;
+  timeout.is_some = maybe_timeout != NULL;if (maybe_timeout) {
+    timeout.val = *maybe_timeout;
+  }
+  int32_t option;
+  int32_t option1;
+  if ((timeout).is_some) {
+    const uint32_t *payload0 = &(timeout).val;
+    option = 1;
+    option1 = (int32_t) (*payload0);
+  } else {
+    option = 0;
+    option1 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_periapt_charm_workloads_write((int32_t) (connection), (uint8_t *) (*bytes).ptr, (*bytes).len, option, option1, ptr);
+  periapt_charm_workloads_result_u32_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (uint32_t) (*((int32_t*) (ptr + sizeof(void*))));
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      periapt_charm_types_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_argument = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.not_found = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.permission_denied = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.not_leader = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.conflict = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 5: {
+          variant.val.already_exists = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 6: {
+          variant.val.limit_exceeded = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 7: {
+          variant.val.not_granted = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 8: {
+          variant.val.not_ready = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 9: {
+          variant.val.try_again = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 10: {
+          variant.val.wrong_context = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 11: {
+          variant.val.not_supported = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 12: {
+          variant.val.failed = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 13: {
+          variant.val.other = (charm_tuple2_string_string_t) {
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) },
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (4*sizeof(void*))))), (*((size_t*) (ptr + (5*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool periapt_charm_workloads_shutdown(periapt_charm_workloads_connection_t connection, periapt_charm_workloads_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(6*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_periapt_charm_workloads_shutdown((int32_t) (connection), ptr);
+  periapt_charm_workloads_result_void_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      periapt_charm_types_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_argument = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.not_found = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.permission_denied = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.not_leader = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.conflict = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 5: {
+          variant.val.already_exists = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 6: {
+          variant.val.limit_exceeded = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 7: {
+          variant.val.not_granted = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 8: {
+          variant.val.not_ready = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 9: {
+          variant.val.try_again = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 10: {
+          variant.val.wrong_context = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 11: {
+          variant.val.not_supported = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 12: {
+          variant.val.failed = (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 13: {
+          variant.val.other = (charm_tuple2_string_string_t) {
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) },
+            (charm_string_t) (charm_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (4*sizeof(void*))))), (*((size_t*) (ptr + (5*sizeof(void*))))) },
+          };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+void periapt_charm_workloads_close(periapt_charm_workloads_connection_t connection) {
+  __wasm_import_periapt_charm_workloads_close((int32_t) (connection));
 }
 
 __attribute__((__export_name__("periapt:charm/handler@0.1.0#handle")))

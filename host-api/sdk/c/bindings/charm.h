@@ -943,6 +943,70 @@ typedef struct {
   } val;
 } periapt_charm_pebble_result_response_error_t;
 
+typedef periapt_charm_types_error_t periapt_charm_workloads_error_t;
+
+// An open stream: a number of this hook. A hook may have 16 of them, and they end with it.
+typedef uint32_t periapt_charm_workloads_connection_t;
+
+// The other end of a stream.
+typedef struct periapt_charm_workloads_target_t {
+  uint8_t tag;
+  union {
+    charm_string_t     pebble;
+    uint16_t     port;
+  } val;
+} periapt_charm_workloads_target_t;
+
+// The Pebble of a container, by the container's name.
+#define PERIAPT_CHARM_WORKLOADS_TARGET_PEBBLE 0
+// A TCP port that a workload of this unit listens on.
+#define PERIAPT_CHARM_WORKLOADS_TARGET_PORT 1
+
+typedef struct periapt_charm_workloads_received_t {
+  uint8_t tag;
+  union {
+    charm_list_u8_t     bytes;
+  } val;
+} periapt_charm_workloads_received_t;
+
+// One byte or more.
+#define PERIAPT_CHARM_WORKLOADS_RECEIVED_BYTES 0
+// The other end sends no more.
+#define PERIAPT_CHARM_WORKLOADS_RECEIVED_END 1
+// Nothing came within the time.
+#define PERIAPT_CHARM_WORKLOADS_RECEIVED_NOTHING 2
+
+typedef struct {
+  bool is_err;
+  union {
+    periapt_charm_workloads_connection_t ok;
+    periapt_charm_workloads_error_t err;
+  } val;
+} periapt_charm_workloads_result_connection_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    periapt_charm_workloads_received_t ok;
+    periapt_charm_workloads_error_t err;
+  } val;
+} periapt_charm_workloads_result_received_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    uint32_t ok;
+    periapt_charm_workloads_error_t err;
+  } val;
+} periapt_charm_workloads_result_u32_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    periapt_charm_workloads_error_t err;
+  } val;
+} periapt_charm_workloads_result_void_error_t;
+
 typedef periapt_charm_types_invocation_t exports_periapt_charm_handler_invocation_t;
 
 typedef periapt_charm_types_outcome_t exports_periapt_charm_handler_outcome_t;
@@ -1106,6 +1170,20 @@ extern bool periapt_charm_resources_get(charm_string_t *name, periapt_charm_reso
 extern bool periapt_charm_pebble_connect(charm_string_t *container, periapt_charm_pebble_error_t *err);
 // Sends a request and returns its response, with any status.
 extern bool periapt_charm_pebble_exchange(charm_string_t *container, periapt_charm_pebble_request_t *request, periapt_charm_pebble_response_t *ret, periapt_charm_pebble_error_t *err);
+
+// Imported Functions from `periapt:charm/workloads@0.1.0`
+// Opens a stream. Not-ready means that nobody listens, now or ever: charms treat it as a workload that has not
+// started yet.
+extern bool periapt_charm_workloads_connect(periapt_charm_workloads_target_t *target, periapt_charm_workloads_connection_t *ret, periapt_charm_workloads_error_t *err);
+// Waits for bytes, at most so many, for a time in milliseconds; without a time it waits as long as it takes.
+extern bool periapt_charm_workloads_read(periapt_charm_workloads_connection_t connection, uint32_t most, uint32_t *maybe_timeout, periapt_charm_workloads_received_t *ret, periapt_charm_workloads_error_t *err);
+// Sends as many of the bytes as the other end takes, and returns their number. It waits like `read` until it
+// takes one; 0 means that it took none within the time.
+extern bool periapt_charm_workloads_write(periapt_charm_workloads_connection_t connection, charm_list_u8_t *bytes, uint32_t *maybe_timeout, uint32_t *ret, periapt_charm_workloads_error_t *err);
+// Ends the writing: the other end reads to the end. Reading goes on.
+extern bool periapt_charm_workloads_shutdown(periapt_charm_workloads_connection_t connection, periapt_charm_workloads_error_t *err);
+// Ends a stream. An unknown number is ignored.
+extern void periapt_charm_workloads_close(periapt_charm_workloads_connection_t connection);
 
 // Exported Functions from `periapt:charm/handler@0.1.0`
 bool exports_periapt_charm_handler_handle(exports_periapt_charm_handler_invocation_t *invocation, exports_periapt_charm_handler_outcome_t *ret, exports_periapt_charm_handler_failure_t *err);
@@ -1341,6 +1419,20 @@ void periapt_charm_pebble_response_free(periapt_charm_pebble_response_t *ptr);
 void periapt_charm_pebble_result_void_error_free(periapt_charm_pebble_result_void_error_t *ptr);
 
 void periapt_charm_pebble_result_response_error_free(periapt_charm_pebble_result_response_error_t *ptr);
+
+void periapt_charm_workloads_error_free(periapt_charm_workloads_error_t *ptr);
+
+void periapt_charm_workloads_target_free(periapt_charm_workloads_target_t *ptr);
+
+void periapt_charm_workloads_received_free(periapt_charm_workloads_received_t *ptr);
+
+void periapt_charm_workloads_result_connection_error_free(periapt_charm_workloads_result_connection_error_t *ptr);
+
+void periapt_charm_workloads_result_received_error_free(periapt_charm_workloads_result_received_error_t *ptr);
+
+void periapt_charm_workloads_result_u32_error_free(periapt_charm_workloads_result_u32_error_t *ptr);
+
+void periapt_charm_workloads_result_void_error_free(periapt_charm_workloads_result_void_error_t *ptr);
 
 void exports_periapt_charm_handler_invocation_free(exports_periapt_charm_handler_invocation_t *ptr);
 

@@ -236,3 +236,21 @@ declare module "periapt:charm/pebble@0.1.0" {
   /** Sends a request and returns its response, with any status. */
   export function exchange(container: string, request: Request): Response;
 }
+
+declare module "periapt:charm/workloads@0.1.0" {
+  /** An open stream: a number of this hook. A hook may have 16 of them, and they end with it. */
+  export type Connection = number;
+  /** The other end of a stream. */
+  export type Target = { tag: "pebble"; val: string } | { tag: "port"; val: number };
+  export type Received = { tag: "bytes"; val: Uint8Array } | { tag: "end" } | { tag: "nothing" };
+  /** Opens a stream. Not-ready means that nobody listens, now or ever: charms treat it as a workload that has not started yet. */
+  export function connect(target: Target): Connection;
+  /** Waits for bytes, at most so many, for a time in milliseconds; without a time it waits as long as it takes. */
+  export function read(connection: Connection, most: number, timeout: number | null): Received;
+  /** Sends as many of the bytes as the other end takes, and returns their number. It waits like `read` until it takes one; 0 means that it took none within the time. */
+  export function write(connection: Connection, bytes: Uint8Array, timeout: number | null): number;
+  /** Ends the writing: the other end reads to the end. Reading goes on. */
+  export function shutdown(connection: Connection): void;
+  /** Ends a stream. An unknown number is ignored. */
+  export function close(connection: Connection): void;
+}

@@ -72,6 +72,7 @@ mod storage;
 pub mod testing;
 mod tools;
 mod unit;
+mod workload;
 
 /// The host's functions: imports in a sandbox, the in-memory unit of [`testing`] elsewhere.
 #[cfg(target_arch = "wasm32")]
@@ -106,3 +107,4 @@ pub use status::{Status, Workload};
 pub use storage::Storage;
 pub use tools::{Output, tool, tool_reading};
 pub use unit::Unit;
+pub use workload::WorkloadStream;

@@ -3,7 +3,8 @@
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
     Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation,
-    Resource, Result, Secret, State, Status, Storage, Workload, host, secret,
+    Resource, Result, Secret, State, Status, Storage, Workload,
+    WorkloadStream, host, secret,
 };
 use std::collections::BTreeSet;
 
@@ -167,6 +168,26 @@ impl Unit {
     /// When the charm declares no such file, nothing was attached yet, or the agent cannot fetch it now.
     pub fn resource(&self, name: &str) -> Result<Resource> {
         Resource::find(name)
+    }
+
+    /// Opens a stream to the Pebble of a container, which speaks HTTP. What is asked of it takes effect at once, and stays
+    /// if the hook fails.
+    ///
+    /// # Errors
+    ///
+    /// When the charm declares no such container, or nobody listens: the container has not started yet, or the agent
+    /// runs no workloads.
+    pub fn pebble(&self, container: &str) -> Result<WorkloadStream> {
+        WorkloadStream::to_pebble(container)
+    }
+
+    /// Opens a stream to a TCP port that a workload of this unit listens on.
+    ///
+    /// # Errors
+    ///
+    /// When nobody listens.
+    pub fn workload_port(&self, port: u16) -> Result<WorkloadStream> {
+        WorkloadStream::to_port(port)
     }
 
     /// Sets the workload's status. It is visible at once, and stays if the hook fails.

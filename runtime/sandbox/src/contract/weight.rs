@@ -15,6 +15,7 @@ use super::{
         secrets::{Access, Details, Metadata, Owner, RevisionMode},
         status::{ApplicationStatus, StatusInfo, WorkloadStatus},
         storage::StorageInfo,
+        workloads::{Received, Target},
     },
     types::Error,
 };
@@ -210,6 +211,24 @@ impl Weight for Request {
 impl Weight for Response {
     fn weight(&self) -> u64 {
         PART + self.headers.weight() + self.body.len() as u64
+    }
+}
+
+impl Weight for Target {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Pebble(container) => container.weight(),
+            Self::Port(_) => PART,
+        }
+    }
+}
+
+impl Weight for Received {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => PART + bytes.len() as u64,
+            Self::End | Self::Nothing => PART,
+        }
     }
 }
 

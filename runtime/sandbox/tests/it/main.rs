@@ -13,4 +13,5 @@ mod hostile;
 mod modules;
 mod repeatable;
 mod tools;
+mod workloads;
 mod world;

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     io::Write as _,
+    os::unix::net::UnixStream,
     path::PathBuf,
     sync::{
         Arc, LazyLock,
@@ -13,7 +14,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use periapt_hook::{CallError, CallTime, HeldLease, HookContext, HookInputs, HookLimits, LeaseState};
+use periapt_hook::{
+    CallError, CallTime, HeldLease, HookContext, HookInputs, HookLimits, LeaseState, WorkloadTarget,
+};
 use periapt_host_api::{
     ApplicationName, Digest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
@@ -73,6 +76,8 @@ pub(crate) struct World {
     /// The contents of resources, and the number of fetches.
     pub(crate) resources: BTreeMap<Digest, &'static str>,
     pub(crate) fetches: AtomicU64,
+    /// The workloads of the unit; none: nobody listens.
+    pub(crate) workloads: Option<fn(&WorkloadTarget) -> UnixStream>,
 }
 
 impl HookServices for World {
@@ -109,6 +114,12 @@ impl HookServices for World {
             file.write_all(content.as_bytes()).unwrap();
             Ok(file)
         })
+    }
+
+    fn connect(&self, target: WorkloadTarget) -> BoxFuture<'_, Result<UnixStream, CallError>> {
+        let nobody = || CallError::NotReady("nobody listens: no workloads run here".to_owned());
+        let answer = self.workloads.map(|workloads| workloads(&target)).ok_or_else(nobody);
+        Box::pin(std::future::ready(answer))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {

@@ -425,6 +425,36 @@ pub(crate) mod resources {
     }
 }
 
+/// Streams to workloads: beside a unit in memory none runs.
+pub(crate) mod workloads {
+    use super::{
+        Error,
+        wit::workloads::{Received, Target},
+    };
+
+    pub(crate) fn connect(_target: &Target) -> Result<u32, Error> {
+        Err(Error::NotReady("nobody listens: no workloads run beside a unit in memory".to_owned()))
+    }
+
+    pub(crate) fn read(number: u32, _most: u32, _timeout: Option<u32>) -> Result<Received, Error> {
+        Err(not_open(number))
+    }
+
+    pub(crate) fn write(number: u32, _bytes: &[u8], _timeout: Option<u32>) -> Result<u32, Error> {
+        Err(not_open(number))
+    }
+
+    pub(crate) fn shutdown(number: u32) -> Result<(), Error> {
+        Err(not_open(number))
+    }
+
+    pub(crate) fn close(_number: u32) {}
+
+    fn not_open(number: u32) -> Error {
+        Error::NotFound(format!("stream {number} is not open"))
+    }
+}
+
 pub(crate) mod identity {
     use super::{Error, current};
 

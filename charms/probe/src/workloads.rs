@@ -1,0 +1,39 @@
+//! Requests to the unit's workloads, by hand.
+
+use std::io::{Read as _, Write as _};
+
+use periapt_sdk::{Context as _, Result, Unit, WorkloadStream, info};
+
+/// The most characters of a response's body that are logged.
+const SHOWN: usize = 300;
+
+/// Sends one HTTP request to the Pebble of a container or to a port, and logs the response, or that nobody listens.
+pub(crate) fn ask(unit: &Unit, target: &str, method: &str, path: &str, body: &str) -> Result {
+    let opened = match target.parse() {
+        Ok(port) => unit.workload_port(port),
+        Err(_) => unit.pebble(target),
+    };
+    match opened {
+        Ok(stream) => {
+            let response = exchange(stream, method, path, body)?;
+            let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
+            let status = head.split(' ').nth(1).unwrap_or_default();
+            let shown: String = body.trim().chars().take(SHOWN).collect();
+            info!("ask {target} {method} {path}: {status} {shown}");
+        }
+        Err(error) => info!("ask {target} {method} {path}: {error}"),
+    }
+    Ok(())
+}
+
+fn exchange(mut stream: WorkloadStream, method: &str, path: &str, body: &str) -> Result<String> {
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).context("asking the workload")?;
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).context("reading the workload's answer")?;
+    Ok(String::from_utf8_lossy(&response).into_owned())
+}

@@ -1,0 +1,121 @@
+//! Streams to the unit's workloads: the targets that a hook may open, and the record of what passed. The host moves the
+//! bytes, and they take effect at once, outside of the hook's commit.
+
+use std::time::Duration;
+
+use periapt_host_api::ContainerName;
+use serde::{Deserialize, Serialize};
+
+use crate::{CallError, context::HookContext};
+
+/// The most characters of a container's name in an error.
+const MAX_SHOWN: usize = 100;
+
+/// The other end of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadTarget {
+    /// The Pebble of a container.
+    Pebble(ContainerName),
+    /// A TCP port that a workload of the unit listens on.
+    Port(u16),
+}
+
+/// The answer to a read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// One byte or more.
+    Bytes(Vec<u8>),
+    /// The other end sends no more.
+    End,
+    /// Nothing came within the time.
+    Nothing,
+}
+
+/// Bytes of a stream in the record: as text where they are text, for the record has a bound.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum RecordedBytes<'a> {
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    End,
+    Nothing,
+}
+
+impl<'a> RecordedBytes<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        std::str::from_utf8(bytes).map_or(Self::Bytes(bytes), Self::Text)
+    }
+}
+
+impl HookContext {
+    /// Finds the Pebble of a container that the unit's charm declares.
+    ///
+    /// # Errors
+    /// [`CallError::NotFound`]
+    pub fn pebble_target(&self, container: &str) -> Result<WorkloadTarget, CallError> {
+        let declared = self.run.snapshot.meta().containers.keys().find(|name| name.as_str() == container);
+        declared.map(|name| WorkloadTarget::Pebble(name.clone())).ok_or_else(|| {
+            let shown: String = container.chars().take(MAX_SHOWN).collect();
+            CallError::NotFound(format!("the charm declares no container {shown:?}"))
+        })
+    }
+
+    /// Finds a port of the unit's workloads. A charm without containers has none.
+    ///
+    /// # Errors
+    /// [`CallError::InvalidArgument`], [`CallError::NotReady`]
+    pub fn port_target(&self, port: u16) -> Result<WorkloadTarget, CallError> {
+        if port == 0 {
+            return Err(CallError::InvalidArgument("no workload listens on port 0".to_owned()));
+        }
+        match self.run.snapshot.meta().containers.is_empty() {
+            true => Err(CallError::NotReady(format!(
+                "nobody listens on port {port}: the charm declares no containers"
+            ))),
+            false => Ok(WorkloadTarget::Port(port)),
+        }
+    }
+
+    /// Records the opening of a stream. `target` is as the charm gave it.
+    pub fn workload_connected(&mut self, target: &str, answer: &Result<u32, CallError>, waited: Duration) {
+        self.recorder.record("workloads.connect", &(target,), &(answer, milliseconds(waited)));
+    }
+
+    /// Records a read of at most `most` bytes. The bytes may be confidential, so they are sealed in the journal.
+    pub fn workload_read(
+        &mut self,
+        (connection, most): (u32, u32),
+        answer: &Result<Received, CallError>,
+        waited: Duration,
+    ) {
+        let received = answer.as_ref().map(|received| match received {
+            Received::Bytes(bytes) => RecordedBytes::of(bytes),
+            Received::End => RecordedBytes::End,
+            Received::Nothing => RecordedBytes::Nothing,
+        });
+        let answer = (received, milliseconds(waited));
+        self.recorder.record_confidential("workloads.read", &(connection, most), &answer);
+    }
+
+    /// Records a write. A replay needs of the bytes only whether they are the same.
+    pub fn workload_written(
+        &mut self,
+        (connection, bytes): (u32, &[u8]),
+        answer: &Result<u32, CallError>,
+        waited: Duration,
+    ) {
+        let digest = periapt_host_api::Digest::of(bytes);
+        let answer = (answer, milliseconds(waited));
+        self.recorder.record("workloads.write", &(connection, digest, bytes.len()), &answer);
+    }
+
+    /// Records the end of writing.
+    pub fn workload_shut(&mut self, connection: u32, answer: &Result<(), CallError>) {
+        self.recorder.record("workloads.shutdown", &(connection,), answer);
+    }
+}
+
+fn milliseconds(waited: Duration) -> u64 {
+    u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)
+}
