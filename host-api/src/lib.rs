@@ -23,7 +23,7 @@ pub use model::{
     bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
 pub use protocol::{
-    agent, api, backup, command, logs, member, migration, problem, program, status, timing, trace, view,
+    agent, api, backup, command, logs, member, migration, pod, problem, program, status, timing, trace, view,
 };
 pub use values::{
     duration, excerpt, glob, hash, id, level, name, rule, size, truth, unit_map, version, yaml,

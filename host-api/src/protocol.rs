@@ -7,6 +7,7 @@ pub mod command;
 pub mod logs;
 pub mod member;
 pub mod migration;
+pub mod pod;
 pub mod problem;
 pub mod program;
 pub mod status;

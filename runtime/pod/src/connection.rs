@@ -23,7 +23,7 @@ use tokio::{
 };
 
 /// The connections at a time: three websockets for each command of `exec`, and as many again for all else.
-const MAX_CONNECTIONS: usize = 400;
+pub(crate) const MAX_CONNECTIONS: usize = 400;
 
 /// The time in which a client sends the head of a request, and for which an idle connection stays.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -83,7 +83,8 @@ pub(crate) async fn serve_tcp(listener: TcpListener, router: Router) {
     }
 }
 
-async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+/// Serves one connection.
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     router: Router,
     caller: PodCaller,

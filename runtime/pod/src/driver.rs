@@ -28,13 +28,16 @@ impl DriverKind {
     }
 
     /// Returns true if the driver keeps a workload from the host.
-    pub(crate) fn isolates(self) -> bool {
+    #[must_use]
+    pub fn isolates(self) -> bool {
         match self {
             Self::Plain => false,
         }
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
+    /// Returns the driver's name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Plain => "plain",
         }

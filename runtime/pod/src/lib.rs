@@ -11,6 +11,7 @@ mod core;
 mod driver;
 mod event;
 mod files;
+mod keeper;
 mod options;
 mod pod;
 mod probe;

@@ -1,14 +1,16 @@
 //! The settings of a pod.
 
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{io, net::SocketAddr, os::unix::net::UnixStream, path::PathBuf};
 
 use crate::driver::DriverKind;
 
 /// The settings of a pod.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PodOptions {
-    /// The path of the API's socket.
-    pub socket: PathBuf,
+    /// The path of the API's socket; none: no socket has a path.
+    pub socket: Option<PathBuf>,
+    /// The socket to the keeper that started the pod, which brings its streams. The pod ends with it.
+    pub keeper: Option<UnixStream>,
     /// An address for the endpoints that are open to all, without a right to anything else.
     pub http: Option<SocketAddr>,
     /// The driver of processes.

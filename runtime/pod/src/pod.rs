@@ -20,6 +20,7 @@ use crate::{
     connection::{serve_tcp, serve_unix},
     core::Core,
     driver,
+    keeper::Keeper,
     options::{PodError, PodOptions},
 };
 
@@ -40,12 +41,16 @@ pub async fn run(
     cancel: CancellationToken,
     ready: impl FnOnce(),
 ) -> Result<i32, PodError> {
-    let PodOptions { socket, http, driver: kind, accepts_no_isolation } = options;
+    let PodOptions { socket, keeper, http, driver: kind, accepts_no_isolation } = options;
     if !kind.isolates() && !accepts_no_isolation {
         return Err(PodError::NoIsolation(kind.as_str()));
     }
-    let listener = listen(&socket).await?;
-    let bound = Bound(socket);
+    let keeper = keeper.map(Keeper::new).transpose().map_err(PodError::Setup)?;
+    let listener = match &socket {
+        None => None,
+        Some(socket) => Some(listen(socket).await?),
+    };
+    let bound = socket.map(Bound);
     let open = match http {
         None => None,
         Some(address) => {
@@ -57,12 +62,24 @@ pub async fn run(
     driver.create().map_err(PodError::Setup)?;
     let root = driver.root();
     let (orders, reports, thread) = driver::start(driver).map_err(PodError::Setup)?;
-    let (core, handle) = Core::new(Supervisor::new(settings()?), orders.clone(), reports);
+    let settings = settings()?;
+    let boot_id = settings.boot_id.clone();
+    let (core, handle) = Core::new(Supervisor::new(settings), orders.clone(), reports);
     let state = Arc::new(api::State::new(handle, root));
     let mut servers = tokio::task::JoinSet::new();
-    servers.spawn(serve_unix(listener, api::router(state.clone())));
+    if let Some(listener) = listener {
+        servers.spawn(serve_unix(listener, api::router(state.clone())));
+    }
     if let Some(open) = open {
-        servers.spawn(serve_tcp(open, api::open_router(state)));
+        servers.spawn(serve_tcp(open, api::open_router(state.clone())));
+    }
+    let cancel = cancel.child_token();
+    if let Some(keeper) = keeper {
+        let (router, gone) = (api::router(state), cancel.clone());
+        servers.spawn(async move {
+            keeper.serve(&router, boot_id).await;
+            gone.cancel();
+        });
     }
     ready();
     let code = {

@@ -20,7 +20,8 @@ const SOCKET: &str = "PERIAPT_TEST_POD";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn options(socket: PathBuf) -> PodOptions {
-    PodOptions { socket, http: None, driver: DriverKind::Plain, accepts_no_isolation: true }
+    let (socket, driver) = (Some(socket), DriverKind::Plain);
+    PodOptions { socket, keeper: None, http: None, driver, accepts_no_isolation: true }
 }
 
 /// The pod's process. Without the variable, nothing asks for a pod.

@@ -1,0 +1,60 @@
+//! The words between an agent's keeper and the process of a pod, over the socket that the process has as its standard
+//! input. The end of the socket is the end of the pod.
+//!
+//! The keeper sends [`PodStream`]s, each beside one end of a stream. On that stream, the pod first answers with one byte,
+//! [`OPENED`] or another one, and then serves it. The pod sends [`PodReport`]s, one JSON text a line.
+
+use serde::{Deserialize, Serialize};
+
+/// The first byte of a stream that leads to its target.
+pub const OPENED: u8 = 1;
+
+/// The first byte of a stream that nobody listens to. It ends after it.
+pub const REFUSED: u8 = 0;
+
+/// The most bytes of a report, as JSON.
+pub const MAX_REPORT_BYTES: usize = 4 << 10;
+
+/// The target of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodStream {
+    /// The pod's Pebble.
+    Pebble,
+    /// A TCP port on the pod's loopback; never 0.
+    Port(u16),
+}
+
+impl PodStream {
+    /// The bytes of each target.
+    pub const BYTES: usize = 2;
+
+    /// Encodes the target.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        match self {
+            Self::Pebble => [0; 2],
+            Self::Port(port) => port.to_be_bytes(),
+        }
+    }
+
+    /// Decodes a target.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        match u16::from_be_bytes(bytes) {
+            0 => Self::Pebble,
+            port => Self::Port(port),
+        }
+    }
+}
+
+/// A report of a pod to its keeper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PodReport {
+    /// The pod listens.
+    #[serde(rename_all = "kebab-case")]
+    Ready {
+        /// The id of this start, in the form of the kernel's own.
+        boot_id: String,
+    },
+}

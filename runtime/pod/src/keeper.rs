@@ -1,0 +1,134 @@
+//! The streams of a keeper, which come over the socket that the pod's process was started with: nothing else can use
+//! them, and they have no path.
+
+use std::{
+    io::{self, IoSliceMut},
+    mem::MaybeUninit,
+    os::{
+        fd::OwnedFd,
+        unix::net::UnixStream as Started,
+    },
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::Router;
+use periapt_host_api::pod::{OPENED, PodReport, PodStream, REFUSED};
+use periapt_pebble::PodCaller;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+use tokio::{
+    io::{AsyncWriteExt as _, Interest, copy_bidirectional},
+    net::{TcpStream, UnixStream},
+    sync::Semaphore,
+    time::timeout,
+};
+
+use crate::connection::{MAX_CONNECTIONS, serve};
+
+/// The time in which a workload accepts a connection.
+const DIAL_TIME: Duration = Duration::from_secs(5);
+
+/// The socket to a keeper.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    socket: UnixStream,
+}
+
+impl Keeper {
+    /// Takes the socket.
+    pub(crate) fn new(socket: Started) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket: UnixStream::from_std(socket)? })
+    }
+
+    /// Reports that the pod listens, and serves the keeper's streams until its socket ends.
+    pub(crate) async fn serve(mut self, router: &Router, boot_id: String) {
+        if let Err(error) = self.report(&PodReport::Ready { boot_id }).await {
+            tracing::info!("the keeper cannot be told that the pod listens: {error}");
+            return;
+        }
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let Ok(permit) = permits.clone().acquire_owned().await else { return };
+            match self.next().await {
+                Ok(Some((target, stream))) => {
+                    let router = router.clone();
+                    tokio::spawn(async move {
+                        if let Err(error) = lead(target, stream, router).await {
+                            tracing::debug!("a stream of the keeper's ended: {error}");
+                        }
+                        drop(permit);
+                    });
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!("the keeper's socket failed: {error}");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn report(&mut self, report: &PodReport) -> io::Result<()> {
+        let mut line = serde_json::to_vec(report)?;
+        line.push(b'\n');
+        self.socket.write_all(&line).await
+    }
+
+    /// Waits for the next stream; none at the end of the socket.
+    async fn next(&self) -> io::Result<Option<(PodStream, UnixStream)>> {
+        let received = self.socket.async_io(Interest::READABLE, || receive(&self.socket)).await?;
+        let Some((target, descriptor)) = received else { return Ok(None) };
+        let stream = Started::from(descriptor);
+        stream.set_nonblocking(true)?;
+        Ok(Some((target, UnixStream::from_std(stream)?)))
+    }
+}
+
+/// Receives one target with its descriptor. The keeper sends both at once, and the kernel joins them to no others.
+fn receive(socket: &UnixStream) -> io::Result<Option<(PodStream, OwnedFd)>> {
+    let mut bytes = [0; PodStream::BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let read = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    if read.bytes == 0 {
+        return Ok(None);
+    }
+    let descriptor = beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    match descriptor {
+        Some(descriptor) if read.bytes == bytes.len() && !read.flags.contains(ReturnFlags::CTRUNC) => {
+            Ok(Some((PodStream::from_bytes(bytes), descriptor)))
+        }
+        _ => Err(io::Error::other("a stream came without its descriptor")),
+    }
+}
+
+/// Leads a stream to its target.
+async fn lead(target: PodStream, mut stream: UnixStream, router: Router) -> io::Result<()> {
+    match target {
+        PodStream::Pebble => {
+            stream.write_all(&[OPENED]).await?;
+            // Whoever has a stream of the keeper's has the rights of the pod's owner.
+            let user_id = Some(rustix::process::geteuid().as_raw());
+            serve(stream, router, PodCaller { user_id, is_owner: true }).await;
+            Ok(())
+        }
+        PodStream::Port(port) => {
+            let dialled = timeout(DIAL_TIME, TcpStream::connect(("127.0.0.1", port))).await;
+            match dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                Ok(mut workload) => {
+                    stream.write_all(&[OPENED]).await?;
+                    copy_bidirectional(&mut stream, &mut workload).await?;
+                    Ok(())
+                }
+                Err(error) => {
+                    stream.write_all(&[REFUSED]).await?;
+                    Err(error)
+                }
+            }
+        }
+    }
+}
