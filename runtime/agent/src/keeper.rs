@@ -28,7 +28,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::BootTime, metrics, options::Options};
+use crate::{
+    clock::BootTime,
+    metrics,
+    options::{ChildProgram, Options},
+};
 
 mod addresses;
 mod calls;
@@ -44,6 +48,7 @@ mod leases;
 mod leases_alone;
 mod local_units;
 mod model;
+mod pods;
 mod probe;
 mod process;
 mod replacement;
@@ -66,6 +71,7 @@ use directories::Directories;
 use follow::{Assignments, Follow};
 use identity::AgentIdentity;
 use model::{ModelKeeper, Shared};
+use pods::PodProgram;
 use process::Processes;
 use replacement::Replacement;
 
@@ -230,6 +236,10 @@ impl AgentService {
             self.engine,
             self.options.compiling,
         ));
+        let pods = self.options.pods.clone().map(|arguments| {
+            let ChildProgram { path, environment, .. } = self.options.program.clone();
+            Arc::new(PodProgram { path, arguments, environment })
+        });
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),
             controller,
@@ -237,6 +247,7 @@ impl AgentService {
             directories,
             api_addresses,
             launch: Arc::new(Processes(self.options.program.clone())),
+            pods,
             hook_capacity: self.options.hooks,
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,

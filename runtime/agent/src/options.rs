@@ -29,6 +29,9 @@ pub struct Options {
     pub tags: BTreeSet<TagName>,
     /// The program of the runners and compile helpers.
     pub program: ChildProgram,
+    /// The arguments of `program` for the process of a pod, which runs a container of a unit; none: the agent runs no
+    /// workloads.
+    pub pods: Option<Vec<OsString>>,
     /// The limits on concurrent hooks of one model on this agent.
     pub hooks: HookCapacity,
     /// The time without due work after which a runner ends. It starts again when work is due.
@@ -131,6 +134,7 @@ impl Options {
             availability_zone: String::new(),
             tags: BTreeSet::new(),
             program,
+            pods: None,
             hooks: HookCapacity::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),

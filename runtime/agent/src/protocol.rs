@@ -1,15 +1,19 @@
 //! The protocol between a keeper and its runner: one closed enum for each direction, as length-delimited JSON over an
 //! inherited socketpair. The socket is the runner's identity: a runner names neither its agent nor its model, and the
-//! keeper adds both to the calls that it forwards. Compiled components and resources go to a runner as descriptors
-//! beside the messages.
+//! keeper adds both to the calls that it forwards. Compiled components, resources and streams to workloads go to a runner as
+//! descriptors beside the messages.
 
 use std::{
     fs::File,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
     path::PathBuf,
     sync::Arc,
 };
 
+use periapt_hook::WorkloadTarget;
 use periapt_host_api::{
     AgentName, Digest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
@@ -298,6 +302,13 @@ pub(crate) enum Call {
     },
     /// A request for a charm's files and compiled component.
     Charm(Digest),
+    /// A request for a stream to a workload of a unit.
+    Connect {
+        /// The unit whose hook asks.
+        unit: UnitName,
+        /// The other end.
+        target: WorkloadTarget,
+    },
 }
 
 /// The outcome of a call.
@@ -319,6 +330,8 @@ pub(crate) enum CallOutcome {
     Secret(SecretData),
     /// The content of a resource.
     Resource(HeldFile),
+    /// A connected stream.
+    Stream(HeldFile),
     /// The call had no effect, and another attempt would be refused, too.
     Refused(Refusal),
     /// The outcome is unknown; the caller repeats the call.
@@ -357,13 +370,20 @@ pub(crate) struct ReadyModule {
     pub(crate) artefact: Option<SealedArtifact>,
 }
 
-/// An open file for reading. It travels as a descriptor beside the message, and is missing only in messages of a faulty
+/// An open file for reading, or a stream. It travels as a descriptor beside the message, and is missing only in messages of a faulty
 /// sender.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct HeldFile {
     #[serde(skip)]
     pub(crate) file: Option<Arc<File>>,
+}
+
+impl HeldFile {
+    /// Holds a stream.
+    pub(crate) fn of(stream: UnixStream) -> Self {
+        Self { file: Some(Arc::new(File::from(OwnedFd::from(stream)))) }
+    }
 }
 
 /// Equality means the same descriptor, not the same content.
@@ -388,7 +408,7 @@ impl Message for ToRunner {
                 let modules = ready.modules.iter().filter_map(|module| module.artefact.as_ref());
                 ready.artefact.iter().chain(modules).map(AsFd::as_fd).collect()
             }
-            Self::Answer { outcome: CallOutcome::Resource(held), .. } => {
+            Self::Answer { outcome: CallOutcome::Resource(held) | CallOutcome::Stream(held), .. } => {
                 held.file.iter().map(|file| file.as_fd()).collect()
             }
             _ => Vec::new(),
@@ -403,7 +423,7 @@ impl Message for ToRunner {
                     module.artefact = next().and_then(received);
                 }
             }
-            Self::Answer { outcome: CallOutcome::Resource(held), .. } => {
+            Self::Answer { outcome: CallOutcome::Resource(held) | CallOutcome::Stream(held), .. } => {
                 held.file = next().map(|descriptor| Arc::new(File::from(descriptor)));
             }
             _ => {}

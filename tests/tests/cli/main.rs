@@ -53,6 +53,7 @@ mod upgrading;
 mod users;
 mod watching;
 mod words;
+mod workloads;
 
 use anyhow::Context as _;
 use serde_json::Value;

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     net::SocketAddr,
+    os::{fd::AsFd as _, unix::net::UnixStream},
     path::{Path, PathBuf},
 };
 
@@ -52,12 +53,15 @@ pub(crate) enum Agent {
     Pod(Pod),
 }
 
-/// Run the processes of a pod behind Pebble's API, for tests: nothing starts pods for charms yet
+/// Run the processes of a pod behind Pebble's API: started by an agent, and by tests
 #[derive(Debug, Args)]
 pub(crate) struct Pod {
     /// The path of the API's socket
-    #[arg(long, value_name = "PATH")]
-    socket: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "keeper")]
+    socket: Option<PathBuf>,
+    /// Standard input is the socket of the agent that starts the pod
+    #[arg(long)]
+    keeper: bool,
     /// An address for what the API shows to all: GET /v1/health
     #[arg(long, value_name = "ADDRESS:PORT")]
     http: Option<SocketAddr>,
@@ -119,6 +123,13 @@ pub(crate) struct Run {
     /// Keep this program: `periapt upgrade-controller` does not replace it
     #[arg(long)]
     keep_program: bool,
+    /// The way in which the agent runs the containers that charms declare: plain. By default it runs none, and charms
+    /// see containers that have not started
+    #[arg(long, value_name = "DRIVER")]
+    workloads: Option<String>,
+    /// Accept a way that isolates nothing: workloads can do all that the agent's user can. For tests
+    #[arg(long, requires = "workloads")]
+    i_know_that_nothing_is_isolated: bool,
     /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
     #[arg(long, value_name = "FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -175,9 +186,15 @@ impl Run {
                 Some(programs)
             }
         };
+        let pods = self
+            .workloads
+            .as_deref()
+            .map(|driver| pod_arguments(driver, self.i_know_that_nothing_is_isolated))
+            .transpose()?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
             join,
+            pods,
             addresses: self.addresses,
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
@@ -214,12 +231,12 @@ impl Run {
 impl Pod {
     async fn run(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
-        let Self { socket, http, driver, i_know_that_nothing_is_isolated: accepts_no_isolation } = self;
-        let driver = DriverKind::from_name(&driver).ok_or_else(|| {
-            Failure::misused(format!("there is no driver {driver:?}: the only one is plain"))
-        })?;
-        let shown = socket.display().to_string();
-        let options = periapt_pod::PodOptions { socket, http, driver, accepts_no_isolation };
+        let Self { socket, keeper, http, driver, i_know_that_nothing_is_isolated: accepts_no_isolation } =
+            self;
+        let driver = driver_of(&driver)?;
+        let shown = socket.as_deref().map_or_else(String::new, |socket| socket.display().to_string());
+        let keeper = keeper.then(inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
+        let options = periapt_pod::PodOptions { socket, keeper, http, driver, accepts_no_isolation };
         let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
         match ended.map_err(|error| match error {
             PodError::NoIsolation(_) => {
@@ -231,6 +248,33 @@ impl Pod {
             code => Err(Failure::PodEnded(u8::try_from(code).unwrap_or(1))),
         }
     }
+}
+
+/// Returns the driver of a name.
+fn driver_of(name: &str) -> Result<DriverKind> {
+    DriverKind::from_name(name)
+        .ok_or_else(|| Failure::misused(format!("there is no driver {name:?}: the only one is plain")))
+}
+
+/// Returns the socket that a keeper gave this process as its standard input.
+fn inherited_socket() -> std::io::Result<UnixStream> {
+    let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    socket.peer_addr()?;
+    Ok(socket)
+}
+
+/// Returns the arguments of the agent's pods.
+fn pod_arguments(driver: &str, accepts_no_isolation: bool) -> Result<Vec<OsString>> {
+    let kind = driver_of(driver)?;
+    if !kind.isolates() && !accepts_no_isolation {
+        return Err(with_source(PodError::NoIsolation(kind.as_str()))
+            .with_hint("for a test, add --i-know-that-nothing-is-isolated"));
+    }
+    let mut arguments: Vec<OsString> = ["agent", "pod", "--keeper", "--driver", driver].map(OsString::from).into();
+    if accepts_no_isolation {
+        arguments.push("--i-know-that-nothing-is-isolated".into());
+    }
+    Ok(arguments)
 }
 
 /// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its

@@ -17,6 +17,7 @@ use tokio::{sync::watch, time::timeout};
 use super::{
     charms::{CharmError, Charms},
     controller::{Controller, ControllerError},
+    pods::PodStreams,
     resources::Resources,
 };
 use crate::{
@@ -101,6 +102,7 @@ pub(crate) struct Calls<C> {
     charms: Arc<Charms<C>>,
     resources: Arc<Resources<C>>,
     wanted: WantedCharms,
+    pods: PodStreams,
     waiting: VecDeque<Waiting>,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
     bulks: usize,
@@ -116,6 +118,7 @@ impl<C: Controller> Calls<C> {
         charms: Arc<Charms<C>>,
         resources: Arc<Resources<C>>,
         wanted: WantedCharms,
+        pods: PodStreams,
     ) -> Self {
         Self {
             controller,
@@ -123,6 +126,7 @@ impl<C: Controller> Calls<C> {
             charms,
             resources,
             wanted,
+            pods,
             waiting: VecDeque::new(),
             running: FuturesUnordered::new(),
             bulks: 0,
@@ -164,6 +168,19 @@ impl<C: Controller> Calls<C> {
                 self.running.push(
                     async move {
                         let outcome = resource(&resources, &unit, &key).await;
+                        Done::One(Settled { id, outcome, effect: AnswerEffect::Other })
+                    }
+                    .boxed(),
+                );
+            }
+            Call::Connect { unit, target } => {
+                let pods = self.pods.clone();
+                self.running.push(
+                    async move {
+                        let outcome = match pods.open(&unit, &target).await {
+                            Ok(stream) => CallOutcome::Stream(HeldFile::of(stream)),
+                            Err(message) => CallOutcome::Away { message },
+                        };
                         Done::One(Settled { id, outcome, effect: AnswerEffect::Other })
                     }
                     .boxed(),

@@ -23,6 +23,7 @@ use super::{
     follow::{Follow, Watch},
     leases::Leases,
     local_units::LocalUnits,
+    pods::{PodProgram, Pods},
     process::Launch,
     resources::Resources,
     suspects::Suspects,
@@ -53,6 +54,8 @@ pub(crate) struct Shared<C> {
     /// The controller's addresses, for hooks.
     pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
+    /// The program of pods; none: the agent runs no workloads.
+    pub(crate) pods: Option<Arc<PodProgram>>,
     pub(crate) hook_capacity: HookCapacity,
     pub(crate) timeline: Timeline,
     pub(crate) idle_after: Duration,
@@ -81,6 +84,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
     suspects: Suspects,
     unconfirmed: UnconfirmedEffects,
     resources: Arc<Resources<C>>,
+    pods: Pods,
     incarnation: Option<Incarnation>,
     watch: Follow<Watch<C>>,
     /// The traced commands that woke the model since its last runner ended.
@@ -97,6 +101,7 @@ impl<C: Controller> ModelKeeper<C> {
     ) -> Self {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
         let resources = Resources::new(shared.controller.clone(), model, Arc::clone(&shared.directories));
+        let pods = Pods::new(shared.pods.clone());
         Self {
             shared,
             model,
@@ -106,6 +111,7 @@ impl<C: Controller> ModelKeeper<C> {
             suspects: Suspects::default(),
             unconfirmed: UnconfirmedEffects::default(),
             resources: Arc::new(resources),
+            pods,
             incarnation: None,
             watch,
             woken_by: Vec::new(),
@@ -149,6 +155,7 @@ impl<C: Controller> ModelKeeper<C> {
                 break;
             }
         }
+        self.pods.end().await;
     }
 
     /// Returns the first message for the next runner.
@@ -168,9 +175,10 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    fn observe(&self, line: &FrameLine) {
+    fn observe(&mut self, line: &FrameLine) {
         self.leases.observe(line);
         self.resources.observe(line);
+        self.pods.observe(line);
     }
 
     /// Waits until work is due.

@@ -144,7 +144,10 @@ impl PreparedCharms {
             CallOutcome::Charm(ready) => self.load(ready).await.map_err(NotReady::Unusable),
             CallOutcome::Refused(refusal) => Err(NotReady::Unusable(Unusable::Refused(refusal))),
             CallOutcome::Away { message } => Err(NotReady::Away(message)),
-            CallOutcome::Answered { .. } | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {
+            CallOutcome::Answered { .. }
+            | CallOutcome::Secret(_)
+            | CallOutcome::Resource(_)
+            | CallOutcome::Stream(_) => {
                 Err(NotReady::Away("the keeper answered something else".to_owned()))
             }
         }

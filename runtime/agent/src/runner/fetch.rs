@@ -1,8 +1,13 @@
 //! The contents that the keeper fetches while a hook waits (`docs/design/secrets.md`).
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::Arc,
+    time::Duration,
+};
 
-use periapt_hook::CallError;
+use periapt_hook::{CallError, WorkloadTarget};
 use periapt_host_api::{
     ErrorCode, UnitName,
     resource::ResourceKey,
@@ -67,6 +72,19 @@ impl Fetch {
         // Each answer has a descriptor of its own, so this is the only reference.
         Arc::try_unwrap(held.await?)
             .map_err(|_| CallError::Failed("a descriptor came to more than one".to_owned()))
+    }
+
+    /// Opens a stream to a workload of a unit. Nobody waits for one that has not started: charms ask again.
+    pub(crate) async fn stream(&self, unit: &UnitName, target: WorkloadTarget) -> Result<UnixStream, CallError> {
+        let call = Call::Connect { unit: unit.clone(), target };
+        let held = match self.link.call(call).await {
+            CallOutcome::Stream(held) => held.file.and_then(|file| Arc::try_unwrap(file).ok()),
+            CallOutcome::Away { message } => return Err(CallError::NotReady(message)),
+            CallOutcome::Refused(refusal) => return Err(CallError::NotReady(refusal.message)),
+            _ => None,
+        };
+        let lost = || CallError::Failed("a stream came without its descriptor".to_owned());
+        held.map(|file| UnixStream::from(OwnedFd::from(file))).ok_or_else(lost)
     }
 
     /// Repeats a call until it is answered, or the controller was away for too long. The call changes nothing, so

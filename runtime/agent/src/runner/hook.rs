@@ -1,10 +1,10 @@
 //! The run of one hook or action in the sandbox, and its report.
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{fs::File, os::unix::net::UnixStream, sync::Arc, time::Duration};
 
 use periapt_hook::{
     ActionResults, CallError, CallTime, ContextError, HookContext, HookInputs, HookLimits, HookResults,
-    LeaseState,
+    LeaseState, WorkloadTarget,
 };
 use periapt_host_api::{
     Timestamp, UnitName,
@@ -87,6 +87,10 @@ impl HookServices for Services {
 
     fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
         Box::pin(self.runner.fetch.resource(&self.unit, key))
+    }
+
+    fn connect(&self, target: WorkloadTarget) -> BoxFuture<'_, Result<UnixStream, CallError>> {
+        Box::pin(self.runner.fetch.stream(&self.unit, target))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {

@@ -195,6 +195,7 @@ impl Step {
             CallOutcome::Charm(_)
             | CallOutcome::Secret(_)
             | CallOutcome::Resource(_)
+            | CallOutcome::Stream(_)
             | CallOutcome::Away { .. } => false,
         }
     }

@@ -119,6 +119,7 @@ impl<C: Controller> ModelKeeper<C> {
             Arc::clone(&shared.charms),
             Arc::clone(&self.resources),
             self.wanted.clone(),
+            self.pods.streams(),
         );
         let frames = Arc::new(Semaphore::new(FRAMES));
         let mut room = Arc::clone(&frames).try_acquire_owned().ok();

@@ -315,6 +315,7 @@ impl Scene {
             directories,
             api_addresses: vec!["10.0.0.1:17070".to_owned()],
             launch: Arc::new(Stage(stage)),
+            pods: None,
             hook_capacity: HookCapacity::default(),
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: Duration::from_secs(60),

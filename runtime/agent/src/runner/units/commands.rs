@@ -333,7 +333,10 @@ async fn send(
             tracing::debug!(%unit, message, "a unit's message has no answer yet");
             SendOutcome::Unreachable
         }
-        CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => SendOutcome::Unreachable,
+        CallOutcome::Charm(_)
+        | CallOutcome::Secret(_)
+        | CallOutcome::Resource(_)
+        | CallOutcome::Stream(_) => SendOutcome::Unreachable,
     }
 }
 

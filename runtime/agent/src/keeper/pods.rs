@@ -1,0 +1,176 @@
+//! The pods of one model on this host: a process for each container that a unit's charm declares. The keeper starts a pod
+//! when the unit appears, starts it again when it ends by itself, and ends it with the unit.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::net::UnixStream,
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use periapt_hook::WorkloadTarget;
+use periapt_host_api::{ContainerName, UnitName, pod::PodStream, view::FrameLine};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+mod life;
+mod process;
+mod wanted;
+
+pub(crate) use process::PodProgram;
+use wanted::WantedPods;
+
+/// A pod: the container of a unit.
+pub(crate) type PodId = (UnitName, ContainerName);
+
+/// The boot ids of the pods that listen.
+pub(crate) type PodBoots = BTreeMap<PodId, String>;
+
+/// The streams that wait for one pod. Further callers are refused: each waits for at most [`OPENS_WITHIN`].
+const WAITING: usize = 64;
+
+/// The time in which a pod opens a stream: somewhat more than the pod gives its workload.
+const OPENS_WITHIN: Duration = Duration::from_secs(8);
+
+/// A request for a stream.
+struct StreamRequest {
+    target: PodStream,
+    answer: oneshot::Sender<Result<UnixStream, String>>,
+}
+
+type Doors = Arc<Mutex<BTreeMap<PodId, mpsc::Sender<StreamRequest>>>>;
+
+/// The way to the pods of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct PodStreams {
+    doors: Doors,
+    /// False if the agent runs no workloads.
+    runs_workloads: bool,
+}
+
+/// The pods of one model. Dropping it kills them; [`Self::end`] ends them in order.
+#[derive(Debug)]
+pub(crate) struct Pods {
+    program: Option<Arc<PodProgram>>,
+    wanted: WantedPods,
+    running: BTreeMap<PodId, CancellationToken>,
+    doors: Doors,
+    boots: Arc<watch::Sender<PodBoots>>,
+    tasks: JoinSet<()>,
+}
+
+impl Pods {
+    /// Creates the pods of a model; without a program none ever runs.
+    pub(crate) fn new(program: Option<Arc<PodProgram>>) -> Self {
+        Self {
+            program,
+            wanted: WantedPods::default(),
+            running: BTreeMap::new(),
+            doors: Doors::default(),
+            boots: Arc::default(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Returns the way to the pods.
+    pub(crate) fn streams(&self) -> PodStreams {
+        PodStreams { doors: Arc::clone(&self.doors), runs_workloads: self.program.is_some() }
+    }
+
+    /// Returns the boot ids of the pods, and their changes.
+    pub(crate) fn boots(&self) -> watch::Receiver<PodBoots> {
+        self.boots.subscribe()
+    }
+
+    /// Records the changes of a frame's line, and starts and ends pods after the frame's last one.
+    pub(crate) fn observe(&mut self, line: &FrameLine) {
+        let Some(program) = self.program.clone() else { return };
+        if !self.wanted.observe(line) {
+            return;
+        }
+        while self.tasks.try_join_next().is_some() {}
+        let wanted = self.wanted.pods();
+        self.running.retain(|pod, ends| {
+            let stays = wanted.contains(pod);
+            if !stays {
+                ends.cancel();
+            }
+            stays
+        });
+        let new: BTreeSet<PodId> = wanted.into_iter().filter(|pod| !self.running.contains_key(pod)).collect();
+        for pod in new {
+            let ends = CancellationToken::new();
+            let (door, requests) = mpsc::channel(WAITING);
+            self.doors.lock().insert(pod.clone(), door);
+            self.running.insert(pod.clone(), ends.clone());
+            let (program, doors, boots) =
+                (Arc::clone(&program), Arc::clone(&self.doors), Arc::clone(&self.boots));
+            self.tasks.spawn(async move {
+                life::keep(&program, &pod, requests, &boots, &ends).await;
+                boots.send_if_modified(|boots| boots.remove(&pod).is_some());
+                // A pod of the same name may have begun since.
+                let mut doors = doors.lock();
+                if doors.get(&pod).is_some_and(mpsc::Sender::is_closed) {
+                    doors.remove(&pod);
+                }
+            });
+        }
+    }
+
+    /// Ends all pods in order.
+    pub(crate) async fn end(&mut self) {
+        for ends in std::mem::take(&mut self.running).into_values() {
+            ends.cancel();
+        }
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+impl PodStreams {
+    /// Opens a stream to a workload of a unit. The error says in words why nobody listens.
+    pub(crate) async fn open(&self, unit: &UnitName, target: &WorkloadTarget) -> Result<UnixStream, String> {
+        if !self.runs_workloads {
+            return Err("nobody listens: this agent runs no workloads".to_owned());
+        }
+        match target {
+            WorkloadTarget::Pebble(container) => {
+                let pod = (unit.clone(), container.clone());
+                let door = self.doors.lock().get(&pod).cloned();
+                ask(door, PodStream::Pebble, container.as_str()).await
+            }
+            WorkloadTarget::Port(port) => {
+                let of_unit = |pod: &PodId| pod.0 == *unit;
+                let doors: Vec<_> = {
+                    let doors = self.doors.lock();
+                    doors.iter().filter(|(pod, _)| of_unit(pod)).map(|(_, door)| door.clone()).collect()
+                };
+                for door in doors {
+                    if let Ok(stream) = ask(Some(door), PodStream::Port(*port), "").await {
+                        return Ok(stream);
+                    }
+                }
+                Err(format!("nobody listens on port {port}"))
+            }
+        }
+    }
+}
+
+async fn ask(
+    door: Option<mpsc::Sender<StreamRequest>>,
+    target: PodStream,
+    container: &str,
+) -> Result<UnixStream, String> {
+    let nobody = || format!("nobody listens for container {container:?}: it has not started yet");
+    let (answer, answered) = oneshot::channel();
+    let door = door.ok_or_else(nobody)?;
+    door.try_send(StreamRequest { target, answer }).map_err(|_| nobody())?;
+    match timeout(OPENS_WITHIN, answered).await {
+        Ok(Ok(answer)) => answer,
+        _ => Err(nobody()),
+    }
+}
