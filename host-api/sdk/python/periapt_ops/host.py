@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 from typing import Protocol
 
 
@@ -15,24 +16,20 @@ class ToolResult:
     stderr: bytes
 
 
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """One HTTP request to the Pebble of a container."""
+class Stream(Protocol):
+    """An open stream to a workload. A broken one raises OSError."""
 
-    method: str
-    #: Path and query.
-    target: str
-    headers: list[tuple[str, str]]
-    body: bytes
+    def read(self, most: int, milliseconds: int | None) -> bytes | None:
+        """Return at most so many bytes, once there is one; nothing at the end, and None once the time is over."""
 
+    def write(self, data: bytes, milliseconds: int | None) -> int:
+        """Send as many bytes as the other end takes, and return their number; 0 once the time is over."""
 
-@dataclasses.dataclass(frozen=True)
-class Response:
-    """Pebble's answer."""
+    def shutdown(self) -> None:
+        """End the writing."""
 
-    status: int
-    headers: list[tuple[str, str]]
-    body: bytes
+    def close(self) -> None:
+        """End the stream."""
 
 
 class Host(Protocol):
@@ -41,11 +38,11 @@ class Host(Protocol):
     def run_tool(self, name: str, arguments: list[str], stdin: bytes | None) -> ToolResult:
         """Run one hook tool to its end."""
 
-    def pebble_connect(self, container: str) -> None:
-        """Return if the Pebble of a container listens; raise FileNotFoundError or ConnectionRefusedError if not."""
+    def connect_container(self, container: str) -> Stream:
+        """Open a stream to the Pebble of a container; raise FileNotFoundError or ConnectionRefusedError if nobody listens."""
 
-    def pebble_request(self, container: str, request: Request) -> Response:
-        """Make one request to the Pebble of a container."""
+    def connect_port(self, port: int) -> Stream:
+        """Open a stream to a port of the unit's workloads; raise ConnectionRefusedError if nobody listens."""
 
 
 class _NoHost:
@@ -54,11 +51,11 @@ class _NoHost:
     def run_tool(self, name: str, arguments: list[str], stdin: bytes | None) -> ToolResult:
         raise RuntimeError(f"{name}: there are no hook tools while the charm is imported")
 
-    def pebble_connect(self, container: str) -> None:
-        raise ConnectionRefusedError("there is no Pebble while the charm is imported")
+    def connect_container(self, container: str) -> Stream:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "there is no Pebble while the charm is imported")
 
-    def pebble_request(self, container: str, request: Request) -> Response:
-        raise ConnectionRefusedError("there is no Pebble while the charm is imported")
+    def connect_port(self, port: int) -> Stream:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "there are no workloads while the charm is imported")
 
 
 _current: Host = _NoHost()

@@ -1,6 +1,10 @@
 """A host in place of the sandbox's."""
 
+import _thread
+import errno
 import importlib
+import select
+import socket as real_socket
 import subprocess
 import sys
 
@@ -16,7 +20,8 @@ class FakeHost:
     def __init__(self):
         self.calls = []
         self.answers = {}
-        self.pebble = None
+        #: What serves a connection to a workload: it is given the name or port, and the other end of a socket.
+        self.workload = None
 
     def run_tool(self, name, arguments, stdin):
         self.calls.append((name, arguments, stdin))
@@ -27,12 +32,50 @@ class FakeHost:
             return answer
         return host.ToolResult(0, answer, b"")
 
-    def pebble_connect(self, container):
-        if self.pebble is None:
-            raise ConnectionRefusedError(container)
+    def connect_container(self, container):
+        return self._connect(container)
 
-    def pebble_request(self, container, request):
-        return self.pebble(container, request)
+    def connect_port(self, port):
+        return self._connect(port)
+
+    def _connect(self, target):
+        if self.workload is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, str(target))
+        ours, theirs = real_socket.socketpair()
+        real_thread(self.workload, target, theirs)
+        return FakeStream(ours)
+
+
+class FakeStream:
+    """The sandbox's stream, over a real socket."""
+
+    def __init__(self, ours):
+        self._ours = ours
+
+    def read(self, most, milliseconds):
+        ready, _, _ = select.select([self._ours], [], [], None if milliseconds is None else milliseconds / 1000)
+        return self._ours.recv(most) if ready else None
+
+    def write(self, data, milliseconds):
+        _, ready, _ = select.select([], [self._ours], [], None if milliseconds is None else milliseconds / 1000)
+        self._ours.setblocking(False)
+        return self._ours.send(data) if ready else 0
+
+    def shutdown(self):
+        self._ours.shutdown(real_socket.SHUT_WR)
+
+    def close(self):
+        self._ours.close()
+
+
+def real_thread(workload, target, theirs):
+    """Serves a connection beside the test, whatever stands in for threads."""
+
+    def serve():
+        with theirs:
+            workload(target, theirs)
+
+    _thread.start_new_thread(serve, ())
 
 
 @pytest.fixture

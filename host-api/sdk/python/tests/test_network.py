@@ -75,8 +75,9 @@ def test_a_socket_can_be_made_and_set_up_and_reaches_nobody(socket):
                 assert (made.family, made.type, made.timeout, made.gettimeout()) == (family, kind, 5.0, 5.0)
                 assert made.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == kind
                 assert made.getsockname()[1] == 0
-                assert number_of(made.connect, (address, 80)) == errno.ENETUNREACH
-                assert made.connect_ex((address, 80)) == errno.ENETUNREACH
+                refused = errno.ECONNREFUSED if kind == socket.SOCK_STREAM else errno.ENETUNREACH
+                assert number_of(made.connect, (address, 80)) == refused
+                assert made.connect_ex((address, 80)) == refused
                 assert number_of(made.sendto, b"x", (address, 80)) == errno.ENETUNREACH
                 assert number_of(made.bind, (address, 0)) == errno.EADDRNOTAVAIL
                 assert number_of(made.listen) == errno.EADDRNOTAVAIL
@@ -123,18 +124,22 @@ def test_a_client_over_http_fails_as_without_a_network(socket, monkeypatch):
         assert isinstance(caught.value.reason, error)
 
 
-def test_pebbles_answer_is_received_in_pieces(fake, socket):
-    from periapt_ops import host
+def test_a_workloads_answer_is_received_in_pieces(fake, socket):
+    def answer(_, peer):
+        peer.recv(100)
+        peer.sendall(b"HTTP/1.1 200\r\n\r\n0123456789")
 
-    fake.pebble = lambda container, request: host.Response(200, [], b"0123456789")
-    with socket.socket(socket.AF_UNIX) as made:
-        made.connect("/charm/containers/web/pebble.socket")
-        assert made.send(b"GET / HTTP/1.1\r\n\r\n") == 18
-        pieces = iter(lambda: made.recv(7), b"")
-        assert b"".join(pieces).endswith(b"\r\n\r\n0123456789")
-        made.shutdown(socket.SHUT_RDWR)
-        made.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        buffer = bytearray(8)
-        assert (made.recv_into(buffer), bytes(buffer)) == (8, b"HTTP/1.1")
-        with contextlib.closing(io.BufferedReader(socket.SocketIO(made, "r"))) as file:
-            assert file.read().endswith(b"0123456789")
+    fake.workload = answer
+    for read_to_end in (False, True):
+        with socket.socket(socket.AF_UNIX) as made:
+            made.connect("/charm/containers/web/pebble.socket")
+            assert made.send(b"GET / HTTP/1.1\r\n\r\n") == 18
+            if read_to_end:
+                with contextlib.closing(io.BufferedReader(socket.SocketIO(made, "r"))) as file:
+                    assert file.read().endswith(b"0123456789")
+            else:
+                buffer = bytearray(8)
+                assert (made.recv_into(buffer), bytes(buffer)) == (8, b"HTTP/1.1")
+                pieces = iter(lambda: made.recv(7), b"")
+                assert b"".join(pieces).endswith(b"\r\n\r\n0123456789")
+            assert number_of(made.connect, "/charm/containers/web/pebble.socket") == errno.EISCONN

@@ -1,12 +1,14 @@
-"""Pebble's client of `ops`, over the stand-in for its socket."""
+"""Streams to workloads: Pebble's client of `ops`, and plain HTTP, over the stand-in for sockets."""
 
+import errno
+import http.client
 import json
+import time
 
 import pytest
 from ops import pebble
 
-from periapt_ops import host
-from periapt_ops.stand_ins import sockets
+from periapt_ops.stand_ins import sockets, threads
 
 
 @pytest.fixture
@@ -15,38 +17,135 @@ def client(fake, socket, monkeypatch):
     return pebble.Client("/charm/containers/web/pebble.socket")
 
 
+def read_request(peer):
+    """One request with a length, or in chunks."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += peer.recv(1 << 16)
+    head, _, body = data.partition(b"\r\n\r\n")
+    head = head.decode().lower()
+    if "chunked" in head:
+        while not body.endswith(b"0\r\n\r\n"):
+            body += peer.recv(1 << 16)
+    length = next((int(line.split(":")[1]) for line in head.split("\r\n") if line.startswith("content-length")), 0)
+    while len(body) < length:
+        body += peer.recv(1 << 16)
+    return head, body
+
+
+def respond(peer, status, content):
+    body = json.dumps(content).encode()
+    head = f"HTTP/1.1 {status} \r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    peer.sendall(head.encode() + body)
+
+
 def test_nobody_listens(client):
     with pytest.raises(pebble.ConnectionError):
         client.get_system_info()
 
 
-def test_an_exchange_goes_to_its_container_and_back(client, fake):
-    def answer(container, request):
-        assert (container, request.method, request.target) == ("web", "GET", "/v1/system-info")
-        assert ("Accept", "application/json") in request.headers
-        result = {"type": "sync", "result": {"version": "v9"}}
-        return host.Response(200, [("Content-Type", "application/json")], json.dumps(result).encode())
+def test_a_request_goes_to_its_container_and_back(client, fake):
+    def serve(target, peer):
+        head, _ = read_request(peer)
+        assert (target, head.split("\r\n")[0]) == ("web", "get /v1/system-info http/1.1")
+        respond(peer, 200, {"type": "sync", "result": {"version": "v9"}})
 
-    fake.pebble = answer
+    fake.workload = serve
     assert client.get_system_info().version == "v9"
 
 
 def test_a_body_is_sent_whole(client, fake):
-    def answer(container, request):
-        assert json.loads(request.body)["action"] == "ack-warnings" or request.method == "POST"
-        return host.Response(400, [("Content-Type", "application/json")], b'{"type":"error","result":{"message":"no"}}')
+    seen = []
 
-    fake.pebble = answer
+    def serve(_, peer):
+        seen.append(read_request(peer))
+        respond(peer, 400, {"type": "error", "result": {"message": "no"}})
+
+    fake.workload = serve
     with pytest.raises(pebble.APIError, match="no"):
         client.add_layer("a", "summary: x")
+    assert json.loads(seen[0][1])["layer"].startswith("summary: x")
 
 
-def test_a_chunked_body_is_joined():
-    content = b"POST /v1/files HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=1\r\nde\r\n0\r\n\r\n"
-    assert sockets.parse_request(content).body == b"abcde"
+def test_a_file_is_pushed_in_chunks(client, fake):
+    seen = []
+
+    def serve(_, peer):
+        seen.append(read_request(peer))
+        respond(peer, 200, {"type": "sync", "result": [{"path": "/x"}]})
+
+    fake.workload = serve
+    client.push("/x", "content " * 100_000)
+    head, body = seen[0]
+    assert "multipart/form-data" in head and body.count(b"content ") > 90_000
 
 
-def test_a_path_that_is_no_containers_is_not_there():
+def test_a_path_that_is_no_containers_is_not_there(fake):
     for path in ("/run/docker.sock", "/charm/containers/web/other.socket"):
         with pytest.raises(FileNotFoundError):
-            sockets.Exchange.connect(path)
+            sockets.Stream.to_path(path)
+
+
+def test_the_loopback_and_the_units_address_lead_to_its_workloads(fake, socket, monkeypatch):
+    monkeypatch.setattr(http.client, "socket", socket)
+    fake.answers["unit-get"] = b"10.1.2.3\n"
+
+    def serve(target, peer):
+        read_request(peer)
+        respond(peer, 200, target)
+
+    fake.workload = serve
+    for place in ("localhost", "127.0.0.1", "::1", "10.1.2.3"):
+        connection = http.client.HTTPConnection(place, 8080, timeout=5)
+        connection.request("GET", "/")
+        assert json.loads(connection.getresponse().read()) == 8080, place
+    with pytest.raises(OSError) as caught:
+        socket.create_connection(("10.9.9.9", 8080))
+    assert caught.value.errno == errno.ENETUNREACH
+
+
+def test_a_receiver_waits_for_its_time_and_not_longer(fake, socket):
+    fake.workload = lambda _, peer: time.sleep(1)
+    with socket.create_connection(("127.0.0.1", 80)) as made:
+        made.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            made.recv(1)
+        made.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            made.recv(1)
+        made.settimeout(5)
+        assert made.recv(1) == b""
+        assert made.getpeername() == ("127.0.0.1", 80)
+
+
+def test_what_is_peeked_at_stays(fake, socket):
+    fake.workload = lambda _, peer: peer.sendall(b"hello")
+    with socket.create_connection(("127.0.0.1", 80)) as made:
+        assert made.recv(2, 2) == b"he"
+        assert made.recv(9) == b"hello"
+        assert made.recv(9) == b""
+
+
+def test_a_receiver_that_waits_runs_the_threads_that_feed_it(fake, socket, monkeypatch):
+    import threading
+
+    for name in ("start", "join", "is_alive"):
+        monkeypatch.setattr(threading.Thread, name, getattr(threads, name))
+    fake.workload = lambda _, peer: peer.sendall(peer.recv(9).upper())
+    with socket.create_connection(("127.0.0.1", 80)) as made:
+        threading.Thread(target=lambda: made.sendall(b"ping")).start()
+        assert made.recv(9) == b"PING"
+
+
+def test_an_end_that_sends_while_it_receives_goes_on(fake, socket):
+    def echo(_, peer):
+        while data := peer.recv(1 << 16):
+            peer.sendall(data)
+
+    fake.workload = echo
+    content = b"0123456789" * 500_000
+    with socket.create_connection(("127.0.0.1", 80)) as made:
+        made.sendall(content)
+        made.shutdown(socket.SHUT_WR)
+        pieces = iter(lambda: made.recv(1 << 16), b"")
+        assert b"".join(pieces) == content

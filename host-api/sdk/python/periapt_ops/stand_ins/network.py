@@ -3,7 +3,7 @@
 WASI's own `_socket` keeps a handle of the network once a name was looked up. Libraries look names up when they are
 imported, which is while the component is built, and a hook that used the handle would trap. So `_socket` is Python
 here: numbers and conversions are WASI's own; sockets and look-ups do what they do on a machine without any network
-interface. Sockets on paths lead to Pebble (`sockets`).
+interface, but for those that lead to the unit's own workloads (`sockets`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .. import host
 from . import hosts
-from .sockets import Exchange
+from .sockets import Stream
 
 #: The family of sockets on paths: a number that WASI gives to no family of its own.
 UNIX = 0x7FFF
@@ -83,10 +84,19 @@ def _refusing(number: int) -> Callable[..., Any]:
     return refuse
 
 
+def own_address() -> str | None:
+    """The address of the unit, if it is known."""
+    try:
+        told = host.current().run_tool("unit-get", ["private-address"], None)
+    except RuntimeError:
+        return None
+    return None if told.exit_code else told.stdout.decode().strip()
+
+
 class Socket:
     """A socket on a machine that has no network interface."""
 
-    __slots__ = ("_exchange", "_family", "_number", "_proto", "_timeout", "_type")
+    __slots__ = ("_family", "_number", "_peer", "_proto", "_stream", "_timeout", "_type")
 
     #: The `_socket` module that it is of, which has its numbers.
     _sockets: types.ModuleType
@@ -103,8 +113,9 @@ class Socket:
             raise _error(errno.EAFNOSUPPORT)
         self._number = next(_NUMBERS)
         self._timeout = self._default_timeout
-        #: The way to a container's Pebble, once it is connected to one.
-        self._exchange: Exchange | None = None
+        #: The way to a workload, once it is connected to one, and the address that was given.
+        self._stream: Stream | None = None
+        self._peer: Any = None
 
     family = property(lambda self: self._family)
     type = property(lambda self: self._type)
@@ -112,12 +123,15 @@ class Socket:
     timeout = property(lambda self: self._timeout)
 
     def connect(self, address):
-        """Connect to a container's Pebble; there is no way to anything else."""
+        """Connect to a workload of the unit; there is no way to anything else."""
         self._check_open()
+        if self._stream is not None:
+            raise _error(errno.EISCONN)
         if self._is_on_path():
-            self._exchange = Exchange.connect(address)
+            self._stream = Stream.to_path(address)
         else:
-            self._refuse_address(address)
+            self._stream = Stream.to_port(self._own_port(address))
+        self._peer = address
 
     def connect_ex(self, address):
         """Connect, and return the number of the error."""
@@ -136,7 +150,12 @@ class Socket:
 
     listen = _refusing(errno.EADDRNOTAVAIL)
     _accept = _refusing(errno.EINVAL)
-    getpeername = recvmsg = recvmsg_into = _refusing(errno.ENOTCONN)
+    recvmsg = recvmsg_into = _refusing(errno.ENOTCONN)
+
+    def getpeername(self):
+        """Return the address that it is connected to."""
+        self._connected()
+        return self._peer
 
     def send(self, data, flags=0):
         """Send all of it at once."""
@@ -144,11 +163,11 @@ class Socket:
         return memoryview(data).nbytes
 
     def sendall(self, data, flags=0):
-        """Send to Pebble."""
-        self._connected().send(bytes(data))
+        """Send to the workload."""
+        self._connected().send(data, self._timeout)
 
     def sendmsg(self, buffers, ancillary=(), flags=0, address=None):
-        """Send some buffers to Pebble."""
+        """Send some buffers to the workload."""
         data = b"".join(buffers)
         return self.send(data) if address is None else self.sendto(data, address)
 
@@ -162,22 +181,23 @@ class Socket:
         self._refuse_address(flags_and_address[-1])
 
     def recv(self, bufsize, flags=0):
-        """Receive from Pebble."""
-        return self._connected().receive(bufsize)
+        """Receive from the workload."""
+        peeks = bool(flags & getattr(self._sockets, "MSG_PEEK", 2))
+        return self._connected().receive(bufsize, self._timeout, keeps=peeks)
 
     def recv_into(self, buffer, nbytes=0, flags=0):
-        """Receive from Pebble into a buffer."""
+        """Receive from the workload into a buffer."""
         with memoryview(buffer).cast("B") as view:
-            data = self.recv(nbytes or len(view))
+            data = self.recv(nbytes or len(view), flags)
             view[: len(data)] = data
         return len(data)
 
     def recvfrom(self, bufsize, flags=0):
-        """Receive from Pebble, which has no address."""
+        """Receive from the workload; no address is told with it."""
         return self.recv(bufsize), None
 
     def recvfrom_into(self, buffer, nbytes=0, flags=0):
-        """Receive from Pebble, which has no address, into a buffer."""
+        """Receive from the workload into a buffer; no address is told with it."""
         return self.recv_into(buffer, nbytes), None
 
     def getsockname(self):
@@ -200,7 +220,7 @@ class Socket:
         self._check_open()
 
     def settimeout(self, timeout):
-        """Keep it: nothing waits."""
+        """Keep it, for those that wait."""
         self._timeout = _seconds(timeout)
 
     def gettimeout(self):
@@ -220,12 +240,16 @@ class Socket:
         return self._number
 
     def shutdown(self, how):
-        """Do nothing to an exchange with Pebble, which is over with its answer."""
-        self._connected()
+        """End the sending; what still comes can be received."""
+        stream = self._connected()
+        if how != self._sockets.SHUT_RD:
+            stream.shutdown()
 
     def close(self):
-        """Forget where it led."""
-        self._number, self._exchange = -1, None
+        """End the stream, if there is one."""
+        stream, self._number, self._stream = self._stream, -1, None
+        if stream is not None:
+            stream.close()
 
     def detach(self):
         """Close it, and return the number that it had."""
@@ -240,11 +264,22 @@ class Socket:
     def _is_on_path(self) -> bool:
         return self._family == self._sockets.AF_UNIX
 
-    def _connected(self) -> Exchange:
+    def _connected(self) -> Stream:
         self._check_open()
-        if self._exchange is None:
+        if self._stream is None:
             raise _error(errno.ENOTCONN)
-        return self._exchange
+        return self._stream
+
+    def _own_port(self, address) -> int:
+        """The port of an address of the unit's own; raise what the kernel would for any other."""
+        sockets = self._sockets
+        if self._type != sockets.SOCK_STREAM or not isinstance(address, tuple) or len(address) < 2:
+            self._refuse_address(address)
+        found = sockets.getaddrinfo(address[0], address[1], self._family, self._type)
+        place, port = found[0][4][:2]
+        if place not in hosts.LOOPBACK and place != own_address():
+            raise _error(errno.ENETUNREACH)
+        return port
 
     def _refuse_address(self, address) -> None:
         """Raise ENETUNREACH, or that the host's name is not known."""

@@ -1,7 +1,12 @@
-"""Sockets on paths: WASI has none, and `ops` speaks to Pebble through one.
+"""Connected sockets: streams of bytes to the unit's own workloads, which the sandbox opens.
 
-An exchange carries one HTTP request to the sandbox, which knows containers by name, and its response back. `connect`
-fails as it does on a machine where nobody listens: that is how `Container.can_connect` learns it.
+A path of a container's Pebble (`CONTAINERS/NAME/pebble.socket`) and a port of the loopback lead to workloads; nothing else
+leads anywhere. Where nobody listens, `connect` fails as on a machine where the process has not started: that is how
+`Container.can_connect` learns it.
+
+A hook is one thread. A receiver that would wait runs the threads that were started first (`threads`): they may send what
+the other end waits for. A sender that would wait reads what has come for all streams, so that an end that sends and
+receives at a time goes on.
 """
 
 from __future__ import annotations
@@ -9,73 +14,112 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import time
+import weakref
 
 from .. import host
+from . import threads
 
 #: Where Juju puts the socket of a container's Pebble: `CONTAINERS/NAME/pebble.socket`.
 CONTAINERS = "/charm/containers"
 
+#: The bytes of one call to the sandbox.
+PIECE = 64 << 10
 
-class Exchange:
-    """What is said through a stream socket to a container's Pebble: one request and its response at a time."""
+#: The milliseconds after which a sender that waits looks again at what has come.
+PAUSE = 20
 
-    def __init__(self, container: str):
-        self._container = container
-        self._sent = bytearray()
-        self._received = b""
+#: The streams that are open.
+_open: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+class Stream:
+    """A stream of bytes to a workload."""
+
+    def __init__(self, stream: host.Stream):
+        self._stream = stream
+        self._received = bytearray()
+        self._is_at_end = False
+        _open.add(self)
 
     @classmethod
-    def connect(cls, address) -> Exchange:
-        """Learn whether a process listens at a path; the error says why not, as the kernel would."""
+    def to_path(cls, address) -> Stream:
+        """Connect to a path; the error says why not, as the kernel would."""
         path = os.fsdecode(address)
         directory, name = posixpath.split(path)
         parent, container = posixpath.split(directory)
         if parent != CONTAINERS or name != "pebble.socket":
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        host.current().pebble_connect(container)
-        return cls(container)
+        return cls(host.current().connect_container(container))
 
-    def send(self, data: bytes) -> None:
-        """Gather the request."""
-        self._sent += data
+    @classmethod
+    def to_port(cls, port: int) -> Stream:
+        """Connect to a port of the unit's own workloads."""
+        return cls(host.current().connect_port(port))
 
-    def receive(self, most: int) -> bytes:
-        """Make the request, if there is one, and return what is left of the response; nothing at its end."""
-        if self._sent:
-            request = parse_request(bytes(self._sent))
-            self._sent.clear()
-            self._received = write_response(host.current().pebble_request(self._container, request))
-        data, self._received = self._received[:most], self._received[most:]
+    def send(self, data, timeout: float | None) -> None:
+        """Send all of it."""
+        rest, due = memoryview(data).cast("B"), _due(timeout)
+        while rest:
+            written = self._stream.write(bytes(rest[:PIECE]), min(PAUSE, _milliseconds(due)))
+            rest = rest[written:]
+            if not written:
+                for stream in list(_open):
+                    stream._read_ahead()
+                _check(due, timeout)
+
+    def receive(self, most: int, timeout: float | None, *, keeps: bool = False) -> bytes:
+        """Return what has come, at least one byte; nothing at the end. `keeps` leaves it for the next call."""
+        due = _due(timeout)
+        while not self._received and not self._is_at_end and most:
+            if self._read(0) or (timeout != 0.0 and threads.run_next()):
+                continue
+            _check(due, timeout)
+            self._read(None if due is None else _milliseconds(due))
+        data = bytes(self._received[:most])
+        if not keeps:
+            del self._received[:most]
         return data
 
+    def shutdown(self) -> None:
+        """End the sending."""
+        self._stream.shutdown()
 
-def parse_request(content: bytes) -> host.Request:
-    """One HTTP/1.1 request, as `http.client` writes it."""
-    head, _, body = content.partition(b"\r\n\r\n")
-    first, *lines = head.decode("latin-1").split("\r\n")
-    method, target, _ = first.split(" ", 2)
-    headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
-    if any(name.lower() == "transfer-encoding" for name, _ in headers):
-        body = _joined(body)
-    return host.Request(method, target, headers, body)
+    def close(self) -> None:
+        """End it."""
+        _open.discard(self)
+        self._stream.close()
+
+    def _read(self, milliseconds: int | None) -> bool:
+        """Read what comes within a time, and tell whether anything did, the end included."""
+        data = self._stream.read(PIECE, milliseconds)
+        if data is None:
+            return False
+        self._is_at_end = not data
+        self._received += data
+        return True
+
+    def _read_ahead(self) -> None:
+        """Read all that has come. An error is for who receives next."""
+        try:
+            while not self._is_at_end and self._read(0):
+                pass
+        except OSError:
+            pass
 
 
-def write_response(response: host.Response) -> bytes:
-    """A response, as `http.client` reads it."""
-    framing = ("content-length", "transfer-encoding", "connection")
-    headers = [(name, value) for name, value in response.headers if name.lower() not in framing]
-    headers += [("Content-Length", str(len(response.body))), ("Connection", "close")]
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    return f"HTTP/1.1 {response.status} \r\n{head}\r\n".encode("latin-1") + response.body
+def _due(timeout: float | None) -> float | None:
+    return None if timeout is None else time.monotonic() + timeout
 
 
-def _joined(chunked: bytes) -> bytes:
-    """The body that was sent in chunks."""
-    body = bytearray()
-    while True:
-        size, _, chunked = chunked.partition(b"\r\n")
-        length = int(size.split(b";")[0], 16)
-        if length == 0:
-            return bytes(body)
-        body += chunked[:length]
-        chunked = chunked[length + 2 :]
+def _milliseconds(due: float | None) -> int:
+    """The time that is left, one millisecond at least and an hour at most."""
+    return 3_600_000 if due is None else max(1, min(3_600_000, int((due - time.monotonic()) * 1000)))
+
+
+def _check(due: float | None, timeout: float | None) -> None:
+    """Raise what a socket raises whose time is over."""
+    if timeout == 0.0:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    if due is not None and time.monotonic() >= due:
+        raise TimeoutError("timed out")

@@ -1,7 +1,7 @@
 """Threads that run one after the other, as WASI's CPython cannot start threads.
 
 A started thread runs when another thread waits: for its end (`join`), or on a condition (`Condition.wait`, and so `Event`,
-`Semaphore` and `queue.Queue`). The end of the hook waits for all threads but daemons. The thread then runs to its end, within the
+`Semaphore` and `queue.Queue`), or for bytes from a workload (`sockets`). The end of the hook waits for all threads but daemons. The thread then runs to its end, within the
 call that waits. Real threads may run in this order, too.
 
 No thread runs beside the waiting one. When no thread is left to run, a wait without a timeout could never end: it raises
@@ -41,6 +41,14 @@ def finish() -> None:
     """Runs all threads but daemons, as the end of a process waits for them."""
     while others := [thread for thread in _waiting if not thread.daemon]:
         _run(others[0])
+
+
+def run_next() -> bool:
+    """Runs the thread that was started first and has not run, and tells whether there was one."""
+    if not _waiting:
+        return False
+    _run(_waiting[0])
+    return True
 
 
 def start(self: threading.Thread) -> None:
