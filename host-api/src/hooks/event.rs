@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, EndpointName, EventId, RelationId, StorageId, TaskId, UnitName,
+    ApplicationName, ContainerName, EndpointName, EventId, RelationId, StorageId, TaskId, UnitName,
     secret::{SecretContext, SecretRevision},
 };
 
@@ -162,10 +162,15 @@ pub enum Event {
         /// The revision.
         revision: SecretRevision,
     },
+    /// The Pebble of a container listens, for the first time or after a restart.
+    PebbleReady {
+        /// The container.
+        container: ContainerName,
+    },
 }
 
 /// The kinds of all events, as [`Event::kind`] returns them.
-pub const EVENT_KINDS: [&str; 23] = [
+pub const EVENT_KINDS: [&str; 24] = [
     "install",
     "start",
     "stop",
@@ -189,6 +194,7 @@ pub const EVENT_KINDS: [&str; 23] = [
     "secret-rotate",
     "secret-expired",
     "secret-remove",
+    "pebble-ready",
 ];
 
 impl Event {
@@ -198,6 +204,7 @@ impl Event {
             (Self::Action { name, .. } | Self::Custom { name, .. }, ..) => name.clone(),
             (_, Some(context), _) => format!("{}-{}", context.endpoint, self.kind()),
             (_, None, Some(context)) => format!("{}-{}", context.storage.name(), self.kind()),
+            (Self::PebbleReady { container }, ..) => format!("{container}-{}", self.kind()),
             (_, None, None) => self.kind().to_owned(),
         }
     }
@@ -228,6 +235,15 @@ impl Event {
             Self::SecretRotate(_) => "secret-rotate",
             Self::SecretExpired { .. } => "secret-expired",
             Self::SecretRemove { .. } => "secret-remove",
+            Self::PebbleReady { .. } => "pebble-ready",
+        }
+    }
+
+    /// Returns the container whose workload the event is about.
+    pub fn container(&self) -> Option<&ContainerName> {
+        match self {
+            Self::PebbleReady { container } => Some(container),
+            _ => None,
         }
     }
 

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, Digest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp, UnitMap,
-    UnitName,
+    ApplicationName, ContainerName, Digest, EndpointName, OperationId, RelationId, StorageId, TaskId,
+    Timestamp, UnitMap, UnitName,
     event::Event,
     secret::{SecretId, SecretRevision},
 };
@@ -69,6 +69,9 @@ pub struct UnitRecord {
     /// Progress on the secrets that the unit sees.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<SecretId, SecretRecord>,
+    /// Progress on the workloads of the unit's containers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workloads: BTreeMap<ContainerName, WorkloadRecord>,
     /// The boot id of the host in which the unit last ran `start`.
     pub boot_id: Option<String>,
     /// The time of the next update-status. `None` until the unit has started.
@@ -183,6 +186,14 @@ pub struct RelationRecord {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// A unit's progress on the workload of one container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct WorkloadRecord {
+    /// The boot id of its Pebble in the last committed pebble-ready.
+    pub boot_id: String,
 }
 
 /// A unit's progress on one secret (`docs/hook-model.md` 1.2).

@@ -4,6 +4,7 @@
 //! descriptors beside the messages.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -28,7 +29,7 @@ use periapt_host_api::{
 use periapt_sandbox::{PoolStatistics, SealedArtifact};
 use periapt_telemetry::record::SpanRecord;
 use periapt_uniter::{
-    HookRun, Timeline,
+    HookRun, Timeline, WorkloadBoots,
     executor::{Returned, RunReport},
 };
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,8 @@ pub(crate) enum ToRunner {
     },
     /// New and renewed leases.
     Grants(Vec<Grant>),
+    /// The workloads that listen now.
+    Workloads(WorkloadsTold),
     /// A request to end. Hooks in flight are abandoned, and run again later (U-13).
     Exit,
 }
@@ -105,6 +108,18 @@ pub(crate) struct Start {
     pub(crate) grants: Vec<Grant>,
     /// The traced commands because of which it is started.
     pub(crate) woken_by: Vec<RevisionTrace>,
+    /// The workloads that listen.
+    pub(crate) workloads: WorkloadsTold,
+}
+
+/// The workloads of the units that listen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct WorkloadsTold {
+    /// The number of the last start of a workload that this contains.
+    pub(crate) version: u64,
+    /// The boot ids, by unit and container.
+    pub(crate) boots: BTreeMap<UnitName, WorkloadBoots>,
 }
 
 /// A hook that was in flight when its runner died.
@@ -175,6 +190,9 @@ pub(crate) enum ToKeeper {
         position: WatchPosition,
         /// The time at which work is due even without a change.
         wake_at: Option<Timestamp>,
+        /// The version of the workloads that the runner knows of.
+        #[serde(default)]
+        workloads: u64,
     },
     /// A charm whose code the runner has unmapped. It requests the charm again before its next hook.
     Released(Digest),

@@ -45,6 +45,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod units;
+mod workloads;
 
 use admission::Admission;
 use charms::PreparedCharms;
@@ -54,6 +55,7 @@ use leases::LeaseBook;
 use link::Link;
 use mirror::Mirror;
 use storage::Storages;
+use workloads::Workloads;
 
 /// Spans of one message. Each takes a few hundred bytes: a message stays far below its bound.
 const SPANS_AT_A_TIME: usize = 128;
@@ -96,6 +98,7 @@ struct RunnerContext {
     storages: Storages,
     hooks: Admission,
     groups: Groups,
+    workloads: Workloads,
 }
 
 /// Runs a runner in this process, with the keeper's socket as its standard input. `paths` is the last argument of the
@@ -161,14 +164,18 @@ pub(crate) async fn serve(
     let mirror = Mirror::default();
     let leases = Arc::new(LeaseBook::default());
     leases.replace(start.grants.clone());
+    let workloads = Workloads::default();
+    workloads.replace(start.workloads.clone());
     let sandbox = Arc::new(OnceLock::new());
     let ended = {
         let (link, mirror, leases) = (link.clone(), mirror.clone(), Arc::clone(&leases));
+        let workloads = workloads.clone();
         tasks.spawn(alive(link.clone(), Arc::clone(&sandbox)));
         tasks.spawn(pass_spans(link.clone()));
-        listen(incoming, link, mirror, leases)
+        listen(incoming, link, mirror, leases, workloads)
     };
-    tasks.spawn(look_after(*start, link.clone(), mirror, leases, sandbox));
+    let beside = (leases, workloads);
+    tasks.spawn(look_after(*start, link.clone(), mirror, beside, sandbox));
     let result = tokio::select! {
         ended = ended => ended,
         Some(task) = tasks.join_next() => match task {
@@ -194,6 +201,7 @@ async fn listen(
     link: Link,
     mirror: Mirror,
     leases: Arc<LeaseBook>,
+    workloads: Workloads,
 ) -> Result<(), RunnerError> {
     let mut lines = FrameLines::default();
     loop {
@@ -212,6 +220,7 @@ async fn listen(
             }
             Some((ToRunner::Answer { id, outcome }, _)) => link.answered(id, outcome),
             Some((ToRunner::Grants(grants), _)) => leases.replace(grants),
+            Some((ToRunner::Workloads(told), _)) => workloads.replace(told),
             Some((ToRunner::Start(_), _)) => {}
         }
     }
@@ -241,7 +250,7 @@ async fn look_after(
     start: Start,
     link: Link,
     mirror: Mirror,
-    leases: Arc<LeaseBook>,
+    (leases, workloads): (Arc<LeaseBook>, Workloads),
     made: Arc<OnceLock<Sandbox>>,
 ) -> Result<(), RunnerError> {
     let sandbox = Sandbox::new(periapt_sandbox::Options {
@@ -270,6 +279,7 @@ async fn look_after(
         storages,
         hooks,
         groups,
+        workloads,
     });
     let storage = storage::run(Arc::clone(&runner));
     let units = units::run(Arc::clone(&runner));

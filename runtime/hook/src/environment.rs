@@ -51,6 +51,7 @@ impl HookContext {
         variables.extend(custom_variables(event));
         variables.extend(storage_variables(event));
         variables.extend(secret_variables(event));
+        variables.extend(event.container().map(|name| ("JUJU_WORKLOAD_NAME".to_owned(), name.to_string())));
         variables
     }
 }

@@ -16,7 +16,7 @@ use periapt_host_api::{
 };
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
 use periapt_uniter::{
-    Timeline,
+    Timeline, WorkloadBoots,
     executor::{ChangedDependencies, Dependents},
 };
 
@@ -106,6 +106,8 @@ pub(crate) struct Agent {
     /// True if units that a frame does not concern are checked, too.
     pub(crate) doubts: bool,
     groups: Groups,
+    /// The workloads that listen beside its units.
+    pub(crate) workloads: BTreeMap<UnitName, WorkloadBoots>,
     /// The lead of the clock of short waits over the clock of leases: see [`Agent::pass_short_waits`].
     ahead: Duration,
 }
@@ -133,6 +135,7 @@ impl Agent {
             changed: BTreeSet::new(),
             doubts: false,
             groups: Groups::default(),
+            workloads: BTreeMap::new(),
             ahead: Duration::ZERO,
         }
     }

@@ -4,10 +4,7 @@
 use std::{
     io::{self, IoSliceMut},
     mem::MaybeUninit,
-    os::{
-        fd::OwnedFd,
-        unix::net::UnixStream as Started,
-    },
+    os::{fd::OwnedFd, unix::net::UnixStream as Started},
     sync::Arc,
     time::Duration,
 };
@@ -111,7 +108,7 @@ async fn lead(target: PodStream, mut stream: UnixStream, router: Router) -> io::
     match target {
         PodStream::Pebble => {
             stream.write_all(&[OPENED]).await?;
-            // Whoever has a stream of the keeper's has the rights of the pod's owner.
+            // A stream of the keeper's has the rights of the pod's owner.
             let user_id = Some(rustix::process::geteuid().as_raw());
             serve(stream, router, PodCaller { user_id, is_owner: true }).await;
             Ok(())

@@ -1,7 +1,9 @@
 //! The open streams of a hook to its unit's workloads. The runner gets them connected: the sandbox neither makes nor
 //! names a socket.
 
-use std::{collections::BTreeMap, future::Future, io, os::unix::net::UnixStream as Connected, time::Duration};
+use std::{
+    collections::BTreeMap, future::Future, io, os::unix::net::UnixStream as Connected, time::Duration,
+};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use periapt_hook::{CallError, Received};
@@ -59,7 +61,9 @@ impl Connections {
     pub(crate) fn check_room(&self) -> Result<(), CallError> {
         match self.open.len() < MAX_OPEN {
             true => Ok(()),
-            false => Err(CallError::LimitExceeded(format!("more than {MAX_OPEN} streams are open at a time"))),
+            false => {
+                Err(CallError::LimitExceeded(format!("more than {MAX_OPEN} streams are open at a time")))
+            }
         }
     }
 

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    OperationId, Revision, TaskId, Timestamp, UnitName,
+    ContainerName, OperationId, Revision, TaskId, Timestamp, UnitName,
     action::{TaskOutcome, TaskResults},
     commit::{EarlyEffect, Transitions},
     event::Event,
     journal::{HookOutcome, JournalRecord},
-    record::{CharmRef, SecretRecord, SeenHashes, UnitRecord},
+    record::{CharmRef, SecretRecord, SeenHashes, UnitRecord, WorkloadRecord},
     secret::{SecretId, SecretRevision},
     view::View,
 };
+
+/// The boot ids of the Pebbles that listen beside a unit, by their containers.
+pub type WorkloadBoots = BTreeMap<ContainerName, String>;
 
 /// The next step of a unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +79,8 @@ impl HookRun {
         self.operation
     }
 
-    /// Returns true if the run may leave traces outside its commit, because the unit has storage. Then the result of
-    /// [`begin`](crate::begin) is committed before the start.
+    /// Returns true if the run may leave traces outside its commit, because the unit has storage or workloads. Then the
+    /// result of [`begin`](crate::begin) is committed before the start.
     pub fn must_begin(&self) -> bool {
         self.durable
     }
@@ -134,6 +137,8 @@ pub struct SeenVersions {
     pub secret_latest: SecretRevision,
     /// The unit's knowledge of the secrets and revisions that still exist, for an event about a secret.
     pub secrets: BTreeMap<SecretId, SecretRecord>,
+    /// The unit's knowledge of its workloads after an event about one of them.
+    pub workloads: BTreeMap<ContainerName, WorkloadRecord>,
     /// The interval of update-status hooks, in seconds; 0 means off.
     pub update_status_interval: u32,
 }

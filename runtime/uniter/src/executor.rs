@@ -34,7 +34,7 @@ use periapt_host_api::{
     Incarnation, OperationId, Timestamp, UnitName, commit::EarlyEffect, usage::Usage, view::View,
 };
 
-use crate::{Backoff, Decision};
+use crate::{Backoff, Decision, WorkloadBoots, resolve_beside};
 
 mod charm;
 mod command;
@@ -131,6 +131,8 @@ pub struct Executor {
     uncommitted: Usage,
     wake: Wake,
     depends: BTreeSet<Dependency>,
+    /// The workloads beside the unit, as far as the driver has told.
+    workloads: WorkloadBoots,
 }
 
 /// The handling of one input.
@@ -166,6 +168,7 @@ impl Executor {
             uncommitted: Usage::default(),
             wake: Wake::default(),
             depends: BTreeSet::new(),
+            workloads: WorkloadBoots::new(),
         }
     }
 
@@ -244,6 +247,10 @@ impl Executor {
             }
             ExecutorInput::Try { operation, deaths } => self.try_suspect(operation, deaths, &mut step),
             ExecutorInput::DependenciesChanged => self.dependencies_changed(&mut step),
+            ExecutorInput::Workloads(workloads) => {
+                self.workloads = workloads;
+                self.dependencies_changed(&mut step);
+            }
             ExecutorInput::StoreReplaced => self.store_replaced(&mut step),
             ExecutorInput::Woken => self.woken(&mut step),
             ExecutorInput::Charm(answer) => self.charm_answered(answer, &mut step),
@@ -294,13 +301,15 @@ impl Executor {
     /// Resolves the unit with the newest view, to which it adds an uncommitted time of update-status.
     fn resolve(&mut self, step: &Step<'_>) -> Decision {
         let now = step.now.timer;
-        let Some(rearmed) = self.rearmed else { return crate::resolve(step.view, &self.unit, now) };
+        let Some(rearmed) = self.rearmed else {
+            return resolve_beside(step.view, &self.unit, &self.workloads, now);
+        };
         let mut view = step.view.clone();
         match view.units.get_mut(&self.unit) {
             Some(unit) if unit.record.seq == rearmed.seq => unit.record.update_status_due = rearmed.due,
             _ => self.rearmed = None,
         }
-        crate::resolve(&view, &self.unit, now)
+        resolve_beside(&view, &self.unit, &self.workloads, now)
     }
 
     /// Returns the `seq` of the unit's record in the view.

@@ -30,11 +30,13 @@ pub use action::action_ended;
 use backoff::Backoff;
 pub use decision::{
     ActionEnd, ActionRun, Decision, DeployKind, DeployRun, HookEnd, HookRun, Progress, SeenVersions, Skipped,
+    WorkloadBoots,
 };
 pub use executor::{begin, hook_ended};
 pub use jitter::Jitter;
 pub use progress::{deploy_failed, deployed};
 pub use relation::MAX_SCOPES_PER_COMMIT;
 pub use resolver::resolve;
+use resolver::resolve_beside;
 pub use status::{before_hook, charm_arrived, charm_away, hidden_failure, idle_effect};
 pub use timeline::Timeline;

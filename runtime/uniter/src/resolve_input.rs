@@ -3,14 +3,14 @@
 mod run;
 
 use periapt_host_api::{
-    EndpointName, RelationId, Revision, StorageId, UnitName,
+    ContainerName, EndpointName, RelationId, Revision, StorageId, UnitName,
     record::{Operation, SeenHashes, UnitRecord},
     relation::{BagKey, BagOwner},
     status::Life,
     view::{ApplicationView, MachineView, ModelView, StorageAttachment, StorageView, UnitView, View},
 };
 
-use crate::Decision;
+use crate::{Decision, WorkloadBoots};
 
 /// A unit with the entries of its view that concern it.
 pub(crate) struct ResolveInput<'a> {
@@ -19,12 +19,18 @@ pub(crate) struct ResolveInput<'a> {
     pub(crate) unit: &'a UnitView,
     pub(crate) application: &'a ApplicationView,
     machine: Option<&'a MachineView>,
+    /// The workloads beside the unit.
+    pub(crate) workloads: &'a WorkloadBoots,
 }
 
 impl<'a> ResolveInput<'a> {
     /// Finds a unit. Without one, the result is a decision: wait for the first frame (U-4), or stop if a
     /// filled view does not contain the unit (U-17).
-    pub(crate) fn find(view: &'a View, name: &UnitName) -> Result<Self, Decision> {
+    pub(crate) fn find(
+        view: &'a View,
+        name: &UnitName,
+        workloads: &'a WorkloadBoots,
+    ) -> Result<Self, Decision> {
         let nothing_yet = view.model.is_none() && view.revision == Revision::default();
         let gone = if nothing_yet { Decision::Wait { wake_at: None } } else { Decision::Stop };
         let (Some(model), Some(unit)) = (&view.model, view.units.get(name)) else {
@@ -33,7 +39,7 @@ impl<'a> ResolveInput<'a> {
         // A view with a unit but without its application is incomplete. The next frame completes it.
         let application =
             view.applications.get(name.application()).ok_or(Decision::Wait { wake_at: None })?;
-        Ok(Self { view, model, unit, application, machine: view.machines.get(&unit.machine) })
+        Ok(Self { view, model, unit, application, machine: view.machines.get(&unit.machine), workloads })
     }
 
     pub(crate) fn record(&self) -> &'a UnitRecord {
@@ -102,6 +108,12 @@ impl<'a> ResolveInput<'a> {
     pub(crate) fn attachment(&self, id: &StorageId) -> Option<&'a StorageAttachment> {
         let attachment = self.view.storages.get(id)?.attachment.as_ref();
         attachment.filter(|attachment| attachment.unit == self.unit.name)
+    }
+
+    /// Returns true if the charm that the unit runs declares a container.
+    pub(crate) fn declares(&self, container: &ContainerName) -> bool {
+        let digest = self.record().charm.unwrap_or(self.application.charm).digest;
+        self.view.charms.get(&digest).is_some_and(|charm| charm.meta.containers.contains_key(container))
     }
 
     /// Returns true if the unit's charm wants batches for an endpoint.

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
-use crate::{Decision, action, later, relation, resolve_input::ResolveInput, update_status};
+use crate::{Decision, WorkloadBoots, action, later, relation, resolve_input::ResolveInput, update_status};
 
 mod deploy;
 mod error;
@@ -12,12 +12,13 @@ mod removal;
 mod secrets;
 mod start;
 mod storage;
+mod workloads;
 
 /// A rule, which returns a decision if it applies.
 type Rule = fn(&ResolveInput<'_>, Timestamp) -> Option<Decision>;
 
 /// The rules in order. The first decision counts. The numbers are those of `docs/hook-model.md` 1.7; missing rules
-/// (workload events, commands) will go to their numbers.
+/// (commands) will go to their numbers.
 const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1
     action::terminated,            // (1.6: an action whose agent died)
@@ -26,9 +27,9 @@ const RULES: &[Rule] = &[
     deploy::failed,                // 4
     relation::created,             // 7
     leadership::next,              // 8
-    // 9 workload events
-    secrets::next, // 10
-    action::next,  // 11
+    workloads::next,               // 9
+    secrets::next,                 // 10
+    action::next,                  // 11
     // 12 commands
     storage::next,           // 13
     error::failed_hook,      // 15
@@ -46,7 +47,17 @@ const RULES: &[Rule] = &[
 ///
 /// `view` is one whole revision that contains the unit's record, and is not older than the unit's last commit.
 pub fn resolve(view: &View, unit: &UnitName, now: Timestamp) -> Decision {
-    match ResolveInput::find(view, unit) {
+    resolve_beside(view, unit, &WorkloadBoots::new(), now)
+}
+
+/// Returns the next step of a unit with these workloads beside it.
+pub(crate) fn resolve_beside(
+    view: &View,
+    unit: &UnitName,
+    workloads: &WorkloadBoots,
+    now: Timestamp,
+) -> Decision {
+    match ResolveInput::find(view, unit, workloads) {
         Ok(input) => RULES.iter().find_map(|rule| rule(&input, now)).unwrap_or_else(|| {
             let timers = [input.record().update_status_due, later::wake_at(&input, now)];
             Decision::Idle { wake_at: timers.into_iter().flatten().min() }

@@ -20,12 +20,17 @@ struct Scene {
 
 impl Scene {
     fn new() -> anyhow::Result<Self> {
+        Self::with("probe")
+    }
+
+    /// Deploys a charm of this repository under its own name, with an agent that runs workloads.
+    fn with(charm: &str) -> anyhow::Result<Self> {
         let periapt = Installation::empty()?;
         periapt.ok(["bootstrap", "local", "--no-agent"])?;
         periapt.ok(["add-model", "test"])?;
         let mut agent = periapt.agent("worker", PLAIN)?;
         assert_eq!(agent.first_line()?, "ready worker");
-        periapt.deploy("probe", [])?;
+        periapt.deploy(charm, [])?;
         Ok(Self { periapt, agent })
     }
 
@@ -63,7 +68,8 @@ impl Scene {
         let directory = self.periapt.path().join("pages");
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("page.txt"), "a page of the workload")?;
-        let command = format!("python3 -m http.server {port} --bind 127.0.0.1 --directory {}", directory.display());
+        let command =
+            format!("python3 -m http.server {port} --bind 127.0.0.1 --directory {}", directory.display());
         let layer = format!(
             "services: {{web: {{override: replace, command: {command}, startup: enabled, backoff-delay: 100ms}}}}"
         );
@@ -157,6 +163,55 @@ fn a_charm_runs_a_server_that_comes_back_whatever_is_killed_and_ends_with_the_un
     Ok(())
 }
 
+/// Runs an action, and returns its results.
+fn results(periapt: &Installation, arguments: &[&str]) -> anyhow::Result<Value> {
+    let task = periapt.json([&["run", "python-workload/0"], arguments].concat())?;
+    let task = task.as_object().and_then(|tasks| tasks.values().next()).cloned().context("a task")?;
+    task.get("results").cloned().with_context(|| task.to_string())
+}
+
+#[test]
+fn python_charms_on_ops_drive_their_container_with_an_unchanged_client() -> anyhow::Result<()> {
+    let scene = Scene::with("python-workload")?;
+    let (periapt, port) = (&scene.periapt, free_port()?);
+    let directory = periapt.path().join("pages");
+    let options =
+        [format!("directory={}", directory.display()), format!("port={port}"), "text=one".to_owned()];
+    periapt.ok([&["config".to_owned(), "python-workload".to_owned()][..], &options].concat())?;
+    let serves = |text: &str| {
+        let message = format!("serving {text}");
+        periapt.ok_until(&["status"], |status| status.contains(&message))
+    };
+    serves("one")?;
+    let hooks = periapt.ok(["hooks", "python-workload/0"])?;
+    assert!(hooks.contains("web-pebble-ready"), "{hooks}");
+
+    // Files, services, commands with their exit codes.
+    let seen = results(periapt, &["inspect"])?;
+    assert_eq!((&seen["files"], &seen["content"]), (&json!("page.txt"), &json!("one")), "{seen}");
+    assert_eq!((&seen["running"], &seen["failed"]), (&json!("True"), &json!("3")), "{seen}");
+    // Websockets in both directions at a time, with little and with much.
+    let shouted = results(periapt, &["shout", "text=hello"])?;
+    assert_eq!((&shouted["begins"], &shouted["errors"]), (&json!("HELLO"), &json!("done\n")), "{shouted}");
+    let shouted = results(periapt, &["shout", "text=0123456789", "times=300000"])?;
+    assert_eq!(shouted["length"], json!("3000000"), "{shouted}");
+
+    // HTTP to the workload itself, and a change that reaches it.
+    let page = || Ok::<_, anyhow::Error>(results(periapt, &["page"])?["page"].clone());
+    assert_eq!(page()?, "one");
+    periapt.ok(["config", "python-workload", "text=two"])?;
+    serves("two")?;
+    assert_eq!(page()?, "two");
+
+    // The pod dies: the charm is told of the next one, and sets it up anew.
+    let pods = children(scene.agent.id(), &["agent pod --keeper"])?;
+    signal(*pods.first().context("no pod")?, "KILL")?;
+    periapt
+        .ok_until(&["hooks", "python-workload/0"], |hooks| hooks.matches("web-pebble-ready").count() == 2)?;
+    until("the page is back", || Ok(page().is_ok_and(|page| page == "two")))?;
+    Ok(())
+}
+
 #[test]
 fn a_keeper_that_is_killed_leaves_no_process_behind() -> anyhow::Result<()> {
     let scene = Scene::new()?;
@@ -179,7 +234,8 @@ fn a_keeper_that_is_killed_leaves_no_process_behind() -> anyhow::Result<()> {
 fn an_agent_that_runs_no_workloads_says_so_to_hooks_and_a_driver_without_isolation_is_refused()
 -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    let url = periapt.json(["controllers"])?["controllers"]["local"]["url"].as_str().context("a URL")?.to_owned();
+    let url =
+        periapt.json(["controllers"])?["controllers"]["local"]["url"].as_str().context("a URL")?.to_owned();
     let run = ["agent", "run", "--controller", &url, "--name", "x", "--data", "x", "--workloads"];
     let error = periapt.refused([&run[..], &["plain"]].concat())?;
     assert!(error.contains("the driver plain isolates nothing"), "{error}");

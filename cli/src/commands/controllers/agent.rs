@@ -270,7 +270,8 @@ fn pod_arguments(driver: &str, accepts_no_isolation: bool) -> Result<Vec<OsStrin
         return Err(with_source(PodError::NoIsolation(kind.as_str()))
             .with_hint("for a test, add --i-know-that-nothing-is-isolated"));
     }
-    let mut arguments: Vec<OsString> = ["agent", "pod", "--keeper", "--driver", driver].map(OsString::from).into();
+    let mut arguments: Vec<OsString> =
+        ["agent", "pod", "--keeper", "--driver", driver].map(OsString::from).into();
     if accepts_no_isolation {
         arguments.push("--i-know-that-nothing-is-isolated".into());
     }

@@ -57,7 +57,7 @@ pub(crate) fn split(contents: &mut Contents) -> Result<(), PythonError> {
     Ok(())
 }
 
-/// Returns a warning if a charm declares containers, because Periapt runs no workloads.
+/// Returns a warning if a charm declares containers, because an agent runs no workloads unless it is told to.
 pub(crate) fn workloads(contents: &Contents) -> Result<Option<CheckFinding>, PythonError> {
     let names = ["metadata.yaml", "charmcraft.yaml"];
     let Some((file, text)) = names.iter().find_map(|name| Some((*name, contents.get(name)?))) else {
@@ -79,7 +79,7 @@ pub(crate) fn workloads(contents: &Contents) -> Result<Option<CheckFinding>, Pyt
         line,
         severity: Severity::Warning,
         message: format!(
-            "containers ({names}): no workload runs beside a charm, and Pebble does not answer yet: \
+            "containers ({names}): an agent runs them if it has --workloads; elsewhere \
              Container.can_connect() is false"
         ),
     }))
@@ -163,14 +163,14 @@ actions: {go: {description: go}}
     }
 
     #[test]
-    fn a_charm_with_workloads_is_told_once_that_nobody_runs_them() {
+    fn a_charm_with_workloads_is_told_once_which_agents_run_them() {
         let told = |name: &str, text: &str| {
             let mut contents = Contents::default();
             contents.insert(name, text.as_bytes().to_vec());
             workloads(&contents).unwrap().map(|found| found.to_string())
         };
         let text = "name: c\ncontainers:\n  web: {resource: image}\n  db: {}\n";
-        let expected = "containers (db, web): no workload runs beside a charm, and Pebble does not answer yet: \
+        let expected = "containers (db, web): an agent runs them if it has --workloads; elsewhere \
                         Container.can_connect() is false";
         for name in ["metadata.yaml", "charmcraft.yaml"] {
             assert_eq!(told(name, text), Some(format!("{name}:2: {expected}")));

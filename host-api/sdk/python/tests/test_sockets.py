@@ -149,3 +149,24 @@ def test_an_end_that_sends_while_it_receives_goes_on(fake, socket):
         made.shutdown(socket.SHUT_WR)
         pieces = iter(lambda: made.recv(1 << 16), b"")
         assert b"".join(pieces) == content
+
+
+def test_an_end_that_sends_on_one_stream_and_then_on_another_goes_on(fake, socket):
+    """As a command that writes much to its output, while the hook waits for its errors."""
+    gate = []
+
+    def serve(target, peer):
+        if target == 1:
+            peer.sendall(b"x" * 20_000_000)
+            gate.append(True)
+        else:
+            while not gate:
+                time.sleep(0.01)
+            peer.sendall(b"done")
+
+    fake.workload = serve
+    with socket.create_connection(("127.0.0.1", 1)) as output, socket.create_connection(("127.0.0.1", 2)) as errors:
+        errors.settimeout(20)
+        assert errors.recv(9) == b"done"
+        pieces = iter(lambda: output.recv(1 << 20), b"")
+        assert len(b"".join(pieces)) == 20_000_000

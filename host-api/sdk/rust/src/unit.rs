@@ -3,8 +3,7 @@
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
     Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation,
-    Resource, Result, Secret, State, Status, Storage, Workload,
-    WorkloadStream, host, secret,
+    Resource, Result, Secret, State, Status, Storage, Workload, WorkloadStream, host, secret,
 };
 use std::collections::BTreeSet;
 

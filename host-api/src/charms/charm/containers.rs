@@ -128,7 +128,9 @@ impl RawMount {
         let location = self.location.filter(|location| !location.is_empty());
         let location = location.ok_or("location must be specified on mount")?;
         if location.len() > MAX_LOCATION {
-            return Err(format!("location {:?} is longer than {MAX_LOCATION} bytes", shortened(&location)).into());
+            return Err(
+                format!("location {:?} is longer than {MAX_LOCATION} bytes", shortened(&location)).into()
+            );
         }
         let found = storage.keys().find(|name| name.as_str() == wanted);
         let storage = found.ok_or_else(|| format!("storage {:?} not valid", shortened(&wanted)))?;

@@ -85,6 +85,8 @@ pub(crate) struct ModelKeeper<C: Controller> {
     unconfirmed: UnconfirmedEffects,
     resources: Arc<Resources<C>>,
     pods: Pods,
+    /// The version of the workloads that the last runner was told of.
+    workloads_told: u64,
     incarnation: Option<Incarnation>,
     watch: Follow<Watch<C>>,
     /// The traced commands that woke the model since its last runner ended.
@@ -112,6 +114,7 @@ impl<C: Controller> ModelKeeper<C> {
             unconfirmed: UnconfirmedEffects::default(),
             resources: Arc::new(resources),
             pods,
+            workloads_told: 0,
             incarnation: None,
             watch,
             woken_by: Vec::new(),
@@ -160,7 +163,10 @@ impl<C: Controller> ModelKeeper<C> {
 
     /// Returns the first message for the next runner.
     fn start(&mut self) -> Start {
+        let workloads = self.pods.boots().borrow().told();
+        self.workloads_told = workloads.version;
         Start {
+            workloads,
             agent: self.shared.agent.clone(),
             model: self.model,
             storage: self.shared.directories.storage(&self.model),
@@ -183,7 +189,11 @@ impl<C: Controller> ModelKeeper<C> {
 
     /// Waits until work is due.
     async fn rest(&mut self, wake_at: Option<Timestamp>) {
+        let mut boots = self.pods.boots();
         loop {
+            if boots.borrow_and_update().version() != self.workloads_told {
+                return;
+            }
             let wait =
                 wake_at.map_or(CLOCK_CHECK, |at| clock::until(self.shared.timeline, at).min(CLOCK_CHECK));
             if wait.is_zero() {
@@ -192,6 +202,7 @@ impl<C: Controller> ModelKeeper<C> {
             tokio::select! {
                 () = self.ended.cancelled() => return,
                 () = sleep(wait) => {}
+                Ok(()) = boots.changed() => {}
                 line = self.watch.next() => {
                     self.observe(&line);
                     if !line.is_heartbeat() {

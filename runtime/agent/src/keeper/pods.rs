@@ -11,12 +11,15 @@ use std::{
 use parking_lot::Mutex;
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{ContainerName, UnitName, pod::PodStream, view::FrameLine};
+use periapt_uniter::WorkloadBoots;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinSet,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::protocol::WorkloadsTold;
 
 mod life;
 mod process;
@@ -29,7 +32,37 @@ use wanted::WantedPods;
 pub(crate) type PodId = (UnitName, ContainerName);
 
 /// The boot ids of the pods that listen.
-pub(crate) type PodBoots = BTreeMap<PodId, String>;
+#[derive(Debug, Default)]
+pub(crate) struct PodBoots {
+    /// The number of times that a pod began to listen.
+    version: u64,
+    boots: BTreeMap<PodId, String>,
+}
+
+impl PodBoots {
+    fn listens(&mut self, pod: &PodId, boot_id: String) {
+        self.version += 1;
+        self.boots.insert(pod.clone(), boot_id);
+    }
+
+    fn ended(&mut self, pod: &PodId) -> bool {
+        self.boots.remove(pod).is_some()
+    }
+
+    /// Returns them as runners are told.
+    pub(crate) fn told(&self) -> WorkloadsTold {
+        let mut boots: BTreeMap<UnitName, WorkloadBoots> = BTreeMap::new();
+        for ((unit, container), boot_id) in &self.boots {
+            boots.entry(unit.clone()).or_default().insert(container.clone(), boot_id.clone());
+        }
+        WorkloadsTold { version: self.version, boots }
+    }
+
+    /// Returns the number of times that a pod began to listen.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+}
 
 /// The streams that wait for one pod. Further callers are refused: each waits for at most [`OPENS_WITHIN`].
 const WAITING: usize = 64;
@@ -112,7 +145,7 @@ impl Pods {
                 (Arc::clone(&program), Arc::clone(&self.doors), Arc::clone(&self.boots));
             self.tasks.spawn(async move {
                 life::keep(&program, &pod, requests, &boots, &ends).await;
-                boots.send_if_modified(|boots| boots.remove(&pod).is_some());
+                boots.send_if_modified(|boots| boots.ended(&pod));
                 // A pod of the same name may have begun since.
                 let mut doors = doors.lock();
                 if doors.get(&pod).is_some_and(mpsc::Sender::is_closed) {

@@ -147,9 +147,7 @@ impl PreparedCharms {
             CallOutcome::Answered { .. }
             | CallOutcome::Secret(_)
             | CallOutcome::Resource(_)
-            | CallOutcome::Stream(_) => {
-                Err(NotReady::Away("the keeper answered something else".to_owned()))
-            }
+            | CallOutcome::Stream(_) => Err(NotReady::Away("the keeper answered something else".to_owned())),
         }
     }
 

@@ -75,7 +75,11 @@ impl Fetch {
     }
 
     /// Opens a stream to a workload of a unit. Nobody waits for one that has not started: charms ask again.
-    pub(crate) async fn stream(&self, unit: &UnitName, target: WorkloadTarget) -> Result<UnixStream, CallError> {
+    pub(crate) async fn stream(
+        &self,
+        unit: &UnitName,
+        target: WorkloadTarget,
+    ) -> Result<UnixStream, CallError> {
         let call = Call::Connect { unit: unit.clone(), target };
         let held = match self.link.call(call).await {
             CallOutcome::Stream(held) => held.file.and_then(|file| Arc::try_unwrap(file).ok()),

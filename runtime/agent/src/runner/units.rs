@@ -124,6 +124,7 @@ pub(crate) async fn run(runner: Arc<RunnerContext>) -> Result<(), RunnerError> {
         () = life => Ok(()),
         () = units.follow() => Ok(()),
         () = units.keep_time() => Ok(()),
+        () = units.follow_workloads() => Ok(()),
         () = units.announcements.forward(&units.runner.link) => Ok(()),
         Some(error) = failures.recv() => Err(error),
     }
@@ -172,6 +173,24 @@ impl Units {
                 self.hear(news).await;
             }
             changes.next().await;
+        }
+    }
+
+    /// Tells units of the workloads beside them, at each change, for ever.
+    async fn follow_workloads(self: &Arc<Self>) {
+        let mut changes = self.runner.workloads.changes();
+        let mut told = changes.borrow_and_update().boots.clone();
+        while changes.changed().await.is_ok() {
+            let now = changes.borrow_and_update().boots.clone();
+            for unit in self.all() {
+                if now.get(&unit.name) != told.get(&unit.name) {
+                    self.feed(
+                        &unit,
+                        ExecutorInput::Workloads(now.get(&unit.name).cloned().unwrap_or_default()),
+                    );
+                }
+            }
+            told = now;
         }
     }
 
@@ -234,13 +253,13 @@ impl Units {
     }
 
     /// Returns the unit of a suspect, without starting it.
-    pub(super) fn suspected(&self, name: &UnitName) -> Arc<Unit> {
+    pub(super) fn suspected(self: &Arc<Self>, name: &UnitName) -> Arc<Unit> {
         let known = self.managed.lock().get(name).map(Arc::clone);
         known.unwrap_or_else(|| self.add(name, &self.runner.mirror.view()))
     }
 
     /// Adds a unit at the step of its record.
-    fn add(&self, name: &UnitName, view: &View) -> Arc<Unit> {
+    fn add(self: &Arc<Self>, name: &UnitName, view: &View) -> Arc<Unit> {
         let executor = Executor::new(Options {
             unit: name.clone(),
             incarnation: self.runner.incarnation,
@@ -256,6 +275,8 @@ impl Units {
         let unit = Arc::new(Unit { name: name.clone(), state });
         self.managed.lock().insert(name.clone(), Arc::clone(&unit));
         self.changed();
+        // After the unit can be found: a change from now on reaches it, too.
+        self.feed(&unit, ExecutorInput::Workloads(self.runner.workloads.of(name)));
         unit
     }
 
@@ -316,7 +337,8 @@ impl Units {
         };
         let timeline = self.runner.start.timeline;
         if wake_at.is_none_or(|at| clock::until(timeline, at) >= SOON) {
-            self.runner.link.send(ToKeeper::Idle { position, wake_at }).await;
+            let workloads = self.runner.workloads.version();
+            self.runner.link.send(ToKeeper::Idle { position, wake_at, workloads }).await;
         }
     }
 

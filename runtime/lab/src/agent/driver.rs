@@ -16,7 +16,7 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_uniter::{
-    Jitter,
+    Jitter, WorkloadBoots,
     executor::{
         CharmAnswer, Executor, ExecutorCommand, ExecutorInput, Now, Options, Run, RunReport, SendOutcome,
         Turn, Wake,
@@ -134,6 +134,8 @@ pub(crate) struct Driver {
     /// Early effects at the keeper, which sends them if the runner dies before the controller has them.
     noted: Vec<EarlyItem>,
     wake: Wake,
+    /// The workloads that the executor was told of.
+    workloads: WorkloadBoots,
     stopped: bool,
     revoked: bool,
     /// The revision of the view on which the current operation was decided.
@@ -157,6 +159,7 @@ impl Driver {
             taken: false,
             noted: Vec::new(),
             wake: Wake::default(),
+            workloads: WorkloadBoots::new(),
             stopped: false,
             revoked: false,
             decided_on: Revision::default(),
@@ -253,6 +256,14 @@ impl Driver {
             self.feed(ExecutorInput::Ended { report, jitter }, world)?;
             self.had_nothing_to_commit(traced, world);
             return Ok(true);
+        }
+        let workloads = world.agent.workloads.get(self.name());
+        if let Some(workloads) = workloads.filter(|workloads| **workloads != self.workloads) {
+            self.workloads.clone_from(workloads);
+            self.feed(ExecutorInput::Workloads(self.workloads.clone()), world)?;
+            if self.is_in_flight() {
+                return Ok(true);
+            }
         }
         if world.agent.changed.remove(self.name()) {
             self.feed(ExecutorInput::DependenciesChanged, world)?;

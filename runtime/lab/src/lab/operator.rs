@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    AgentName, Digest, RelationId, UnitName,
+    AgentName, ContainerName, Digest, RelationId, UnitName,
     command::{
         Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement, RefreshWith,
         RelationSelector, ResolveMode,
@@ -27,6 +27,18 @@ impl Lab {
             Output::Answer(answer) => Ok(answer),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }
+    }
+
+    /// Starts the workload of a unit's container, first or anew: its Pebble listens with this boot id.
+    ///
+    /// # Errors
+    /// There is no such unit on an agent.
+    pub fn start_workload(&mut self, unit: &str, container: &str, boot_id: &str) -> Result<(), LabError> {
+        let (unit, container): (UnitName, ContainerName) = (unit.parse()?, container.parse()?);
+        let agent = self.agents.values_mut().find(|agent| agent.drivers.contains_key(&unit));
+        let agent = agent.ok_or_else(|| LabError::unknown("unit of an agent", &unit))?;
+        agent.workloads.entry(unit).or_default().insert(container, boot_id.to_owned());
+        Ok(())
     }
 
     /// Submits a command about a whole model.

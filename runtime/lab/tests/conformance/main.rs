@@ -35,3 +35,4 @@ mod state;
 mod storage;
 mod surroundings;
 mod tools;
+mod workloads;

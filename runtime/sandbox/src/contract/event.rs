@@ -81,6 +81,9 @@ fn event_of(event: &Event) -> types::Event {
         Event::SecretRemove { secret, revision } => {
             types::Event::SecretRemove(secret_revision_event(secret, *revision))
         }
+        Event::PebbleReady { container } => {
+            types::Event::PebbleReady(types::WorkloadEvent { workload: container.to_string() })
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    OperationId, RelationId, Timestamp, UnitName,
+    ContainerName, OperationId, RelationId, Timestamp, UnitName,
     event::Event,
-    record::{HookStep, Operation, SecretRecord, UnitRecord},
+    record::{HookStep, Operation, SecretRecord, UnitRecord, WorkloadRecord},
     relation::BagOwner,
     secret::{SecretId, SecretRevision},
 };
@@ -39,6 +39,7 @@ impl ResolveInput<'_> {
             gone: relation.map_or(0, |context| relations::gone(self, context.relation)),
             relation_exists: relation
                 .is_some_and(|it| !relations::is_gone(self.view.relations.get(&it.relation))),
+            workloads: event.container().map(|name| self.remembered_workloads(name)).unwrap_or_default(),
             update_status_interval: self.update_status_interval(),
         }
     }
@@ -62,6 +63,17 @@ impl ResolveInput<'_> {
         known.collect()
     }
 
+    /// Returns the unit's knowledge of its workloads after an event about one of them, without those that the charm does
+    /// not declare any more.
+    fn remembered_workloads(&self, container: &ContainerName) -> BTreeMap<ContainerName, WorkloadRecord> {
+        let known = self.record().workloads.iter().filter(|(name, _)| self.declares(name));
+        let mut workloads: BTreeMap<_, _> = known.map(|(name, told)| (name.clone(), told.clone())).collect();
+        if let Some(boot_id) = self.workloads.get(container) {
+            workloads.entry(container.clone()).or_default().boot_id.clone_from(boot_id);
+        }
+        workloads
+    }
+
     /// Returns the decision to run a hook now.
     pub(crate) fn run(&self, event: Event, now: Timestamp) -> Decision {
         let record = self.record();
@@ -76,7 +88,7 @@ impl ResolveInput<'_> {
         let begun = record.begun.as_ref().filter(|begun| event.is_attempt_of(&begun.event));
         let attempt = begun.map_or(failures, |begun| begun.attempt).saturating_add(1);
         let operation = begun.map_or(OperationId(record.seq), |begun| begun.operation);
-        let durable = self.storages().next().is_some();
+        let durable = self.storages().next().is_some() || !self.workloads.is_empty();
         let run = self.hook_run(event, attempt, record.clone(), now);
         Decision::RunHook(Box::new(HookRun { failures, operation, durable, ..run }))
     }

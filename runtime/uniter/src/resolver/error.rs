@@ -7,7 +7,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
 };
 
-use super::ordinary::run_unless_moot;
+use super::{ordinary::run_unless_moot, workloads};
 use crate::{Decision, Progress, later, progress, relation, resolve_input::ResolveInput, retry};
 
 /// Handles a failed hook. No other hook runs until it is committed, retried or skipped (U-29).
@@ -16,9 +16,9 @@ pub(super) fn failed_hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<De
     let Operation::Hook { event, step: HookStep::Failed(failure) } = &record.operation else {
         return None;
     };
-    // The operator cancelled the event or removed its relation by force. The hook is skipped at once, without waiting
+    // The operator cancelled the event or removed its relation by force, or the charm lost the container. The hook is skipped at once, without waiting
     // for its next attempt (U-16).
-    if later::is_moot(input, event) || relation::is_moot(input, event) {
+    if later::is_moot(input, event) || relation::is_moot(input, event) || workloads::is_moot(input, event) {
         return Some(Decision::Commit(Box::new(progress::drop_moot(record, event))));
     }
     // A forced upgrade puts the hook aside. It runs again under the new code (U-35).

@@ -6,7 +6,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
 };
 
-use super::{secrets, storage};
+use super::{secrets, storage, workloads};
 use crate::{Decision, later, progress, relation, resolve_input::ResolveInput};
 
 /// Runs the queued hook, unless it is the install of a dying unit (B04).
@@ -31,7 +31,8 @@ pub(super) fn run_unless_moot(input: &ResolveInput<'_>, event: &Event, now: Time
     let moot = relation::is_moot(input, event)
         || storage::is_moot(input, event)
         || secrets::is_moot(input, event)
-        || later::is_moot(input, event);
+        || later::is_moot(input, event)
+        || workloads::is_moot(input, event);
     if deposed || moot {
         return Decision::Commit(Box::new(progress::drop_moot(input.record(), event)));
     }

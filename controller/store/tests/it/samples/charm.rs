@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ContainerName, ResourceName,
     charm::{
-        ActionMeta, Assumes, CharmMeta, ContainerMeta, ContainerMount, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind,
-        ResourceMeta, StorageMeta,
+        ActionMeta, Assumes, CharmMeta, ContainerMeta, ContainerMount, CountRange, EndpointMeta, OptionMeta,
+        OptionType, ResourceKind, ResourceMeta, StorageMeta,
         assumes::{Assumption, FeatureAssumption, FeatureName, VersionBound},
     },
     imports::Grant,

@@ -128,6 +128,7 @@ fn events() -> Named<Event> {
             Event::SecretExpired { secret: secret(), revision: SecretRevision(2) },
         "secret-remove": Event::SecretRemove { .. } =>
             Event::SecretRemove { secret: secret(), revision: SecretRevision(2) },
+        "pebble-ready": Event::PebbleReady { .. } => Event::PebbleReady { container: parse("web") },
     })
 }
 

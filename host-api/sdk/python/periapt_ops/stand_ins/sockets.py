@@ -5,8 +5,8 @@ leads anywhere. Where nobody listens, `connect` fails as on a machine where the 
 `Container.can_connect` learns it.
 
 A hook is one thread. A receiver that would wait runs the threads that were started first (`threads`): they may send what
-the other end waits for. A sender that would wait reads what has come for all streams, so that an end that sends and
-receives at a time goes on.
+the other end waits for. A receiver or sender that waits reads what has come for all other streams, too, so that an end
+that sends on one and waits on another goes on.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CONTAINERS = "/charm/containers"
 #: The bytes of one call to the sandbox.
 PIECE = 64 << 10
 
-#: The milliseconds after which a sender that waits looks again at what has come.
-PAUSE = 20
+#: The milliseconds after which a stream that waits looks first at what has come for others, and at most.
+PAUSES = (20, 400)
 
 #: The streams that are open.
 _open: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -59,23 +59,28 @@ class Stream:
 
     def send(self, data, timeout: float | None) -> None:
         """Send all of it."""
-        rest, due = memoryview(data).cast("B"), _due(timeout)
+        rest, due, pause = memoryview(data).cast("B"), _due(timeout), PAUSES[0]
         while rest:
-            written = self._stream.write(bytes(rest[:PIECE]), min(PAUSE, _milliseconds(due)))
+            written = self._stream.write(bytes(rest[:PIECE]), min(pause, _milliseconds(due)))
             rest = rest[written:]
             if not written:
-                for stream in list(_open):
-                    stream._read_ahead()
+                came = [stream._read_ahead() for stream in list(_open)]
+                pause = PAUSES[0] if any(came) else min(2 * pause, PAUSES[1])
                 _check(due, timeout)
 
     def receive(self, most: int, timeout: float | None, *, keeps: bool = False) -> bytes:
         """Return what has come, at least one byte; nothing at the end. `keeps` leaves it for the next call."""
-        due = _due(timeout)
+        due, pause = _due(timeout), PAUSES[0]
         while not self._received and not self._is_at_end and most:
             if self._read(0) or (timeout != 0.0 and threads.run_next()):
                 continue
             _check(due, timeout)
-            self._read(None if due is None else _milliseconds(due))
+            others = [stream for stream in _open if stream is not self and not stream._is_at_end]
+            if not others:
+                self._read(None if due is None else _milliseconds(due))
+            elif not self._read(min(pause, _milliseconds(due))):
+                came = [stream._read_ahead() for stream in others]
+                pause = PAUSES[0] if any(came) else min(2 * pause, PAUSES[1])
         data = bytes(self._received[:most])
         if not keeps:
             del self._received[:most]
@@ -99,13 +104,15 @@ class Stream:
         self._received += data
         return True
 
-    def _read_ahead(self) -> None:
-        """Read all that has come. An error is for who receives next."""
+    def _read_ahead(self) -> bool:
+        """Read all that has come, and tell whether anything did. An error is for the next receiver."""
+        came = False
         try:
             while not self._is_at_end and self._read(0):
-                pass
+                came = True
         except OSError:
             pass
+        return came
 
 
 def _due(timeout: float | None) -> float | None:

@@ -19,6 +19,7 @@ use crate::{
     keeper::{
         calls::{AnswerEffect, Calls, Settled, incarnation},
         controller::Controller,
+        pods::PodBoots,
         process::Process,
     },
     metrics::{self, PoolShare, metrics},
@@ -47,6 +48,7 @@ enum Wake {
     Frame(Box<FrameLine>),
     Settled(Vec<Settled>),
     Grants,
+    Workloads,
     Silent,
 }
 
@@ -57,6 +59,7 @@ type Queued = (ToRunner, Option<OwnedSemaphorePermit>);
 struct Life {
     queue: mpsc::Sender<Queued>,
     grants: watch::Receiver<BTreeMap<UnitName, Grant>>,
+    pods: watch::Receiver<PodBoots>,
     /// True once the runner has attached. No commit of an earlier runner can succeed any more, so a view from now
     /// on contains all of them.
     attached: bool,
@@ -97,9 +100,12 @@ impl<C: Controller> ModelKeeper<C> {
         self.watch.close();
         let mut grants = self.leases.grants();
         grants.mark_unchanged();
+        let mut pods = self.pods.boots();
+        pods.mark_changed();
         let mut life = Life {
             queue,
             grants,
+            pods,
             attached: false,
             changed_to: None,
             leaving: None,
@@ -132,6 +138,7 @@ impl<C: Controller> ModelKeeper<C> {
                 () = self.ended.cancelled() => Wake::Ended,
                 settled = calls.next() => Wake::Settled(settled),
                 Ok(()) = life.grants.changed() => Wake::Grants,
+                Ok(()) = life.pods.changed() => Wake::Workloads,
                 Ok(permit) = Arc::clone(&frames).acquire_owned(), if room.is_none() => Wake::Room(permit),
                 line = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(line)),
                 message = incoming.next(), if calls.has_room() => Wake::Message(message),
@@ -156,10 +163,17 @@ impl<C: Controller> ModelKeeper<C> {
                         return RunnerStop::Kill(error.to_string());
                     }
                 }
-                Wake::Message(Ok(Some((ToKeeper::Idle { position, wake_at }, _)))) => {
+                Wake::Message(Ok(Some((ToKeeper::Idle { position, wake_at, workloads }, _)))) => {
                     heard_at = Instant::now();
-                    if calls.is_empty() && self.may_rest(life, position) {
+                    let knows_all =
+                        workloads == self.workloads_told && workloads == life.pods.borrow().version();
+                    if calls.is_empty() && knows_all && self.may_rest(life, position) {
                         return RunnerStop::Idle(wake_at);
+                    }
+                    if !knows_all {
+                        // The queue may have had no room for the last word.
+                        life.pods.mark_changed();
+                        self.workloads_told = workloads;
                     }
                 }
                 Wake::Message(Ok(Some((message, _)))) => {
@@ -188,6 +202,13 @@ impl<C: Controller> ModelKeeper<C> {
                 Wake::Settled(settled) => {
                     for call in settled {
                         self.settled(call, life);
+                    }
+                }
+                Wake::Workloads => {
+                    let told = life.pods.borrow_and_update().told();
+                    if told.version != self.workloads_told {
+                        self.workloads_told = told.version;
+                        life.say(ToRunner::Workloads(told));
                     }
                 }
                 Wake::Grants => {

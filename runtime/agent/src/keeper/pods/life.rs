@@ -42,7 +42,7 @@ pub(super) async fn keep(
             },
             Err(error) => format!("it could not be started: {error}"),
         };
-        boots.send_if_modified(|boots| boots.remove(pod).is_some());
+        boots.send_if_modified(|boots| boots.ended(pod));
         if born.elapsed() >= LIVED {
             pauses.succeeded();
         }
@@ -55,7 +55,7 @@ pub(super) async fn keep(
             tokio::select! {
                 () = ends.cancelled() => return,
                 () = &mut rest => break,
-                // Whoever asks meanwhile is told at once that nobody listens.
+                // A hook that asks meanwhile is told at once that nobody listens.
                 Some(request) = requests.recv() => refuse(request, &"the container is being restarted"),
             }
         }
@@ -80,7 +80,7 @@ async fn serve(
     match ready {
         Ok(Ok(Some(PodReport::Ready { boot_id }))) => {
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
-            boots.send_modify(|boots| drop(boots.insert(pod.clone(), boot_id)));
+            boots.send_modify(|boots| boots.listens(pod, boot_id));
         }
         Ok(Ok(None)) => return Some(process.gone().await),
         Ok(Err(error)) => return Some(format!("its reports are unreadable: {error}")),
@@ -112,4 +112,73 @@ async fn serve(
 
 fn refuse(request: StreamRequest, reason: &dyn std::fmt::Display) {
     let _ = request.answer.send(Err(format!("nobody listens: {reason}")));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+    use periapt_host_api::pod::PodStream;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// A pod whose program is a shell with this script, and whose requests come from the test.
+    struct Kept {
+        boots: Arc<watch::Sender<PodBoots>>,
+        requests: mpsc::Sender<StreamRequest>,
+        ends: CancellationToken,
+        task: tokio::task::JoinHandle<()>,
+    }
+
+    fn keep_shell(script: &str) -> Kept {
+        let arguments = ["-c", script].map(OsString::from).to_vec();
+        let path = PathBuf::from("/bin/sh");
+        let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let program = PodProgram { path, arguments, environment };
+        let (requests, asked) = mpsc::channel(4);
+        let (boots, ends): (Arc<watch::Sender<PodBoots>>, _) = (Arc::default(), CancellationToken::new());
+        let (kept, stop) = (Arc::clone(&boots), ends.clone());
+        let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
+        let task = tokio::spawn(async move { keep(&program, &pod, asked, &kept, &stop).await });
+        Kept { boots, requests, ends, task }
+    }
+
+    const READY: &str = r#"echo "{\"ready\":{\"boot-id\":\"$$\"}}" >&0; "#;
+
+    #[tokio::test]
+    async fn a_pod_that_ends_is_started_again_and_each_start_is_told() {
+        let kept = keep_shell(&format!("{READY} exit 3"));
+        let mut boots = kept.boots.subscribe();
+        let third = timeout(Duration::from_secs(30), boots.wait_for(|boots| boots.version() >= 3)).await;
+        third.unwrap().unwrap();
+        kept.ends.cancel();
+        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+        assert!(kept.boots.borrow().told().boots.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_pod_ends_with_its_socket_and_until_it_listens_nobody_does() {
+        let kept = keep_shell(&format!("{READY} cat <&0 >/dev/null"));
+        let mut boots = kept.boots.subscribe();
+        boots.wait_for(|boots| boots.version() == 1).await.unwrap();
+        let (answer, answered) = oneshot::channel();
+        kept.requests.send(StreamRequest { target: PodStream::Pebble, answer }).await.unwrap();
+        // This program takes the stream, and ends it without a word.
+        assert!(answered.await.unwrap().unwrap_err().contains("nobody listens"));
+        kept.ends.cancel();
+        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_says_something_else_is_killed() {
+        let kept = keep_shell("while :; do echo nonsense >&0 || exit; sleep 0.1; done");
+        let (answer, answered) = oneshot::channel();
+        sleep(Duration::from_millis(300)).await;
+        kept.requests.send(StreamRequest { target: PodStream::Port(80), answer }).await.unwrap();
+        assert!(answered.await.unwrap().unwrap_err().contains("is being restarted"));
+        kept.ends.cancel();
+        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+        assert_eq!(kept.boots.borrow().version(), 0);
+    }
 }

@@ -84,3 +84,56 @@ impl WantedPods {
 fn has_workloads(unit: &UnitView) -> bool {
     unit.life != Life::Dead && !unit.record.removed
 }
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{
+        charm::{CharmFiles, CharmMeta},
+        view::{CharmView, LineNumber},
+    };
+
+    use super::*;
+    use crate::keeper::tests::fake::{frame, led_by, unit};
+
+    /// Returns the charm of the applications of these tests.
+    fn charm(containers: &str) -> ViewEntity {
+        let text = format!("name: c\nsummary: s\ndescription: d\ncontainers: {{{containers}}}\n");
+        let files = CharmFiles { charmcraft: Some(text), ..CharmFiles::default() };
+        let digest = Digest::of(b"charm");
+        let meta = CharmMeta::parse(&files).unwrap();
+        ViewEntity::Charm(CharmView { digest, component: digest, revision: 0, meta })
+    }
+
+    fn names(wanted: &WantedPods) -> Vec<String> {
+        wanted.pods().into_iter().map(|(unit, container)| format!("{unit} {container}")).collect()
+    }
+
+    #[test]
+    fn each_container_of_each_unit_that_is_not_dead_has_a_pod() {
+        let mut wanted = WantedPods::default();
+        let units = [("app/0", Life::Alive), ("app/1", Life::Dying), ("app/2", Life::Dead)];
+        let mut puts = vec![led_by("app", "app/0"), charm("web: {}, side: {}")];
+        puts.extend(units.map(|(name, life)| unit(name, life)));
+        assert!(wanted.observe(&frame(None, 5, puts)));
+        assert_eq!(names(&wanted), ["app/0 side", "app/0 web", "app/1 side", "app/1 web"]);
+        let mut line = frame(Some(5), 6, vec![unit("app/1", Life::Dead)]);
+        line.deletes = vec![ViewKey::Unit("app/0".parse().unwrap())];
+        assert!(wanted.observe(&line));
+        assert!(names(&wanted).is_empty());
+    }
+
+    #[test]
+    fn a_replacement_in_lines_counts_once_it_is_whole() {
+        let mut wanted = WantedPods::default();
+        let whole = || vec![led_by("app", "app/0"), charm("web: {}"), unit("app/0", Life::Alive)];
+        assert!(wanted.observe(&frame(None, 5, whole())));
+        let mut first = frame(None, 9, vec![led_by("app", "app/0"), charm("web: {}")]);
+        first.line = Some(LineNumber { number: 1, of: 2 });
+        let mut last = frame(None, 9, vec![unit("app/1", Life::Alive)]);
+        last.line = Some(LineNumber { number: 2, of: 2 });
+        assert!(!wanted.observe(&first));
+        assert_eq!(names(&wanted), ["app/0 web"], "units that are to come are not gone");
+        assert!(wanted.observe(&last));
+        assert_eq!(names(&wanted), ["app/1 web"]);
+    }
+}

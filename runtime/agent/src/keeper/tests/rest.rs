@@ -10,7 +10,7 @@ use crate::protocol::{ToKeeper, ToRunner};
 
 fn idle(revision: u64, wake_at: Option<Timestamp>) -> ToKeeper {
     let position = WatchPosition { store: StoreId(Uuid::from_u128(9)), revision: Revision(revision) };
-    ToKeeper::Idle { position, wake_at }
+    ToKeeper::Idle { position, wake_at, workloads: 0 }
 }
 
 async fn settled(scene: &mut Scene) -> (PlayedRunner, OpenedWatch) {

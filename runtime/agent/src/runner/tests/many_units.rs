@@ -92,6 +92,7 @@ impl Runner {
             storages: Storages::new(start.storage.clone()),
             hooks: Admission::new(1, 1024),
             groups: Groups::default(),
+            workloads: Default::default(),
             start,
             link,
             sandbox,

@@ -35,7 +35,7 @@ use crate::{
     clock::BootTime,
     protocol::{
         Call, CallId, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, ReadyCharm,
-        Start, Suspect, ToKeeper, ToRunner, split,
+        Start, Suspect, ToKeeper, ToRunner, WorkloadsTold, split,
     },
     runner::{RunnerError, serve},
 };
@@ -151,6 +151,7 @@ pub(super) fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
         suspects,
         grants: Vec::new(),
         woken_by: Vec::new(),
+        workloads: WorkloadsTold::default(),
     }
 }
 
@@ -335,6 +336,10 @@ impl Stage {
             }
             ToKeeper::Call { call: Call::Secret { .. } | Call::Resource { .. }, .. } => {
                 panic!("no hook here reads secrets or resources")
+            }
+            ToKeeper::Call { id, call: Call::Connect { .. }, .. } => {
+                let message = "nobody listens: this agent runs no workloads".to_owned();
+                self.answer(id, CallOutcome::Away { message }).await;
             }
             ToKeeper::Call { id, call: Call::Charm(digest), .. } => {
                 if let Some(message) = self.away.get(&digest).cloned() {
