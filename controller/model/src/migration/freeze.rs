@@ -40,6 +40,9 @@ fn check_agent(root: &Root, input: &Input) -> Result<(), Refusal> {
         Input::Controller(ControllerCommand::RemoveAgent { agent, .. }) => (agent, true),
         _ => return Ok(()),
     };
+    if !root.is_going(agent) {
+        return Ok(());
+    }
     let concerns = |state: &ModelState| match state.migration() {
         Some(Migration::Exporting(_)) => !is_removal,
         Some(Migration::HandedOver(_)) => true,
