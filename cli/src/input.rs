@@ -7,7 +7,10 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions},
     io::{self, BufRead, Read},
-    os::unix::fs::OpenOptionsExt as _,
+    os::{
+        fd::AsFd as _,
+        unix::{fs::OpenOptionsExt as _, net::UnixStream},
+    },
     path::Path,
 };
 
@@ -30,6 +33,13 @@ pub(crate) fn text_or_stdin(path: &Path) -> Result<String> {
         true => in_utf8(within(io::stdin().lock(), MAX_TEXT, &"standard input")?, &"standard input"),
         false => text(path),
     }
+}
+
+/// Returns the connected socket that the process which started this one gave it as its standard input. Nothing is read.
+pub(crate) fn inherited_socket() -> io::Result<UnixStream> {
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    socket.peer_addr()?;
+    Ok(socket)
 }
 
 /// Reads a text of at most `most` bytes.

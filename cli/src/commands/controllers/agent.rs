@@ -3,7 +3,6 @@
 use std::{
     ffi::OsString,
     net::SocketAddr,
-    os::{fd::AsFd as _, unix::net::UnixStream},
     path::{Path, PathBuf},
 };
 
@@ -189,7 +188,10 @@ impl Run {
         let pods = self
             .workloads
             .as_deref()
-            .map(|driver| pod_arguments(driver, self.i_know_that_nothing_is_isolated))
+            .map(|driver| match self.i_know_that_nothing_is_isolated {
+                true => any_pod_arguments(driver),
+                false => pod_arguments(driver),
+            })
             .transpose()?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
@@ -235,7 +237,8 @@ impl Pod {
             self;
         let driver = driver_of(&driver)?;
         let shown = socket.as_deref().map_or_else(String::new, |socket| socket.display().to_string());
-        let keeper = keeper.then(inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
+        let keeper =
+            keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
         let options = periapt_pod::PodOptions { socket, keeper, http, driver, accepts_no_isolation };
         let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
         match ended.map_err(|error| match error {
@@ -256,26 +259,21 @@ fn driver_of(name: &str) -> Result<DriverKind> {
         .ok_or_else(|| Failure::misused(format!("there is no driver {name:?}: the only one is plain")))
 }
 
-/// Returns the socket that a keeper gave this process as its standard input.
-fn inherited_socket() -> std::io::Result<UnixStream> {
-    let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    socket.peer_addr()?;
-    Ok(socket)
-}
-
-/// Returns the arguments of the agent's pods.
-fn pod_arguments(driver: &str, accepts_no_isolation: bool) -> Result<Vec<OsString>> {
+/// Returns the arguments of the agent's pods, whose driver isolates.
+fn pod_arguments(driver: &str) -> Result<Vec<OsString>> {
     let kind = driver_of(driver)?;
-    if !kind.isolates() && !accepts_no_isolation {
+    if !kind.isolates() {
         return Err(with_source(PodError::NoIsolation(kind.as_str()))
             .with_hint("for a test, add --i-know-that-nothing-is-isolated"));
     }
-    let mut arguments: Vec<OsString> =
-        ["agent", "pod", "--keeper", "--driver", driver].map(OsString::from).into();
-    if accepts_no_isolation {
-        arguments.push("--i-know-that-nothing-is-isolated".into());
-    }
-    Ok(arguments)
+    Ok(["agent", "pod", "--keeper", "--driver", driver].map(OsString::from).into())
+}
+
+/// Returns the arguments of the agent's pods, whatever their driver isolates.
+fn any_pod_arguments(driver: &str) -> Result<Vec<OsString>> {
+    driver_of(driver)?;
+    let accepted = "--i-know-that-nothing-is-isolated";
+    Ok(["agent", "pod", "--keeper", "--driver", driver, accepted].map(OsString::from).into())
 }
 
 /// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its

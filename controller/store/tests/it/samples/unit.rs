@@ -8,7 +8,7 @@ use periapt_host_api::{
     ports::OpenedPorts,
     record::{
         Begun, CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SecretRecord,
-        SeenHashes, UnitRecord,
+        SeenHashes, UnitRecord, WorkloadRecord,
     },
     relation::BagOwner,
     secret::{SecretId, SecretRevision},
@@ -85,6 +85,7 @@ fn full(operation: Operation) -> Unit {
         resolved: Some(ResolveMode::NoRetry),
         record: UnitRecord {
             secrets: [(SecretId::from_bytes([7; 12]), told)].into(),
+            workloads: [(parse("web"), WorkloadRecord { boot_id: "b1".into() })].into(),
             seq: 41,
             operation,
             action: None,
@@ -152,6 +153,7 @@ fn new() -> Unit {
         resolved: None,
         record: UnitRecord {
             secrets: [].into(),
+            workloads: [].into(),
             seq: 0,
             operation: Operation::Continue,
             action: None,
