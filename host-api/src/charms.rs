@@ -4,3 +4,4 @@ pub mod charm;
 pub mod imports;
 pub mod refresh;
 pub mod schema;
+pub mod workloads;

@@ -15,7 +15,7 @@ mod model;
 mod protocol;
 mod values;
 
-pub use charms::{charm, imports, refresh, schema};
+pub use charms::{charm, imports, refresh, schema, workloads};
 pub use configuration::{budget, constraints, settings};
 pub use hooks::{action, commit, event, exec, journal, pending, record, state, usage};
 pub use identity::{access, audit, password, token, user};

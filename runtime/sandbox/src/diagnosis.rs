@@ -117,7 +117,7 @@ fn trapped(trap: Trap, error: &wasmtime::Error, stderr: &str) -> String {
 }
 
 /// Returns ` in INNER, called by OUTER`, if the charm has names of functions.
-fn place(error: &wasmtime::Error) -> String {
+pub(crate) fn place(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
     let mut names: Vec<_> = backtrace
         .frames()
@@ -163,7 +163,8 @@ fn last_line(stderr: &str) -> Option<&str> {
     stderr.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
-fn seconds(time: Duration) -> String {
+/// Writes a time in the unit that suits it.
+pub(crate) fn seconds(time: Duration) -> String {
     match time {
         time if time.subsec_nanos() == 0 => format!("{} s", time.as_secs()),
         time => format!("{} ms", time.as_millis()),

@@ -3,7 +3,8 @@
 //! A [`Sandbox`] is built once per process. Another process compiles components ([`Sandbox::compile`]) and stores
 //! them with a MAC ([`artifact`]). The runner checks and maps a component ([`Sandbox::load`]), prepares it once
 //! ([`Sandbox::prepare`]) and runs its hooks ([`Sandbox::run_hook`]). `periapt-hook` implements the calls of
-//! hooks; this crate isolates them and passes the calls on.
+//! hooks; this crate isolates them and passes the calls on. [`workload`] has components that serve HTTP or run as
+//! commands, with an engine, a pool and stores of their own.
 
 pub mod artifact;
 mod clock;
@@ -26,6 +27,7 @@ mod services;
 mod state;
 mod ticker;
 mod wasi;
+pub mod workload;
 
 pub use artifact::{ArtifactError, ArtifactId, ArtifactKey, SealedArtifact, WeakArtifact};
 pub use divide::{MOST_MODULES, SharedModule, shared_modules};

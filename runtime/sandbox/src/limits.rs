@@ -87,6 +87,11 @@ impl Limiter {
         self.held = self.held.saturating_sub(bytes);
     }
 
+    /// Takes the last growth back, which another bound forbids.
+    pub(crate) fn give_back(&mut self) {
+        self.used = self.used.saturating_sub(std::mem::take(&mut self.last));
+    }
+
     /// Returns true if an allocation was refused, which most likely causes a later trap.
     pub(crate) fn refused(&self) -> bool {
         self.refused
@@ -112,7 +117,7 @@ impl ResourceLimiter for Limiter {
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
         // The pool's limit or the memory's declared maximum applied. Guests see no difference.
-        self.used = self.used.saturating_sub(std::mem::take(&mut self.last));
+        self.give_back();
         self.refused = true;
         Ok(())
     }

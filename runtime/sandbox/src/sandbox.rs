@@ -61,6 +61,12 @@ pub enum SandboxError {
 #[error("the component cannot be compiled: {0:#}")]
 pub struct CompileError(wasmtime::Error);
 
+impl CompileError {
+    pub(crate) fn new(error: wasmtime::Error) -> Self {
+        Self(error)
+    }
+}
+
 impl Sandbox {
     /// Builds the engine and links the interfaces that charms may import.
     pub fn new(options: Options) -> Result<Self, SandboxError> {

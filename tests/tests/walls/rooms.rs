@@ -97,7 +97,8 @@ pub(crate) const PURE: &[&str] = &[
 ];
 
 /// The only crate that may name the WebAssembly engine, whose generic code is compiled once, there.
-pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wasmtime-wasi"]);
+pub(crate) const ENGINE: (&str, &[&str]) =
+    ("periapt-sandbox", &["wasmtime", "wasmtime-wasi", "wasmtime-wasi-http"]);
 
 /// The only crate that may name the embedded database, so that a build without it needs no C++ compiler.
 pub(crate) const STORE_ENGINE: (&str, &[&str]) = ("periapt-store-rocksdb", &["rocksdb", "librocksdb-sys"]);

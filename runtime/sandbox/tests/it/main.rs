@@ -12,6 +12,8 @@ mod fixture;
 mod hostile;
 mod modules;
 mod repeatable;
+mod streams;
 mod tools;
+mod workload_commands;
 mod workloads;
 mod world;
