@@ -1,8 +1,10 @@
 //! The conversion of core modules to components.
 
 use wasi_preview1_component_adapter_provider::{
-    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+    WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
+use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -67,25 +69,20 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
     if is_component(bytes) {
         return Ok(bytes.to_vec());
     }
+    let describe = |module: &mut Vec<u8>| {
+        let mut resolve = Resolve::default();
+        let package = resolve.push_str("charm.wit", WIT)?;
+        let world = resolve.select_world(&[package], Some("charm"))?;
+        embed_component_metadata(module, &resolve, world, StringEncoding::UTF8)
+    };
     let encode = || {
         let mut module = bytes.to_vec();
         if !describes_its_world(bytes) {
-            let mut resolve = Resolve::default();
-            let package = resolve.push_str("charm.wit", WIT)?;
-            let world = resolve.select_world(&[package], Some("charm"))?;
-            embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+            describe(&mut module).map_err(|error| format!("{error:#}"))?;
         }
-        ComponentEncoder::default()
-            .validate(true)
-            .module(&module)?
-            .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
-            // Otherwise the adapter's stack comes from memory.grow: `cabi_realloc` may need a runtime that is not
-            // initialized yet.
-            .realloc_via_memory_grow(!lends_memory(bytes))
-            .encode()
+        component_of(&module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)
     };
-    guarded(encode)?.map_err(|error| {
-        let text = format!("{error:#}");
+    guarded(encode)?.map_err(|text| {
         let lacks = |what: &str| text.contains("failed to find export") && text.contains(what);
         match text {
             _ if text.contains("_start") => AdaptError::Command,
@@ -93,4 +90,52 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
             text => AdaptError::Encode(text),
         }
     })
+}
+
+/// Converts a core module to the component of a workload: a program with `main` becomes a command, and a module whose
+/// bindings describe its world becomes what they say. A component stays unchanged.
+///
+/// # Errors
+/// [`AdaptError`], but neither [`AdaptError::Command`] nor [`AdaptError::NoHandler`].
+pub fn adapt_workload(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
+    if !bytes.starts_with(b"\0asm") {
+        return Err(AdaptError::NotWasm);
+    }
+    if is_component(bytes) {
+        return Ok(bytes.to_vec());
+    }
+    guarded(|| {
+        let adapter = match has_main(bytes) {
+            true => WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+            false => WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+        };
+        component_of(bytes, adapter)
+    })?
+    .map_err(AdaptError::Encode)
+}
+
+/// Returns true if a module exports the function of a program with `main`. The encoder refuses a module that this
+/// cannot read.
+fn has_main(bytes: &[u8]) -> bool {
+    let sections = Parser::new(0).parse_all(bytes).flatten();
+    let mut exports = sections.filter_map(|payload| match payload {
+        Payload::ExportSection(exports) => Some(exports),
+        _ => None,
+    });
+    exports.any(|exports| exports.into_iter().flatten().any(|export| export.name == "_start"))
+}
+
+/// Encodes a module as a component, or returns the encoder's message.
+fn component_of(module: &[u8], adapter: &[u8]) -> Result<Vec<u8>, String> {
+    let encode = || {
+        ComponentEncoder::default()
+            .validate(true)
+            .module(module)?
+            .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?
+            // Otherwise the adapter's stack comes from memory.grow: `cabi_realloc` may need a runtime that is not
+            // initialized yet.
+            .realloc_via_memory_grow(!lends_memory(module))
+            .encode()
+    };
+    encode().map_err(|error| format!("{error:#}"))
 }

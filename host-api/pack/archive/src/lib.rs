@@ -1,8 +1,9 @@
 //! A charm's archive: a zip named `.charm`, with Juju's own files beside `charm.wasm`.
 //!
 //! [`ArchiveReader`] reads an untrusted archive, [`Archive`] holds one in memory, [`inspect`] checks that one can run
-//! here, [`pack`] makes one, and [`adapt`] turns a WASI preview 1 module into a component. These functions run no
-//! guest code and panic on no bytes: a panic of a reader becomes a refusal.
+//! here, [`pack`] makes one, and [`adapt`] turns a WASI preview 1 module into a component. [`adapt_workload`] and
+//! [`check_workload`] do so for the components of workloads. These functions run no guest code and panic on no bytes: a
+//! panic of a reader becomes a refusal.
 
 mod adapt;
 mod guard;
@@ -15,14 +16,14 @@ use periapt_host_api::{
     charm::{CharmMeta, MetadataError},
 };
 
-pub use adapt::{AdaptError, adapt};
+pub use adapt::{AdaptError, adapt, adapt_workload};
 pub use guard::{ReaderPanicked, guarded_with_workers};
 pub use pack::{Contents, PackError, Packed, pack, pack_with};
 pub use read::{
     ALLOWANCE, Archive, ArchiveError, ArchiveReader, CopyError, MAX_ARCHIVE, MAX_ENTRIES, MAX_RATIO,
     MAX_UNPACKED, NotAZip, Source, UnpackError,
 };
-pub use world::{ComponentReport, WorldError, check_component};
+pub use world::{ComponentReport, WorkloadMismatch, WorldError, check_component, check_workload};
 
 /// The component's name in an archive.
 pub const COMPONENT: &str = "charm.wasm";

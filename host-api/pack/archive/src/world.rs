@@ -4,12 +4,14 @@
 mod contract;
 mod decoded;
 mod signature;
+mod workload;
 
 use std::collections::BTreeSet;
 
 use periapt_host_api::imports::{Grant, HANDLER_EXPORT, ImportKind};
 
 use self::{contract::Contract, decoded::Decoded};
+pub use workload::{WorkloadMismatch, check_workload};
 
 /// The released contract.
 pub(crate) const WIT: &str = include_str!("../../../wit/charm.wit");
