@@ -1,5 +1,5 @@
 //! The operating system's fence (Landlock and seccomp) around processes near untrusted code: helpers, which read it,
-//! and the runner, which runs it (`docs/decisions/0020-*`).
+//! and runners and workloads, which run it (`docs/decisions/0020-*`, `0086-*`).
 //!
 //! The engine confines a guest. The fence is for the day on which the engine has a defect and a guest controls its
 //! process: the guest then reaches the process's open descriptors, and nothing else of the host.
@@ -15,6 +15,8 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::workload::WorkloadDirectory;
+
 mod calls;
 mod files;
 #[cfg(test)]
@@ -27,6 +29,8 @@ pub enum Fence<'a> {
     Helper,
     /// A runner's. It also opens files in some directories, and maps code.
     Runner(&'a RunnerPaths),
+    /// A workload's. It reads some directories, accepts connections on an open socket, and maps code.
+    Workload(&'a [WorkloadDirectory]),
 }
 
 /// The directories of a runner; its last argument.
@@ -107,6 +111,7 @@ impl Fence<'_> {
             Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in another user's home.
             Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
+            Self::Workload(_) => CapabilitySet::DAC_READ_SEARCH,
         };
         let lowered = set_no_new_privs(true).and_then(|()| capabilities(None)).and_then(|now| {
             let permitted = now.permitted & kept;

@@ -102,6 +102,10 @@ const RUNNER: &[c_long] = &[
     libc::SYS_mprotect,
 ];
 
+/// Calls for a workload beside a runner's: connections to its inherited socket, and the targets of links, which the
+/// engine follows itself.
+const WORKLOAD: &[c_long] = &[libc::SYS_accept4, libc::SYS_readlinkat];
+
 /// Older names of such calls, which only this processor has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
@@ -141,11 +145,15 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
     let always = match fence {
         Fence::Helper => {
             rules.extend(no_code()?);
-            [COMMON, &[], &[]]
+            [COMMON, &[], &[], &[]]
         }
         Fence::Runner(_) => {
             rules.extend(runner_conditional()?);
-            [COMMON, RUNNER, OLDER]
+            [COMMON, RUNNER, OLDER, &[]]
+        }
+        Fence::Workload(_) => {
+            rules.extend(runner_conditional()?);
+            [COMMON, RUNNER, OLDER, WORKLOAD]
         }
     };
     rules.extend(always.concat().into_iter().map(|call| (call, Vec::new())));

@@ -1,5 +1,7 @@
 //! The files that a process may open: Landlock.
 
+use std::path::Path;
+
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
@@ -14,8 +16,16 @@ const VERSION: ABI = ABI::V6;
 impl Fence<'_> {
     /// Returns the paths that a process may open, with their rights.
     fn allowed(self) -> Vec<(PathFd, BitFlags<AccessFs>)> {
-        let Self::Runner(paths) = self else { return Vec::new() };
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        // A path that does not exist cannot be opened either.
+        let place = |path: &Path, access| PathFd::new(path).ok().map(|place| (place, access));
+        let paths = match self {
+            Self::Helper => return Vec::new(),
+            Self::Runner(paths) => paths,
+            Self::Workload(directories) => {
+                return directories.iter().filter_map(|directory| place(&directory.host, read)).collect();
+            }
+        };
         // No links and no special files: storage has none.
         let write = read
             | AccessFs::WriteFile
@@ -25,8 +35,6 @@ impl Fence<'_> {
             | AccessFs::RemoveFile
             | AccessFs::RemoveDir
             | AccessFs::Refer;
-        // A path that does not exist cannot be opened either.
-        let place = |path, access| PathFd::new(path).ok().map(|place| (place, access));
         [place(&paths.charms, read), place(&paths.storage, write)].into_iter().flatten().collect()
     }
 }
@@ -42,7 +50,7 @@ pub(super) fn confine(fence: Fence<'_>) -> Result<(), FenceError> {
 fn restrict(fence: Fence<'_>) -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default();
     let rules = match fence {
-        Fence::Helper => rules,
+        Fence::Helper | Fence::Workload(_) => rules,
         // Before Linux 5.19 Landlock forbids renames from one directory to another, which hooks may do in their
         // storage. There a runner has no fence, rather than storage with other rules.
         Fence::Runner(_) => rules

@@ -131,6 +131,35 @@ fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
 }
 
 #[test]
+fn a_workload_reads_its_directories_and_accepts_connections_to_its_socket() {
+    let root = tempfile::tempdir().unwrap();
+    let own = root.path().join("own");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("file"), "its own").unwrap();
+    fs::write(root.path().join("secret"), "another's").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = std::thread::spawn(move || TcpStream::connect(address).unwrap().write_all(b"asked"));
+    let directories = [WorkloadDirectory { host: own.clone(), guest: "/".to_owned() }];
+    behind(Fence::Workload(&directories), || {
+        assert_none(escapes());
+        assert_none(vec![
+            ("another's file", fs::read(root.path().join("secret")).is_ok()),
+            ("a change of its own", fs::write(own.join("file"), "x").is_ok()),
+            ("a new file", fs::write(own.join("new"), "x").is_ok()),
+            ("the end of a file", fs::remove_file(own.join("file")).is_ok()),
+        ]);
+        assert_eq!(fs::read_to_string(own.join("file")).unwrap(), "its own");
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = String::new();
+        stream.read_to_string(&mut asked).unwrap();
+        assert_eq!(asked, "asked");
+        assert!(maps_code());
+    });
+    client.join().unwrap().unwrap();
+}
+
+#[test]
 fn each_part_holds_where_the_other_is_not_offered() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
