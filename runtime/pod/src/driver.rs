@@ -5,6 +5,7 @@ mod plain;
 pub(crate) use plain::PATH as SEARCH_PATH;
 pub(crate) mod terminal;
 mod thread;
+mod wasm;
 
 use std::{io, os::fd::OwnedFd, path::PathBuf};
 
@@ -12,40 +13,37 @@ use periapt_pebble::{ProcessId, Signal, Spawn};
 
 pub use plain::Plain;
 pub(crate) use thread::{Order, Orders, Report, start};
+pub use wasm::{Wasm, WasmOptions, WasmWorkload};
 
-/// A driver by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A driver with its options.
+#[derive(Debug, Clone)]
 pub enum DriverKind {
     /// [`Plain`].
     Plain,
+    /// [`Wasm`].
+    Wasm(Box<WasmOptions>),
 }
 
 impl DriverKind {
-    /// Returns the driver of a name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        (name == "plain").then_some(Self::Plain)
-    }
-
     /// Returns true if the driver keeps a workload from the host.
-    #[must_use]
-    pub fn isolates(self) -> bool {
+    pub(crate) fn isolates(&self) -> bool {
         match self {
             Self::Plain => false,
+            Self::Wasm(_) => true,
         }
     }
 
-    /// Returns the driver's name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Wasm(_) => "wasm",
         }
     }
 
     pub(crate) fn build(self) -> Box<dyn Driver> {
         match self {
             Self::Plain => Box::new(Plain::new()),
+            Self::Wasm(options) => Box::new(Wasm::new(*options)),
         }
     }
 }

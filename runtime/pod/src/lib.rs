@@ -18,6 +18,6 @@ mod probe;
 mod session;
 mod streams;
 
-pub use driver::{Driver, DriverKind, Plain, Streams};
+pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmOptions, WasmWorkload};
 pub use options::{PodError, PodOptions};
 pub use pod::run;

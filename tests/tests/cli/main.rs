@@ -53,6 +53,7 @@ mod upgrading;
 mod users;
 mod watching;
 mod words;
+mod wasm_workloads;
 mod workloads;
 
 use anyhow::Context as _;

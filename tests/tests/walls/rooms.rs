@@ -26,7 +26,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
     Room { name: "periapt-shell", arrows: &["periapt-hook"] },
     Room { name: "periapt-pebble", arrows: &["periapt-host-api"] },
-    Room { name: "periapt-pod", arrows: &["periapt-pebble"] },
+    Room { name: "periapt-pod", arrows: &["periapt-pebble", "periapt-helper"] },
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
     Room {
         name: "periapt-agent",
@@ -46,6 +46,7 @@ pub(crate) const ROOMS: &[Room] = &[
         arrows: &["periapt-model", "periapt-uniter", "periapt-shell", "periapt-sandbox"],
     },
     Room { name: "periapt-trial", arrows: &["periapt-sandbox", "periapt-archive"] },
+    Room { name: "periapt-workload", arrows: &["periapt-sandbox", "periapt-helper"] },
     Room { name: "periapt-model", arrows: &["periapt-host-api"] },
     Room { name: "periapt-store", arrows: &["periapt-model"] },
     Room { name: "periapt-store-rocksdb", arrows: &["periapt-store"] },
@@ -78,6 +79,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-pod",
             "periapt-python",
             "periapt-trial",
+            "periapt-workload",
         ],
     },
     // These crates test from outside: the binary, the HTTP API, the public crates.

@@ -1,17 +1,20 @@
 //! `agent`: a process that runs units, on any machine that reaches the controller.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
+    process::ExitCode,
+    str::FromStr,
 };
 
 use clap::{Args, Subcommand};
 use periapt_agent::{AgentError, ChildProgram, ControllerProbe, IdentityError, Options};
 use periapt_client::Addresses;
-use periapt_helper::{Resident, give_back_what_is_freed};
+use periapt_helper::{Program, Resident, WORKLOAD_VARIABLE, WorkloadLimits, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
-use periapt_pod::{DriverKind, PodError};
+use periapt_pod::{DriverKind, PodError, WasmOptions, WasmWorkload};
 use periapt_transport::{Readers, read_file};
 
 use crate::{
@@ -49,7 +52,13 @@ pub(crate) enum Agent {
         order: String,
     },
     #[command(hide = true)]
-    Pod(Pod),
+    Pod(Box<Pod>),
+    /// A pod's process that runs one WebAssembly workload: started by a pod, with its order in the environment
+    #[command(hide = true)]
+    Workload {
+        /// Its name, for lists of processes.
+        name: String,
+    },
 }
 
 /// Run the processes of a pod behind Pebble's API: started by an agent, and by tests
@@ -64,12 +73,40 @@ pub(crate) struct Pod {
     /// An address for what the API shows to all: GET /v1/health
     #[arg(long, value_name = "ADDRESS:PORT")]
     http: Option<SocketAddr>,
-    /// The driver that runs processes: plain
+    /// The driver that runs processes: plain or wasm
     #[arg(long, value_name = "DRIVER")]
     driver: String,
+    /// A workload of the driver wasm: its name, its component's file and the port of a server; may be repeated
+    #[arg(long = "workload", value_name = "NAME=FILE[:PORT]")]
+    workloads: Vec<DeclaredWorkload>,
+    /// The directory that workloads of the driver wasm read as /
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The address on which servers of the driver wasm listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    listen: IpAddr,
     /// Accept a driver that isolates nothing: its processes can do all that this user can
     #[arg(long)]
     i_know_that_nothing_is_isolated: bool,
+}
+
+/// A workload on the command line.
+#[derive(Debug, Clone)]
+struct DeclaredWorkload {
+    name: String,
+    workload: WasmWorkload,
+}
+
+impl FromStr for DeclaredWorkload {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let parts = text.split_once('=').filter(|(name, file)| !name.is_empty() && !file.is_empty());
+        let (name, file) = parts.ok_or("it must be NAME=FILE or NAME=FILE:PORT")?;
+        let port = file.rsplit_once(':').and_then(|(file, port)| Some((file, port.parse().ok()?)));
+        let (file, http) = port.map_or((file, None), |(file, port)| (file, Some(port)));
+        Ok(Self { name: name.to_owned(), workload: WasmWorkload { component: file.into(), http } })
+    }
 }
 
 /// Run an agent in the foreground
@@ -144,7 +181,9 @@ impl Verb for Agent {
             Self::Run(run) => run.run().await,
             Self::Pod(pod) => pod.run().await,
             // `main` runs them before there is a runtime.
-            Self::Runner { .. } | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
+            Self::Runner { .. } | Self::CompileHelper { .. } | Self::Workload { .. } => {
+                Err(Failure::new("started by an agent only"))
+            }
         }
     }
 
@@ -156,6 +195,7 @@ impl Verb for Agent {
             Self::Pod(_) => Runtime::AllCores(Service { name: "periapt-pod", log_format: None }),
             Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
+            Self::Workload { name } => Runtime::Own(run_workload, name),
         }
     }
 }
@@ -185,14 +225,7 @@ impl Run {
                 Some(programs)
             }
         };
-        let pods = self
-            .workloads
-            .as_deref()
-            .map(|driver| match self.i_know_that_nothing_is_isolated {
-                true => any_pod_arguments(driver),
-                false => pod_arguments(driver),
-            })
-            .transpose()?;
+        let pods = self.pod_arguments()?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
             join,
@@ -230,12 +263,31 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Returns the arguments of the agent's pods; none if it runs no workloads.
+    fn pod_arguments(&self) -> Result<Option<Vec<OsString>>> {
+        let accepted = "--i-know-that-nothing-is-isolated";
+        match self.workloads.as_deref() {
+            None => Ok(None),
+            Some("plain") if self.i_know_that_nothing_is_isolated => {
+                let arguments = ["agent", "pod", "--keeper", "--driver", "plain", accepted];
+                Ok(Some(arguments.map(OsString::from).into()))
+            }
+            Some("plain") => {
+                Err(with_source(PodError::NoIsolation("plain")).with_hint(format!("for a test, add {accepted}")))
+            }
+            Some(other) => Err(Failure::misused(format!(
+                "there is no driver {other:?} for the workloads of charms: the only one is plain"
+            ))),
+        }
+    }
+}
+
 impl Pod {
     async fn run(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
-        let Self { socket, keeper, http, driver, i_know_that_nothing_is_isolated: accepts_no_isolation } =
-            self;
-        let driver = driver_of(&driver)?;
+        let driver = self.driver()?;
+        let Self { socket, keeper, http, i_know_that_nothing_is_isolated: accepts_no_isolation, .. } = self;
         let shown = socket.as_deref().map_or_else(String::new, |socket| socket.display().to_string());
         let keeper =
             keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
@@ -253,27 +305,50 @@ impl Pod {
     }
 }
 
-/// Returns the driver of a name.
-fn driver_of(name: &str) -> Result<DriverKind> {
-    DriverKind::from_name(name)
-        .ok_or_else(|| Failure::misused(format!("there is no driver {name:?}: the only one is plain")))
-}
-
-/// Returns the arguments of the agent's pods, whose driver isolates.
-fn pod_arguments(driver: &str) -> Result<Vec<OsString>> {
-    let kind = driver_of(driver)?;
-    if !kind.isolates() {
-        return Err(with_source(PodError::NoIsolation(kind.as_str()))
-            .with_hint("for a test, add --i-know-that-nothing-is-isolated"));
+impl Pod {
+    fn driver(&self) -> Result<DriverKind> {
+        match (self.driver.as_str(), &self.root) {
+            ("plain", _) => Ok(DriverKind::Plain),
+            ("wasm", Some(root)) => Ok(DriverKind::Wasm(Box::new(WasmOptions {
+                program: workload_program(),
+                root: std::path::absolute(root).explain(|| format!("{}", root.display()))?,
+                workloads: workloads(&self.workloads)?,
+                directories: Vec::new(),
+                listen: self.listen,
+                limits: WorkloadLimits::default(),
+            }))),
+            ("wasm", None) => Err(Failure::misused("the driver wasm needs --root DIR".to_owned())),
+            (other, _) => {
+                Err(Failure::misused(format!("there is no driver {other:?}: there are plain and wasm")))
+            }
+        }
     }
-    Ok(["agent", "pod", "--keeper", "--driver", driver].map(OsString::from).into())
 }
 
-/// Returns the arguments of the agent's pods, whatever their driver isolates.
-fn any_pod_arguments(driver: &str) -> Result<Vec<OsString>> {
-    driver_of(driver)?;
-    let accepted = "--i-know-that-nothing-is-isolated";
-    Ok(["agent", "pod", "--keeper", "--driver", driver, accepted].map(OsString::from).into())
+/// Returns workloads by name, with absolute paths.
+fn workloads(declared: &[DeclaredWorkload]) -> Result<BTreeMap<String, WasmWorkload>> {
+    let mut workloads = BTreeMap::new();
+    for DeclaredWorkload { name, workload: WasmWorkload { component, http } } in declared {
+        let component = std::path::absolute(component).explain(|| format!("{}", component.display()))?;
+        if workloads.insert(name.clone(), WasmWorkload { component, http: *http }).is_some() {
+            return Err(Failure::misused(format!("workload {name:?} is declared twice")));
+        }
+    }
+    Ok(workloads)
+}
+
+/// Returns the program of a pod's workloads: this one's own file.
+fn workload_program() -> Program {
+    Program {
+        path: program::FILE.into(),
+        arguments: vec!["agent".into(), "workload".into()],
+        environment: Vec::new(),
+    }
+}
+
+/// Runs a workload with the order that its pod has put into the environment.
+fn run_workload(_name: &str) -> ExitCode {
+    periapt_workload::run_workload(&std::env::var(WORKLOAD_VARIABLE).unwrap_or_default())
 }
 
 /// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its

@@ -44,6 +44,18 @@ impl Plain {
         Self::default()
     }
 
+    /// Takes a child of this process over, which has a process group of its own.
+    pub(super) fn started(
+        &mut self,
+        child: &std::process::Child,
+        process: ProcessId,
+        spawn: &Spawn,
+    ) -> Result<(), String> {
+        let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
+        self.children.insert(pid, Child { process, is_service: spawn.stdio == periapt_pebble::Stdio::Log });
+        Ok(())
+    }
+
     fn pid(&self, process: ProcessId) -> Option<Pid> {
         let found = self.children.iter().find(|(_, known)| known.process == process);
         found.and_then(|(pid, _)| Pid::from_raw(*pid))
@@ -119,9 +131,7 @@ impl Driver for Plain {
             io::ErrorKind::NotFound => format!("cannot find executable {program:?}"),
             _ => format!("cannot run {program:?}: {error}"),
         })?;
-        let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
-        self.children.insert(pid, Child { process, is_service: spawn.stdio == periapt_pebble::Stdio::Log });
-        Ok(())
+        self.started(&child, process, spawn)
     }
 
     fn signal(&mut self, process: ProcessId, signal: Signal) {

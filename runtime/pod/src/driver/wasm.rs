@@ -1,0 +1,165 @@
+//! The driver for WebAssembly workloads. Each process of the pod is this program once more, with one component in the
+//! engine's sandbox and behind the system's fence (`docs/decisions/0086-*`).
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{IpAddr, TcpListener},
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use periapt_helper::{
+    Program, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits, WorkloadOrder,
+};
+use periapt_pebble::{ProcessId, Signal, Spawn};
+use rustix::process::set_parent_process_death_signal;
+
+use super::{Driver, Plain, Streams};
+
+/// The options of the driver.
+#[derive(Debug, Clone)]
+pub struct WasmOptions {
+    /// The program that runs a workload when it is started with these arguments and the workload's name.
+    pub program: Program,
+    /// The directory that workloads read as `/`, and the pod's clients write.
+    pub root: PathBuf,
+    /// The workloads by name.
+    pub workloads: BTreeMap<String, WasmWorkload>,
+    /// Other directories that workloads read.
+    pub directories: Vec<WorkloadDirectory>,
+    /// The address on which servers listen.
+    pub listen: IpAddr,
+    /// The limits of each workload.
+    pub limits: WorkloadLimits,
+}
+
+/// A workload as a charm declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WasmWorkload {
+    /// The component's file.
+    pub component: PathBuf,
+    /// The port of a server; none for a command.
+    pub http: Option<u16>,
+}
+
+/// The driver for WebAssembly workloads.
+#[derive(Debug)]
+pub struct Wasm {
+    options: WasmOptions,
+    processes: Plain,
+}
+
+impl Wasm {
+    /// Creates the driver.
+    #[must_use]
+    pub fn new(options: WasmOptions) -> Self {
+        Self { options, processes: Plain::new() }
+    }
+
+    /// Returns the workload of a command's first word.
+    fn workload(&self, name: &str) -> Result<&WasmWorkload, String> {
+        self.options.workloads.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.options.workloads.keys().map(String::as_str).collect();
+            format!("there is no workload {name:?}; the charm declares: {}", names.join(", "))
+        })
+    }
+
+    fn order(&self, workload: &WasmWorkload, spawn: &Spawn) -> WorkloadOrder {
+        let root = WorkloadDirectory { host: self.options.root.clone(), guest: "/".to_owned() };
+        WorkloadOrder {
+            component: workload.component.clone(),
+            kind: if workload.http.is_some() { WorkloadKind::Http } else { WorkloadKind::Command },
+            arguments: spawn.command.clone(),
+            environment: spawn.environment.clone().into_iter().collect(),
+            directories: std::iter::once(root).chain(self.options.directories.iter().cloned()).collect(),
+            limits: self.options.limits,
+        }
+    }
+
+    fn listen(&self, port: u16) -> Result<TcpListener, String> {
+        TcpListener::bind((self.options.listen, port)).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => format!("port {port} is taken"),
+            _ => format!("cannot listen on port {port}: {error}"),
+        })
+    }
+}
+
+/// Returns the reason why a workload cannot be run in the way that a client asks for.
+fn unsupported(name: &str, workload: &WasmWorkload, spawn: &Spawn, streams: &Streams) -> Option<String> {
+    let what = if !spawn.account.is_own() {
+        "has no users or groups"
+    } else if !matches!(spawn.working_dir.as_str(), "" | "/") {
+        "has no working directory but /"
+    } else if streams.is_terminal {
+        "has no terminal"
+    } else if workload.http.is_some() && spawn.stdio != periapt_pebble::Stdio::Log {
+        "serves HTTP: it runs as a service alone"
+    } else {
+        return None;
+    };
+    Some(format!("the WebAssembly workload {name:?} {what}"))
+}
+
+impl Driver for Wasm {
+    fn create(&mut self) -> io::Result<()> {
+        std::fs::create_dir_all(&self.options.root)?;
+        self.processes.create()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.options.root.clone()
+    }
+
+    fn spawn(&mut self, process: ProcessId, spawn: &Spawn, streams: Streams) -> Result<(), String> {
+        let name = spawn.command.first().ok_or("the command is empty")?;
+        let workload = self.workload(name)?;
+        if let Some(reason) = unsupported(name, workload, spawn, &streams) {
+            return Err(reason);
+        }
+        if !workload.component.is_file() {
+            return Err(format!("workload {name:?}: there is no component {:?}", workload.component));
+        }
+        let order = self.order(workload, spawn).to_text();
+        let order = order.ok_or("the environment and the arguments are too large")?;
+        let Streams { stdin, stdout, stderr, .. } = streams;
+        let stdin = match workload.http {
+            Some(port) => self.listen(port)?.into(),
+            None => stdin,
+        };
+        let Program { path, arguments, environment } = &self.options.program;
+        let mut command = Command::new(path);
+        command
+            .args(arguments)
+            .arg(name)
+            // The workload's own variables are in the order: some would change how this program is loaded.
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .env(WORKLOAD_VARIABLE, order)
+            .current_dir("/")
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr))
+            .process_group(0);
+        let prepare = || Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?);
+        #[expect(unsafe_code, reason = "between fork and exec, it makes a system call alone")]
+        unsafe {
+            command.pre_exec(prepare);
+        }
+        let child = command.spawn().map_err(|error| format!("cannot run workload {name:?}: {error}"))?;
+        self.processes.started(&child, process, spawn)
+    }
+
+    fn signal(&mut self, process: ProcessId, signal: Signal) {
+        self.processes.signal(process, signal);
+    }
+
+    fn exits(&mut self) -> Vec<(ProcessId, i32)> {
+        self.processes.exits()
+    }
+
+    fn kill(&mut self) {
+        self.processes.kill();
+    }
+}

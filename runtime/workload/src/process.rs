@@ -1,0 +1,208 @@
+//! The process from its order to its exit code.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Write as _},
+    net::TcpListener,
+    os::fd::AsFd as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, mpsc},
+    thread::{available_parallelism, sleep},
+    time::{Duration, Instant},
+};
+
+use periapt_helper::{Fence, WorkloadDirectory, WorkloadKind, WorkloadOrder};
+use periapt_sandbox::{
+    CompileError, SandboxError,
+    workload::{
+        CommandEnd, CommandWorkload, CompiledWorkload, HttpWorkload, NoOutbound, ReadOnlyDirectory,
+        RequestBudgets, UnfitWorkload, WorkloadEngine, WorkloadInputs, WorkloadLog, WorkloadPool,
+    },
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::{log, serve::serve};
+
+/// The most bytes of a component: a Python one has 40 MB.
+const MAX_COMPONENT: u64 = 128 << 20;
+
+/// The time in which a component must be compiled. A Python one takes some seconds.
+const COMPILE_TIME: Duration = Duration::from_secs(120);
+
+/// The time in which guests that still run, and then the log, must end.
+const END_TIME: Duration = Duration::from_secs(1);
+
+/// The threads that run guests.
+const MAX_THREADS: usize = 4;
+
+/// The exit code of a command that aborts: as of a process that the signal ends.
+const ABORTED: u8 = 134;
+
+/// A workload that cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// The order is not one of a pod.
+    #[error("a workload is started by a pod, with an order: {0}")]
+    Order(#[from] serde_json::Error),
+    /// The component's file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Component {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The component has too many bytes.
+    #[error("{}: the component has more than {MAX_COMPONENT} bytes", .0.display())]
+    TooLarge(PathBuf),
+    /// The system refuses a part of the set-up.
+    #[error("the process cannot be set up: {0}")]
+    Setup(#[from] io::Error),
+    /// The engine cannot be built.
+    #[error("the sandbox cannot be set up: {0}")]
+    Sandbox(#[from] SandboxError),
+    /// The component cannot be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The component takes too long to compile.
+    #[error("the component takes longer than {} s to compile", COMPILE_TIME.as_secs())]
+    Slow,
+    /// The component is not the workload that the charm declares.
+    #[error("the component is not what the charm declares: {0}")]
+    Unfit(#[from] UnfitWorkload),
+}
+
+/// Runs a workload in this process, which must have no other threads yet. `order` is the text of a [`WorkloadOrder`].
+/// The exit code is the command's; a server that is told to end has 0, and a workload that cannot begin 1, with the
+/// reason on standard error.
+pub fn run_workload(order: &str) -> ExitCode {
+    match run(order) {
+        Ok(code) => code.into(),
+        Err(error) => {
+            // Without a reader on standard error the reason is of no use.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(order: &str) -> Result<u8, WorkloadError> {
+    let order: WorkloadOrder = serde_json::from_str(order)?;
+    order.limits.bind().map_err(io::Error::from)?;
+    let component = read(&order.component)?;
+    // The agent has logged at its own start which parts of the fence this host lacks.
+    let _ = Fence::Workload(&order.directories).raise();
+    let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let (engine, compiled) = compile(&order, component)?;
+    let (log, chunks) = WorkloadLog::new();
+    let writer = log::start(chunks)?;
+    let kind = order.kind;
+    let budgets = RequestBudgets {
+        cpu: order.limits.request_cpu,
+        time: order.limits.request_time,
+        request_bytes: order.limits.request_bytes,
+        response_bytes: order.limits.response_bytes,
+        ..RequestBudgets::default()
+    };
+    let inputs = inputs(order, log);
+    let code = match kind {
+        WorkloadKind::Http => {
+            let workload = HttpWorkload::new(&engine, &compiled, inputs, budgets)?;
+            let listener = TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?);
+            listener.set_nonblocking(true)?;
+            runtime.block_on(serve_until_told(listener, workload))?;
+            0
+        }
+        WorkloadKind::Command => {
+            let workload = CommandWorkload::new(&engine, &compiled, inputs)?;
+            match runtime.block_on(workload.run()) {
+                CommandEnd::Exited(code) => exit_code(code),
+                CommandEnd::Failed(_) => ABORTED,
+            }
+        }
+    };
+    runtime.shutdown_timeout(END_TIME);
+    // The log ends with its last sender, and a pod that reads no more holds nothing up.
+    let until = Instant::now() + END_TIME;
+    while !writer.is_finished() && Instant::now() < until {
+        sleep(Duration::from_millis(1));
+    }
+    Ok(code)
+}
+
+/// Returns the lowest byte of a code, as the kernel does; no other code becomes success.
+fn exit_code(code: i32) -> u8 {
+    match u8::try_from(code & 0xff) {
+        Ok(0) if code != 0 => 1,
+        Ok(code) => code,
+        Err(_) => 1,
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, WorkloadError> {
+    let failed = |source| WorkloadError::Component { path: path.to_owned(), source };
+    let mut component = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(MAX_COMPONENT + 1).read_to_end(&mut component).map_err(failed)?;
+    match component.len() as u64 > MAX_COMPONENT {
+        true => Err(WorkloadError::TooLarge(path.to_owned())),
+        false => Ok(component),
+    }
+}
+
+/// Compiles the component. A thread that takes too long ends with the process, which the error ends.
+fn compile(
+    order: &WorkloadOrder,
+    component: Vec<u8>,
+) -> Result<(WorkloadEngine, CompiledWorkload), WorkloadError> {
+    let memory = order.limits.memory;
+    let (instances, instance_memory) = match order.kind {
+        WorkloadKind::Http => (order.limits.instances, order.limits.instance_memory.min(memory)),
+        WorkloadKind::Command => (1, memory),
+    };
+    let pool = WorkloadPool { instances, memory, instance_memory, ..WorkloadPool::default() };
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new().name("compile".to_owned()).spawn(move || {
+        let made = WorkloadEngine::new(pool).map_err(WorkloadError::from).and_then(|engine| {
+            let compiled = engine.compile(&component)?;
+            Ok((engine, compiled))
+        });
+        let _ = sender.send(made);
+    })?;
+    match receiver.recv_timeout(COMPILE_TIME) {
+        Ok(made) => made,
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(WorkloadError::Slow),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            Err(WorkloadError::Setup(io::Error::other("the compiler ended without a result")))
+        }
+    }
+}
+
+fn inputs(order: WorkloadOrder, log: WorkloadLog) -> WorkloadInputs {
+    let directory = |WorkloadDirectory { host, guest }| ReadOnlyDirectory { host, guest };
+    WorkloadInputs {
+        arguments: order.arguments,
+        environment: order.environment,
+        directories: order.directories.into_iter().map(directory).collect(),
+        log,
+        outbound: Arc::new(NoOutbound),
+    }
+}
+
+async fn serve_until_told(listener: TcpListener, workload: HttpWorkload) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let cancel = CancellationToken::new();
+    let told = cancel.clone();
+    let serving = serve(listener, workload, cancel);
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = serving.as_mut() => return Ok(()),
+        _ = terminate.recv() => told.cancel(),
+    }
+    serving.await;
+    Ok(())
+}
