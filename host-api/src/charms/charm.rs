@@ -23,6 +23,7 @@ mod files;
 mod parse;
 mod resource;
 mod storage;
+mod workloads;
 
 pub use actions::{ActionMeta, ParametersError};
 pub use assumes::{Assumes, UnmetAssumptions};
@@ -31,6 +32,7 @@ pub use error::MetadataError;
 pub use files::CharmFiles;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
 pub use storage::{CountRange, StorageMeta};
+pub use workloads::WorkloadMeta;
 
 /// A charm's metadata, parsed and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,9 +11,11 @@ mod pack;
 mod read;
 mod world;
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
     Digest,
-    charm::{CharmMeta, MetadataError},
+    charm::{CharmMeta, MetadataError, WorkloadMeta},
 };
 
 pub use adapt::{AdaptError, adapt, adapt_workload};
@@ -56,6 +58,24 @@ pub enum InspectError {
     /// The component does not match the contract.
     #[error("charm.wasm: {0}")]
     World(#[from] WorldError),
+    /// The metadata declares a workload whose component the charm does not have.
+    #[error("workload {name}: the charm has no file {component}")]
+    NoWorkload {
+        /// The workload.
+        name: String,
+        /// The path that the metadata names.
+        component: String,
+    },
+    /// A workload's component is not what the metadata declares.
+    #[error("workload {name}: {component}: {source}")]
+    Workload {
+        /// The workload.
+        name: String,
+        /// The component's path.
+        component: String,
+        /// The difference.
+        source: WorkloadMismatch,
+    },
     /// A reader of the archive panicked.
     #[error("the archive: {0}")]
     Reader(#[from] ReaderPanicked),
@@ -71,10 +91,32 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspected, InspectError> {
 
 fn read_and_check(bytes: &[u8]) -> Result<Inspected, InspectError> {
     let archive = ArchiveReader::open(bytes)?;
-    let mut meta = CharmMeta::parse(&archive.charm_files()?)?;
+    let files = archive.charm_files()?;
+    let mut meta = CharmMeta::parse(&files)?;
+    let workloads = files.workloads()?;
     let component = archive.read(COMPONENT)?.ok_or(InspectError::NoComponent)?;
     archive.verify_all_but(COMPONENT)?;
     let report = check_component(&component)?;
     meta.grants.clone_from(&report.grants);
+    check_workloads(&archive, workloads)?;
     Ok(Inspected { digest: Digest::of(bytes), component: Digest::of(&component), meta, report })
+}
+
+/// Checks the components of workloads, one after the other, so that one at a time is in memory.
+fn check_workloads(
+    archive: &ArchiveReader<'_>,
+    workloads: BTreeMap<String, WorkloadMeta>,
+) -> Result<(), InspectError> {
+    for (name, meta) in workloads {
+        let (interface, component) = (meta.interface(), meta.component);
+        let Some(bytes) = archive.read(&component)? else {
+            return Err(InspectError::NoWorkload { name, component });
+        };
+        check_workload(&bytes, interface).map_err(|source| InspectError::Workload {
+            name,
+            component,
+            source,
+        })?;
+    }
+    Ok(())
 }

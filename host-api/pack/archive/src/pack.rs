@@ -7,12 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use periapt_host_api::{charm::CharmMeta, yaml::MAX_DOCUMENT};
+use periapt_host_api::{
+    charm::{CharmFiles, CharmMeta, WorkloadMeta},
+    yaml::MAX_DOCUMENT,
+};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use crate::{
     AdaptError, ArchiveError, COMPONENT, InspectError, Inspected, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED,
-    adapt, inspect, read::charm_files,
+    adapt, adapt_workload, inspect, read::charm_files,
 };
 
 /// Files of a charm's directory that go into its archive, beside the component.
@@ -124,8 +127,8 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Collects the standard files of a charm's directory: its metadata, its licence and icon, and the directories
-    /// that it reads at run time.
+    /// Collects the standard files of a charm's directory: its metadata, its licence and icon, the directories that it
+    /// reads at run time, and the components of its workloads.
     ///
     /// # Errors
     /// [`PackError::NotACharm`] without metadata, and errors of reading.
@@ -154,6 +157,14 @@ impl Contents {
         }
         for name in DIRECTORIES {
             contents.add_part(directory, name)?;
+        }
+        // A mistake in the metadata is reported where they are parsed.
+        for WorkloadMeta { component, .. } in contents.workloads().unwrap_or_default().into_values() {
+            let path = directory.join(&component);
+            if contents.get(&component).is_none() && path.exists() {
+                contents.require_within(directory, &path)?;
+                contents.take(component, &path)?;
+            }
         }
         Ok(contents)
     }
@@ -310,16 +321,36 @@ impl Contents {
     }
 
     fn parsed(&self) -> Result<CharmMeta, InspectError> {
-        let files = charm_files(|path| match self.get(path) {
+        Ok(CharmMeta::parse(&self.charm_files()?)?)
+    }
+
+    fn charm_files(&self) -> Result<CharmFiles, ArchiveError> {
+        charm_files(|path| match self.get(path) {
             Some(text) if text.len() > MAX_DOCUMENT => Err(ArchiveError::LongText(path, text.len() as u64)),
             text => Ok(text.map(<[u8]>::to_vec)),
-        })?;
-        Ok(CharmMeta::parse(&files)?)
+        })
+    }
+
+    /// Returns the workloads that the metadata declares.
+    fn workloads(&self) -> Result<BTreeMap<String, WorkloadMeta>, InspectError> {
+        Ok(self.charm_files()?.workloads()?)
+    }
+
+    /// Replaces the modules of workloads by components. [`inspect`] reports what is missing.
+    fn adapt_workloads(&mut self) -> Result<(), PackError> {
+        for WorkloadMeta { component: path, .. } in self.workloads()?.into_values() {
+            let Some(module) = self.get(&path) else { continue };
+            let component = adapt_workload(module)
+                .map_err(|source| PackError::Adapt { path: path.clone().into(), source })?;
+            self.insert(path, component);
+        }
+        Ok(())
     }
 
     fn pack_code(mut self, name: &Path, wasm: &[u8]) -> Result<Packed, PackError> {
         let component = adapt(wasm).map_err(|source| PackError::Adapt { path: name.to_owned(), source })?;
         self.insert(COMPONENT, component);
+        self.adapt_workloads()?;
         let bytes = zip_of(&self.files)?;
         if bytes.len() > MAX_ARCHIVE {
             return Err(PackError::TooLarge(bytes.len()));

@@ -9,9 +9,10 @@ use std::{
 };
 
 use periapt_archive::{
-    AdaptError, Archive, MAX_ENTRIES, MAX_UNPACKED, PackError, WorldError, adapt, check_component, inspect,
-    pack,
+    AdaptError, Archive, MAX_ENTRIES, MAX_UNPACKED, PackError, WorldError, adapt, check_component,
+    check_workload, inspect, pack,
 };
+use periapt_host_api::workloads::WorkloadInterface;
 use tempfile::TempDir;
 use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser::{ManglingAndAbi, Resolve};
@@ -281,4 +282,50 @@ fn what_is_no_file_and_what_is_too_much_is_refused_before_it_is_read() {
         fs::File::create(charm.path(&format!("files/{number}"))).unwrap();
     }
     assert!(matches!(charm.pack(), Err(PackError::TooMany(_))));
+}
+
+/// Returns a module with one export of WASI 0.2.3 that takes nothing.
+fn workload_module(package: &str, interface: &str, function: &str) -> Vec<u8> {
+    let wit = format!(
+        "package {package}@0.2.3; interface {interface} {{ {function}: func(); }} world w {{ export {interface}; }}"
+    );
+    module_for(&wit, "w")
+}
+
+fn with_workload(declared: &str) -> Charm {
+    let charm = Charm::new(&charm_module());
+    let text = format!("name: tiny\nsummary: s\ndescription: d\nx-periapt: {{workloads: {{{declared}}}}}\n");
+    charm.write("charmcraft.yaml", text.as_bytes());
+    charm
+}
+
+#[test]
+fn components_of_workloads_are_packed_and_checked() {
+    let charm = with_workload("web: {component: web.wasm, http: 8080}, job: {component: parts/job.wasm}");
+    charm.write("web.wasm", &workload_module("wasi:http", "incoming-handler", "handle"));
+    charm.write("parts/job.wasm", &workload_module("wasi:cli", "run", "run"));
+    charm.write("parts/other", b"of no use in the charm");
+    let packed = charm.pack().unwrap();
+    let archive = Archive::read(&packed.bytes).unwrap();
+    check_workload(archive.file("web.wasm").unwrap(), WorkloadInterface::Http).unwrap();
+    check_workload(archive.file("parts/job.wasm").unwrap(), WorkloadInterface::Command).unwrap();
+    assert!(archive.file("parts/other").is_none());
+    inspect(&packed.bytes).unwrap();
+}
+
+#[test]
+fn a_workload_that_is_not_what_the_charm_declares_is_one_error() {
+    let refused = |charm: &Charm| charm.pack().unwrap_err().to_string();
+    let charm = with_workload("web: {component: web.wasm, http: 8080}");
+    assert_eq!(refused(&charm), "workload web: the charm has no file web.wasm");
+    charm.write("web.wasm", &workload_module("wasi:cli", "run", "run"));
+    assert_eq!(
+        refused(&charm),
+        "workload web: web.wasm: the component does not export wasi:http/incoming-handler, which a workload with a \
+         port has; its exports: wasi:cli/run@0.2.3"
+    );
+    charm.write("web.wasm", b"no module");
+    assert!(refused(&charm).contains("web.wasm"), "{}", refused(&charm));
+    let charm = with_workload("web: {component: ../web.wasm, http: 8080}");
+    assert!(refused(&charm).contains("no path within the charm"), "{}", refused(&charm));
 }

@@ -14,8 +14,11 @@ pub(super) const METADATA: &str = "metadata.yaml";
 pub(super) const CONFIG: &str = "config.yaml";
 pub(super) const ACTIONS: &str = "actions.yaml";
 
+/// The key that only Periapt reads.
+pub(super) const EXTENSION: &str = "x-periapt";
+
 /// Keys of `charmcraft.yaml` that describe the charm. All other keys are build and publishing settings.
-const OF_THE_CHARM: [&str; 19] = [
+const OF_THE_CHARM: [&str; 20] = [
     "name",
     "summary",
     "description",
@@ -35,6 +38,7 @@ const OF_THE_CHARM: [&str; 19] = [
     "series",
     "deployment",
     "min-juju-version",
+    EXTENSION,
 ];
 
 /// The metadata files of a charm's directory or archive, as text.

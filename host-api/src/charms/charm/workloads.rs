@@ -1,0 +1,179 @@
+//! The WebAssembly workloads that a charm declares in `x-periapt`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    CharmFiles, MetadataError,
+    error::{read, rule},
+    files::EXTENSION,
+};
+use crate::{excerpt::shortened, rule::BrokenRule, workloads::WorkloadInterface};
+
+/// The most workloads of a charm: each is a process beside its unit.
+const MAX_WORKLOADS: usize = 16;
+
+/// The longest name, as of a container.
+const LONGEST_NAME: usize = 63;
+
+/// A workload as a charm's metadata declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadMeta {
+    /// The path of the component in the charm.
+    pub component: String,
+    /// The port of a server of HTTP; none for a command.
+    pub http: Option<u16>,
+}
+
+impl WorkloadMeta {
+    /// Returns the interface that the component must export.
+    pub fn interface(&self) -> WorkloadInterface {
+        match self.http {
+            Some(_) => WorkloadInterface::Http,
+            None => WorkloadInterface::Command,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawMetadata {
+    #[serde(rename = "x-periapt")]
+    extension: Option<Value>,
+    containers: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawExtension {
+    workloads: Option<BTreeMap<String, RawWorkload>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawWorkload {
+    component: Option<String>,
+    http: Option<u16>,
+}
+
+impl CharmFiles {
+    /// Returns the workloads that the metadata declares, by name.
+    ///
+    /// # Errors
+    /// [`MetadataError`] names the file, the workload and the rule.
+    pub fn workloads(&self) -> Result<BTreeMap<String, WorkloadMeta>, MetadataError> {
+        let (file, text) = self.main()?;
+        let raw: RawMetadata = read(file, text)?;
+        declared(&raw).map_err(|broken| rule(file, broken.at(EXTENSION).to_string()))
+    }
+}
+
+fn declared(raw: &RawMetadata) -> Result<BTreeMap<String, WorkloadMeta>, BrokenRule> {
+    let Some(extension) = raw.extension.as_ref().filter(|raw| !raw.is_null()) else {
+        return Ok(BTreeMap::new());
+    };
+    let RawExtension { workloads } = RawExtension::deserialize(extension).map_err(BrokenRule::of)?;
+    let workloads = workloads.unwrap_or_default();
+    if workloads.len() > MAX_WORKLOADS {
+        return Err(format!("a charm may have {MAX_WORKLOADS} workloads").into());
+    }
+    let (mut found, mut ports) = (BTreeMap::new(), BTreeSet::new());
+    for (name, workload) in workloads {
+        let checked = workload.check(&name, raw.containers.as_ref());
+        let meta = checked.map_err(|broken| broken.at(format_args!("workload {}", shortened(&name))))?;
+        if let Some(port) = meta.http.filter(|port| !ports.insert(*port)) {
+            return Err(format!("two workloads have port {port}").into());
+        }
+        found.insert(name, meta);
+    }
+    Ok(found)
+}
+
+impl RawWorkload {
+    fn check(self, name: &str, containers: Option<&Value>) -> Result<WorkloadMeta, BrokenRule> {
+        if !is_name(name) {
+            return Err(
+                "a name has lower-case letters, digits and single dashes, and begins with a letter".into()
+            );
+        }
+        if containers.is_some_and(|containers| containers.get(name).is_some()) {
+            return Err("a container has this name".into());
+        }
+        let component = self.component.filter(|path| !path.is_empty());
+        let component = component.ok_or("component is missing: the path of a file of the charm")?;
+        if !is_within(&component) {
+            return Err(format!("component {:?} is no path within the charm", shortened(&component)).into());
+        }
+        match self.http {
+            Some(0) => Err("http 0 is no port".into()),
+            http => Ok(WorkloadMeta { component, http }),
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && name.split('-').all(is_word)
+}
+
+/// Returns true for a relative path in the form that archives have.
+fn is_within(path: &str) -> bool {
+    !path.contains(['\\', '\0']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workloads(text: &str) -> Result<BTreeMap<String, WorkloadMeta>, String> {
+        let metadata = Some(format!("name: c\nsummary: s\ndescription: d\n{text}"));
+        let files = CharmFiles { metadata, ..CharmFiles::default() };
+        files.workloads().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_workload_is_a_component_with_a_port_or_without() {
+        for text in ["", "x-periapt:\n", "x-periapt: {}\n", "x-periapt: {workloads: {}}\n"] {
+            assert_eq!(workloads(text).unwrap(), BTreeMap::new(), "{text}");
+        }
+        let text = "x-periapt: {workloads: {web: {component: web.wasm, http: 8080}, job-2: {component: a/b.wasm}}}\n";
+        let found = workloads(text).unwrap();
+        let web = WorkloadMeta { component: "web.wasm".to_owned(), http: Some(8080) };
+        assert_eq!(web.interface(), WorkloadInterface::Http);
+        let job = WorkloadMeta { component: "a/b.wasm".to_owned(), http: None };
+        assert_eq!(job.interface(), WorkloadInterface::Command);
+        assert_eq!(found, BTreeMap::from([("web".to_owned(), web), ("job-2".to_owned(), job)]));
+    }
+
+    #[test]
+    fn a_wrong_declaration_is_one_error_with_its_place() {
+        for (declared, message) in [
+            ("web: {http: 80}", "workload web: component is missing"),
+            ("web: {component: ''}", "workload web: component is missing"),
+            ("web: {component: /etc/x}", "workload web: component \"/etc/x\" is no path within the charm"),
+            ("web: {component: a/../x}", "workload web: component \"a/../x\" is no path within the charm"),
+            ("Web: {component: x}", "workload Web: a name has lower-case letters"),
+            ("a--b: {component: x}", "workload a--b: a name has lower-case letters"),
+            ("web: {component: x, http: 0}", "workload web: http 0 is no port"),
+            ("web: {component: x, http: 65536}", "invalid value: integer `65536`"),
+            ("web: {component: x, port: 1}", "unknown field `port`"),
+            ("a: {component: x, http: 1}, b: {component: x, http: 1}", "two workloads have port 1"),
+            ("main: {component: x}", "workload main: a container has this name"),
+        ] {
+            let text = format!("containers: {{main: {{}}}}\nx-periapt: {{workloads: {{{declared}}}}}\n");
+            let error = workloads(&text).unwrap_err();
+            let message = format!("metadata.yaml: x-periapt: {message}");
+            assert!(error.starts_with(&message), "{declared}: {error}");
+        }
+        let many: String = (0..=MAX_WORKLOADS).map(|at| format!("a{at}: {{component: x}}, ")).collect();
+        let error = workloads(&format!("x-periapt: {{workloads: {{{many}}}}}\n")).unwrap_err();
+        assert!(error.ends_with("a charm may have 16 workloads"), "{error}");
+        assert!(workloads("x-periapt: {other: 1}\n").unwrap_err().contains("unknown field `other`"));
+    }
+}
