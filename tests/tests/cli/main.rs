@@ -51,9 +51,9 @@ mod tracing;
 mod trying;
 mod upgrading;
 mod users;
+mod wasm_workloads;
 mod watching;
 mod words;
-mod wasm_workloads;
 mod workloads;
 
 use anyhow::Context as _;
