@@ -35,15 +35,17 @@ const MAX_TRANSFERS: usize = 32;
 pub(crate) struct State {
     handle: Handle,
     root: PathBuf,
+    /// The search path of processes that are given none.
+    search_path: String,
     followers: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
 }
 
 impl State {
     /// Creates the state of handlers.
-    pub(crate) fn new(handle: Handle, root: PathBuf) -> Self {
+    pub(crate) fn new(handle: Handle, root: PathBuf, search_path: String) -> Self {
         let (followers, transfers) = (Semaphore::new(MAX_FOLLOWERS), Semaphore::new(MAX_TRANSFERS));
-        Self { handle, root, followers: Arc::new(followers), transfers: Arc::new(transfers) }
+        Self { handle, root, search_path, followers: Arc::new(followers), transfers: Arc::new(transfers) }
     }
 
     async fn ask(&self, caller: PodCaller, request: PodRequest) -> Response {

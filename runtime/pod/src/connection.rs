@@ -37,17 +37,32 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause after a connection that could not be accepted, as when descriptors are used up.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves the API on a socket. The kernel tells who a client is.
-pub(crate) async fn serve_unix(listener: UnixListener, router: Router) {
+/// The callers of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callers {
+    /// Those that the kernel names.
+    Named,
+    /// The owner of the socket, who has this number on the host. The kernel has no names for users of the host in a
+    /// container, and lets nobody else open the socket.
+    Owner(u32),
+}
+
+/// Serves the API on a socket.
+pub(crate) async fn serve_unix(listener: UnixListener, router: Router, callers: Callers) {
     let own = rustix::process::geteuid().as_raw();
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let user_id = stream.peer_cred().ok().map(|peer| peer.uid());
-                let is_owner = user_id.is_some_and(|user| user == 0 || user == own);
-                let caller = PodCaller { user_id, is_owner };
+                let caller = match callers {
+                    Callers::Owner(user) => PodCaller { user_id: Some(user), is_owner: true },
+                    Callers::Named => {
+                        let user_id = stream.peer_cred().ok().map(|peer| peer.uid());
+                        let is_owner = user_id.is_some_and(|user| user == 0 || user == own);
+                        PodCaller { user_id, is_owner }
+                    }
+                };
                 let router = router.clone();
                 tokio::spawn(async move {
                     serve(stream, router, caller).await;

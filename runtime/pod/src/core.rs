@@ -26,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     driver::{Order, Orders, Report, Streams, terminal},
     event::{Event, Reply},
-    probe,
+    options::PodError,
+    probe::{self, Names},
     session::{self, Sockets},
     streams::{Use, follow, reader, writer},
 };
@@ -113,7 +114,9 @@ pub(crate) struct Core {
     /// The tokens that close the streams of commands, whose processes may have ended.
     open: BTreeMap<ProcessId, CancellationToken>,
     lines: watch::Sender<u64>,
+    names: Names,
     code: Option<i32>,
+    lost: Option<String>,
 }
 
 impl Core {
@@ -122,6 +125,7 @@ impl Core {
         supervisor: Supervisor,
         orders: Orders,
         reports: mpsc::UnboundedReceiver<Report>,
+        names: Names,
     ) -> (Self, Handle) {
         let (sender, events) = mpsc::channel(QUEUE);
         let (output_sender, output) = mpsc::channel(OUTPUT_QUEUE);
@@ -141,18 +145,23 @@ impl Core {
             live: BTreeMap::new(),
             open: BTreeMap::new(),
             lines,
+            names,
             code: None,
+            lost: None,
         };
         (core, handle)
     }
 
     /// Runs until the pod ends, and returns its exit code.
-    pub(crate) async fn run(mut self, cancel: CancellationToken) -> io::Result<i32> {
-        let mut child_ended = signal(SignalKind::child())?;
+    pub(crate) async fn run(mut self, cancel: CancellationToken) -> Result<i32, PodError> {
+        let mut child_ended = signal(SignalKind::child()).map_err(PodError::Setup)?;
         let mut is_cancelled = false;
         loop {
             if let Some(code) = self.code {
                 return Ok(code);
+            }
+            if let Some(reason) = self.lost.take() {
+                return Err(PodError::Lost(reason));
             }
             let wake = self.supervisor.next_wake().map(|at| self.began + at);
             let wake = wake.unwrap_or_else(|| Instant::now() + FAR);
@@ -191,6 +200,7 @@ impl Core {
                 self.open.remove(&process);
                 self.step(PodInput::SpawnFailed(process, message));
             }
+            Report::Lost(reason) => self.lost = Some(reason),
             // The task that follows the process tells the core, once the output has been read.
             Report::Exited(process, code) => {
                 if let Some(exit) = self.live.remove(&process) {
@@ -254,9 +264,9 @@ impl Core {
                 self.sockets.remove(&task);
             }
             PodOutput::Probe(id, question, timeout) => {
-                let events = self.sender.clone();
+                let (events, names) = (self.sender.clone(), self.names);
                 tokio::spawn(async move {
-                    let result = probe::ask(question, timeout).await;
+                    let result = probe::ask(question, names, timeout).await;
                     let _ = events.send(Event::Input(PodInput::Probed(id, result))).await;
                 });
             }

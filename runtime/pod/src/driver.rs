@@ -69,6 +69,12 @@ pub trait Driver: Send {
     /// The system's error.
     fn create(&mut self) -> io::Result<()>;
 
+    /// Takes a function that makes the thread call [`exits`](Self::exits), for drivers whose processes are no children of
+    /// this one.
+    fn wake_by(&mut self, wake: Box<dyn Fn() + Send>) {
+        drop(wake);
+    }
+
     /// Returns the directory that the processes see as `/`.
     fn root(&self) -> PathBuf;
 
@@ -83,6 +89,11 @@ pub trait Driver: Send {
 
     /// Reaps what has ended, and returns the exit codes of processes that were started.
     fn exits(&mut self) -> Vec<(ProcessId, i32)>;
+
+    /// Returns the reason why no process can run any more, if there is one.
+    fn lost(&self) -> Option<String> {
+        None
+    }
 
     /// Ends and reaps all processes that are left, those that left their group or their parent included.
     fn kill(&mut self);

@@ -7,6 +7,7 @@
 
 mod api;
 mod connection;
+mod container;
 mod core;
 mod driver;
 mod event;
@@ -18,6 +19,9 @@ mod probe;
 mod session;
 mod streams;
 
+pub use container::{
+    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, Gap, run_contained, run_in_container,
+};
 pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmOptions, WasmWorkload};
 pub use options::{PodError, PodOptions};
 pub use pod::run;

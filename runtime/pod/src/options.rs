@@ -39,6 +39,9 @@ pub enum PodError {
         /// The reason.
         source: io::Error,
     },
+    /// The container has ended under the pod.
+    #[error("the container is lost: {0}")]
+    Lost(String),
     /// The system refuses a part of the set-up.
     #[error("cannot set up the pod: {0}")]
     Setup(#[source] io::Error),

@@ -2,7 +2,11 @@
 
 use std::{
     io,
-    os::unix::fs::FileTypeExt as _,
+    net::SocketAddr,
+    os::{
+        fd::{AsRawFd as _, OwnedFd, RawFd},
+        unix::fs::FileTypeExt as _,
+    },
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -17,11 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api,
-    connection::{serve_tcp, serve_unix},
+    connection::{Callers, serve_tcp, serve_unix},
     core::Core,
-    driver,
+    driver::{self, Driver},
     keeper::Keeper,
     options::{PodError, PodOptions},
+    probe::Names,
 };
 
 /// The version of Pebble whose API the pod speaks, for clients that ask.
@@ -46,32 +51,48 @@ pub async fn run(
         return Err(PodError::NoIsolation(kind.as_str()));
     }
     let keeper = keeper.map(Keeper::new).transpose().map_err(PodError::Setup)?;
-    let listener = match &socket {
+    let listeners = match socket {
         None => None,
-        Some(socket) => Some(listen(socket).await?),
+        Some(socket) => Some(Listeners::open(socket, http).await?),
     };
-    let bound = socket.map(Bound);
-    let open = match http {
-        None => None,
-        Some(address) => {
-            let listened = TcpListener::bind(address).await;
-            Some(listened.map_err(|source| PodError::Listen { of: address.to_string(), source })?)
-        }
-    };
-    let mut driver = kind.build();
+    let (driver, search_path) = (kind.build(), driver::SEARCH_PATH.to_owned());
+    let (callers, names) = (Callers::Named, Names::OfSystem);
+    serve(Served { listeners, keeper, driver, callers, names, search_path }, cancel, ready).await
+}
+
+/// The parts of a pod.
+pub(crate) struct Served {
+    pub(crate) listeners: Option<Listeners>,
+    pub(crate) keeper: Option<Keeper>,
+    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) callers: Callers,
+    pub(crate) names: Names,
+    /// The search path of processes that are given none.
+    pub(crate) search_path: String,
+}
+
+/// Runs a pod of these parts.
+pub(crate) async fn serve(
+    served: Served,
+    cancel: CancellationToken,
+    ready: impl FnOnce(),
+) -> Result<i32, PodError> {
+    let Served { listeners, keeper, mut driver, callers, names, search_path } = served;
     driver.create().map_err(PodError::Setup)?;
     let root = driver.root();
     let (orders, reports, thread) = driver::start(driver).map_err(PodError::Setup)?;
     let settings = settings()?;
     let boot_id = settings.boot_id.clone();
-    let (core, handle) = Core::new(Supervisor::new(settings), orders.clone(), reports);
-    let state = Arc::new(api::State::new(handle, root));
+    let (core, handle) = Core::new(Supervisor::new(settings), orders.clone(), reports, names);
+    let state = Arc::new(api::State::new(handle, root, search_path));
     let mut servers = tokio::task::JoinSet::new();
-    if let Some(listener) = listener {
-        servers.spawn(serve_unix(listener, api::router(state.clone())));
-    }
-    if let Some(open) = open {
-        servers.spawn(serve_tcp(open, api::open_router(state.clone())));
+    let mut bound = None;
+    if let Some(Listeners { unix, open, bound: file }) = listeners {
+        bound = file;
+        servers.spawn(serve_unix(unix, api::router(state.clone()), callers));
+        if let Some(open) = open {
+            servers.spawn(serve_tcp(open, api::open_router(state.clone())));
+        }
     }
     let cancel = cancel.child_token();
     if let Some(keeper) = keeper {
@@ -88,7 +109,7 @@ pub async fn run(
             tokio::time::sleep(END_TIME).await;
         };
         tokio::select! {
-            code = core.run(cancel.clone()) => code.map_err(PodError::Setup),
+            code = core.run(cancel.clone()) => code,
             () = late => Ok(0),
         }
     };
@@ -114,6 +135,42 @@ fn settings() -> Result<periapt_pebble::PodSettings, PodError> {
         seed,
         limits: PodLimits::default(),
     })
+}
+
+/// The listeners of a pod.
+pub(crate) struct Listeners {
+    unix: UnixListener,
+    open: Option<TcpListener>,
+    bound: Option<Bound>,
+}
+
+impl Listeners {
+    /// Listens on a socket, and on an address for what is open to all.
+    pub(crate) async fn open(socket: PathBuf, http: Option<SocketAddr>) -> Result<Self, PodError> {
+        let unix = listen(&socket).await?;
+        let bound = Some(Bound(socket));
+        let open = match http {
+            None => None,
+            Some(address) => {
+                let listened = TcpListener::bind(address).await;
+                Some(listened.map_err(|source| PodError::Listen { of: address.to_string(), source })?)
+            }
+        };
+        Ok(Self { unix, open, bound })
+    }
+
+    /// Takes listeners that another process has opened and left open in this one.
+    pub(crate) fn inherited(unix: OwnedFd, open: Option<OwnedFd>) -> io::Result<Self> {
+        // The other process polls them, too: they do not block.
+        let unix = UnixListener::from_std(unix.into())?;
+        let open = open.map(|open| TcpListener::from_std(open.into())).transpose()?;
+        Ok(Self { unix, open, bound: None })
+    }
+
+    /// Returns the descriptors of the listeners.
+    pub(crate) fn descriptors(&self) -> (RawFd, Option<RawFd>) {
+        (self.unix.as_raw_fd(), self.open.as_ref().map(|open| open.as_raw_fd()))
+    }
 }
 
 /// The socket's file, which goes with the pod.

@@ -1,6 +1,11 @@
 //! Questions of checks, by HTTP and TCP.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
 
 use axum::http::{HeaderName, HeaderValue, Request, Uri, header::HOST, header::LOCATION};
 use bytes::Bytes;
@@ -10,31 +15,76 @@ use hyper_util::rt::TokioIo;
 use periapt_pebble::Probe;
 use tokio::{net::TcpStream, time::timeout};
 
+use crate::driver::accounts::text_of;
+
 /// The most redirections that are followed.
 const MAX_REDIRECTIONS: usize = 10;
 
+/// The way from names of hosts to addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The system's.
+    OfSystem,
+    /// `/etc/hosts` alone. In a container, the C library would load what the image names as a source of names.
+    OfHosts,
+}
+
+impl Names {
+    async fn connect(self, host: &str, port: u16) -> Result<TcpStream, String> {
+        let connected = match self {
+            Self::OfSystem => TcpStream::connect((host, port)).await,
+            Self::OfHosts => {
+                let own = host.to_owned();
+                let found = tokio::task::spawn_blocking(move || addresses(&own)).await.unwrap_or_default();
+                if found.is_empty() {
+                    return Err(format!("{host:?} is no address and no name of /etc/hosts"));
+                }
+                let found: Vec<_> = found.into_iter().map(|address| SocketAddr::new(address, port)).collect();
+                TcpStream::connect(found.as_slice()).await
+            }
+        };
+        connected.map_err(|error| error.to_string())
+    }
+}
+
+/// Returns the addresses of a name by `/etc/hosts`. `localhost` is this host, whatever the file says.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    if let Ok(address) = host.parse() {
+        return vec![address];
+    }
+    if host.eq_ignore_ascii_case("localhost") {
+        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    }
+    let of_line = |line: &str| {
+        let line = line.split('#').next().unwrap_or_default();
+        let (address, mut names) = line
+            .trim()
+            .split_once(char::is_whitespace)
+            .map(|(address, names)| (address.parse::<IpAddr>().ok(), names.split_whitespace()))?;
+        address.filter(|_| names.any(|name| name.eq_ignore_ascii_case(host)))
+    };
+    text_of(Path::new("/etc/hosts")).lines().filter_map(of_line).collect()
+}
+
 /// Asks a workload. The error is in words.
-pub(crate) async fn ask(question: Probe, within: Duration) -> Result<(), String> {
+pub(crate) async fn ask(question: Probe, names: Names, within: Duration) -> Result<(), String> {
     let asked = async {
         match question {
             Probe::Tcp { host, port } => {
                 let host = if host.is_empty() { "localhost" } else { host.as_str() };
-                TcpStream::connect((host, port))
-                    .await
-                    .map(|_| ())
-                    .map_err(|error| format!("{host}:{port}: {error}"))
+                names.connect(host, port).await.map(|_| ()).map_err(|error| format!("{host}:{port}: {error}"))
             }
-            Probe::Http { url, headers } => get(&url, &headers).await,
+            Probe::Http { url, headers } => get(&url, &headers, names).await,
         }
     };
     timeout(within, asked).await.unwrap_or_else(|_| Err("timed out".to_owned()))
 }
 
-async fn get(url: &str, headers: &BTreeMap<String, String>) -> Result<(), String> {
+async fn get(url: &str, headers: &BTreeMap<String, String>, names: Names) -> Result<(), String> {
     let mut at: Uri = url.parse().map_err(|error| format!("{url:?} is no URL: {error}"))?;
     for _ in 0..=MAX_REDIRECTIONS {
         let (status, location) =
-            get_once(&at, headers).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
+            get_once(&at, headers, names).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
         match status {
             200..=299 => return Ok(()),
             301 | 302 | 303 | 307 | 308 if location.is_some() => {
@@ -58,13 +108,17 @@ fn followed(from: &Uri, location: &str) -> Result<Uri, String> {
     Uri::from_parts(parts).map_err(|error| wrong(&error))
 }
 
-async fn get_once(at: &Uri, headers: &BTreeMap<String, String>) -> Result<(u16, Option<String>), String> {
+async fn get_once(
+    at: &Uri,
+    headers: &BTreeMap<String, String>,
+    names: Names,
+) -> Result<(u16, Option<String>), String> {
     if at.scheme_str() != Some("http") {
         return Err("only http:// is supported".to_owned());
     }
     let authority = at.authority().ok_or("it has no host")?;
     let (host, port) = (authority.host().trim_matches(['[', ']']), authority.port_u16().unwrap_or(80));
-    let stream = TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
+    let stream = names.connect(host, port).await?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     let mut request = Request::get(at.path_and_query().map_or("/", |it| it.as_str()))

@@ -71,7 +71,7 @@ pub(crate) struct Pod {
     #[arg(long)]
     keeper: bool,
     /// An address for what the API shows to all: GET /v1/health
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "socket")]
     http: Option<SocketAddr>,
     /// The driver that runs processes: plain or wasm
     #[arg(long, value_name = "DRIVER")]

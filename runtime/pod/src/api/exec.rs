@@ -48,8 +48,10 @@ pub(super) async fn exec(
     if let Err(refusal) = state.handle.ask(caller, PodRequest::Authorize).await.result {
         return refused(refusal);
     }
-    let root = state.root.clone();
-    let checked = tokio::task::spawn_blocking(move || check(&root, &body).map(|()| body)).await;
+    let shared = state.clone();
+    let checked =
+        tokio::task::spawn_blocking(move || check(&shared.root, &shared.search_path, &body).map(|()| body))
+            .await;
     match checked {
         Ok(Ok(body)) => state.ask(caller, PodRequest::Exec(Box::new(body))).await,
         Ok(Err(message)) => refused(PodRefusal::bad(message)),
@@ -58,7 +60,7 @@ pub(super) async fn exec(
 }
 
 /// Refuses a program or an account that is not there, while the client can still be told at once.
-fn check(root: &FilePath, body: &ExecBody) -> Result<(), String> {
+fn check(root: &FilePath, search_path: &str, body: &ExecBody) -> Result<(), String> {
     let account = periapt_pebble::Account {
         user: body.user.clone().filter(|it| !it.is_empty()),
         user_id: body.user_id,
@@ -78,7 +80,7 @@ fn check(root: &FilePath, body: &ExecBody) -> Result<(), String> {
     let found = match program.contains('/') {
         true => program.starts_with('.') || !program.starts_with('/') || is_program(FilePath::new(program)),
         false => {
-            let path = body.environment.get("PATH").map_or(crate::driver::SEARCH_PATH, String::as_str);
+            let path = body.environment.get("PATH").map_or(search_path, String::as_str);
             path.split(':').any(|directory| is_program(&FilePath::new(directory).join(program)))
         }
     };

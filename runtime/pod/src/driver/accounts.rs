@@ -1,10 +1,10 @@
 //! Users and groups, as the files below a root name them.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{fs::OpenOptions, io::Read as _, os::unix::fs::OpenOptionsExt as _, path::Path};
 
 use periapt_pebble::Account;
 
-/// The most bytes of `/etc/passwd` and `/etc/group` that are read: thousands of users.
+/// The most bytes of a file such as `/etc/passwd` that are read: thousands of users.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The users and groups of a root.
@@ -34,8 +34,8 @@ pub(crate) struct Resolved {
 impl Accounts {
     /// Reads the accounts. Files that are missing name nobody; lines that are no accounts are skipped.
     pub(crate) fn read(root: &Path) -> Self {
-        let passwd = read(&root.join("etc/passwd"));
-        let group = read(&root.join("etc/group"));
+        let passwd = text_of(&root.join("etc/passwd"));
+        let group = text_of(&root.join("etc/group"));
         Self {
             users: passwd.lines().filter_map(user).collect(),
             groups: group.lines().filter_map(self::group).collect(),
@@ -100,9 +100,12 @@ impl Accounts {
     }
 }
 
-fn read(path: &Path) -> String {
+/// Returns the text of a regular file, as far as it is read. Nothing else is waited for.
+pub(crate) fn text_of(path: &Path) -> String {
     let mut text = Vec::new();
-    if let Ok(file) = File::open(path) {
+    if let Ok(file) = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+        && file.metadata().is_ok_and(|found| found.is_file())
+    {
         let _ = file.take(MAX_FILE).read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).into_owned()

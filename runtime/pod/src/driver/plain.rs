@@ -56,6 +56,16 @@ impl Plain {
         Ok(())
     }
 
+    /// Sends a signal by its number.
+    pub(crate) fn send(&self, process: ProcessId, signal: i32) {
+        let Some(pid) = self.pid(process) else { return };
+        let Some(signal) = rustix::process::Signal::from_named_raw(signal) else { return };
+        // Until it is reaped, its number is nobody else's. The group may not be there yet.
+        if kill_process_group(pid, signal).is_err() {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
     fn pid(&self, process: ProcessId) -> Option<Pid> {
         let found = self.children.iter().find(|(_, known)| known.process == process);
         found.and_then(|(pid, _)| Pid::from_raw(*pid))
@@ -135,12 +145,7 @@ impl Driver for Plain {
     }
 
     fn signal(&mut self, process: ProcessId, signal: Signal) {
-        let Some(pid) = self.pid(process) else { return };
-        let Some(signal) = rustix::process::Signal::from_named_raw(signal.number()) else { return };
-        // Until it is reaped, its number is nobody else's. The group may not be there yet.
-        if kill_process_group(pid, signal).is_err() {
-            let _ = kill_process(pid, signal);
-        }
+        self.send(process, signal.number());
     }
 
     fn exits(&mut self) -> Vec<(ProcessId, i32)> {

@@ -31,6 +31,8 @@ pub(crate) enum Report {
     Failed(ProcessId, String),
     /// The process has ended with this code.
     Exited(ProcessId, i32),
+    /// No process can run any more, for this reason.
+    Lost(String),
 }
 
 /// The orders' sender.
@@ -43,6 +45,10 @@ pub(crate) fn start(
 ) -> std::io::Result<(Orders, mpsc::UnboundedReceiver<Report>, JoinHandle<()>)> {
     let (orders, mut inbox) = mpsc::unbounded_channel();
     let (reports, outbox) = mpsc::unbounded_channel();
+    let waker = orders.clone();
+    driver.wake_by(Box::new(move || {
+        let _ = waker.send(Order::Reap);
+    }));
     let thread = Builder::new().name("driver".to_owned()).spawn(move || {
         while let Some(order) = inbox.blocking_recv() {
             match order {
@@ -60,6 +66,10 @@ pub(crate) fn start(
             }
             for (process, code) in driver.exits() {
                 let _ = reports.send(Report::Exited(process, code));
+            }
+            if let Some(reason) = driver.lost() {
+                let _ = reports.send(Report::Lost(reason));
+                break;
             }
         }
         driver.kill();

@@ -15,7 +15,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::Role},
 };
 
-use crate::pod::Pod;
+use crate::{client::Client, pod::Pod};
 
 type Websocket = WebSocketStream<UnixStream>;
 
@@ -36,15 +36,15 @@ async fn connect(socket: PathBuf, task: &str, name: &str) -> Websocket {
 }
 
 /// A command and its websockets.
-struct Command {
-    change: String,
+pub(crate) struct Command {
+    pub(crate) change: String,
     control: Websocket,
-    stdio: Websocket,
+    pub(crate) stdio: Websocket,
     stderr: Option<Websocket>,
 }
 
-async fn begin(pod: &Pod, body: Value) -> Command {
-    let (client, socket) = (pod.client(), pod.socket());
+pub(crate) async fn begin(client: &Client, body: Value) -> Command {
+    let socket = client.0.clone();
     let has_stderr = body["split-stderr"] == true;
     let response = client.post("/v1/exec", &body);
     assert_eq!(response.status, 202, "{response:?}");
@@ -63,7 +63,7 @@ async fn begin(pod: &Pod, body: Value) -> Command {
 }
 
 /// Reads a stream to its end.
-async fn output(websocket: &mut Websocket) -> String {
+pub(crate) async fn output(websocket: &mut Websocket) -> String {
     let mut text = String::new();
     let read = async {
         while let Some(Ok(message)) = websocket.next().await {
@@ -78,8 +78,15 @@ async fn output(websocket: &mut Websocket) -> String {
     text
 }
 
-fn ended(pod: &Pod, change: &str) -> Value {
-    pod.client().result(&format!("/v1/changes/{change}/wait?timeout=20s"))
+pub(crate) fn ended(client: &Client, change: &str) -> Value {
+    client.result(&format!("/v1/changes/{change}/wait?timeout=20s"))
+}
+
+/// Runs a command whose output nobody reads, and returns its change at its end.
+pub(crate) fn ended_change(client: &Client, body: &Value) -> Value {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let change = runtime.block_on(async { begin(client, body.clone()).await.change });
+    ended(client, &change)
 }
 
 #[tokio::test]
@@ -87,7 +94,7 @@ async fn streams_are_carried_both_ways_and_apart() {
     let pod = Pod::start();
     let script = "cat; echo error >&2; exit 5";
     let body = json!({ "command": ["sh", "-c", script], "split-stderr": true });
-    let mut command = begin(&pod, body).await;
+    let mut command = begin(&pod.client(), body).await;
     let long = "0123456789abcdef".repeat(20_000);
     for piece in [&long[..100_000], &long[100_000..]] {
         command.stdio.send(Message::Binary(piece.as_bytes().to_vec().into())).await.unwrap();
@@ -95,7 +102,7 @@ async fn streams_are_carried_both_ways_and_apart() {
     command.stdio.send(Message::Text(r#"{"command":"end"}"#.into())).await.unwrap();
     assert!(output(&mut command.stdio).await == long);
     assert_eq!(output(command.stderr.as_mut().unwrap()).await, "error\n");
-    let change = ended(&pod, &command.change);
+    let change = ended(&pod.client(), &command.change);
     assert_eq!(change["tasks"][0]["data"], json!({ "exit-code": 5 }));
 }
 
@@ -104,7 +111,7 @@ async fn a_terminal_is_one_and_has_a_size() {
     let pod = Pod::start();
     let script = "tty; stty size; read line; stty size; echo got $line";
     let body = json!({ "command": ["sh", "-c", script], "terminal": true, "width": 99, "height": 33 });
-    let mut command = begin(&pod, body).await;
+    let mut command = begin(&pod.client(), body).await;
     let mut text = String::new();
     while !text.contains("33 99") {
         let message = timeout(Duration::from_secs(20), command.stdio.next()).await.unwrap().unwrap().unwrap();
@@ -119,14 +126,14 @@ async fn a_terminal_is_one_and_has_a_size() {
     command.stdio.send(Message::Binary(b"hello\n".to_vec().into())).await.unwrap();
     let rest = output(&mut command.stdio).await;
     assert!(rest.contains("20 50") && rest.contains("got hello"), "{rest}");
-    assert_eq!(ended(&pod, &command.change)["tasks"][0]["data"]["exit-code"], 0);
+    assert_eq!(ended(&pod.client(), &command.change)["tasks"][0]["data"]["exit-code"], 0);
 }
 
 #[tokio::test]
 async fn a_command_gets_signals_and_orders_that_are_wrong_change_nothing() {
     let pod = Pod::start();
     let script = "trap 'echo hup; exit 9' HUP; echo ready; while :; do sleep 0.05; done";
-    let mut command = begin(&pod, json!({ "command": ["sh", "-c", script] })).await;
+    let mut command = begin(&pod.client(), json!({ "command": ["sh", "-c", script] })).await;
     assert_eq!(command.stdio.next().await.unwrap().unwrap().into_data(), "ready\n".as_bytes());
     for order in [
         "not json",
@@ -141,24 +148,24 @@ async fn a_command_gets_signals_and_orders_that_are_wrong_change_nothing() {
     }
     // The signal goes to the whole group: the shell may tell how its `sleep` ended.
     assert!(output(&mut command.stdio).await.ends_with("hup\n"));
-    assert_eq!(ended(&pod, &command.change)["tasks"][0]["data"]["exit-code"], 9);
+    assert_eq!(ended(&pod.client(), &command.change)["tasks"][0]["data"]["exit-code"], 9);
 }
 
 #[tokio::test]
 async fn a_command_of_a_client_that_goes_away_ends_when_it_writes() {
     let pod = Pod::start();
-    let command = begin(&pod, json!({ "command": ["sh", "-c", "while :; do echo x; done"] })).await;
+    let command = begin(&pod.client(), json!({ "command": ["sh", "-c", "while :; do echo x; done"] })).await;
     let Command { change, control, stdio, .. } = command;
     drop((control, stdio));
-    assert_eq!(ended(&pod, &change)["tasks"][0]["data"]["exit-code"], 128 + 13);
+    assert_eq!(ended(&pod.client(), &change)["tasks"][0]["data"]["exit-code"], 128 + 13);
 }
 
 #[tokio::test]
 async fn a_message_that_is_too_large_ends_its_stream_alone() {
     let pod = Pod::start();
-    let mut command = begin(&pod, json!({ "command": ["cat"] })).await;
+    let mut command = begin(&pod.client(), json!({ "command": ["cat"] })).await;
     let _ = command.stdio.send(Message::Binary(vec![0; 2 << 20].into())).await;
-    assert_eq!(ended(&pod, &command.change)["status"], "Done");
+    assert_eq!(ended(&pod.client(), &command.change)["status"], "Done");
     assert_eq!(pod.client().get("/v1/system-info").status, 200);
 }
 
@@ -180,6 +187,6 @@ async fn what_cannot_be_run_is_named_at_once() {
         let refused = client.post("/v1/exec", &body);
         assert!(refused.status == 400 && refused.message().contains(part), "{body}: {refused:?}");
     }
-    let command = begin(&pod, json!({ "command": ["true"], "working-dir": "/no/such" })).await;
-    assert!(ended(&pod, &command.change)["err"].as_str().unwrap().contains("does not exist"));
+    let command = begin(&pod.client(), json!({ "command": ["true"], "working-dir": "/no/such" })).await;
+    assert!(ended(&pod.client(), &command.change)["err"].as_str().unwrap().contains("does not exist"));
 }

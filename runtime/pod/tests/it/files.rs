@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Writes a file with the fields of its order.
-fn push(client: &Client, path: &str, fields: Value, content: &[u8]) -> Response {
+pub(crate) fn push(client: &Client, path: &str, fields: Value, content: &[u8]) -> Response {
     let mut file = fields;
     file["path"] = path.into();
     let order = json!({ "action": "write", "files": [file] });
@@ -23,13 +23,13 @@ fn push(client: &Client, path: &str, fields: Value, content: &[u8]) -> Response 
     client.send("POST", "/v1/files", "multipart/form-data; boundary=b", &body)
 }
 
-fn error(response: &Response) -> (String, String) {
+pub(crate) fn error(response: &Response) -> (String, String) {
     let error = &response.json()["result"][0]["error"];
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
     (text("kind"), text("message"))
 }
 
-fn encoded(path: &str) -> String {
+pub(crate) fn encoded(path: &str) -> String {
     path.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 

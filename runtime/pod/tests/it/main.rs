@@ -5,6 +5,10 @@
 
 mod client;
 mod commands;
+mod container;
+mod container_bounds;
+mod container_ends;
+mod containers;
 mod files;
 mod peers;
 mod pod;

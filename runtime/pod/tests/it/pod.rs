@@ -105,7 +105,7 @@ impl Drop for Pod {
 }
 
 /// Waits for a condition.
-pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < end, "in vain: {what}");

@@ -1,0 +1,313 @@
+//! The guard: it makes the namespaces, starts the pod's process in them, and removes all at its end.
+
+use std::{
+    ffi::{CString, OsStr},
+    fs::{File, Permissions},
+    io::{self, Write as _},
+    net::IpAddr,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        unix::{
+            ffi::OsStrExt as _,
+            fs::{MetadataExt as _, PermissionsExt as _},
+        },
+    },
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, unix::AsyncFd},
+    net::UnixStream,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    calls::{self, Image},
+    cgroups::Cgroups,
+    error::ContainerError,
+    gap::Gap,
+    ids::Ids,
+    options::ContainerOptions,
+    order::{Layer, Line, Order},
+};
+use crate::pod::Listeners;
+
+/// The namespaces of the pod's process. That of processes is the init's.
+const NAMESPACES: libc::c_int =
+    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// The time in which a container is set up.
+const SETUP_TIME: Duration = Duration::from_secs(30);
+
+/// The time in which the pod's process ends after it was asked to: longer than it gives its services.
+const END_TIME: Duration = Duration::from_secs(45);
+
+/// The most bytes of all lines of the pod's process.
+const MAX_LINES: u64 = 64 << 10;
+
+/// Runs a pod in a container until `cancel`, or until a service ends it, and returns its exit code. No process, mount or
+/// cgroup of it is left then. Calls `ready` with the parts of the confinement that this host lacks once the API is
+/// served.
+///
+/// The thread that polls it must live as long as the process: the container ends with that thread.
+///
+/// # Errors
+/// [`ContainerError`]. Nothing of the container is left.
+pub async fn run_in_container(
+    options: ContainerOptions,
+    cancel: CancellationToken,
+    ready: impl FnOnce(&[Gap]),
+) -> Result<i32, ContainerError> {
+    options.check()?;
+    let (ids, gap) = Ids::choose(options.first_id)?;
+    let listeners =
+        Listeners::open(options.socket.clone(), options.http).await.map_err(ContainerError::Listen)?;
+    // The pod's process does not see the users of the host: who may open the socket is its owner.
+    std::fs::set_permissions(&options.socket, Permissions::from_mode(0o600))
+        .map_err(ContainerError::system("protect the socket"))?;
+    let (cgroups, mut gaps) = Cgroups::create(&options.limits);
+    gaps.extend(gap);
+    if options.require_confinement && !gaps.is_empty() {
+        return Err(ContainerError::Unconfined(gaps));
+    }
+    let trees = match ids.shifts_owners() {
+        true => options.layers.iter().map(|path| open_layer(path)).collect::<Result<Vec<_>, _>>()?,
+        false => {
+            own_layers(&options.layers)?;
+            Vec::new()
+        }
+    };
+    let (mut container, line, go) = Container::start(&options, &ids, &listeners, &trees)?;
+    let set_up = async {
+        ids.give(container.process)?;
+        if !trees.is_empty() {
+            let users = File::open(format!("/proc/{}/ns/user", container.process.as_raw_nonzero()))
+                .map_err(ContainerError::system("open the namespace of users"))?;
+            for (tree, path) in trees.iter().zip(&options.layers) {
+                let shifted = calls::shift_owners(tree.as_fd(), users.as_fd());
+                shifted
+                    .map_err(|source| ContainerError::Layer { layer: path.display().to_string(), source })?;
+            }
+        }
+        { go }.write_all(b"g").map_err(ContainerError::system("start the pod's process"))?;
+        container.hear(line, &cgroups, options.require_confinement, &mut gaps).await
+    };
+    let began = tokio::select! {
+        began = timeout(SETUP_TIME, set_up) => began,
+        () = cancel.cancelled() => return container.end(Signal::KILL).await.map(|_| 0),
+    };
+    let late = || Err(ContainerError::Inside("it takes too long".to_owned()));
+    if let Err(error) = began.unwrap_or_else(|_| late()) {
+        let _ = container.end(Signal::KILL).await;
+        return Err(error);
+    }
+    drop(trees);
+    ready(&gaps);
+    tokio::select! {
+        ended = container.ended() => ended,
+        () = cancel.cancelled() => container.end(Signal::TERM).await,
+    }
+}
+
+/// Refuses layers of other users: in a container without a range of ids, their owners are nobody.
+fn own_layers(layers: &[PathBuf]) -> Result<(), ContainerError> {
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    for layer in layers {
+        let found = std::fs::metadata(layer).map_err(ContainerError::system("look at a layer"))?;
+        if (found.uid(), found.gid()) != own {
+            return Err(ContainerError::Options(format!(
+                "{}: belongs to user {} and group {}, and a container of this user needs files of {} and {}: unpack the \
+                 image as this user",
+                layer.display(),
+                found.uid(),
+                found.gid(),
+                own.0,
+                own.1
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a mount of a layer's directory.
+fn open_layer(path: &Path) -> Result<OwnedFd, ContainerError> {
+    let opened = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
+    let opened = opened.and_then(|path| calls::open_tree(&path));
+    opened.map_err(|source| ContainerError::Layer { layer: path.display().to_string(), source })
+}
+
+/// The pod's process, which is killed if it is dropped.
+struct Container {
+    process: Pid,
+    watch: AsyncFd<OwnedFd>,
+    is_reaped: bool,
+}
+
+impl Container {
+    /// Starts the pod's process. It waits for a byte in the pipe that is returned.
+    fn start(
+        options: &ContainerOptions,
+        ids: &Ids,
+        listeners: &Listeners,
+        trees: &[OwnedFd],
+    ) -> Result<(Self, UnixStream, io::PipeWriter), ContainerError> {
+        let doing = ContainerError::system("start the pod's process");
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(&doing)?;
+        let (waits, go) = io::pipe().map_err(&doing)?;
+        let layers = match trees {
+            [] => options.layers.iter().cloned().map(Layer::Path).collect(),
+            trees => trees.iter().map(|tree| Layer::Tree(tree.as_raw_fd())).collect(),
+        };
+        let (listener, http) = listeners.descriptors();
+        let order = Order {
+            guard: rustix::process::getpid().as_raw_nonzero().get(),
+            owner: rustix::process::geteuid().as_raw(),
+            control: theirs.as_raw_fd(),
+            listener,
+            http,
+            layers,
+            has_users: ids.has_users(),
+            host_name: options.host_name.clone(),
+            hosts: hosts(options),
+            resolv: options.name_servers.iter().map(|server| format!("nameserver {server}\n")).collect(),
+            environment: options.environment.clone(),
+            limits: options.limits,
+            require_confinement: options.require_confinement,
+        };
+        let mut kept = vec![order.control, listener];
+        kept.extend(http);
+        kept.extend(trees.iter().map(|tree| tree.as_raw_fd()));
+        let order = serde_json::to_string(&order).map_err(|error| doing(error.into()))?;
+        let image = image(options, &order).map_err(&doing)?;
+        let process =
+            calls::start(NAMESPACES, &image, (&waits, &go), &kept).map_err(ContainerError::UserNamespace)?;
+        let watch = pidfd_open(process, PidfdFlags::empty()).map_err(io::Error::from);
+        let container =
+            watch.and_then(|watch| Ok(Self { process, watch: watch_of(watch)?, is_reaped: false }));
+        let container = container.map_err(|error| {
+            let _ = kill_process(process, Signal::KILL);
+            let _ = waitpid(Some(process), WaitOptions::empty());
+            doing(error)
+        })?;
+        ours.set_nonblocking(true).map_err(&doing)?;
+        let line = UnixStream::from_std(ours).map_err(&doing)?;
+        Ok((container, line, go))
+    }
+
+    /// Follows the set-up, until the API is served.
+    async fn hear(
+        &mut self,
+        line: UnixStream,
+        cgroups: &Cgroups,
+        require_confinement: bool,
+        gaps: &mut Vec<Gap>,
+    ) -> Result<(), ContainerError> {
+        let doing = ContainerError::system("follow the set-up of the container");
+        let (read, mut write) = line.into_split();
+        let mut lines = BufReader::new(read.take(MAX_LINES)).lines();
+        loop {
+            let Some(line) = lines.next_line().await.map_err(&doing)? else {
+                return Err(ContainerError::Inside("the pod's process has ended".to_owned()));
+            };
+            match serde_json::from_str(&line).map_err(|error| doing(error.into()))? {
+                Line::Init(process) => {
+                    let added = Pid::from_raw(process).ok_or_else(|| io::Error::other("no process"));
+                    match added.and_then(|process| cgroups.add(process)) {
+                        Ok(()) => {}
+                        Err(error) => {
+                            let gap = Gap::new("cgroups", format!("cannot move a process: {error}"));
+                            if require_confinement {
+                                return Err(ContainerError::Unconfined(vec![gap]));
+                            }
+                            gaps.push(gap);
+                        }
+                    }
+                    write.write_all(b"\n").await.map_err(&doing)?;
+                }
+                Line::Ready(more) => {
+                    gaps.extend(more);
+                    return Ok(());
+                }
+                Line::Failed(reason) => return Err(ContainerError::Inside(reason)),
+            }
+        }
+    }
+
+    /// Waits for the end of the pod's process.
+    async fn ended(&mut self) -> Result<i32, ContainerError> {
+        let waiting = ContainerError::system("wait for the pod's process");
+        let _ = self.watch.readable().await.map_err(&waiting)?;
+        let ended = waitpid(Some(self.process), WaitOptions::empty());
+        self.is_reaped = true;
+        let status = ended.map_err(|error| waiting(error.into()))?.map(|(_, status)| status);
+        match status.map(|status| (status.exit_status(), status.terminating_signal())) {
+            Some((Some(code), _)) => Ok(code),
+            Some((_, Some(signal))) => Err(ContainerError::Killed(signal)),
+            _ => Err(ContainerError::Killed(0)),
+        }
+    }
+
+    /// Ends the pod's process, and waits for its end.
+    async fn end(&mut self, signal: Signal) -> Result<i32, ContainerError> {
+        let _ = kill_process(self.process, signal);
+        match timeout(END_TIME, self.ended()).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                let _ = kill_process(self.process, Signal::KILL);
+                self.ended().await
+            }
+        }
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            let _ = kill_process(self.process, Signal::KILL);
+            let _ = waitpid(Some(self.process), WaitOptions::empty());
+        }
+    }
+}
+
+fn watch_of(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    #[expect(unsafe_code, reason = "the descriptor is owned, and stays the same one until it is dropped")]
+    let watched = unsafe { AsyncFd::register(process) };
+    Ok(watched?)
+}
+
+/// Returns the content of `/etc/hosts`.
+fn hosts(options: &ContainerOptions) -> String {
+    let own: [(IpAddr, String); 3] = [
+        (std::net::Ipv4Addr::LOCALHOST.into(), "localhost".to_owned()),
+        (std::net::Ipv6Addr::LOCALHOST.into(), "localhost ip6-localhost ip6-loopback".to_owned()),
+        (std::net::Ipv4Addr::LOCALHOST.into(), options.host_name.clone()),
+    ];
+    // Further lines may say which address the host has: the first line with a name counts.
+    let names_host = options.hosts.iter().any(|(_, name)| *name == options.host_name);
+    let own = own.into_iter().take(if names_host { 2 } else { 3 });
+    own.chain(options.hosts.iter().cloned()).map(|(address, name)| format!("{address}\t{name}\n")).collect()
+}
+
+/// Returns the pod's process as a program.
+fn image(options: &ContainerOptions, order: &str) -> io::Result<Image> {
+    let program = &options.program;
+    let text = |text: &OsStr| CString::new(text.as_bytes());
+    let arguments = [program.path.as_os_str()]
+        .into_iter()
+        .chain(program.arguments.iter().map(|it| it.as_os_str()))
+        .chain([OsStr::new(order)]);
+    let variable = |(name, value): &(std::ffi::OsString, std::ffi::OsString)| {
+        let mut all = name.clone();
+        all.push("=");
+        all.push(value);
+        text(&all)
+    };
+    Ok(Image::new(
+        text(program.path.as_os_str())?,
+        arguments.map(text).collect::<Result<_, _>>()?,
+        program.environment.iter().map(variable).collect::<Result<_, _>>()?,
+    ))
+}

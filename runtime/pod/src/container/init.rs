@@ -1,0 +1,141 @@
+//! The init of a container: the first process in its namespace of processes.
+//!
+//! It is a copy of the pod's process, not another program: no file of the image is run as init, and no file of the host
+//! is needed. It starts, signals and reaps processes by order, and reaps orphans. All others end with it.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use periapt_pebble::{Account, ProcessId, Spawn, Stdio};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{Mode, OFlags, open},
+    process::{DumpableBehavior, Signal, chdir, set_dumpable_behavior, set_parent_process_death_signal},
+};
+
+use super::{
+    calls,
+    gap::Gap,
+    order::Order,
+    privileges, stage, syscalls,
+    wire::{self, FromInit, NewProcess, ToInit},
+};
+use crate::driver::{Driver as _, Plain, Streams};
+
+/// Runs the init. It never returns: what called it is the copy of another process.
+pub(super) fn run(order: &Order, socket: &UnixStream) -> ! {
+    let code = match begin(order, socket).and_then(|gaps| serve(order, socket, gaps)) {
+        Ok(()) => 0,
+        Err(reason) => {
+            let _ = wire::send(socket, &FromInit::Failed(reason), &[]);
+            1
+        }
+    };
+    // The kernel ends all other processes of the namespace.
+    calls::exit(code)
+}
+
+/// Mounts `/proc`, and confines this process once it has its root. Returns what could not be confined.
+fn begin(order: &Order, socket: &UnixStream) -> Result<Vec<Gap>, String> {
+    let error = |error: rustix::io::Errno| error.to_string();
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(error)?;
+    calls::close_others(socket.as_fd()).map_err(|error| error.to_string())?;
+    entered(socket)?;
+    stage::processes()?;
+    wire::send(socket, &FromInit::Mounted, &[]).map_err(|error| error.to_string())?;
+    entered(socket)?;
+    chdir("/").map_err(error)?;
+    let mut gaps = Vec::new();
+    if let Err(error) = calls::leave_cgroups() {
+        gaps.push(Gap::new("names of cgroups", error.to_string()));
+    }
+    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(error)?;
+    calls::replace_standard_streams(null.as_fd()).map_err(|error| error.to_string())?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(error)?;
+    privileges::limit(order.limits.processes).map_err(|error| error.to_string())?;
+    privileges::keep(privileges::WORKLOAD).map_err(|error| format!("cannot give up rights: {error}"))?;
+    if let Err(reason) = privileges::write_below_root_alone() {
+        gaps.push(Gap::new("files of the host", format!("writes are not denied by Landlock: {reason}")));
+    }
+    if let Err(reason) = syscalls::confine() {
+        gaps.push(Gap::new("system calls", reason));
+    }
+    Ok(gaps)
+}
+
+/// Waits for the word that the next part may begin.
+fn entered(socket: &UnixStream) -> Result<(), String> {
+    match wire::receive::<ToInit>(socket) {
+        Ok(Some((ToInit::Enter, _))) => Ok(()),
+        Ok(_) => Err("the pod's process has ended".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Carries out orders until the pod's process has gone.
+fn serve(order: &Order, socket: &UnixStream, gaps: Vec<Gap>) -> Result<(), String> {
+    let failed = |error: io::Error| error.to_string();
+    let ended: OwnedFd = calls::ended_children().map_err(failed)?;
+    let mut processes = Plain::new();
+    wire::send(socket, &FromInit::Ready(gaps), &[]).map_err(failed)?;
+    loop {
+        let mut events =
+            [PollFd::new(socket, PollFlags::IN), PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)];
+        match poll(&mut events, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        let [orders, ends] = events.map(|event| !event.revents().is_empty());
+        if ends {
+            // One record tells of any number of ends.
+            let mut record = [0; 128];
+            let _ = rustix::io::read(&ended, &mut record);
+            for (process, code) in processes.exits() {
+                wire::send(socket, &FromInit::Exited(process.0, code), &[]).map_err(failed)?;
+            }
+        }
+        if !orders {
+            continue;
+        }
+        match wire::receive::<ToInit>(socket).map_err(failed)? {
+            None => return Ok(()),
+            Some((ToInit::Enter, _)) => {}
+            Some((ToInit::Signal(process, signal), _)) => processes.send(ProcessId(process), signal),
+            Some((ToInit::Spawn(new), streams)) => {
+                let process = new.process;
+                let answer = match started(&mut processes, *new, streams, &order.environment) {
+                    Ok(()) => FromInit::Spawned(process),
+                    Err(reason) => FromInit::Refused(process, reason),
+                };
+                wire::send(socket, &answer, &[]).map_err(failed)?;
+            }
+        }
+    }
+}
+
+fn started(
+    processes: &mut Plain,
+    new: NewProcess,
+    streams: Vec<OwnedFd>,
+    environment: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let [stdin, stdout, stderr] =
+        <[OwnedFd; 3]>::try_from(streams).map_err(|_| "a process needs three streams".to_owned())?;
+    let mut variables = environment.clone();
+    variables.extend(new.environment);
+    let spawn = Spawn {
+        command: new.command,
+        environment: variables,
+        working_dir: new.working_dir,
+        account: Account { user: new.user, user_id: new.user_id, group: new.group, group_id: new.group_id },
+        stdio: if new.is_service { Stdio::Log } else { Stdio::Tail },
+    };
+    let streams = Streams { stdin, stdout, stderr, is_terminal: new.is_terminal };
+    processes.spawn(ProcessId(new.process), &spawn, streams)
+}

@@ -1,0 +1,160 @@
+//! The pod's process inside of the namespaces.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixStream,
+    process::ExitCode,
+};
+
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    calls,
+    driver::Namespaces,
+    gap::Gap,
+    init,
+    order::{Line, Order},
+    privileges, stage, syscalls,
+    wire::{self, FromInit, ToInit},
+};
+use crate::{
+    connection::Callers,
+    driver::SEARCH_PATH,
+    options::PodError,
+    pod::{Listeners, Served, serve},
+    probe::Names,
+};
+
+/// The exit code of a pod whose container cannot be set up or is lost.
+const FAILED: u8 = 1;
+
+/// The most threads that wait for files: with the others, fewer than
+/// [`POD_THREADS`](privileges::POD_THREADS).
+const BLOCKING_THREADS: usize = 64;
+
+/// Runs the pod's process that [`run_in_container`](super::run_in_container) has started in a container's namespaces,
+/// until it ends. The caller is the only thread of the process that does anything.
+#[must_use]
+pub fn run_contained(order: &str) -> ExitCode {
+    let Ok(order) = serde_json::from_str::<Order>(order) else { return FAILED.into() };
+    let Ok(control) = calls::inherited(order.control) else { return FAILED.into() };
+    let mut control = UnixStream::from(control);
+    let code = match set_up(&order, &control) {
+        Ok(pod) => run(&order, pod, &mut control),
+        Err(reason) => Err(reason),
+    };
+    code.unwrap_or_else(|reason| {
+        // A guard that has gone, or that knows already that the container has begun, does not need it.
+        let _ = tell(&mut control, &Line::Failed(reason));
+        FAILED.into()
+    })
+}
+
+/// A container that is set up.
+struct Container {
+    init: Pid,
+    socket: UnixStream,
+    gaps: Vec<Gap>,
+}
+
+fn tell(control: &mut UnixStream, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    control.write_all(text.as_bytes())
+}
+
+/// Mounts the files, starts the init, and gives up the rights that this took. No byte of the image is read before.
+fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
+    let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(order.guard) {
+        return Err("the guard has ended".to_owned());
+    }
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let mut gaps = stage::build(order)?;
+    let (socket, theirs) = UnixStream::pair().map_err(failed("connect to the init"))?;
+    let Some(init) = calls::fork_as_init().map_err(failed("start the init"))? else {
+        init::run(order, &theirs);
+    };
+    drop(theirs);
+    let mut line = control;
+    let text =
+        serde_json::to_string(&Line::Init(init.as_raw_nonzero().get())).map_err(|error| error.to_string())?;
+    writeln!(line, "{text}").map_err(failed("speak to the guard"))?;
+    let mut answer = String::new();
+    BufReader::with_capacity(1, line).read_line(&mut answer).map_err(failed("hear the guard"))?;
+    if answer.is_empty() {
+        return Err("the guard has ended".to_owned());
+    }
+    let hear = || match wire::receive::<FromInit>(&socket) {
+        Ok(Some((FromInit::Failed(reason), _))) => Err(reason),
+        Ok(Some((message, _))) => Ok(message),
+        Ok(None) => Err("the init has ended".to_owned()),
+        Err(error) => Err(format!("cannot hear the init: {error}")),
+    };
+    wire::send(&socket, &ToInit::Enter, &[]).map_err(failed("speak to the init"))?;
+    if !matches!(hear()?, FromInit::Mounted) {
+        return Err("the init speaks out of turn".to_owned());
+    }
+    stage::enter().map_err(failed("enter the container's root"))?;
+    wire::send(&socket, &ToInit::Enter, &[]).map_err(failed("speak to the init"))?;
+    let FromInit::Ready(more) = hear()? else { return Err("the init speaks out of turn".to_owned()) };
+    gaps.extend(more);
+    if order.require_confinement && !gaps.is_empty() {
+        let gaps: Vec<_> = gaps.iter().map(ToString::to_string).collect();
+        return Err(format!("this host cannot confine a container: {}", gaps.join("; ")));
+    }
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| error.to_string())?;
+    privileges::keep(privileges::POD).map_err(failed("give up rights"))?;
+    syscalls::confine()?;
+    Ok(Container { init, socket, gaps })
+}
+
+fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<ExitCode, String> {
+    let Container { init, socket, gaps } = container;
+    let driver = Namespaces::new(socket, init).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let ended = runtime.block_on(async {
+        let http = order.http.map(calls::inherited).transpose().map_err(PodError::Setup)?;
+        let listener = calls::inherited(order.listener).map_err(PodError::Setup)?;
+        let listeners = Listeners::inherited(listener, http).map_err(PodError::Setup)?;
+        let cancel = CancellationToken::new();
+        let mut term = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            .map_err(PodError::Setup)?;
+        let stop = cancel.clone();
+        tokio::spawn(async move {
+            term.recv().await;
+            stop.cancel();
+        });
+        let search_path = order.environment.get("PATH").map_or(SEARCH_PATH, String::as_str).to_owned();
+        let served = Served {
+            listeners: Some(listeners),
+            keeper: None,
+            driver: Box::new(driver),
+            callers: Callers::Owner(order.owner),
+            names: Names::OfHosts,
+            search_path,
+        };
+        serve(served, cancel, || {
+            let _ = tell(control, &Line::Ready(gaps));
+        })
+        .await
+    });
+    // What still waits for a file that does not answer is left to the end of the process.
+    runtime.shutdown_background();
+    match ended {
+        Ok(code) => Ok(u8::try_from(code).unwrap_or(FAILED).into()),
+        Err(error) => {
+            tracing::error!("{error}");
+            Err(error.to_string())
+        }
+    }
+}

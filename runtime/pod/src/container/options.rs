@@ -1,0 +1,112 @@
+//! The settings of a container.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ContainerError;
+
+/// The most layers of an image: the kernel takes more, but not their names on one page.
+const MAX_LAYERS: usize = 128;
+
+/// The most bytes of a host's name (RFC 1123 and the kernel).
+const MAX_HOST_NAME: usize = 63;
+
+/// The settings of a container.
+#[derive(Debug, Clone)]
+pub struct ContainerOptions {
+    /// The path of the API's socket.
+    pub socket: PathBuf,
+    /// An address for the endpoints that are open to all, without a right to anything else.
+    pub http: Option<SocketAddr>,
+    /// The directories with the image's files, the lowest layer first. They are not written to.
+    pub layers: Vec<PathBuf>,
+    /// The name of the host that the workload sees.
+    pub host_name: String,
+    /// Further lines of `/etc/hosts`.
+    pub hosts: Vec<(IpAddr, String)>,
+    /// The servers of names in `/etc/resolv.conf`.
+    pub name_servers: Vec<IpAddr>,
+    /// The image's environment, which each process gets unless its own has the variable.
+    pub environment: BTreeMap<String, String>,
+    /// The first of the 65,536 user and group ids of the container, if this process may give any. Free ones by default.
+    pub first_id: Option<u32>,
+    /// The bounds of the workload.
+    pub limits: ContainerLimits,
+    /// True if the container is not started on a host that lacks a part of the confinement.
+    pub require_confinement: bool,
+    /// The program of the pod's process.
+    pub program: ContainerProgram,
+}
+
+/// The bounds of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerLimits {
+    /// The most bytes of memory of all processes, files in memory included.
+    pub memory: u64,
+    /// The most bytes of new and changed files. They are in memory.
+    pub disk: u64,
+    /// The most processes and threads.
+    pub processes: u32,
+    /// The most processor time, in thousandths of a processor; none for all.
+    pub cpu: Option<u32>,
+}
+
+impl Default for ContainerLimits {
+    fn default() -> Self {
+        Self { memory: 1 << 30, disk: 512 << 20, processes: 1_024, cpu: None }
+    }
+}
+
+/// A program that calls [`run_contained`](super::run_contained) with its last argument.
+#[derive(Debug, Clone)]
+pub struct ContainerProgram {
+    /// The path of the program.
+    pub path: PathBuf,
+    /// The arguments before the last one.
+    pub arguments: Vec<OsString>,
+    /// The environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl ContainerOptions {
+    /// Refuses settings that no container can have.
+    pub(super) fn check(&self) -> Result<(), ContainerError> {
+        let wrong = |text: String| Err(ContainerError::Options(text));
+        if self.layers.is_empty() || self.layers.len() > MAX_LAYERS {
+            return wrong(format!("a container has 1 to {MAX_LAYERS} layers, not {}", self.layers.len()));
+        }
+        for layer in &self.layers {
+            if !layer.is_absolute() || !layer.is_dir() {
+                return wrong(format!("{}: not an absolute path of a directory", layer.display()));
+            }
+        }
+        for name in [&self.host_name].into_iter().chain(self.hosts.iter().map(|(_, name)| name)) {
+            let is_name = !name.is_empty()
+                && name.bytes().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'.'))
+                && !name.starts_with(['-', '.']);
+            if !is_name || name.len() > MAX_HOST_NAME {
+                return wrong(format!("{name:?} is no name of a host"));
+            }
+        }
+        for (name, value) in &self.environment {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return wrong(format!("{name:?} is no variable of an environment"));
+            }
+        }
+        let ContainerLimits { memory, disk, processes, cpu } = self.limits;
+        if memory < 4 << 20 || disk < 1 << 20 || processes < 4 || cpu.is_some_and(|cpu| cpu < 10) {
+            return wrong(
+                "a container needs at least 4 MiB of memory, 1 MiB of disk, 4 processes and 0.01 processors"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! What a workload in a container sees and may do.
+
+use std::{fs, net::TcpStream};
+
+use serde_json::json;
+
+use crate::{
+    container::{Container, Settings, skipped},
+    files::{encoded, error, push},
+    pod::until,
+};
+
+#[test]
+fn a_container_has_its_own_processes_files_network_and_names() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    let host = container.directory().display().to_string();
+    // The init, the shell and what the script starts.
+    let processes = container.told("ls /proc | grep -c '^[0-9]*$'");
+    assert!(processes.parse::<u32>().unwrap() <= 6, "{processes}");
+    assert_eq!(container.told("hostname; cat /etc/hostname; echo $IMAGE"), "web-0\nweb-0\nyes");
+    assert_eq!(
+        container.told("ls /sys/class/net; cat /proc/sys/net/ipv4/conf/lo/forwarding | wc -l"),
+        "lo\n1"
+    );
+    assert_eq!(container.told("grep -c . /proc/net/route"), "1");
+    assert_eq!(container.told("ls /"), "bin\ndev\netc\nproc\nsrv\nsys\ntmp");
+    assert_eq!(container.told("cat /srv/page; echo new > /srv/page; cat /srv/page"), "uppernew");
+    assert_eq!(fs::read_to_string(container.directory().join("more/srv/page")).unwrap(), "upper");
+    assert_eq!(container.told(&format!("test -e {host}/secret; echo $?")), "1");
+    let hosts = container.told("cat /etc/hosts /etc/resolv.conf");
+    for line in ["127.0.0.1\tlocalhost", "127.0.0.1\tweb-0", "10.77.0.9\tother", "nameserver 10.77.0.53"] {
+        assert!(hosts.contains(line), "{hosts}");
+    }
+    let devices =
+        container.told("ls /dev; stat -c %t:%T /dev/null; echo x > /dev/null; head -c 3 /dev/zero | wc -c");
+    assert_eq!(
+        devices,
+        "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n1:3\n3"
+    );
+    assert_eq!(
+        container.told("ping -c 1 -W 1 10.77.0.9 2>&1 | head -1 | cut -c 1-4; true").is_empty(),
+        false
+    );
+}
+
+#[test]
+fn a_workload_has_few_rights_and_cannot_get_more() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    let status = container.told("grep -E '^(CapEff|CapBnd|CapInh|NoNewPrivs|Seccomp):' /proc/self/status");
+    // CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE, SYS_CHROOT.
+    let rights = "00000000000404fb";
+    assert_eq!(
+        status.replace('\t', " "),
+        format!("CapInh: 0000000000000000\nCapEff: {rights}\nCapBnd: {rights}\nNoNewPrivs: 1\nSeccomp: 2")
+    );
+    for script in [
+        "mount -t tmpfs tmpfs /tmp",
+        "umount /proc",
+        "unshare -U true",
+        "unshare -r true",
+        "mknod /tmp/disk b 8 0",
+        "hostname other",
+        "echo 1 > /proc/sys/kernel/panic",
+        "echo b > /proc/sysrq-trigger",
+        "cat /proc/kcore | head -c 1 | grep .",
+        "cat /proc/1/environ",
+        "readlink /proc/1/fd/3",
+        "head -c 1 /proc/1/exe",
+        "ls /sys/kernel | grep .",
+        "ls /sys/fs | grep .",
+        "ip link add name x type dummy",
+        "date -s 2001-01-01 2>&1 | grep -q permitted && false",
+        "swapoff -a && false; reboot -f",
+    ] {
+        let (text, code) = container.sh(script);
+        assert_ne!(code, 0, "{script}: {text}");
+    }
+    // The first process has no handler of signals: none ends it.
+    container.told("kill -9 1; kill -TERM 1; true");
+    assert_eq!(container.told("cat /proc/1/comm | wc -l"), "1");
+    assert_eq!(container.told("id -u"), "0");
+}
+
+#[test]
+fn files_of_the_api_are_those_of_the_container_and_no_link_leads_out() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    let client = container.client();
+    let secret = container.directory().join("secret").display().to_string();
+    container.told(&format!(
+        "ln -s {secret} /srv/link; ln -s ../../../../../../{secret} /srv/far; ln -s / /srv/top"
+    ));
+    for path in ["/srv/link", "/srv/far", secret.as_str(), "/srv/top/../../../etc/shadow"] {
+        let read = client.get(&format!("/v1/files?action=read&path={}", encoded(path)));
+        assert!(String::from_utf8_lossy(&read.body).contains("not-found"), "{path}: {read:?}");
+    }
+    // A link to a place of the host is one to a place of the container.
+    let (kind, _) = error(&push(&client, "/srv/link", json!({}), b"changed"));
+    assert_eq!(kind, "not-found");
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "of the host");
+    let written =
+        push(&client, "/srv/top/srv/new/file", json!({ "make-dirs": true, "user": "web" }), b"content");
+    assert_eq!(written.json()["result"], json!([{ "path": "/srv/top/srv/new/file" }]));
+    assert_eq!(container.told("cat /srv/new/file; stat -c ' %U:%g' /srv/new/file"), "content web:34");
+    let listed = client.result("/v1/files?action=list&path=/srv/new/file&itself=true");
+    assert_eq!((&listed[0]["user"], &listed[0]["group"]), (&json!("web"), &json!("www")));
+    assert!(!container.directory().join("root/srv/new").exists());
+    // A pipe in the place of the accounts makes nobody wait.
+    container.told("rm /etc/passwd; mkfifo /etc/passwd");
+    assert_eq!(container.told("echo it goes on"), "it goes on");
+}
+
+#[test]
+fn commands_have_users_directories_and_terminals() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    let run = |body| container.exec(body);
+    assert_eq!(run(json!({ "command": ["id"], "user": "web" })).0, "uid=33(web) gid=34(www)\n");
+    assert_eq!(run(json!({ "command": ["pwd"], "user": "web" })).0, "/srv\n");
+    assert_eq!(run(json!({ "command": ["pwd"], "working-dir": "/etc" })).0, "/etc\n");
+    assert_eq!(
+        run(json!({ "command": ["sh", "-c", "grep CapEff /proc/self/status"], "user": "web" })).0,
+        "CapEff:\t0000000000000000\n"
+    );
+    let (text, code) = run(
+        json!({ "command": ["sh", "-c", "tty; stty size; exit 3"], "terminal": true, "width": 99, "height": 33 }),
+    );
+    assert_eq!((text.as_str(), code), ("/dev/pts/0\r\n33 99\r\n", 3));
+    let refused = container.client().post("/v1/exec", &json!({ "command": ["true"], "user": "nobody-here" }));
+    assert!(refused.message().contains("unknown user"), "{refused:?}");
+    let refused = container.client().post("/v1/exec", &json!({ "command": ["python3"] }));
+    assert!(refused.message().contains("cannot find executable"), "{refused:?}");
+}
+
+#[test]
+fn services_serve_their_own_network_and_checks_reach_them_there() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    let client = container.client();
+    client.add_layer(
+        "services: {web: {override: replace, command: httpd -f -p 8097 -h /srv, user: web}}\n\
+         checks:\n  page: {override: replace, period: 50ms, threshold: 1, http: {url: 'http://localhost:8097/page'}}\n  \
+         port: {override: replace, period: 50ms, threshold: 1, tcp: {port: 8097, host: web-0}}\n  \
+         name: {override: replace, period: 50ms, threshold: 1, tcp: {port: 8097, host: no.such.name}}\n",
+    );
+    assert_eq!(client.act("start", &["web"])["status"], "Done");
+    let status = |name: &str| client.result(&format!("/v1/checks?names={name}"))[0]["status"].clone();
+    until("the server answers", || status("page") == "up" && status("port") == "up");
+    until("a name that is unknown is an error", || status("name") == "down");
+    assert_eq!(container.told("wget -q -O - http://web-0:8097/page"), "upper");
+    assert!(TcpStream::connect("127.0.0.1:8097").is_err(), "the host's network is another one");
+    assert_eq!(client.act("stop", &["web"])["status"], "Done");
+    until("the server is gone", || status("page") == "down");
+}
+
+#[test]
+fn orphans_are_reaped_and_end_with_their_service() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    container
+        .told("for i in 1 2 3 4 5; do (true &) ; done; (sleep 0.2 &) ; setsid sleep 1000 >/dev/null 2>&1 &");
+    until("no process waits for its parent", || {
+        container.told("cat /proc/[0-9]*/stat | grep -c ' Z ' || true") == "0"
+    });
+    assert_eq!(container.told("pidof sleep | wc -w"), "1");
+}
+
+#[test]
+fn an_image_that_is_no_root_is_refused() {
+    let refused =
+        |change: fn(&std::path::Path)| Container::launch(Settings::default(), change).map(Container::refusal);
+    let Some(reason) = refused(|at| {
+        std::os::unix::fs::symlink("/srv", at.join("root/proc")).unwrap();
+    }) else {
+        return;
+    };
+    if reason.contains("user namespace") {
+        return skipped(&reason);
+    }
+    assert!(reason.contains("the image's /proc is no directory"), "{reason}");
+    let reason = refused(|at| fs::write(at.join("root/dev"), "x").unwrap()).unwrap();
+    assert!(reason.contains("the image's /dev is no directory"), "{reason}");
+    let reason = refused(|at| {
+        fs::remove_dir_all(at.join("root/etc")).unwrap();
+        std::os::unix::fs::symlink("/", at.join("root/etc")).unwrap();
+    });
+    assert!(reason.unwrap().contains("the image's /etc is no directory"));
+    let reason = refused(|at| fs::create_dir_all(at.join("root/etc/hosts/x")).unwrap()).unwrap();
+    assert!(reason.contains("cannot write the container's /etc/hosts"), "{reason}");
+    let reason = refused(|at| fs::remove_dir_all(at.join("more")).unwrap()).unwrap();
+    assert!(reason.contains("not an absolute path of a directory"), "{reason}");
+}
+
+#[test]
+fn a_user_without_rights_has_containers_with_what_the_host_lacks_named() {
+    if !rustix::process::geteuid().is_root() {
+        // Then all other tests are this one.
+        return;
+    }
+    let user = 54_321;
+    let reached = std::process::Command::new(std::env::current_exe().unwrap());
+    let mut reached = reached;
+    std::os::unix::process::CommandExt::uid(&mut reached, user);
+    if !reached.arg("--list").output().is_ok_and(|done| done.status.success()) {
+        return skipped("a user without rights cannot run this program");
+    }
+    let settings = Settings { user: Some(user), ..Settings::default() };
+    let Some(container) = Container::start(settings.clone()) else { return };
+    let gaps = container.gaps().join("\n");
+    assert!(gaps.contains("users: the container has root alone"), "{gaps}");
+    assert!(gaps.contains("limit of memory: ") && gaps.contains("limit of processes: "), "{gaps}");
+    assert_eq!(container.told("id -u; cat /srv/page; echo x > /srv/x; hostname"), "0\nupperweb-0");
+    let (_, code) = container.sh("cat /proc/1/environ || mount -t tmpfs tmpfs /tmp");
+    assert_ne!(code, 0);
+    let command = json!({ "command": ["true"], "user": "web" });
+    let change = crate::commands::ended_change(&container.client(), &command);
+    assert!(change["err"].as_str().unwrap().contains("cannot run"), "{change}");
+    drop(container);
+    let required = Settings { require_confinement: true, ..settings };
+    let refused = Container::launch(required, |_| ()).unwrap().refusal();
+    assert!(refused.contains("cannot confine a container: ") && refused.contains("usermod"), "{refused}");
+}
