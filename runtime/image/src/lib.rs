@@ -12,6 +12,7 @@ mod cache;
 mod error;
 mod image;
 mod limits;
+mod owners;
 mod pack;
 mod platform;
 mod registry;

@@ -18,6 +18,7 @@ mod init;
 mod inside;
 mod options;
 mod order;
+mod owners;
 mod privileges;
 mod stage;
 mod syscalls;

@@ -76,6 +76,11 @@ fn files_links_modes_and_times_are_on_the_disk_and_owners_in_the_table() {
         "usr/bin/su 755 5 \"su\"".into(),
         "usr/bin/su2 755 5 \"su\"".into(),
     ];
+    // Of what is not root's or not on the disk as it is in the image, what a runtime must give its owner and mode.
+    assert_eq!(
+        String::from_utf8(unpacked.owners()).unwrap().split_terminator('\0').collect::<Vec<_>>(),
+        ["555 0 0 fixed", "0 0 0 secret", "1777 7 8 tmp"]
+    );
     let found = listed(&unpacked.layers[0].files);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(&expected) {

@@ -162,6 +162,9 @@ impl Container {
             trees => trees.iter().map(|tree| Layer::Tree(tree.as_raw_fd())).collect(),
         };
         let (listener, http) = listeners.descriptors();
+        // In a container with one user, that one owns all.
+        let owners = options.owners.as_ref().filter(|_| ids.has_users()).map(File::open);
+        let owners = owners.transpose().map_err(ContainerError::system("open the file of owners"))?;
         let order = Order {
             guard: rustix::process::getpid().as_raw_nonzero().get(),
             owner: rustix::process::geteuid().as_raw(),
@@ -169,6 +172,7 @@ impl Container {
             listener,
             http,
             layers,
+            owners: owners.as_ref().map(|owners| owners.as_raw_fd()),
             has_users: ids.has_users(),
             host_name: options.host_name.clone(),
             hosts: hosts(options),
@@ -179,6 +183,7 @@ impl Container {
         };
         let mut kept = vec![order.control, listener];
         kept.extend(http);
+        kept.extend(order.owners);
         kept.extend(trees.iter().map(|tree| tree.as_raw_fd()));
         let order = serde_json::to_string(&order).map_err(|error| doing(error.into()))?;
         let image = image(options, &order).map_err(&doing)?;

@@ -15,14 +15,15 @@ use rustix::process::Pid;
 
 use super::{error::ContainerError, gap::Gap};
 
-/// The ids of a container: those of services, of users and nobody's.
-const COUNT: u32 = 65_536;
+/// The ids of a container: those of services, of users, nobody's, and those above 65,535 that some images have their
+/// daemons run as (584,792 of Ubuntu's).
+const COUNT: u32 = 1 << 20;
 
 /// The first id that is given to a container: above those of users and of their ranges in `/etc/subuid`.
 const LOWEST: u32 = 0x1000_0000;
 
 /// The ranges that there are: the last ends below 2^31, which some programs take for a negative number.
-const RANGES: u32 = 0x6000;
+const RANGES: u32 = 0x6f0;
 
 /// The most bytes of `/etc/subuid` that are read.
 const MAX_FILE: u64 = 1 << 20;
@@ -58,7 +59,7 @@ impl Ids {
                 return match fits {
                     true => Ok((Self::Range { first, _lock: None }, None)),
                     false => Err(ContainerError::Ids(format!(
-                        "{first} is no first id: it must be at least {COUNT}, and 65,536 must follow"
+                        "{first} is no first id: it must be at least {COUNT}, and as many must follow"
                     ))),
                 };
             }

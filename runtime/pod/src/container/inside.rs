@@ -17,7 +17,7 @@ use super::{
     gap::Gap,
     init,
     order::{Line, Order},
-    privileges, stage, syscalls,
+    owners, privileges, stage, syscalls,
     wire::{self, FromInit, ToInit},
 };
 use crate::{
@@ -110,6 +110,9 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| error.to_string())?;
     privileges::keep(privileges::POD).map_err(failed("give up rights"))?;
     syscalls::confine()?;
+    if let Some(table) = order.owners {
+        owners::apply(calls::inherited(table).map_err(|error| error.to_string())?)?;
+    }
     Ok(Container { init, socket, gaps })
 }
 

@@ -34,7 +34,10 @@ pub struct ContainerOptions {
     pub name_servers: Vec<IpAddr>,
     /// The image's environment, which each process gets unless its own has the variable.
     pub environment: BTreeMap<String, String>,
-    /// The first of the 65,536 user and group ids of the container, if this process may give any. Free ones by default.
+    /// A file with the owners and modes of directories and files of the image: records of mode (octal), user, group and
+    /// path, with spaces between them, each ended by a null byte. Root owns all files without one.
+    pub owners: Option<PathBuf>,
+    /// The first of the 1,048,576 user and group ids of the container, if this process may give any. Free ones by default.
     pub first_id: Option<u32>,
     /// The bounds of the workload.
     pub limits: ContainerLimits,
@@ -86,6 +89,9 @@ impl ContainerOptions {
             if !layer.is_absolute() || !layer.is_dir() {
                 return wrong(format!("{}: not an absolute path of a directory", layer.display()));
             }
+        }
+        if let Some(owners) = self.owners.as_ref().filter(|owners| !owners.is_file()) {
+            return wrong(format!("{}: no file of owners", owners.display()));
         }
         for name in [&self.host_name].into_iter().chain(self.hosts.iter().map(|(_, name)| name)) {
             let is_name = !name.is_empty()

@@ -22,6 +22,8 @@ pub(super) struct Order {
     pub(super) http: Option<RawFd>,
     /// The layers, the lowest first.
     pub(super) layers: Vec<Layer>,
+    /// The file of owners.
+    pub(super) owners: Option<RawFd>,
     /// True if the container has more users than one.
     pub(super) has_users: bool,
     /// The name of the host.

@@ -77,6 +77,7 @@ fn the_guard_of_a_container() {
         hosts: vec![([10, 77, 0, 9].into(), "other".to_owned())],
         name_servers: vec![[10, 77, 0, 53].into()],
         environment: BTreeMap::from([("IMAGE".to_owned(), "yes".to_owned())]),
+        owners: Some(at("owners")),
         first_id: None,
         limits: ContainerLimits {
             memory: settings.memory,
@@ -205,6 +206,10 @@ impl Container {
         fs::write(at("root/srv/page"), "lower").unwrap();
         fs::write(at("more/srv/page"), "upper").unwrap();
         fs::write(at("secret"), "of the host").unwrap();
+        let owners =
+            b"2775 33 34 srv\0600 584792 584792 etc/key\0700 0 0 not/there\0777 1 1 dev\0777 1 1 bin/sh\0";
+        fs::write(at("owners"), owners).unwrap();
+        fs::write(at("root/etc/key"), "key").unwrap();
         change(directory.path());
         if let Some(user) = settings.user {
             let given =

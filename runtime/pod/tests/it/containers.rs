@@ -131,6 +131,26 @@ fn commands_have_users_directories_and_terminals() {
 }
 
 #[test]
+fn the_images_owners_and_modes_are_given() {
+    let Some(container) = Container::start(Settings::default()) else { return };
+    let told = container.told("stat -c '%a %u %g' /srv /etc/key /dev /bin/busybox; cat /etc/key");
+    assert_eq!(told, "2775 33 34\n600 584792 584792\n755 0 0\n755 0 0\nkey");
+    let web = json!({ "command": ["sh", "-c", "echo x > /srv/own; cat /etc/key"], "user": "web" });
+    let (text, code) = container.exec(web);
+    assert!(code == 1 && text.contains("Permission denied"), "{text}");
+    assert_eq!(container.told("stat -c '%u %g' /srv/own"), "33 34");
+    for (owners, part) in [
+        (b"755 0 0 srv\0x".as_slice(), "a record that is none"),
+        (b"10000 0 0 srv\0", "a record that is none"),
+        (b"755 4000000 0 srv\0", "which the container has not"),
+    ] {
+        let change = |at: &std::path::Path| fs::write(at.join("owners"), owners).unwrap();
+        let reason = Container::launch(Settings::default(), change).unwrap().refusal();
+        assert!(reason.contains(part), "{reason}");
+    }
+}
+
+#[test]
 fn services_serve_their_own_network_and_checks_reach_them_there() {
     let Some(container) = Container::start(Settings::default()) else { return };
     let client = container.client();
