@@ -35,7 +35,7 @@ impl Image {
 }
 
 /// Starts a program in new namespaces, as their root. It begins once a byte has come through the pipe, and ends if none
-/// does. The last descriptors stay open in it.
+/// does. Of this process's descriptors, standard error and the last ones stay open in it.
 pub(super) fn start(
     namespaces: c_int,
     image: &Image,
@@ -72,6 +72,15 @@ pub(super) fn start(
             || libc::syscall(libc::SYS_setresuid, NOTHING, NOTHING, NOTHING) != 0
         {
             libc::_exit(125);
+        }
+        // What the guard itself was given, such as a terminal or a lock, is not passed on; standard error is, for the log.
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        if null < 0
+            || libc::dup2(null, 0) != 0
+            || libc::dup2(null, 1) != 1
+            || libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as c_int) != 0
+        {
+            libc::_exit(124);
         }
         for descriptor in kept {
             libc::fcntl(*descriptor, libc::F_SETFD, 0);
