@@ -20,7 +20,8 @@ mod session;
 mod streams;
 
 pub use container::{
-    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, Gap, run_contained, run_in_container,
+    ContainerError, ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, Gap, MountAccess,
+    run_contained, run_in_container,
 };
 pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmOptions, WasmWorkload};
 pub use options::{PodError, PodOptions};

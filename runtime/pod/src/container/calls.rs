@@ -200,13 +200,17 @@ pub(super) fn open_tree(path: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Shifts the owners of the files of a mount by the mapping of a user namespace, and makes it read-only.
-pub(super) fn shift_owners(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+/// Sets attributes of a mount. With a namespace of users, it shifts the owners of the files by its mapping.
+pub(super) fn set_attributes(
+    tree: BorrowedFd<'_>,
+    attributes: u64,
+    users: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
     let attributes = libc::mount_attr {
-        attr_set: libc::MOUNT_ATTR_IDMAP | libc::MOUNT_ATTR_RDONLY,
+        attr_set: attributes | users.map_or(0, |_| libc::MOUNT_ATTR_IDMAP),
         attr_clr: 0,
         propagation: 0,
-        userns_fd: u64::try_from(users.as_raw_fd()).map_err(io::Error::other)?,
+        userns_fd: u64::try_from(users.map_or(0, |users| users.as_raw_fd())).map_err(io::Error::other)?,
     };
     #[expect(unsafe_code, reason = "the structure lives until it returns, and its size is told")]
     let set = unsafe {
@@ -222,17 +226,17 @@ pub(super) fn shift_owners(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::R
     checked(set).map(|_| ())
 }
 
-/// Attaches a mount at a path.
-pub(super) fn attach(tree: BorrowedFd<'_>, target: &CStr) -> io::Result<()> {
+/// Attaches a mount at a directory.
+pub(super) fn attach(tree: BorrowedFd<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the texts live until it returns")]
     let moved = unsafe {
         libc::syscall(
             libc::SYS_move_mount,
             tree.as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_FDCWD,
-            target.as_ptr(),
-            libc::MOVE_MOUNT_F_EMPTY_PATH,
+            target.as_raw_fd(),
+            c"".as_ptr(),
+            libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH,
         )
     };
     checked(moved).map(|_| ())

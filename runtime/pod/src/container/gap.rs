@@ -1,4 +1,4 @@
-//! What a host lacks.
+//! Parts of the confinement that a host lacks.
 
 use std::fmt;
 

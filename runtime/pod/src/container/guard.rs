@@ -30,8 +30,8 @@ use super::{
     error::ContainerError,
     gap::Gap,
     ids::Ids,
-    options::ContainerOptions,
-    order::{Layer, Line, Order},
+    options::{ContainerMount, ContainerOptions, MountAccess},
+    order::{Layer, Line, Order, OrderedMount},
 };
 use crate::pod::Listeners;
 
@@ -73,8 +73,16 @@ pub async fn run_in_container(
     if options.require_confinement && !gaps.is_empty() {
         return Err(ContainerError::Unconfined(gaps));
     }
+    let read_only = MountAccess::ReadOnly.attributes();
     let trees = match ids.shifts_owners() {
-        true => options.layers.iter().map(|path| open_layer(path)).collect::<Result<Vec<_>, _>>()?,
+        true => {
+            let layers = options.layers.iter().map(|path| (path, read_only));
+            let mounts = options.mounts.iter().map(|mount| (&mount.source, mount.access.attributes()));
+            let opened = layers.chain(mounts).map(|(path, attributes)| {
+                open_layer(path).map(|tree| Tree { tree, path: path.clone(), attributes })
+            });
+            opened.collect::<Result<Vec<_>, _>>()?
+        }
         false => {
             own_layers(&options.layers)?;
             Vec::new()
@@ -86,14 +94,14 @@ pub async fn run_in_container(
         if !trees.is_empty() {
             let users = File::open(format!("/proc/{}/ns/user", container.process.as_raw_nonzero()))
                 .map_err(ContainerError::system("open the namespace of users"))?;
-            for (tree, path) in trees.iter().zip(&options.layers) {
-                let shifted = calls::shift_owners(tree.as_fd(), users.as_fd());
+            for Tree { tree, path, attributes } in &trees {
+                let shifted = calls::set_attributes(tree.as_fd(), *attributes, Some(users.as_fd()));
                 shifted
                     .map_err(|source| ContainerError::Layer { layer: path.display().to_string(), source })?;
             }
         }
         { go }.write_all(b"g").map_err(ContainerError::system("start the pod's process"))?;
-        container.hear(line, &cgroups, options.require_confinement, &mut gaps).await
+        container.hear(line, &cgroups, &options, &mut gaps).await
     };
     let began = tokio::select! {
         began = timeout(SETUP_TIME, set_up) => began,
@@ -110,6 +118,13 @@ pub async fn run_in_container(
         ended = container.ended() => ended,
         () = cancel.cancelled() => container.end(Signal::TERM).await,
     }
+}
+
+/// A mount of a directory, whose owners are shifted once the users of the container are known.
+struct Tree {
+    tree: OwnedFd,
+    path: PathBuf,
+    attributes: u64,
 }
 
 /// Refuses layers of other users: in a container without a range of ids, their owners are nobody.
@@ -152,15 +167,21 @@ impl Container {
         options: &ContainerOptions,
         ids: &Ids,
         listeners: &Listeners,
-        trees: &[OwnedFd],
+        trees: &[Tree],
     ) -> Result<(Self, UnixStream, io::PipeWriter), ContainerError> {
         let doing = ContainerError::system("start the pod's process");
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(&doing)?;
         let (waits, go) = io::pipe().map_err(&doing)?;
-        let layers = match trees {
-            [] => options.layers.iter().cloned().map(Layer::Path).collect(),
-            trees => trees.iter().map(|tree| Layer::Tree(tree.as_raw_fd())).collect(),
+        let paths = options.layers.iter().chain(options.mounts.iter().map(|mount| &mount.source));
+        let mut layers: Vec<_> = match trees {
+            [] => paths.cloned().map(Layer::Path).collect(),
+            trees => trees.iter().map(|Tree { tree, .. }| Layer::Tree(tree.as_raw_fd())).collect(),
         };
+        let sources = layers.split_off(options.layers.len());
+        let mounts = sources.into_iter().zip(&options.mounts).map(|(source, mount)| {
+            let ContainerMount { target, access, .. } = mount.clone();
+            OrderedMount { source, target, access }
+        });
         let (listener, http) = listeners.descriptors();
         // In a container with one user, that one owns all.
         let owners = options.owners.as_ref().filter(|_| ids.has_users()).map(File::open);
@@ -172,6 +193,7 @@ impl Container {
             listener,
             http,
             layers,
+            mounts: mounts.collect(),
             owners: owners.as_ref().map(|owners| owners.as_raw_fd()),
             has_users: ids.has_users(),
             host_name: options.host_name.clone(),
@@ -184,7 +206,7 @@ impl Container {
         let mut kept = vec![order.control, listener];
         kept.extend(http);
         kept.extend(order.owners);
-        kept.extend(trees.iter().map(|tree| tree.as_raw_fd()));
+        kept.extend(trees.iter().map(|Tree { tree, .. }| tree.as_raw_fd()));
         let order = serde_json::to_string(&order).map_err(|error| doing(error.into()))?;
         let image = image(options, &order).map_err(&doing)?;
         let process =
@@ -207,7 +229,7 @@ impl Container {
         &mut self,
         line: UnixStream,
         cgroups: &Cgroups,
-        require_confinement: bool,
+        options: &ContainerOptions,
         gaps: &mut Vec<Gap>,
     ) -> Result<(), ContainerError> {
         let doing = ContainerError::system("follow the set-up of the container");
@@ -224,7 +246,7 @@ impl Container {
                         Ok(()) => {}
                         Err(error) => {
                             let gap = Gap::new("cgroups", format!("cannot move a process: {error}"));
-                            if require_confinement {
+                            if options.require_confinement {
                                 return Err(ContainerError::Unconfined(vec![gap]));
                             }
                             gaps.push(gap);

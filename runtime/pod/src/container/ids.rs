@@ -200,7 +200,7 @@ mod tests {
         let found = |names: &[&str]| {
             range(file.path(), &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
         };
-        assert_eq!(found(&["jane", "1000"]), Some((100_000, 65_535)));
+        assert_eq!(found(&["jane", "1000"]), Some((100_000, 65_536)));
         assert_eq!(found(&["jim", "1001"]), Some((200_000, 10)));
         assert_eq!(found(&["nobody", "7"]), None);
     }

@@ -14,6 +14,12 @@ use super::error::ContainerError;
 /// The most layers of an image: the kernel takes more, but not their names on one page.
 const MAX_LAYERS: usize = 128;
 
+/// The most mounts: charms have a few storages.
+const MAX_MOUNTS: usize = 64;
+
+/// The most bytes of a path that the kernel takes.
+const MAX_TARGET: usize = 4_096;
+
 /// The most bytes of a host's name (RFC 1123 and the kernel).
 const MAX_HOST_NAME: usize = 63;
 
@@ -26,6 +32,8 @@ pub struct ContainerOptions {
     pub http: Option<SocketAddr>,
     /// The directories with the image's files, the lowest layer first. They are not written to.
     pub layers: Vec<PathBuf>,
+    /// Directories of the host in the container, such as storage.
+    pub mounts: Vec<ContainerMount>,
     /// The name of the host that the workload sees.
     pub host_name: String,
     /// Further lines of `/etc/hosts`.
@@ -47,6 +55,27 @@ pub struct ContainerOptions {
     pub program: ContainerProgram,
 }
 
+/// A directory of the host in a container. The host's root, or else the guard's user, is the container's root there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerMount {
+    /// The absolute path of the directory on the host.
+    pub source: PathBuf,
+    /// The absolute path in the container. Missing directories are made.
+    pub target: String,
+    /// The use that a workload can make of it.
+    pub access: MountAccess,
+}
+
+/// The use that a workload can make of a mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MountAccess {
+    /// It reads and writes.
+    ReadWrite,
+    /// It reads alone.
+    ReadOnly,
+}
+
 /// The bounds of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -59,6 +88,17 @@ pub struct ContainerLimits {
     pub processes: u32,
     /// The most processor time, in thousandths of a processor; none for all.
     pub cpu: Option<u32>,
+}
+
+impl MountAccess {
+    /// Returns the attributes of a mount: it has no devices, and gives nobody rights.
+    pub(super) fn attributes(self) -> u64 {
+        let always = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+        match self {
+            Self::ReadWrite => always,
+            Self::ReadOnly => always | libc::MOUNT_ATTR_RDONLY,
+        }
+    }
 }
 
 impl Default for ContainerLimits {
@@ -88,6 +128,22 @@ impl ContainerOptions {
         for layer in &self.layers {
             if !layer.is_absolute() || !layer.is_dir() {
                 return wrong(format!("{}: not an absolute path of a directory", layer.display()));
+            }
+        }
+        if self.mounts.len() > MAX_MOUNTS {
+            return wrong(format!("a container has at most {MAX_MOUNTS} mounts, not {}", self.mounts.len()));
+        }
+        for ContainerMount { source, target, .. } in &self.mounts {
+            if !source.is_absolute() || !source.is_dir() {
+                return wrong(format!("{}: not an absolute path of a directory", source.display()));
+            }
+            let mut parts = target.split('/').filter(|part| !part.is_empty());
+            let is_path = target.starts_with('/')
+                && target.len() < MAX_TARGET
+                && !target.contains('\0')
+                && !target.split('/').any(|part| part == ".." || part == ".");
+            if !is_path || matches!(parts.next(), None | Some("proc" | "sys" | "dev")) {
+                return wrong(format!("{target:?} is no path of a container for a mount"));
             }
         }
         if let Some(owners) = self.owners.as_ref().filter(|owners| !owners.is_file()) {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{gap::Gap, options::ContainerLimits};
+use super::{
+    gap::Gap,
+    options::{ContainerLimits, MountAccess},
+};
 
 /// The last argument of the pod's process. Its descriptors are open in that process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,6 +25,8 @@ pub(super) struct Order {
     pub(super) http: Option<RawFd>,
     /// The layers, the lowest first.
     pub(super) layers: Vec<Layer>,
+    /// The mounts.
+    pub(super) mounts: Vec<OrderedMount>,
     /// The file of owners.
     pub(super) owners: Option<RawFd>,
     /// True if the container has more users than one.
@@ -40,7 +45,19 @@ pub(super) struct Order {
     pub(super) require_confinement: bool,
 }
 
-/// The place of a layer.
+/// A directory of the host in the container.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct OrderedMount {
+    /// The place of the directory.
+    pub(super) source: Layer,
+    /// The path in the container.
+    pub(super) target: String,
+    /// The use of it.
+    pub(super) access: MountAccess,
+}
+
+/// The place of a layer, or of another directory.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Layer {

@@ -20,7 +20,7 @@ use rustix::{
 use super::{
     calls::{self, Mount},
     gap::Gap,
-    order::{Layer, Order},
+    order::{Layer, Order, OrderedMount},
 };
 
 /// The bytes of memory for one file more: the kernel's own record of it.
@@ -81,15 +81,18 @@ const OWN: c_ulong = MS_NOSUID | MS_NODEV;
 pub(super) fn build(order: &Order) -> Result<Vec<Gap>, String> {
     // Changes of mounts stay in this namespace.
     Mount { flags: MS_REC | MS_PRIVATE, ..Mount::default() }.at(c"/").map_err(failed("anything"))?;
-    let trees = layers(order)?;
+    // Before the stage covers `/tmp`, where they may be.
+    let trees = order.layers.iter().map(tree).collect::<Result<Vec<_>, _>>()?;
+    let mounts = order.mounts.iter().map(mount_tree).collect::<Result<Vec<_>, _>>()?;
     memory(c"/tmp", OWN, 1 << 20, "755").map_err(failed("the stage at /tmp"))?;
     chdir("/tmp").map_err(|error| error.to_string())?;
     let mut lower = Vec::new();
+    let below = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     for (number, tree) in trees.iter().enumerate().rev() {
         let place = format!("layer-{number}");
         make(&place, 0o755)?;
-        let target = CString::new(place.as_str()).map_err(|error| error.to_string())?;
-        calls::attach(tree.as_fd(), &target).map_err(failed("the image's files"))?;
+        let target = openat(CWD, place.as_str(), below, Mode::empty()).map_err(|error| error.to_string())?;
+        calls::attach(tree.as_fd(), target.as_fd()).map_err(failed("the image's files"))?;
         lower.push(place);
     }
     for name in ["upper", "root"] {
@@ -107,7 +110,7 @@ pub(super) fn build(order: &Order) -> Result<Vec<Gap>, String> {
             "cannot mount an overlay: {error}; containers need overlays of users (Linux 5.11) on tmpfs (6.6)"
         )
     })?;
-    let root = openat(CWD, "root", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let root = openat(CWD, "root", below, Mode::empty());
     let root = root.map_err(|error| error.to_string())?;
     // The image is hostile: what is mounted upon must be a directory of the root, not a link to elsewhere.
     for name in ["proc", "sys", "dev", "etc"] {
@@ -115,6 +118,12 @@ pub(super) fn build(order: &Order) -> Result<Vec<Gap>, String> {
     }
     devices(order)?;
     files(order, &root)?;
+    for (mount, tree) in order.mounts.iter().zip(mounts) {
+        let target = place_for(&root, &mount.target)?;
+        calls::attach(tree.as_fd(), target.as_fd()).map_err(|error| {
+            format!("cannot mount a directory at the container's {}: {error}", mount.target)
+        })?;
+    }
     calls::switch_loopback_on()
         .map_err(|error| format!("cannot switch the loopback interface on: {error}"))?;
     rustix::system::sethostname(order.host_name.as_bytes())
@@ -126,17 +135,46 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> String {
     move |error| format!("cannot mount {what}: {error}")
 }
 
-/// Returns the layers as mounts, the lowest first.
-fn layers(order: &Order) -> Result<Vec<OwnedFd>, String> {
-    let tree = |layer: &Layer| match layer {
+/// Returns a layer as a mount that is attached nowhere.
+fn tree(layer: &Layer) -> Result<OwnedFd, String> {
+    match layer {
         Layer::Tree(descriptor) => calls::inherited(*descriptor).map_err(|error| error.to_string()),
         Layer::Path(path) => {
             let failed = |error: io::Error| format!("{}: {error}", path.display());
             let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| failed(error.into()))?;
             calls::open_tree(&text).map_err(failed)
         }
-    };
-    order.layers.iter().map(tree).collect()
+    }
+}
+
+/// Returns a directory of the host as a mount that is attached nowhere.
+fn mount_tree(mount: &OrderedMount) -> Result<OwnedFd, String> {
+    let tree = tree(&mount.source)?;
+    // The guard has set those of a mount that it has opened.
+    if let Layer::Path(path) = &mount.source {
+        let set = calls::set_attributes(tree.as_fd(), mount.access.attributes(), None);
+        set.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(tree)
+}
+
+/// Returns the directory of the root that a mount covers. Links of the image lead to places of the root alone. Missing
+/// directories are made.
+fn place_for(root: &OwnedFd, target: &str) -> Result<OwnedFd, String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+    let mut at = own_directory(root, ".")?;
+    let mut path = String::new();
+    for part in target.split('/').filter(|part| !part.is_empty()) {
+        path.push('/');
+        path.push_str(part);
+        at = match openat2(root, path.as_str(), flags, Mode::empty(), resolve) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => own_directory(&at, part)?,
+            Err(error) => return Err(format!("the image's {path} is no place for a mount: {error}")),
+        };
+    }
+    Ok(at)
 }
 
 /// Mounts a file system in memory.

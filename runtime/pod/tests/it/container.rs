@@ -13,7 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use periapt_pod::{ContainerLimits, ContainerOptions, ContainerProgram, run_contained, run_in_container};
+use periapt_pod::{
+    ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, MountAccess, run_contained,
+    run_in_container,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -73,6 +76,16 @@ fn the_guard_of_a_container() {
         socket: at("socket"),
         http: None,
         layers: vec![at("root"), at("more")],
+        mounts: [
+            ("storage", "/var/lib/db", MountAccess::ReadWrite),
+            ("config", "/srv/config", MountAccess::ReadOnly),
+        ]
+        .map(|(source, target, access)| ContainerMount {
+            source: at(source),
+            target: target.to_owned(),
+            access,
+        })
+        .to_vec(),
         host_name: "web-0".to_owned(),
         hosts: vec![([10, 77, 0, 9].into(), "other".to_owned())],
         name_servers: vec![[10, 77, 0, 53].into()],
@@ -192,7 +205,7 @@ impl Container {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
         let at = |name: &str| directory.path().join(name);
-        for name in ["root/bin", "root/etc", "root/srv", "root/tmp", "more/srv"] {
+        for name in ["root/bin", "root/etc", "root/srv", "root/tmp", "more/srv", "storage", "config"] {
             fs::create_dir_all(at(name)).unwrap();
         }
         fs::copy(busybox, at("root/bin/busybox")).unwrap();
@@ -205,6 +218,7 @@ impl Container {
         fs::write(at("root/etc/group"), "root:x:0:\nwww:x:34:\n").unwrap();
         fs::write(at("root/srv/page"), "lower").unwrap();
         fs::write(at("more/srv/page"), "upper").unwrap();
+        fs::write(at("config/page"), "configured").unwrap();
         fs::write(at("secret"), "of the host").unwrap();
         let owners =
             b"2775 33 34 srv\0600 584792 584792 etc/key\0700 0 0 not/there\0777 1 1 dev\0777 1 1 bin/sh\0";

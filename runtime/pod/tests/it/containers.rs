@@ -1,4 +1,4 @@
-//! What a workload in a container sees and may do.
+//! The view and the rights of a workload in a container.
 
 use std::{fs, net::TcpStream};
 
@@ -23,7 +23,7 @@ fn a_container_has_its_own_processes_files_network_and_names() {
         "lo\n1"
     );
     assert_eq!(container.told("grep -c . /proc/net/route"), "1");
-    assert_eq!(container.told("ls /"), "bin\ndev\netc\nproc\nsrv\nsys\ntmp");
+    assert_eq!(container.told("ls /"), "bin\ndev\netc\nproc\nsrv\nsys\ntmp\nvar");
     assert_eq!(container.told("cat /srv/page; echo new > /srv/page; cat /srv/page"), "uppernew");
     assert_eq!(fs::read_to_string(container.directory().join("more/srv/page")).unwrap(), "upper");
     assert_eq!(container.told(&format!("test -e {host}/secret; echo $?")), "1");
@@ -148,6 +148,28 @@ fn the_images_owners_and_modes_are_given() {
         let reason = Container::launch(Settings::default(), change).unwrap().refusal();
         assert!(reason.contains(part), "{reason}");
     }
+}
+
+#[test]
+fn directories_of_the_host_are_mounted_with_their_owners_and_through_no_link() {
+    // A link of the image to another place of the image, where the mount comes to lie.
+    let link =
+        |at: &std::path::Path| std::os::unix::fs::symlink("../../../srv", at.join("root/var")).unwrap();
+    let Some(container) = Container::start_with(Settings::default(), link) else { return };
+    assert_eq!(container.told("cat /srv/config/page; stat -c ' %u:%g' /srv/config/page"), "configured 0:0");
+    assert_ne!(container.sh("echo x > /srv/config/page").1, 0);
+    container.told("echo kept > /srv/lib/db/file; chown web /srv/lib/db/file");
+    let kept = container.directory().join("storage/file");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "kept\n");
+    if rustix::process::geteuid().is_root() {
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&kept).unwrap());
+        assert_eq!(owner, 33, "what the container's user 33 writes is user 33's on the host's disk");
+    }
+    let refused = Container::launch(Settings::default(), |at| {
+        fs::write(at.join("root/var"), "no directory").unwrap();
+    });
+    let reason = refused.unwrap().refusal();
+    assert!(reason.contains("/var is no place for a mount"), "{reason}");
 }
 
 #[test]
