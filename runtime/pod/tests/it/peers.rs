@@ -117,3 +117,27 @@ fn a_reader_of_logs_sees_what_comes() {
         seen.push_str(&String::from_utf8_lossy(&buffer[..length]));
     }
 }
+
+#[test]
+fn an_upload_is_answered_once_all_of_it_has_come() {
+    let pod = Pod::start();
+    let path = pod.directory().join("file").display().to_string();
+    let order = json!({ "action": "write", "files": [{ "path": path }] });
+    let form = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{order}\r\n--b\r\nContent-Disposition: \
+         form-data; name=\"files\"; filename=\"{path}\"\r\n\r\ncontent\r\n--b--\r\n"
+    );
+    let head = "POST /v1/files HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\
+                Content-Type: multipart/form-data; boundary=b\r\n\r\n";
+    let mut stream = pod.client().connect();
+    stream.write_all(format!("{head}{:x}\r\n{form}\r\n", form.len()).as_bytes()).unwrap();
+    until("the file is there", || std::fs::read_to_string(&path).is_ok_and(|content| content == "content"));
+    // The last chunk is still to come: an answer would close the connection under it.
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    stream.read(&mut [0; 1]).unwrap_err();
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}

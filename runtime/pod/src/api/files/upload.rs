@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use axum::{body::Body, response::Response};
+use axum::{
+    body::{Body, BodyDataStream},
+    response::Response,
+};
+use futures_util::StreamExt as _;
 use multer::{Constraints, Field, Multipart, SizeLimit};
 use periapt_pebble::PodRefusal;
 use serde::Deserialize;
@@ -23,6 +27,10 @@ const MAX_ORDER: u64 = 1 << 20;
 
 /// The time in which a client sends the next piece.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most bytes after a form that are read, and the time in which they come.
+const MAX_REST: usize = 64 << 10;
+const REST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The order of an upload.
 #[derive(Debug, Deserialize)]
@@ -58,12 +66,27 @@ pub(super) async fn write(
 ) -> Response {
     let limit = SizeLimit::new().whole_stream(MAX_UPLOAD).for_field("request", MAX_ORDER);
     let constraints = Constraints::new().size_limit(limit);
-    let mut form = Multipart::with_constraints(body.into_data_stream(), boundary, constraints);
+    let mut stream = body.into_data_stream();
+    let mut form = Multipart::with_constraints(&mut stream, boundary, constraints);
     let result = written(&root, &mut form).await;
+    drop(form);
+    drain(&mut stream).await;
     drop(permit);
     match result {
         Ok(items) => sync(200, Value::Array(items)),
         Err(refusal) => refused(refusal),
+    }
+}
+
+/// Reads what follows the form, such as the last chunk of HTTP. The connection would break under a client that still
+/// sends it.
+async fn drain(stream: &mut BodyDataStream) {
+    let mut left = MAX_REST;
+    while let Ok(Some(Ok(bytes))) = timeout(REST_TIMEOUT, stream.next()).await {
+        left = left.saturating_sub(bytes.len());
+        if left == 0 {
+            return;
+        }
     }
 }
 
