@@ -209,6 +209,7 @@ impl Run {
 
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
+        let pods = self.pod_arguments()?;
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
@@ -225,7 +226,6 @@ impl Run {
                 Some(programs)
             }
         };
-        let pods = self.pod_arguments()?;
         let join = joining(self.token_file.as_deref(), self.token.as_deref())?;
         let options = Options {
             join,
@@ -274,7 +274,8 @@ impl Run {
                 Ok(Some(arguments.map(OsString::from).into()))
             }
             Some("plain") => {
-                Err(with_source(PodError::NoIsolation("plain")).with_hint(format!("for a test, add {accepted}")))
+                Err(with_source(PodError::NoIsolation("plain"))
+                    .with_hint(format!("for a test, add {accepted}")))
             }
             Some(other) => Err(Failure::misused(format!(
                 "there is no driver {other:?} for the workloads of charms: the only one is plain"

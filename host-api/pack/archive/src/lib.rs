@@ -74,7 +74,7 @@ pub enum InspectError {
         /// The component's path.
         component: String,
         /// The difference.
-        source: WorkloadMismatch,
+        source: Box<WorkloadMismatch>,
     },
     /// A reader of the archive panicked.
     #[error("the archive: {0}")]
@@ -115,7 +115,7 @@ fn check_workloads(
         check_workload(&bytes, interface).map_err(|source| InspectError::Workload {
             name,
             component,
-            source,
+            source: Box::new(source),
         })?;
     }
     Ok(())

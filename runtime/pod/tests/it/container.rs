@@ -221,7 +221,7 @@ impl Container {
         fs::write(at("config/page"), "configured").unwrap();
         fs::write(at("secret"), "of the host").unwrap();
         let owners =
-            b"2775 33 34 srv\0600 584792 584792 etc/key\0700 0 0 not/there\0777 1 1 dev\0777 1 1 bin/sh\0";
+            b"2775 33 34 srv\x00600 584792 584792 etc/key\x00700 0 0 not/there\x00777 1 1 dev\x00777 1 1 bin/sh\x00";
         fs::write(at("owners"), owners).unwrap();
         fs::write(at("root/etc/key"), "key").unwrap();
         change(directory.path());
