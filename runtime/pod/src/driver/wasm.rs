@@ -14,7 +14,7 @@ use periapt_helper::{
     Program, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits, WorkloadOrder,
 };
 use periapt_pebble::{ProcessId, Signal, Spawn};
-use rustix::process::set_parent_process_death_signal;
+use rustix::{net::sockopt::set_tcp_nodelay, process::set_parent_process_death_signal};
 
 use super::{Driver, Plain, Streams};
 
@@ -79,10 +79,15 @@ impl Wasm {
     }
 
     fn listen(&self, port: u16) -> Result<TcpListener, String> {
-        TcpListener::bind((self.options.listen, port)).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => format!("port {port} is taken"),
-            _ => format!("cannot listen on port {port}: {error}"),
-        })
+        let listener =
+            TcpListener::bind((self.options.listen, port)).map_err(|error| match error.kind() {
+                io::ErrorKind::AddrInUse => format!("port {port} is taken"),
+                _ => format!("cannot listen on port {port}: {error}"),
+            })?;
+        // Its connections inherit the option: a response in pieces waits for no acknowledgement. Behind its fence the
+        // workload cannot set it.
+        set_tcp_nodelay(&listener, true).map_err(|error| format!("cannot listen on port {port}: {error}"))?;
+        Ok(listener)
     }
 }
 
@@ -161,5 +166,29 @@ impl Driver for Wasm {
 
     fn kill(&mut self) {
         self.processes.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn connections_of_a_server_send_at_once() {
+        let driver = Wasm::new(WasmOptions {
+            program: Program { path: "/nonexistent".into(), arguments: Vec::new(), environment: Vec::new() },
+            root: "/nonexistent".into(),
+            workloads: BTreeMap::new(),
+            directories: Vec::new(),
+            listen: Ipv4Addr::LOCALHOST.into(),
+            limits: WorkloadLimits::default(),
+        });
+        let listener = driver.listen(0).unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(listener.accept().unwrap().0.nodelay().unwrap());
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(driver.listen(port).unwrap_err(), format!("port {port} is taken"));
     }
 }
