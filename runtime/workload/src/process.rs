@@ -12,7 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use periapt_helper::{Fence, WorkloadDirectory, WorkloadKind, WorkloadOrder};
+use periapt_helper::{
+    Fence, Resident, WorkloadDirectory, WorkloadKind, WorkloadOrder, give_back_what_is_freed,
+};
 use periapt_sandbox::{
     CompileError, SandboxError,
     workload::{
@@ -92,8 +94,11 @@ fn run(order: &str) -> Result<u8, WorkloadError> {
     let order: WorkloadOrder = serde_json::from_str(order)?;
     order.limits.bind().map_err(io::Error::from)?;
     let component = read(&order.component)?;
+    let resident = Resident::open();
     // The agent has logged at its own start which parts of the fence this host lacks.
     let _ = Fence::Workload(&order.directories).raise();
+    // What the compiler took is given back. The thread of this function starts behind the fence, like all later ones.
+    give_back_what_is_freed(resident);
     let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let (engine, compiled) = compile(&order, component)?;
