@@ -14,7 +14,7 @@ use periapt_agent::{AgentError, ChildProgram, ControllerProbe, IdentityError, Op
 use periapt_client::Addresses;
 use periapt_helper::{Program, Resident, WORKLOAD_VARIABLE, WorkloadLimits, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
-use periapt_pod::{DriverKind, PodError, WasmOptions, WasmWorkload};
+use periapt_pod::PodError;
 use periapt_transport::{Readers, read_file};
 
 use crate::{
@@ -28,6 +28,10 @@ use crate::{
         announce, announce_metrics, begin_service, cancelled_by_signal, detach, make_way, report_failure,
     },
 };
+
+mod pod;
+
+use pod::Pod;
 
 /// The variable with the join token.
 const TOKEN_VARIABLE: &str = "PERIAPT_AGENT_TOKEN";
@@ -53,60 +57,18 @@ pub(crate) enum Agent {
     },
     #[command(hide = true)]
     Pod(Box<Pod>),
+    /// A pod's process in the namespaces of its container: started by a pod
+    #[command(hide = true)]
+    PodInside {
+        /// Its order.
+        order: String,
+    },
     /// A pod's process that runs one WebAssembly workload: started by a pod, with its order in the environment
     #[command(hide = true)]
     Workload {
         /// Its name, for lists of processes.
         name: String,
     },
-}
-
-/// Run the processes of a pod behind Pebble's API: started by an agent, and by tests
-#[derive(Debug, Args)]
-pub(crate) struct Pod {
-    /// The path of the API's socket
-    #[arg(long, value_name = "PATH", required_unless_present = "keeper")]
-    socket: Option<PathBuf>,
-    /// Standard input is the socket of the agent that starts the pod
-    #[arg(long)]
-    keeper: bool,
-    /// An address for what the API shows to all: GET /v1/health
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "socket")]
-    http: Option<SocketAddr>,
-    /// The driver that runs processes: plain or wasm
-    #[arg(long, value_name = "DRIVER")]
-    driver: String,
-    /// A workload of the driver wasm: its name, its component's file and the port of a server; may be repeated
-    #[arg(long = "workload", value_name = "NAME=FILE[:PORT]")]
-    workloads: Vec<DeclaredWorkload>,
-    /// The directory that workloads of the driver wasm read as /
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
-    /// The address on which servers of the driver wasm listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    listen: IpAddr,
-    /// Accept a driver that isolates nothing: its processes can do all that this user can
-    #[arg(long)]
-    i_know_that_nothing_is_isolated: bool,
-}
-
-/// A workload on the command line.
-#[derive(Debug, Clone)]
-struct DeclaredWorkload {
-    name: String,
-    workload: WasmWorkload,
-}
-
-impl FromStr for DeclaredWorkload {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let parts = text.split_once('=').filter(|(name, file)| !name.is_empty() && !file.is_empty());
-        let (name, file) = parts.ok_or("it must be NAME=FILE or NAME=FILE:PORT")?;
-        let port = file.rsplit_once(':').and_then(|(file, port)| Some((file, port.parse().ok()?)));
-        let (file, http) = port.map_or((file, None), |(file, port)| (file, Some(port)));
-        Ok(Self { name: name.to_owned(), workload: WasmWorkload { component: file.into(), http } })
-    }
 }
 
 /// Run an agent in the foreground
@@ -181,7 +143,10 @@ impl Verb for Agent {
             Self::Run(run) => run.run().await,
             Self::Pod(pod) => pod.run().await,
             // `main` runs them before there is a runtime.
-            Self::Runner { .. } | Self::CompileHelper { .. } | Self::Workload { .. } => {
+            Self::Runner { .. }
+            | Self::CompileHelper { .. }
+            | Self::Workload { .. }
+            | Self::PodInside { .. } => {
                 Err(Failure::new("started by an agent only"))
             }
         }
@@ -196,6 +161,7 @@ impl Verb for Agent {
             Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
             Self::Workload { name } => Runtime::Own(run_workload, name),
+            Self::PodInside { order } => Runtime::Own(periapt_pod::run_contained, order),
         }
     }
 }
@@ -281,69 +247,6 @@ impl Run {
                 "there is no driver {other:?} for the workloads of charms: the only one is plain"
             ))),
         }
-    }
-}
-
-impl Pod {
-    async fn run(self) -> Result<()> {
-        give_back_what_is_freed(Resident::open());
-        let driver = self.driver()?;
-        let Self { socket, keeper, http, i_know_that_nothing_is_isolated: accepts_no_isolation, .. } = self;
-        let shown = socket.as_deref().map_or_else(String::new, |socket| socket.display().to_string());
-        let keeper =
-            keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
-        let options = periapt_pod::PodOptions { socket, keeper, http, driver, accepts_no_isolation };
-        let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
-        match ended.map_err(|error| match error {
-            PodError::NoIsolation(_) => {
-                with_source(error).with_hint("for a test, add --i-know-that-nothing-is-isolated")
-            }
-            other => with_source(other),
-        })? {
-            0 => Ok(()),
-            code => Err(Failure::PodEnded(u8::try_from(code).unwrap_or(1))),
-        }
-    }
-}
-
-impl Pod {
-    fn driver(&self) -> Result<DriverKind> {
-        match (self.driver.as_str(), &self.root) {
-            ("plain", _) => Ok(DriverKind::Plain),
-            ("wasm", Some(root)) => Ok(DriverKind::Wasm(Box::new(WasmOptions {
-                program: workload_program(),
-                root: std::path::absolute(root).explain(|| format!("{}", root.display()))?,
-                workloads: workloads(&self.workloads)?,
-                directories: Vec::new(),
-                listen: self.listen,
-                limits: WorkloadLimits::default(),
-            }))),
-            ("wasm", None) => Err(Failure::misused("the driver wasm needs --root DIR".to_owned())),
-            (other, _) => {
-                Err(Failure::misused(format!("there is no driver {other:?}: there are plain and wasm")))
-            }
-        }
-    }
-}
-
-/// Returns workloads by name, with absolute paths.
-fn workloads(declared: &[DeclaredWorkload]) -> Result<BTreeMap<String, WasmWorkload>> {
-    let mut workloads = BTreeMap::new();
-    for DeclaredWorkload { name, workload: WasmWorkload { component, http } } in declared {
-        let component = std::path::absolute(component).explain(|| format!("{}", component.display()))?;
-        if workloads.insert(name.clone(), WasmWorkload { component, http: *http }).is_some() {
-            return Err(Failure::misused(format!("workload {name:?} is declared twice")));
-        }
-    }
-    Ok(workloads)
-}
-
-/// Returns the program of a pod's workloads: this one's own file.
-fn workload_program() -> Program {
-    Program {
-        path: program::FILE.into(),
-        arguments: vec!["agent".into(), "workload".into()],
-        environment: Vec::new(),
     }
 }
 

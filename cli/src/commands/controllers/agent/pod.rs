@@ -1,0 +1,250 @@
+//! `agent pod`: the processes of a pod, with or without a container.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+};
+
+use clap::Args;
+use periapt_helper::{Program, Resident, WorkloadLimits, give_back_what_is_freed};
+use periapt_host_api::storage::parse_size;
+use periapt_pod::{
+    ContainerError, ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, DriverKind,
+    MountAccess, PodError, PodOptions, WasmOptions, WasmWorkload,
+};
+
+use crate::{
+    error::{Explain as _, Failure, Result, with_source},
+    input,
+    logging::environment_of_processes,
+    program,
+    service::{announce, cancelled_by_signal},
+};
+
+/// The name of the driver that makes a container.
+const NAMESPACES: &str = "namespaces";
+
+/// The name of the driver of WebAssembly workloads.
+const WASM: &str = "wasm";
+
+/// The thousandths of a processor in Juju's unit of processor time.
+const THOUSANDTHS: u32 = 10;
+
+/// Run the processes of a pod behind Pebble's API: started by an agent, and by tests
+#[derive(Debug, Args)]
+pub(crate) struct Pod {
+    /// The path of the API's socket
+    #[arg(long, value_name = "PATH", required_unless_present = "keeper", required_if_eq("driver", NAMESPACES))]
+    socket: Option<PathBuf>,
+    /// Standard input is the socket of the agent that starts the pod
+    #[arg(long)]
+    keeper: bool,
+    /// An address for what the API shows to all: GET /v1/health
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "socket")]
+    http: Option<SocketAddr>,
+    /// The driver that runs processes: namespaces, which makes a container; wasm, for WebAssembly workloads; or plain, which is
+    /// for tests
+    #[arg(long, value_name = "DRIVER")]
+    driver: String,
+    /// Accept a driver that isolates nothing: its processes can do all that this user can
+    #[arg(long)]
+    i_know_that_nothing_is_isolated: bool,
+    /// A workload of the driver wasm: its name, its component's file and the port of a server; may be repeated
+    #[arg(long = "workload", value_name = "NAME=FILE[:PORT]")]
+    workloads: Vec<DeclaredWorkload>,
+    /// The address on which servers of the driver wasm listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    listen: IpAddr,
+    #[command(flatten)]
+    container: Container,
+}
+
+/// A workload on the command line.
+#[derive(Debug, Clone)]
+struct DeclaredWorkload {
+    name: String,
+    workload: WasmWorkload,
+}
+
+impl FromStr for DeclaredWorkload {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let parts = text.split_once('=').filter(|(name, file)| !name.is_empty() && !file.is_empty());
+        let (name, file) = parts.ok_or("it must be NAME=FILE or NAME=FILE:PORT")?;
+        let port = file.rsplit_once(':').and_then(|(file, port)| Some((file, port.parse().ok()?)));
+        let (file, http) = port.map_or((file, None), |(file, port)| (file, Some(port)));
+        Ok(Self { name: name.to_owned(), workload: WasmWorkload { component: file.into(), http } })
+    }
+}
+
+/// The settings of a container.
+#[derive(Debug, Args)]
+struct Container {
+    /// A directory with files of the image; may be repeated for layers, the lowest first. Workloads of the driver wasm read the
+    /// last one as /
+    #[arg(long = "root", value_name = "DIR", required_if_eq_any([("driver", NAMESPACES), ("driver", WASM)]))]
+    roots: Vec<PathBuf>,
+    /// A directory of the host and its place in the container; may be repeated
+    #[arg(long = "mount", value_name = "DIR:PATH[:ro]", value_parser = mount)]
+    mounts: Vec<ContainerMount>,
+    /// The name of the host that the container sees
+    #[arg(long, value_name = "NAME", default_value = "pod")]
+    host_name: String,
+    /// A variable that each process of the container gets; may be repeated
+    #[arg(long = "environment", value_name = "NAME=VALUE", value_parser = variable)]
+    environment: Vec<(String, String)>,
+    /// A file with the owners and modes of the image's files: records `MODE USER GROUP PATH` with a null byte at the end
+    #[arg(long, value_name = "FILE")]
+    owners: Option<PathBuf>,
+    /// The first of the container's 1,048,576 user and group ids on the host; free ones by default
+    #[arg(long, value_name = "ID")]
+    first_id: Option<u32>,
+    /// The most bytes of memory, such as 256M
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
+    /// The most bytes of new files, such as 256M; they are in memory
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    disk: Option<u64>,
+    /// The most processes and threads
+    #[arg(long, value_name = "NUMBER")]
+    processes: Option<u32>,
+    /// The most processor time, 100 being one processor
+    #[arg(long, value_name = "NUMBER")]
+    cpu_power: Option<u32>,
+    /// Refuse to start where the host lacks a part of the confinement
+    #[arg(long)]
+    require_confinement: bool,
+}
+
+impl Pod {
+    /// Runs the pod until it ends.
+    pub(crate) async fn run(self) -> Result<()> {
+        give_back_what_is_freed(Resident::open());
+        let shown = self.socket.as_deref().map_or_else(String::new, |socket| socket.display().to_string());
+        let ended = match self.driver.as_str() {
+            NAMESPACES => contained(self, &shown).await,
+            _ => uncontained(self, &shown).await,
+        };
+        match ended? {
+            0 => Ok(()),
+            code => Err(Failure::PodEnded(u8::try_from(code).unwrap_or(1))),
+        }
+    }
+}
+
+/// Runs the pod without a container.
+async fn uncontained(pod: Pod, shown: &str) -> Result<i32> {
+    let driver = driver(&pod)?;
+    let Pod { socket, keeper, http, i_know_that_nothing_is_isolated: accepts_no_isolation, .. } = pod;
+    let keeper =
+        keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
+    let options = PodOptions { socket, keeper, http, driver, accepts_no_isolation };
+    let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
+    ended.map_err(|error| match error {
+        PodError::NoIsolation(_) => {
+            with_source(error).with_hint("for a test, add --i-know-that-nothing-is-isolated")
+        }
+        other => with_source(other),
+    })
+}
+
+/// Returns the driver of a pod without a container.
+fn driver(pod: &Pod) -> Result<DriverKind> {
+    match (pod.driver.as_str(), pod.container.roots.last()) {
+        ("plain", _) => Ok(DriverKind::Plain),
+        (WASM, Some(root)) => Ok(DriverKind::Wasm(Box::new(WasmOptions {
+            program: Program {
+                path: program::FILE.into(),
+                arguments: vec!["agent".into(), "workload".into()],
+                environment: Vec::new(),
+            },
+            root: absolute(root.clone())?,
+            workloads: workloads(&pod.workloads)?,
+            directories: Vec::new(),
+            listen: pod.listen,
+            limits: WorkloadLimits::default(),
+        }))),
+        (other, _) => Err(Failure::misused(format!(
+            "there is no driver {other:?}: there are {NAMESPACES}, {WASM} and plain"
+        ))),
+    }
+}
+
+/// Returns workloads by name, with absolute paths.
+fn workloads(declared: &[DeclaredWorkload]) -> Result<BTreeMap<String, WasmWorkload>> {
+    let mut workloads = BTreeMap::new();
+    for DeclaredWorkload { name, workload: WasmWorkload { component, http } } in declared {
+        let component = absolute(component.clone())?;
+        if workloads.insert(name.clone(), WasmWorkload { component, http: *http }).is_some() {
+            return Err(Failure::misused(format!("workload {name:?} is declared twice")));
+        }
+    }
+    Ok(workloads)
+}
+
+fn absolute(path: PathBuf) -> Result<PathBuf> {
+    std::path::absolute(&path).explain(|| format!("{}", path.display()))
+}
+
+/// Runs the pod in a container.
+async fn contained(pod: Pod, shown: &str) -> Result<i32> {
+    let Pod { socket, http, container, .. } = pod;
+    let Some(socket) = socket else { return Err(Failure::misused("a container needs --socket")) };
+    let usual = ContainerLimits::default();
+    let options = ContainerOptions {
+        socket: absolute(socket)?,
+        http,
+        layers: container.roots.into_iter().map(absolute).collect::<Result<_>>()?,
+        mounts: container.mounts,
+        host_name: container.host_name,
+        hosts: Vec::new(),
+        name_servers: Vec::new(),
+        environment: container.environment.into_iter().collect(),
+        owners: container.owners.map(absolute).transpose()?,
+        first_id: container.first_id,
+        limits: ContainerLimits {
+            memory: container.memory.unwrap_or(usual.memory),
+            disk: container.disk.unwrap_or(usual.disk),
+            processes: container.processes.unwrap_or(usual.processes),
+            cpu: container.cpu_power.map(|power| power.saturating_mul(THOUSANDTHS)),
+        },
+        require_confinement: container.require_confinement,
+        program: ContainerProgram {
+            path: program::FILE.into(),
+            arguments: ["agent", "pod-inside"].map(OsString::from).to_vec(),
+            environment: environment_of_processes(None),
+        },
+    };
+    let ended = periapt_pod::run_in_container(options, cancelled_by_signal()?, |gaps| {
+        for gap in gaps {
+            tracing::warn!("this host confines the container without a part: {gap}");
+        }
+        announce(&shown);
+    });
+    ended.await.map_err(|error| match error {
+        ContainerError::Unconfined(_) => {
+            with_source(error).with_hint("without --require-confinement the container runs all the same")
+        }
+        other => with_source(other),
+    })
+}
+
+/// Reads a mount.
+fn mount(text: &str) -> Result<ContainerMount, String> {
+    let (text, access) = match text.strip_suffix(":ro") {
+        Some(text) => (text, MountAccess::ReadOnly),
+        None => (text, MountAccess::ReadWrite),
+    };
+    let (source, target) = text.split_once(':').ok_or("it has the form DIR:PATH or DIR:PATH:ro")?;
+    Ok(ContainerMount { source: source.into(), target: target.to_owned(), access })
+}
+
+/// Reads a variable of an environment.
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it has the form NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
