@@ -109,8 +109,13 @@ impl Ids {
         };
         match self {
             Self::Range { first, .. } => {
-                write("uid_map", format!("0 {first} {COUNT}"))?;
-                write("gid_map", format!("0 {first} {COUNT}"))
+                let range = format!("0 {first} {COUNT}");
+                // Root of a user namespace, as in some containers, has those ids alone that were given to it.
+                write("uid_map", range.clone()).and_then(|()| write("gid_map", range)).map_err(|error| {
+                    ContainerError::Ids(format!(
+                        "{error}; this needs {COUNT} ids of /proc/self/uid_map from {first} on"
+                    ))
+                })
             }
             Self::One => {
                 write("setgroups", "deny".to_owned())?;

@@ -10,6 +10,7 @@ use std::{
         fd::{AsFd as _, OwnedFd},
         unix::net::UnixStream,
     },
+    path::Path,
 };
 
 use periapt_pebble::{Account, ProcessId, Spawn, Stdio};
@@ -26,7 +27,16 @@ use super::{
     privileges, stage, syscalls,
     wire::{self, FromInit, NewProcess, ToInit},
 };
-use crate::driver::{Driver as _, Plain, Streams};
+use crate::driver::{Driver as _, Plain, Streams, accounts::Accounts};
+
+/// The users of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Users {
+    /// Those of a range.
+    All,
+    /// Root alone.
+    Root,
+}
 
 /// Runs the init. It never returns: what called it is the copy of another process.
 pub(super) fn run(order: &Order, socket: &UnixStream) -> ! {
@@ -83,6 +93,7 @@ fn serve(order: &Order, socket: &UnixStream, gaps: Vec<Gap>) -> Result<(), Strin
     let failed = |error: io::Error| error.to_string();
     let ended: OwnedFd = calls::ended_children().map_err(failed)?;
     let mut processes = Plain::new();
+    let users = if order.has_users { Users::All } else { Users::Root };
     wire::send(socket, &FromInit::Ready(gaps), &[]).map_err(failed)?;
     loop {
         let mut events =
@@ -109,7 +120,7 @@ fn serve(order: &Order, socket: &UnixStream, gaps: Vec<Gap>) -> Result<(), Strin
             Some((ToInit::Signal(process, signal), _)) => processes.send(ProcessId(process), signal),
             Some((ToInit::Spawn(new), streams)) => {
                 let process = new.process;
-                let answer = match started(&mut processes, *new, streams, &order.environment) {
+                let answer = match started(&mut processes, *new, streams, &order.environment, users) {
                     Ok(()) => FromInit::Spawned(process),
                     Err(reason) => FromInit::Refused(process, reason),
                 };
@@ -124,6 +135,7 @@ fn started(
     new: NewProcess,
     streams: Vec<OwnedFd>,
     environment: &BTreeMap<String, String>,
+    users: Users,
 ) -> Result<(), String> {
     let [stdin, stdout, stderr] =
         <[OwnedFd; 3]>::try_from(streams).map_err(|_| "a process needs three streams".to_owned())?;
@@ -136,6 +148,15 @@ fn started(
         account: Account { user: new.user, user_id: new.user_id, group: new.group, group_id: new.group_id },
         stdio: if new.is_service { Stdio::Log } else { Stdio::Tail },
     };
+    if users == Users::Root
+        && let Some(account) = Accounts::read(Path::new("/")).resolve(&spawn.account)?
+        && (account.user_id, account.group_id) != (0, 0)
+    {
+        return Err(format!(
+            "the container has root alone and no user {:?}: this host gives it no range of users",
+            account.name
+        ));
+    }
     let streams = Streams { stdin, stdout, stderr, is_terminal: new.is_terminal };
     processes.spawn(ProcessId(new.process), &spawn, streams)
 }

@@ -180,6 +180,12 @@ impl Container {
         Self::start_with(settings, |_| ())
     }
 
+    /// Starts a container with more users than root; none where the host gives it none.
+    pub(crate) fn with_users(change: impl FnOnce(&Path)) -> Option<Self> {
+        let container = Self::start_with(Settings::default(), change)?;
+        container.gap("users").is_none().then_some(container)
+    }
+
     /// Starts a container whose layers are changed before.
     pub(crate) fn start_with(settings: Settings, change: impl FnOnce(&Path)) -> Option<Self> {
         let container = Self::launch(settings, change)?;
@@ -255,6 +261,14 @@ impl Container {
     pub(crate) fn gaps(&self) -> Vec<String> {
         let gaps = fs::read_to_string(self.directory.path().join("gaps")).unwrap();
         serde_json::from_str(&gaps).unwrap()
+    }
+
+    /// Returns what this host lacks of a part; says so, if it does.
+    #[expect(clippy::print_stderr, reason = "who runs the tests is told what was not tried, and why")]
+    pub(crate) fn gap(&self, part: &str) -> Option<String> {
+        let gap = self.gaps().into_iter().find(|gap| gap.starts_with(&format!("{part}: ")))?;
+        eprintln!("SKIPPED in part: {gap}");
+        Some(gap)
     }
 
     /// Waits for a container that does not begin, and returns the reason.
