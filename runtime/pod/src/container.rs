@@ -28,4 +28,4 @@ pub use error::ContainerError;
 pub use gap::Gap;
 pub use guard::run_in_container;
 pub use inside::run_contained;
-pub use options::{ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, MountAccess};
+pub use options::{ContainerLimits, ContainerOptions, ContainerProgram, MountAccess, MountedDirectory};

@@ -20,7 +20,7 @@ mod session;
 mod streams;
 
 pub use container::{
-    ContainerError, ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, Gap, MountAccess,
+    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, Gap, MountAccess, MountedDirectory,
     run_contained, run_in_container,
 };
 pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmOptions, WasmWorkload};

@@ -146,9 +146,7 @@ impl Verb for Agent {
             Self::Runner { .. }
             | Self::CompileHelper { .. }
             | Self::Workload { .. }
-            | Self::PodInside { .. } => {
-                Err(Failure::new("started by an agent only"))
-            }
+            | Self::PodInside { .. } => Err(Failure::new("started by an agent only")),
         }
     }
 

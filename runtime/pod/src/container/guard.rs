@@ -30,7 +30,7 @@ use super::{
     error::ContainerError,
     gap::Gap,
     ids::Ids,
-    options::{ContainerMount, ContainerOptions, MountAccess},
+    options::{ContainerOptions, MountAccess, MountedDirectory},
     order::{Layer, Line, Order, OrderedMount},
 };
 use crate::pod::Listeners;
@@ -179,7 +179,7 @@ impl Container {
         };
         let sources = layers.split_off(options.layers.len());
         let mounts = sources.into_iter().zip(&options.mounts).map(|(source, mount)| {
-            let ContainerMount { target, access, .. } = mount.clone();
+            let MountedDirectory { target, access, .. } = mount.clone();
             OrderedMount { source, target, access }
         });
         let (listener, http) = listeners.descriptors();

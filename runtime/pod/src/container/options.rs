@@ -33,7 +33,7 @@ pub struct ContainerOptions {
     /// The directories with the image's files, the lowest layer first. They are not written to.
     pub layers: Vec<PathBuf>,
     /// Directories of the host in the container, such as storage.
-    pub mounts: Vec<ContainerMount>,
+    pub mounts: Vec<MountedDirectory>,
     /// The name of the host that the workload sees.
     pub host_name: String,
     /// Further lines of `/etc/hosts`.
@@ -57,7 +57,7 @@ pub struct ContainerOptions {
 
 /// A directory of the host in a container. The host's root, or else the guard's user, is the container's root there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainerMount {
+pub struct MountedDirectory {
     /// The absolute path of the directory on the host.
     pub source: PathBuf,
     /// The absolute path in the container. Missing directories are made.
@@ -133,7 +133,7 @@ impl ContainerOptions {
         if self.mounts.len() > MAX_MOUNTS {
             return wrong(format!("a container has at most {MAX_MOUNTS} mounts, not {}", self.mounts.len()));
         }
-        for ContainerMount { source, target, .. } in &self.mounts {
+        for MountedDirectory { source, target, .. } in &self.mounts {
             if !source.is_absolute() || !source.is_dir() {
                 return wrong(format!("{}: not an absolute path of a directory", source.display()));
             }

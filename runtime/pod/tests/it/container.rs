@@ -14,7 +14,7 @@ use std::{
 };
 
 use periapt_pod::{
-    ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, MountAccess, run_contained,
+    ContainerLimits, MountedDirectory, ContainerOptions, ContainerProgram, MountAccess, run_contained,
     run_in_container,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -80,7 +80,7 @@ fn the_guard_of_a_container() {
             ("storage", "/var/lib/db", MountAccess::ReadWrite),
             ("config", "/srv/config", MountAccess::ReadOnly),
         ]
-        .map(|(source, target, access)| ContainerMount {
+        .map(|(source, target, access)| MountedDirectory {
             source: at(source),
             target: target.to_owned(),
             access,
@@ -226,8 +226,14 @@ impl Container {
         fs::write(at("more/srv/page"), "upper").unwrap();
         fs::write(at("config/page"), "configured").unwrap();
         fs::write(at("secret"), "of the host").unwrap();
-        let owners =
-            b"2775 33 34 srv\x00600 584792 584792 etc/key\x00700 0 0 not/there\x00777 1 1 dev\x00777 1 1 bin/sh\x00";
+        let owners = [
+            "2775 33 34 srv",
+            "600 584792 584792 etc/key",
+            "700 0 0 not/there",
+            "777 1 1 dev",
+            "777 1 1 bin/sh",
+        ];
+        let owners = owners.map(|record| format!("{record}\0")).concat();
         fs::write(at("owners"), owners).unwrap();
         fs::write(at("root/etc/key"), "key").unwrap();
         change(directory.path());

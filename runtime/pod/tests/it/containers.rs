@@ -37,7 +37,8 @@ fn a_container_has_its_own_processes_files_network_and_names() {
         devices,
         "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n1:3\n3"
     );
-    assert!(!container.told("ping -c 1 -W 1 10.77.0.9 2>&1 | head -1 | cut -c 1-4; true").is_empty());
+    // Nothing but loopback is reached.
+    assert_ne!(container.sh("wget -T 2 -q -O - http://10.77.0.9/").1, 0);
 }
 
 #[test]

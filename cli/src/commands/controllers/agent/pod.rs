@@ -12,8 +12,8 @@ use clap::Args;
 use periapt_helper::{Program, Resident, WorkloadLimits, give_back_what_is_freed};
 use periapt_host_api::storage::parse_size;
 use periapt_pod::{
-    ContainerError, ContainerLimits, ContainerMount, ContainerOptions, ContainerProgram, DriverKind,
-    MountAccess, PodError, PodOptions, WasmOptions, WasmWorkload,
+    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, DriverKind, MountAccess,
+    MountedDirectory, PodError, PodOptions, WasmOptions, WasmWorkload,
 };
 
 use crate::{
@@ -37,7 +37,12 @@ const THOUSANDTHS: u32 = 10;
 #[derive(Debug, Args)]
 pub(crate) struct Pod {
     /// The path of the API's socket
-    #[arg(long, value_name = "PATH", required_unless_present = "keeper", required_if_eq("driver", NAMESPACES))]
+    #[arg(
+        long,
+        value_name = "PATH",
+        required_unless_present = "keeper",
+        required_if_eq("driver", NAMESPACES)
+    )]
     socket: Option<PathBuf>,
     /// Standard input is the socket of the agent that starts the pod
     #[arg(long)]
@@ -90,7 +95,7 @@ struct Container {
     roots: Vec<PathBuf>,
     /// A directory of the host and its place in the container; may be repeated
     #[arg(long = "mount", value_name = "DIR:PATH[:ro]", value_parser = mount)]
-    mounts: Vec<ContainerMount>,
+    mounts: Vec<MountedDirectory>,
     /// The name of the host that the container sees
     #[arg(long, value_name = "NAME", default_value = "pod")]
     host_name: String,
@@ -234,13 +239,13 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
 }
 
 /// Reads a mount.
-fn mount(text: &str) -> Result<ContainerMount, String> {
+fn mount(text: &str) -> Result<MountedDirectory, String> {
     let (text, access) = match text.strip_suffix(":ro") {
         Some(text) => (text, MountAccess::ReadOnly),
         None => (text, MountAccess::ReadWrite),
     };
     let (source, target) = text.split_once(':').ok_or("it has the form DIR:PATH or DIR:PATH:ro")?;
-    Ok(ContainerMount { source: source.into(), target: target.to_owned(), access })
+    Ok(MountedDirectory { source: source.into(), target: target.to_owned(), access })
 }
 
 /// Reads a variable of an environment.
