@@ -237,7 +237,9 @@ impl AgentService {
             self.options.compiling,
         ));
         let pods = self.options.pods.clone().map(|arguments| {
-            let ChildProgram { path, environment, .. } = self.options.program.clone();
+            let ChildProgram { path, mut environment, .. } = self.options.program.clone();
+            // A pod has no client's data, which the program would look for in its user's home.
+            environment.push(("HOME".into(), "/".into()));
             Arc::new(PodProgram { path, arguments, environment })
         });
         let shared = Arc::new(Shared {

@@ -1,18 +1,16 @@
 //! `agent`: a process that runs units, on any machine that reaches the controller.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
-    str::FromStr,
 };
 
 use clap::{Args, Subcommand};
 use periapt_agent::{AgentError, ChildProgram, ControllerProbe, IdentityError, Options};
 use periapt_client::Addresses;
-use periapt_helper::{Program, Resident, WORKLOAD_VARIABLE, WorkloadLimits, give_back_what_is_freed};
+use periapt_helper::{Resident, WORKLOAD_VARIABLE, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
 use periapt_pod::PodError;
 use periapt_transport::{Readers, read_file};

@@ -14,7 +14,7 @@ use std::{
 };
 
 use periapt_pod::{
-    ContainerLimits, MountedDirectory, ContainerOptions, ContainerProgram, MountAccess, run_contained,
+    ContainerLimits, ContainerOptions, ContainerProgram, MountAccess, MountedDirectory, run_contained,
     run_in_container,
 };
 use rustix::process::{Pid, Signal, kill_process};
