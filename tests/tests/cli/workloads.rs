@@ -78,6 +78,11 @@ impl Scene {
         assert!(answer.contains(": 200 "), "{answer}");
         let answer = self.ask(&format!("web POST /v1/services {}", json!({"action": "replan"})))?;
         assert!(answer.contains(": 202 "), "{answer}");
+        // A service that ends in its first second has not started, and is not started again.
+        let change = answer.split_once("\"change\":\"").and_then(|(_, rest)| rest.split('"').next());
+        let change = change.with_context(|| answer.clone())?;
+        let waited = self.ask(&format!("web GET /v1/changes/{change}/wait?timeout=30s"))?;
+        assert!(waited.contains(": 200 "), "{waited}");
         Ok(())
     }
 }
@@ -193,7 +198,7 @@ fn python_charms_on_ops_drive_their_container_with_an_unchanged_client() -> anyh
     // Websockets in both directions at a time, with little and with much.
     let shouted = results(periapt, &["shout", "text=hello"])?;
     assert_eq!((&shouted["begins"], &shouted["errors"]), (&json!("HELLO"), &json!("done\n")), "{shouted}");
-    let shouted = results(periapt, &["shout", "text=0123456789", "times=300000"])?;
+    let shouted = results(periapt, &["shout", "text=abcdefghij", "times=300000"])?;
     assert_eq!(shouted["length"], json!("3000000"), "{shouted}");
 
     // HTTP to the workload itself, and a change that reaches it.

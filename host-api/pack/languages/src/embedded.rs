@@ -172,6 +172,7 @@ pub(crate) const RUST_SDK: &[File] = files!("../../../sdk/rust/":
     "src/testing/state.rs"
     "src/tools.rs"
     "src/unit.rs"
+    "src/workload.rs"
 );
 
 /// The files of a new charm in every language.
