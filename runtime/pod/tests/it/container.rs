@@ -237,13 +237,19 @@ impl Container {
         fs::write(at("owners"), owners).unwrap();
         fs::write(at("root/etc/key"), "key").unwrap();
         change(directory.path());
+        let mut program = std::env::current_exe().unwrap();
+        if settings.user.is_some() {
+            // A user without rights may not reach the directory of builds.
+            fs::copy(&program, at("program")).unwrap();
+            program = at("program");
+        }
         if let Some(user) = settings.user {
             let given =
                 Command::new("chown").args(["-Rh", &format!("{user}:{user}")]).arg(directory.path()).status();
             assert!(given.unwrap().success());
         }
         let settings = Settings { directory: directory.path().to_owned(), ..settings };
-        let mut guard = Command::new(std::env::current_exe().unwrap());
+        let mut guard = Command::new(program);
         guard
             .args(["container::the_guard_of_a_container", "--exact", "--nocapture"])
             .env(GUARD, serde_json::to_string(&settings).unwrap())

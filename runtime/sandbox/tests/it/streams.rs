@@ -56,7 +56,8 @@ async fn a_hook_speaks_to_a_pebble_and_to_a_port() {
     for name in ["workloads.connect", "workloads.write", "workloads.read"] {
         assert!(names.contains(&name), "{names:?}");
     }
-    let open = format!("{:?} {:?}", calls.calls, calls.answers);
+    let streams: Vec<_> = calls.calls.iter().filter(|call| call.function.starts_with("workloads.")).collect();
+    let open = format!("{streams:?} {:?}", calls.answers);
     assert!(!open.contains("was asked"), "{open}");
     assert!(calls.secrets.iter().any(|secret| secret.0.contains("was asked")));
 }

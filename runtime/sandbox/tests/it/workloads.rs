@@ -180,9 +180,14 @@ async fn memory_is_bounded_for_each_instance_and_for_all() {
     let engine = WorkloadEngine::new(small).unwrap();
     let guest = engine.compile(&component("hostile_workload")).unwrap();
     let server = Server::with(&engine, &guest, RequestBudgets::default(), Arc::new(NoOutbound));
-    let (one, two) = tokio::join!(server.get("/memory"), server.get("/memory"));
-    let sum: u64 = [one, two].into_iter().map(|taken| taken.unwrap().trim().parse::<u64>().unwrap()).sum();
-    assert!(sum < 100, "{sum} MiB");
+    let mut sums = Vec::<u64>::new();
+    while sums.last().is_none_or(|sum| *sum >= 100) {
+        // On a busy machine, one may have ended before the other begins.
+        assert!(sums.len() < 20, "{sums:?} MiB");
+        let (one, two) = tokio::join!(server.get("/memory"), server.get("/memory"));
+        let taken = [one, two].map(|taken| taken.unwrap().trim().parse::<u64>().unwrap());
+        sums.push(taken.into_iter().sum());
+    }
     let taken: u64 = server.get("/memory").await.unwrap().trim().parse().unwrap();
     assert!((32..64).contains(&taken), "{taken} MiB: the others gave it back");
 }
