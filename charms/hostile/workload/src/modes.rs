@@ -61,7 +61,8 @@ pub(crate) fn surroundings() -> String {
 /// Tries each way out, and returns those that exist.
 pub(crate) fn escapes() -> String {
     let mut found = String::new();
-    for path in ["/etc/passwd", "/proc/self/environ", "../etc/passwd", "/data/../../etc/passwd", "/data/link"] {
+    for path in ["/etc/passwd", "/proc/self/environ", "../etc/passwd", "/data/../../etc/passwd", "/data/link"]
+    {
         if std::fs::read(path).is_ok() {
             let _ = writeln!(found, "read {path}");
         }
@@ -75,8 +76,9 @@ pub(crate) fn escapes() -> String {
         let _ = writeln!(found, "changed /data");
     }
     let address = Ipv4SocketAddress { port: 1, address: (127, 0, 0, 1) };
-    let connects = create_tcp_socket(IpAddressFamily::Ipv4)
-        .is_ok_and(|socket| socket.start_connect(&instance_network(), IpSocketAddress::Ipv4(address)).is_ok());
+    let connects = create_tcp_socket(IpAddressFamily::Ipv4).is_ok_and(|socket| {
+        socket.start_connect(&instance_network(), IpSocketAddress::Ipv4(address)).is_ok()
+    });
     if connects {
         let _ = writeln!(found, "made a connection");
     }

@@ -5,8 +5,8 @@ use wasip2::{
     http::{
         outgoing_handler,
         types::{
-            ErrorCode, Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingRequest, OutgoingResponse,
-            ResponseOutparam, Scheme,
+            ErrorCode, Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingRequest,
+            OutgoingResponse, ResponseOutparam, Scheme,
         },
     },
     io::streams::{OutputStream, StreamError},
@@ -40,10 +40,8 @@ impl Guest for Workload {
             "/memory" => say(answer, 200, &format!("{}\n", modes::take_memory())),
             "/recurse" => say(answer, 200, &format!("{}\n", modes::recurse(0))),
             "/sleep" => std::thread::sleep(std::time::Duration::from_secs(3_600)),
-            "/nap" => {
-                std::thread::sleep(std::time::Duration::from_millis(100));
-                say(answer, 200, "awake\n");
-            }
+            "/nap" => nap(answer, 100),
+            "/long-nap" => nap(answer, 2_000),
             "/flood" => modes::flood(),
             "/silent" => drop(answer),
             "/abort" => std::process::abort(),
@@ -72,6 +70,12 @@ fn begin(answer: ResponseOutparam, status: u16) -> (OutgoingBody, OutputStream) 
     ResponseOutparam::set(answer, Ok(response));
     let Ok(stream) = body.write() else { std::process::abort() };
     (body, stream)
+}
+
+/// Answers after so many milliseconds.
+fn nap(answer: ResponseOutparam, milliseconds: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+    say(answer, 200, "awake\n");
 }
 
 fn say(answer: ResponseOutparam, status: u16, text: &str) {

@@ -159,7 +159,7 @@ async fn a_guest_that_never_ends_is_ended() {
         let began = Instant::now();
         let server = Server::bounded(RequestBudgets { time, ..RequestBudgets::default() });
         server.fails(path, "timed out: a request may take 200 ms").await;
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(50));
     }
 }
 
