@@ -1,6 +1,6 @@
 //! The agent's identity: its key, which never leaves this host, and the certificate that the controller issues for it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use periapt_client::{Addresses, Backoff, Client, ClientCertificate, ClientError, Identity, Trust};
 use periapt_host_api::{
@@ -26,6 +26,9 @@ const AUTHORITY: &str = "authority.pem";
 /// The file of the controller to which the agent's models have moved. It counts in the place of the addresses of the
 /// command line and of the authority.
 const MOVED: &str = "moved.json";
+
+/// The most earlier controllers that an agent remembers, the newest ones.
+const MAX_EARLIER: usize = 100;
 
 /// The time within which the controller to which the models have moved must let the agent in. Else it is tried again.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(20);
@@ -224,9 +227,9 @@ impl AgentIdentity {
         let own = read_file(&self.directory.join(AUTHORITY), Readers::All)?;
         earlier_authorities.extend(own.and_then(|pem| digest_of(&pem).ok()));
         let next = digest_of(&place.authority).ok();
-        earlier_authorities.retain(|digest| Some(*digest) != next);
-        earlier_authorities.sort();
-        earlier_authorities.dedup();
+        let mut seen: BTreeSet<Digest> = next.into_iter().collect();
+        earlier_authorities.retain(|digest| seen.insert(*digest));
+        earlier_authorities.drain(..earlier_authorities.len().saturating_sub(MAX_EARLIER));
         let path = self.directory.join(MOVED);
         let text = serde_json::to_string_pretty(&Moved { place: place.clone(), earlier_authorities });
         let text = text.map_err(|source| IdentityError::Moved { path: path.clone(), source })?;
@@ -369,7 +372,8 @@ impl AgentIdentity {
 #[serde(rename_all = "kebab-case")]
 struct Moved {
     place: ControllerPlace,
-    /// The digests of the authorities of the controllers that the agent was with: their tokens let it join no more.
+    /// The digests of the authorities of the controllers that the agent was with, the newest last: their tokens let it join no
+    /// more.
     earlier_authorities: Vec<Digest>,
 }
 
