@@ -1,5 +1,5 @@
 //! A model without values that differ from run to run: times, revisions, random values, leaders, and numbers of
-//! hooks.
+//! machines and hooks.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -21,10 +21,11 @@ impl Projection {
     /// Projects a settled model.
     pub(crate) fn of(observed: &Observed) -> anyhow::Result<Self> {
         let mut facts = BTreeMap::new();
-        for (name, machine) in &observed.status.machines {
+        // A unit that is removed soon after it was added may have got a machine before, or none: numbers differ.
+        for (place, machine) in observed.status.machines.values().enumerate() {
             let fact =
                 format!("on {}, {} {}", machine.instance_id, machine.juju_status.current, machine.life);
-            facts.insert(format!("machine {name}"), fact);
+            facts.insert(format!("machine {place}"), fact);
         }
         for relation in &observed.status.relations {
             let fact = format!("{} {} {}", relation.provider, relation.requirer, relation.status);
@@ -74,7 +75,7 @@ fn unit_facts(facts: &mut BTreeMap<String, String>, unit: &UnitDetails) -> anyho
     let mut fact = |what: &str, is: String| facts.insert(format!("unit {name} {what}"), is);
     fact("life", unit.life.to_string());
     fact("charm", format!("{} {} {:?}", unit.charm, unit.charm_digest, record.charm));
-    fact("place", format!("{:?} {:?} {:?}", unit.machine, unit.agent, unit.address));
+    fact("place", format!("{} {:?} {:?}", unit.machine.is_some(), unit.agent, unit.address));
     fact("ports", serde_json::to_string(&unit.opened_ports)?);
     fact("workload", format!("{} {}", unit.workload_status.status, unit.workload_status.message));
     fact("agent", format!("{} {}", unit.agent_status.status, unit.agent_status.message));
