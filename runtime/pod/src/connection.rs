@@ -40,7 +40,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The callers of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Callers {
-    /// Those that the kernel names.
+    /// Users that the kernel names.
     Named,
     /// The owner of the socket, who has this number on the host. The kernel has no names for users of the host in a
     /// container, and lets nobody else open the socket.

@@ -115,6 +115,8 @@ pub struct Import {
     pub id: Uuid,
     /// The controller that has the model.
     pub source: Uuid,
+    /// The time at which it began to come.
+    pub since: Timestamp,
     /// The number of the page that is expected next.
     pub next_page: u64,
     /// The time from which the model is given up; none once it has come whole.

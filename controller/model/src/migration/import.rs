@@ -117,6 +117,7 @@ pub(crate) fn begin(root: &Root, plan: &ImportPlan, env: &Environment) -> Result
     let import = Import {
         id: plan.id,
         source: plan.source,
+        since: env.now,
         next_page: 0,
         expires_at: Some(env.now.checked_add(GIVEN_UP_AFTER).unwrap_or(Timestamp::MAX)),
         given_up_at: None,

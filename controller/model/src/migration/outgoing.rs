@@ -261,6 +261,7 @@ fn ended(uuid: &ModelUuid) -> Refusal {
     Refusal::new(ErrorCode::Conflict, "the migration has ended").about(format!("model {uuid}"))
 }
 
-fn later(now: Timestamp, seconds: u64) -> Timestamp {
+/// Returns a time so many seconds later.
+pub(super) fn later(now: Timestamp, seconds: u64) -> Timestamp {
     now.checked_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }

@@ -298,6 +298,42 @@ fn what_came_in_part_leaves_nothing_behind() {
 }
 
 #[test]
+fn an_agent_that_was_there_before_a_model_stays_without_it() {
+    let (mut from, mut to) = (source(), target());
+    enrol(&mut to, "a1", "key");
+    let host = from.root.agent(&name("a1")).unwrap().host.clone();
+    to.register(&name("a1"), host);
+    to.advance(60);
+    let model = from.model;
+    let id = migrate(&mut from, &to).unwrap();
+    carry(&from, &mut to, id);
+    to.control(ControllerCommand::AbortImport { model, id }).unwrap();
+    to.advance(60);
+    to.settle();
+    assert!(to.root.model_or_remains(&model).is_none());
+    assert!(to.root.agent(&name("a1")).is_some() && to.root.enrolments().key_of(&name("a1")).is_some());
+}
+
+#[test]
+fn a_note_stays_while_an_agent_of_the_model_has_not_gone() {
+    let (mut from, mut to) = (source(), target());
+    let model = from.model;
+    let id = migrate(&mut from, &to).unwrap();
+    carry(&from, &mut to, id);
+    from.work(WorkerCommand::HandOverModel(model, id));
+    activate(&mut to, model, id).unwrap();
+    from.work(WorkerCommand::NoteMoved(model, id));
+    from.work(WorkerCommand::AgentConnected(name("a1")));
+    from.advance(seconds(MOVED_SECONDS + 1));
+    from.settle();
+    assert_eq!(moved_to(&from.root, &name("a1")), Some(place(&to)));
+    from.work(WorkerCommand::AgentDisconnected(name("a1")));
+    from.advance(seconds(2 * 86_400));
+    from.settle();
+    assert!(from.root.model_or_remains(&model).is_none());
+}
+
+#[test]
 fn another_session_lets_a_migration_go_on() {
     let (mut from, to) = (source(), target());
     let model = from.model;
@@ -446,7 +482,10 @@ fn a_note_ends_after_its_time_or_by_an_operator() {
         let error = begin(&mut from, &back, true).unwrap_err();
         assert!(error.message.contains("migrate --forget"), "{error}");
         match by_time {
-            true => from.advance(seconds(MOVED_SECONDS + 1)),
+            true => {
+                from.work(WorkerCommand::AgentDisconnected(name("a1")));
+                from.advance(seconds(MOVED_SECONDS + 1));
+            }
             false => {
                 from.work(WorkerCommand::AgentConnected(name("a1")));
                 let forget = |force| ControllerCommand::ForgetMigration { model, force };

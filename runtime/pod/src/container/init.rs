@@ -32,7 +32,7 @@ use crate::driver::{Driver as _, Plain, Streams, accounts::Accounts};
 /// The users of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Users {
-    /// Those of a range.
+    /// Root and the other users of a range.
     All,
     /// Root alone.
     Root,

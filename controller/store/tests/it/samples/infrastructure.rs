@@ -192,7 +192,7 @@ fn moved() -> Moved {
 
 fn import(expires_at: Option<Timestamp>, given_up_at: Option<Timestamp>) -> Import {
     let (id, source) = (Uuid::from_u128(11), Uuid::from_u128(12));
-    Import { id, source, next_page: u64::MAX, expires_at, given_up_at }
+    Import { id, source, since: time(7), next_page: u64::MAX, expires_at, given_up_at }
 }
 
 fn failed() -> Failed {
