@@ -108,7 +108,12 @@ fn controller_command(
             migration::import::hold(root, model, *id, *entities)
         }
         ControllerCommand::ActivateImport { model, id } => migration::import::activate(root, model, *id, env),
-        ControllerCommand::AbortImport { model, id } => migration::import::abort(root, model, *id, env),
+        ControllerCommand::AbortImport { model, id, unless_held: false } => {
+            migration::import::abort(root, model, *id, env)
+        }
+        ControllerCommand::AbortImport { model, id, unless_held: true } => {
+            migration::import::abort_part(root, model, *id, env)
+        }
         ControllerCommand::Keep(change) => controller::clouds::change(root, change),
         ControllerCommand::AdmitAgent(admission) => agent::enrolment::admit(root, admission, env).map(done),
         ControllerCommand::AdmitPool(admission) => agent::pool::admit(root, admission, env).map(done),

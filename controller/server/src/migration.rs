@@ -30,6 +30,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The attempts to reach the other controller for the first time. A model whose way is barred stays at once.
 const FIRST_ATTEMPTS: u32 = 4;
 
+/// The time in which a migration whose way is barred ends at once. Later it waits, as after a restart of both controllers.
+const BARRED_WITHIN: Duration = Duration::from_secs(60);
+
 /// The longest wait until this controller shows what was written.
 const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 
@@ -138,6 +141,9 @@ impl Outgoing {
             let Some(migration) = state.as_ref().and_then(|state| state.migration()) else { break };
             let stopped = match migration {
                 Migration::Exporting(export) => {
+                    if last.as_ref().is_none_or(|last: &Export| last.id != export.id) {
+                        (attempts, self.reached) = (0, false);
+                    }
                     last = Some(export.clone());
                     match self.carry(&published.root, export).await {
                         Ok(()) => self.submit(WorkerCommand::HandOverModel(self.model, export.id)).await,
@@ -165,13 +171,15 @@ impl Outgoing {
             let Some(export) = &last else { break };
             attempts += 1;
             match stopped {
-                Ok(()) => backoff.succeeded(),
+                Ok(()) => {
+                    backoff.succeeded();
+                    // Whatever a step has changed, none may loop without a pause.
+                    tokio::time::sleep(FIRST_PAUSE).await;
+                }
                 Err(Stop::Over) => {}
                 Err(Stop::Failed(reason)) => self.fail(export.id, reason).await,
                 Err(Stop::Later(reason))
-                    if matches!(migration, Migration::Exporting(_))
-                        && !self.reached
-                        && attempts >= FIRST_ATTEMPTS =>
+                    if self.has_just_begun(migration) && !self.reached && attempts >= FIRST_ATTEMPTS =>
                 {
                     let to = export.target.addresses.join(", ");
                     self.fail(export.id, format!("the controller at {to} cannot be reached: {reason}")).await;
@@ -190,6 +198,12 @@ impl Outgoing {
             tracing::info!(%error, "the session of a migration could not be ended; it ends by itself");
         }
         self.model
+    }
+
+    /// Returns true if the model began to be carried a moment ago.
+    fn has_just_begun(&self, migration: &Migration) -> bool {
+        let Migration::Exporting(export) = migration else { return false };
+        self.state.clock.now().duration_since(export.since).unsigned_abs() < BARRED_WITHIN
     }
 
     /// Returns a client of the other controller.
@@ -213,17 +227,19 @@ impl Outgoing {
     /// Has the other controller delete what came of a model that has stayed.
     async fn give_up(&self, export: &Export) -> Result<(), Stop> {
         let (model, id) = (self.model, export.id);
-        let given_up = ControllerCommand::AbortImport { model, id };
-        match self.client(export)?.controller_command(given_up).await {
+        self.abort(export, ControllerCommand::AbortImport { model, id, unless_held: false }).await
+    }
+
+    /// Has the other controller delete what came of a model in part.
+    async fn give_up_part(&self, export: &Export) -> Result<(), Stop> {
+        let (model, id) = (self.model, export.id);
+        self.abort(export, ControllerCommand::AbortImport { model, id, unless_held: true }).await
+    }
+
+    async fn abort(&self, export: &Export, command: ControllerCommand) -> Result<(), Stop> {
+        match self.client(export)?.controller_command(command).await {
             Ok(_) => Ok(()),
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(()),
-            // Nobody but its operator can do it now: the session has ended, or its user may not do it any more.
-            Err(ClientError::Refused(refusal))
-                if matches!(refusal.code, ErrorCode::NotLoggedIn | ErrorCode::PermissionDenied) =>
-            {
-                tracing::warn!(model = %self.model, %refusal, "the other controller keeps a part of a model");
-                Ok(())
-            }
             Err(error) => Err(error.into()),
         }
     }

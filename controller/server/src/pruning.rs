@@ -103,7 +103,12 @@ impl Pruner {
             None => self.gone_models().await?,
         };
         for gone in gone {
-            self.store()?.forget(&key::records_of_model(&gone)).await?;
+            // It may have begun to come since.
+            let published = self.durable.current();
+            let known = published.root.model_or_remains(&gone);
+            if known.is_none_or(|state| state.is_hidden() && !state.is_coming()) {
+                self.store()?.forget(&key::records_of_model(&gone)).await?;
+            }
         }
         *known = Some(models);
         let now = self.clock.monotonic_ms();

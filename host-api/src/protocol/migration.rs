@@ -18,6 +18,12 @@ use crate::{
 /// The seconds for which a migration may carry a model. One that takes longer ends, and the model goes on where it was.
 pub const MIGRATION_SECONDS: u64 = 3_600;
 
+/// The number of the next page of a model that has come whole: it can be handed over.
+pub const HELD: u64 = u64::MAX - 1;
+
+/// The number of the next page of a model whose earlier attempt is being deleted.
+pub const DELETING: u64 = u64::MAX;
+
 /// The seconds for which the earlier controller tells where a model has gone: 7 days.
 pub const MOVED_SECONDS: u64 = 7 * 86_400;
 
@@ -33,7 +39,7 @@ pub const MAX_AUTHORITY_BYTES: usize = 16 << 10;
 pub struct MigrationTarget {
     /// The controller.
     pub place: ControllerPlace,
-    /// The token of a session of a superuser there. The migration ends the session.
+    /// The token of a session of a superuser there. The migration ends the session that it used last.
     pub token: Confidential<Token>,
 }
 

@@ -78,7 +78,11 @@ impl Verb for Migrate {
             let (command, done) = match self.abort {
                 true => {
                     let command = ControllerCommand::AbortMigration { model: uuid, force: self.force };
-                    (command, "The migration is ended, and the model stays")
+                    let done = match &known {
+                        Some(_) => "The migration is ended, and the model stays",
+                        None => "The migration is ended, and what had come of the model is deleted here",
+                    };
+                    (command, done)
                 }
                 false => {
                     let command = ControllerCommand::ForgetMigration { model: uuid, force: self.force };

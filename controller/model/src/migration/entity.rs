@@ -22,8 +22,8 @@ pub enum Migration {
     Failed(Failed),
 }
 
-/// The time for which a model that was given up is known. Meanwhile each controller deletes its history: what comes in a
-/// later attempt must not be mixed with it.
+/// The time for which a model that was given up or forgotten is known. Meanwhile each controller that runs deletes its
+/// history: what comes in a later attempt must not be mixed with it.
 const HISTORY_GOES_WITHIN: Duration = Duration::from_secs(30);
 
 impl Migration {
@@ -68,10 +68,10 @@ impl Migration {
 
     /// Returns the time of the last step, when the model itself is all that is left; none if it waits for others.
     pub(crate) fn end_due(&self) -> Option<Timestamp> {
+        let later = |at: Timestamp| at.checked_add(HISTORY_GOES_WITHIN).unwrap_or(Timestamp::MAX);
         match self {
-            Self::Importing(Import { given_up_at: Some(at), .. }) => {
-                Some(at.checked_add(HISTORY_GOES_WITHIN).unwrap_or(Timestamp::MAX))
-            }
+            Self::Importing(Import { given_up_at: Some(at), .. }) => Some(later(*at)),
+            Self::Moved(moved) => Some(later(moved.expires_at)),
             other => other.due(),
         }
     }

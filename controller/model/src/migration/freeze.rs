@@ -3,7 +3,7 @@
 
 use periapt_host_api::{ErrorCode, ModelUuid, Refusal, agent::ControllerPlace, command::ControllerCommand};
 
-use super::entity::Migration;
+use super::entity::{Failed, Migration};
 use crate::{
     input::{Input, WorkerCommand},
     root::{ModelState, Root},
@@ -22,6 +22,18 @@ pub(crate) fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
         _ => return Ok(()),
     };
     let Some(state) = root.model_or_remains(model) else { return Ok(()) };
+    if let (
+        Input::Controller(ControllerCommand::DestroyModel { force: None, .. }),
+        Some(Migration::Failed(Failed { untold: Some(export), .. })),
+    ) = (input, state.migration())
+    {
+        let text = format!(
+            "the controller at {} is yet to delete what came of the model; if it is lost for good, use `migrate --abort \
+             --force` first",
+            export.target.addresses.join(", ")
+        );
+        return Err(Refusal::new(ErrorCode::TryAgain, text).about(format!("model {model}")));
+    }
     match state.migration() {
         // Agents are told by their assignments, and try again until then.
         Some(Migration::Moved(moved)) if !matches!(input, Input::Runner(..)) => {
@@ -33,7 +45,7 @@ pub(crate) fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
 }
 
 /// Refuses another key for an agent whose model is on its way, and the removal of an agent whose model is handed over: the
-/// other controller would not learn of it. A removal before that ends the migration.
+/// other controller would not learn of it. A removal before that ends the migration. Refuses both for a model that comes.
 fn check_agent(root: &Root, input: &Input) -> Result<(), Refusal> {
     let (agent, is_removal) = match input {
         Input::Join { agent, .. } => (agent, false),
@@ -46,6 +58,7 @@ fn check_agent(root: &Root, input: &Input) -> Result<(), Refusal> {
     let concerns = |state: &ModelState| match state.migration() {
         Some(Migration::Exporting(_)) => !is_removal,
         Some(Migration::HandedOver(_)) => true,
+        Some(Migration::Importing(import)) => import.given_up_at.is_none(),
         _ => false,
     };
     match root.models_at(agent).find(|(_, state)| concerns(state)) {

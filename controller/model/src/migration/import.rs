@@ -5,7 +5,7 @@ use std::time::Duration;
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, Timestamp,
     command::Answer,
-    migration::{ImportPage, ImportPlan, ImportedAgent, MAX_PLANNED, MIGRATION_SECONDS},
+    migration::{DELETING, HELD, ImportPage, ImportPlan, ImportedAgent, MAX_PLANNED, MIGRATION_SECONDS},
     status::Life,
 };
 use serde_json::Value;
@@ -71,7 +71,8 @@ pub(crate) fn begin(root: &Root, plan: &ImportPlan, env: &Environment) -> Result
     if let Some(known) = root.model_or_remains(&model.uuid) {
         match known.migration() {
             Some(Migration::Importing(import)) if import.id == plan.id && import.given_up_at.is_none() => {
-                return Ok((Changes::default(), Answer::Import { next: import.next_page }));
+                let next = if import.expires_at.is_none() { HELD } else { import.next_page };
+                return Ok((Changes::default(), Answer::Import { next }));
             }
             // The other controller began anew, so it serves the model: what came of it before is of no use.
             Some(Migration::Importing(import)) if import.source == plan.source => {
@@ -80,7 +81,11 @@ pub(crate) fn begin(root: &Root, plan: &ImportPlan, env: &Environment) -> Result
                     let import = Import { given_up_at: Some(env.now), ..import.clone() };
                     changes = written(known, Some(Migration::Importing(import)));
                 }
-                return Ok((changes, Answer::Import { next: u64::MAX }));
+                return Ok((changes, Answer::Import { next: DELETING }));
+            }
+            Some(Migration::Moved(moved)) if moved.expires_at <= env.now => {
+                let text = "what was left of it here is being deleted, which takes a minute";
+                return Err(refused(ErrorCode::TryAgain, text.to_owned()));
             }
             Some(Migration::Moved(_)) => {
                 return Err(conflict(
@@ -295,6 +300,20 @@ pub(crate) fn abort(
     let (state, import) = coming(root, model, id)?;
     let import = Import { given_up_at: Some(env.now), ..import.clone() };
     Ok((written(state, Some(Migration::Importing(import))), Answer::Done))
+}
+
+/// Gives up a model that came in part. One that has come whole stays: another controller of the log may have handed it over.
+pub(crate) fn abort_part(
+    root: &Root,
+    model: &ModelUuid,
+    id: Uuid,
+    env: &Environment,
+) -> Result<(Changes, Answer), Refusal> {
+    if coming(root, model, id)?.1.expires_at.is_none() {
+        let text = "the model has come whole";
+        return Err(Refusal::new(ErrorCode::TryAgain, text).about(format!("model {model}")));
+    }
+    abort(root, model, id, env)
 }
 
 /// Returns a model that is on its way here in this migration.

@@ -181,8 +181,11 @@ pub(crate) fn abort_by_force(
 
 /// Notes that the other controller gives up what has come of a model that stays.
 pub(crate) fn abort_told(root: &Root, uuid: &ModelUuid, id: Uuid) -> Changes {
-    match root.model(uuid).map(|state| (state, state.migration())) {
-        Some((state, Some(Migration::Failed(failed)))) if failed.id == id => told(state, failed),
+    // Also of the remains of a model that was destroyed meanwhile.
+    match root.model_or_remains(uuid).map(|state| (state, state.migration())) {
+        Some((state, Some(Migration::Failed(failed)))) if failed.id == id && failed.untold.is_some() => {
+            told(state, failed)
+        }
         _ => Changes::default(),
     }
 }
@@ -243,9 +246,9 @@ pub(super) fn full_leases<'a>(
     })
 }
 
-/// Returns a model, hidden ones included.
+/// Returns a model, hidden ones and the remains of destroyed ones included.
 pub(super) fn known<'a>(root: &'a Root, uuid: &ModelUuid) -> Result<&'a ModelState, Refusal> {
-    let state = root.model_or_remains(uuid).filter(|state| !state.is_remains());
+    let state = root.model_or_remains(uuid);
     state.map(AsRef::as_ref).ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))
 }
 

@@ -49,7 +49,8 @@ pub fn plan_begun_migration(root: &Root, uuid: &ModelUuid, begun: Uuid) -> Resul
             ErrorCode::TryAgain,
             format!(
                 "cannot migrate model {:?}: the controller at {to} is yet to delete what came of it; if that controller \
-                 is lost for good, use --abort --force first",
+                 is lost for good, or the session there has ended, use --abort --force here first, and there with the \
+                 model's UUID",
                 model.name.as_str()
             ),
         ));

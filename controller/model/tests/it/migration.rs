@@ -5,7 +5,10 @@ use periapt_host_api::{
     access::ModelAccess,
     agent::{Admission, ControllerPlace, RunnerCommand},
     command::{Answer, Caller, Command, ControllerCommand},
-    migration::{ImportPage, ImportPlan, MIGRATION_SECONDS, MOVED_SECONDS, MigrationPhase, MigrationTarget},
+    migration::{
+        DELETING, HELD, ImportPage, ImportPlan, MIGRATION_SECONDS, MOVED_SECONDS, MigrationPhase,
+        MigrationTarget,
+    },
     secret::{Confidential, Sealed},
 };
 use periapt_model::{
@@ -224,6 +227,9 @@ fn pages_that_come_again_change_nothing_and_none_may_be_missing() {
     assert!(activate(&mut to, from.model, id).is_err(), "it was not held");
     hold(&mut to, from.model, id, count(&from)).unwrap();
     assert!(send(&mut to, ImportPage { number: last.number + 1, ..last.clone() }).is_err(), "it is whole");
+    assert_eq!(begin(&mut to, &plan, false), Ok(HELD), "it can be handed over");
+    let part = ControllerCommand::AbortImport { model: from.model, id, unless_held: true };
+    assert_eq!(to.control(part).unwrap_err().code, ErrorCode::TryAgain);
     assert!(activate(&mut to, from.model, Uuid::nil()).is_err());
     activate(&mut to, from.model, id).unwrap();
     let hostile = serde_json::json!({"unit": {"name": "x/0"}});
@@ -241,7 +247,7 @@ fn what_is_not_taken_over_is_deleted_and_the_model_stays() {
     assert_eq!(status(&from, model), Some((id, MigrationPhase::Failed)));
     assert!(from.try_work(WorkerCommand::HandOverModel(model, id)).is_err());
     from.attach("a1");
-    to.control(ControllerCommand::AbortImport { model, id }).unwrap();
+    to.control(ControllerCommand::AbortImport { model, id, unless_held: false }).unwrap();
     assert!(activate(&mut to, model, id).is_err());
     to.settle();
     assert!(to.root.model_or_remains(&model).is_some(), "its history is deleted for a while");
@@ -251,7 +257,7 @@ fn what_is_not_taken_over_is_deleted_and_the_model_stays() {
     let again = migrate(&mut from, &to).unwrap();
     let plan = plan_begun_migration(&from.root, &model, again).unwrap();
     assert_eq!(begin(&mut to, &plan, true).unwrap_err().code, ErrorCode::TryAgain);
-    assert_eq!(begin(&mut to, &plan, false), Ok(u64::MAX), "not yet");
+    assert_eq!(begin(&mut to, &plan, false), Ok(DELETING), "not yet");
     to.advance(60);
     to.settle();
     assert!(to.root.model_or_remains(&model).is_none());
@@ -307,7 +313,7 @@ fn an_agent_that_was_there_before_a_model_stays_without_it() {
     let model = from.model;
     let id = migrate(&mut from, &to).unwrap();
     carry(&from, &mut to, id);
-    to.control(ControllerCommand::AbortImport { model, id }).unwrap();
+    to.control(ControllerCommand::AbortImport { model, id, unless_held: false }).unwrap();
     to.advance(60);
     to.settle();
     assert!(to.root.model_or_remains(&model).is_none());
@@ -494,6 +500,9 @@ fn a_note_ends_after_its_time_or_by_an_operator() {
                 from.control(forget(true)).unwrap();
             }
         }
+        from.settle();
+        assert_eq!(begin(&mut from, &back, true).unwrap_err().code, ErrorCode::TryAgain);
+        from.advance(60);
         from.settle();
         assert!(from.root.model_or_remains(&model).is_none());
         assert!(

@@ -8,7 +8,7 @@ use periapt_client::Client;
 use periapt_host_api::{
     Digest, Refusal,
     command::{Answer, ControllerCommand},
-    migration::{ImportPage, ImportedRecord},
+    migration::{DELETING, HELD, ImportPage, ImportedRecord},
 };
 use periapt_model::{
     ModelState, RecordBody, Root, agents_to_migrate, entities_to_migrate, entity::Export, open_entity,
@@ -42,14 +42,16 @@ impl Outgoing {
         let deletes =
             || Stop::Later("the other controller deletes what came in an earlier attempt".to_owned());
         let next = match answer {
-            Answer::Import { next: u64::MAX } => return Err(deletes()),
+            Answer::Import { next: DELETING } => return Err(deletes()),
+            // An earlier attempt has sent all of it, and that was checked.
+            Answer::Import { next: HELD } => return Ok(()),
             Answer::Import { next } => next,
             _ => return Err(Stop::Failed("the other controller answered something else".to_owned())),
         };
         // Another controller of this log, or this one before its restart, cut those pages. Its history may be pruned
         // elsewhere than here, so pages of two controllers do not fit together.
         if next > 0 && self.sent != Some(export.id) {
-            self.give_up(export).await?;
+            self.give_up_part(export).await?;
             return Err(deletes());
         }
         self.sent = Some(export.id);

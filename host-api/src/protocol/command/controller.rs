@@ -106,6 +106,9 @@ pub enum ControllerCommand {
         model: ModelUuid,
         /// The migration.
         id: Uuid,
+        /// True to keep a model that has come whole: another controller of the log may have handed it over.
+        #[serde(default)]
+        unless_held: bool,
     },
     /// Admits an agent: the holder of the token joins as it.
     AdmitAgent(Admission),
