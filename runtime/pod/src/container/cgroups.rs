@@ -119,38 +119,34 @@ impl Cgroups {
     fn bind(&mut self, bound: Bound, places: &[Place], limits: &ContainerLimits) -> Result<(), String> {
         let controller = bound.controller();
         let first = places.iter().find(|place| place.controllers.iter().any(|it| it == controller));
-        let (version, parents) = match first {
-            Some(place) => (Version::One, vec![place.directory.clone()]),
+        let (version, parent) = match first {
+            Some(place) => (Version::One, place.directory.clone()),
             None => {
                 let place = places.iter().find(|place| place.version == Version::Two);
                 let place = place
                     .ok_or_else(|| format!("this host has no cgroups with the controller {controller}"))?;
-                // The own cgroup has processes, and so often no controllers for cgroups below: those beside it have.
-                let beside = place.directory.parent().filter(|_| place.directory != place.top);
-                (
-                    Version::Two,
-                    [Some(place.directory.as_path()), beside]
-                        .into_iter()
-                        .flatten()
-                        .map(Path::to_owned)
-                        .collect(),
-                )
+                // The own cgroup has processes: cgroups below it have no bounds, unless it is the host's root, which alone
+                // has no type. A process is in one cgroup: all bounds are in one place.
+                let parent = match place.directory.parent() {
+                    Some(beside) if place.directory != place.top => beside.to_owned(),
+                    _ if place.top.join("cgroup.type").exists() => {
+                        return Err(format!(
+                            "{}: has processes, so that cgroups below it have no bounds; run in a cgroup below it",
+                            place.top.display()
+                        ));
+                    }
+                    _ => place.directory.clone(),
+                };
+                (Version::Two, parent)
             }
         };
-        let mut reason = String::new();
-        for parent in parents {
-            match self.bind_below(bound, version, &parent, limits) {
-                Ok(()) => return Ok(()),
-                Err(error) => reason = error,
-            }
-        }
         let remedy = match version {
             Version::One => "run as root",
             Version::Two => {
                 "run as root, or in a cgroup that is delegated to this user (systemd-run --user --scope -p Delegate=yes)"
             }
         };
-        Err(format!("{reason}; {remedy}"))
+        self.bind_below(bound, version, &parent, limits).map_err(|reason| format!("{reason}; {remedy}"))
     }
 
     fn bind_below(
@@ -188,10 +184,13 @@ impl Cgroups {
 
     /// Moves a process without others into the cgroups.
     pub(super) fn add(&self, process: Pid) -> io::Result<()> {
+        let mut all = Ok(());
         for directory in &self.directories {
-            fs::write(directory.join("cgroup.procs"), process.as_raw_nonzero().to_string())?;
+            // One that fails does not take the bounds of the others away.
+            let moved = fs::write(directory.join("cgroup.procs"), process.as_raw_nonzero().to_string());
+            all = all.and(moved);
         }
-        Ok(())
+        all
     }
 }
 
@@ -220,7 +219,10 @@ fn remove_left(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let guard = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
-        if guard.is_some_and(|guard| !Path::new(&format!("/proc/{guard}")).exists()) {
+        // This process has made none there yet: one with its number is of an earlier process.
+        let is_left =
+            |guard: u32| guard == std::process::id() || !Path::new(&format!("/proc/{guard}")).exists();
+        if guard.is_some_and(is_left) {
             let _ = fs::remove_dir(entry.path());
         }
     }

@@ -77,7 +77,12 @@ impl Namespaces {
                 Ok((of, answer)) if of == process => return answer,
                 // The late answer to an order that was given up.
                 Ok(_) => {}
-                Err(_) => return Err("the container does not answer".to_owned()),
+                Err(_) => {
+                    // The init may start it later, and reads this then.
+                    let kill = rustix::process::Signal::KILL.as_raw();
+                    let _ = send(&self.socket, &ToInit::Signal(process, kill), &[]);
+                    return Err("the container does not answer".to_owned());
+                }
             }
         }
     }
@@ -156,7 +161,10 @@ impl Driver for Namespaces {
 
     fn kill(&mut self) {
         // The kernel ends all processes of the container with the first one, and tells of it when they are gone.
-        let _ = kill_process(self.init, rustix::process::Signal::KILL);
+        // One that is reaped may have left its number to another process.
+        if !self.is_reaped {
+            let _ = kill_process(self.init, rustix::process::Signal::KILL);
+        }
         let until = Instant::now() + KILL_TIME;
         while !self.is_reaped && Instant::now() < until {
             self.is_reaped = !matches!(waitpid(Some(self.init), WaitOptions::NOHANG), Ok(None));

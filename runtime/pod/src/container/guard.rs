@@ -2,21 +2,21 @@
 
 use std::{
     ffi::{CString, OsStr},
-    fs::{File, Permissions},
+    fs::File,
     io::{self, Write as _},
     net::IpAddr,
     os::{
         fd::{AsFd as _, AsRawFd as _, OwnedFd},
-        unix::{
-            ffi::OsStrExt as _,
-            fs::{MetadataExt as _, PermissionsExt as _},
-        },
+        unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     },
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+use rustix::{
+    fs::Mode,
+    process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, umask, waitpid},
+};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, unix::AsyncFd},
     net::UnixStream,
@@ -63,11 +63,11 @@ pub async fn run_in_container(
 ) -> Result<i32, ContainerError> {
     options.check()?;
     let (ids, gap) = Ids::choose(options.first_id)?;
-    let listeners =
-        Listeners::open(options.socket.clone(), options.http).await.map_err(ContainerError::Listen)?;
-    // The pod's process does not see the users of the host: who may open the socket is its owner.
-    std::fs::set_permissions(&options.socket, Permissions::from_mode(0o600))
-        .map_err(ContainerError::system("protect the socket"))?;
+    // The pod's process does not see the users of the host: who may open the socket is its owner, from its first moment on.
+    let usual = umask(Mode::from_raw_mode(0o177));
+    let listeners = Listeners::open(options.socket.clone(), options.http).await;
+    umask(usual);
+    let listeners = listeners.map_err(ContainerError::Listen)?;
     let (cgroups, mut gaps) = Cgroups::create(&options.limits);
     gaps.extend(gap);
     if options.require_confinement && !gaps.is_empty() {

@@ -12,7 +12,10 @@ use std::{
 
 use libc::{MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC, MS_REMOUNT, c_ulong};
 use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, chmodat, mkdirat, openat, openat2, symlinkat, unlinkat},
+    fs::{
+        AtFlags, CWD, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, openat, openat2, symlinkat,
+        unlinkat,
+    },
     io::Errno,
     process::{chdir, pivot_root},
 };
@@ -174,7 +177,23 @@ fn place_for(root: &OwnedFd, target: &str) -> Result<OwnedFd, String> {
             Err(error) => return Err(format!("the image's {path} is no place for a mount: {error}")),
         };
     }
+    // A link of the image may lead to the root itself, or to a directory that is mounted upon later by its path. A mount
+    // there would have the workload's own files where those of the host are bound from.
+    for reserved in [".", "proc", "sys"] {
+        if is_same(&at, &own_directory(root, reserved)?)? {
+            return Err(format!(
+                "the image's {path} is no place for a mount: it leads to the root, to /proc or to /sys"
+            ));
+        }
+    }
     Ok(at)
+}
+
+/// Returns true if two descriptors are of one directory.
+fn is_same(one: &OwnedFd, other: &OwnedFd) -> Result<bool, String> {
+    let of = |descriptor: &OwnedFd| fstat(descriptor).map_err(|error| error.to_string());
+    let (one, other) = (of(one)?, of(other)?);
+    Ok((one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
 }
 
 /// Mounts a file system in memory.

@@ -146,7 +146,13 @@ fn refused() -> Result<BpfProgram, BackendError> {
         rule(values.iter().map(|value| condition(0, SeccompCmpOp::Ne, *value)).collect::<Result<_, _>>()?)
     };
     let families = FAMILIES.map(|family| u64::from(family.unsigned_abs()));
-    rules.insert(libc::SYS_socket, vec![other(&families)?]);
+    let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
+    let not_of_interfaces = rule(vec![
+        condition(0, SeccompCmpOp::Eq, netlink)?,
+        condition(2, SeccompCmpOp::Ne, u64::from(libc::NETLINK_ROUTE.unsigned_abs()))?,
+    ])?;
+    rules.insert(libc::SYS_socket, vec![other(&families)?, not_of_interfaces]);
+    rules.insert(libc::SYS_socketpair, vec![other(&[u64::from(libc::AF_UNIX.unsigned_abs())])?]);
     rules.insert(libc::SYS_personality, vec![other(&PERSONALITIES)?]);
     let order = |number: u64| rule(vec![condition(1, SeccompCmpOp::Eq, number)?]);
     rules.insert(libc::SYS_ioctl, TERMINAL.into_iter().map(order).collect::<Result<_, _>>()?);

@@ -121,6 +121,7 @@ impl Driver for Plain {
             command.process_group(0);
         }
         let prepare = move || {
+            unblock_signals()?;
             if let Some(terminal) = &terminal {
                 rustix::process::setsid()?;
                 rustix::process::ioctl_tiocsctty(terminal)?;
@@ -191,6 +192,20 @@ impl Driver for Plain {
 
 fn own_group() -> u32 {
     rustix::process::getegid().as_raw()
+}
+
+/// Lets all signals through: a process inherits what its parent blocks, also as another program.
+fn unblock_signals() -> io::Result<()> {
+    #[expect(
+        unsafe_code,
+        reason = "the set is initialised before it is read, and lives until the call returns"
+    )]
+    let done = unsafe {
+        let mut none = std::mem::MaybeUninit::uninit();
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut())
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Returns the processes that come from this one. Those whose parents have ended are its children.

@@ -44,6 +44,8 @@ fn a_container_has_its_own_processes_files_network_and_names() {
 #[test]
 fn a_workload_has_few_rights_and_cannot_get_more() {
     let Some(container) = Container::start(Settings::default()) else { return };
+    let blocked = container.told("grep SigBlk /proc/self/status | cut -f 2");
+    assert_eq!(blocked, "0".repeat(16), "signals that the init blocks");
     let status = container.told("grep -E '^(CapEff|CapBnd|CapInh|NoNewPrivs|Seccomp):' /proc/self/status");
     // CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE, SYS_CHROOT.
     let rights = "00000000000404fb";
@@ -168,6 +170,23 @@ fn directories_of_the_host_are_mounted_with_their_owners_and_through_no_link() {
     });
     let reason = refused.unwrap().refusal();
     assert!(reason.contains("/var is no place for a mount"), "{reason}");
+}
+
+#[test]
+fn a_mount_whose_place_is_a_link_to_the_root_is_refused() {
+    // The mount at /var/lib/db would cover the container's root with files that a workload has written.
+    for target in ["/", "../../..", "/proc", "/sys"] {
+        let refused = Container::launch(Settings::default(), |at| {
+            fs::create_dir_all(at.join("root/var/lib")).unwrap();
+            std::os::unix::fs::symlink(target, at.join("root/var/lib/db")).unwrap();
+        });
+        let Some(refused) = refused else { return };
+        let reason = refused.refusal();
+        if reason.contains("user namespace") {
+            return skipped(&reason);
+        }
+        assert!(reason.contains("it leads to the root, to /proc or to /sys"), "{target}: {reason}");
+    }
 }
 
 #[test]
