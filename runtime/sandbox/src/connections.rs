@@ -25,7 +25,8 @@ const MAX_OPEN: usize = 16;
 /// The bytes of a piece that is read ahead.
 const PIECE: usize = 64 << 10;
 
-/// The pieces of a stream that are read ahead: 1 MiB, so that all streams of a hook take 16 MiB of the runner at most.
+/// The pieces of a stream that are read ahead. With those on their way, all streams of a hook take 18 MiB of the runner at
+/// most.
 /// Reading ahead keeps a peer going that sends on one stream while the hook waits on another.
 const PIECES: usize = 16;
 

@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
+use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_hook::WorkloadTarget;
-use periapt_host_api::{ContainerName, UnitName, pod::PodStream, view::FrameLine};
+use periapt_host_api::{ContainerName, UnitName, charm::MAX_CONTAINERS, pod::PodStream, view::FrameLine};
 use periapt_uniter::WorkloadBoots;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -76,7 +77,8 @@ struct StreamRequest {
     answer: oneshot::Sender<Result<UnixStream, String>>,
 }
 
-type Doors = Arc<Mutex<BTreeMap<PodId, mpsc::Sender<StreamRequest>>>>;
+/// The ways to the pods of each unit.
+type Doors = Arc<Mutex<BTreeMap<UnitName, BTreeMap<ContainerName, mpsc::Sender<StreamRequest>>>>>;
 
 /// The way to the pods of a model.
 #[derive(Debug, Clone)]
@@ -139,17 +141,22 @@ impl Pods {
         for pod in new {
             let ends = CancellationToken::new();
             let (door, requests) = mpsc::channel(WAITING);
-            self.doors.lock().insert(pod.clone(), door);
+            self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), door);
             self.running.insert(pod.clone(), ends.clone());
             let (program, doors, boots) =
                 (Arc::clone(&program), Arc::clone(&self.doors), Arc::clone(&self.boots));
             self.tasks.spawn(async move {
                 life::keep(&program, &pod, requests, &boots, &ends).await;
-                boots.send_if_modified(|boots| boots.ended(&pod));
-                // A pod of the same name may have begun since.
+                // A pod of the same name may have begun since: what is known of it stays.
                 let mut doors = doors.lock();
-                if doors.get(&pod).is_some_and(mpsc::Sender::is_closed) {
-                    doors.remove(&pod);
+                if let Some(of_unit) = doors.get_mut(&pod.0)
+                    && of_unit.get(&pod.1).is_some_and(mpsc::Sender::is_closed)
+                {
+                    of_unit.remove(&pod.1);
+                    if of_unit.is_empty() {
+                        doors.remove(&pod.0);
+                    }
+                    boots.send_if_modified(|boots| boots.ended(&pod));
                 }
             });
         }
@@ -172,18 +179,17 @@ impl PodStreams {
         }
         match target {
             WorkloadTarget::Pebble(container) => {
-                let pod = (unit.clone(), container.clone());
-                let door = self.doors.lock().get(&pod).cloned();
+                let door = self.doors.lock().get(unit).and_then(|doors| doors.get(container)).cloned();
                 ask(door, PodStream::Pebble, container.as_str()).await
             }
             WorkloadTarget::Port(port) => {
-                let of_unit = |pod: &PodId| pod.0 == *unit;
-                let doors: Vec<_> = {
-                    let doors = self.doors.lock();
-                    doors.iter().filter(|(pod, _)| of_unit(pod)).map(|(_, door)| door.clone()).collect()
-                };
-                for door in doors {
-                    if let Ok(stream) = ask(Some(door), PodStream::Port(*port), "").await {
+                let doors: Vec<_> =
+                    self.doors.lock().get(unit).into_iter().flat_map(BTreeMap::values).cloned().collect();
+                // All at once, so that a pod that answers nothing keeps nobody from the next one; the first by name counts.
+                let asked = doors.into_iter().map(|door| ask(Some(door), PodStream::Port(*port), ""));
+                let mut answers = std::pin::pin!(futures_util::stream::iter(asked).buffered(MAX_CONTAINERS));
+                while let Some(answer) = answers.next().await {
+                    if let Ok(stream) = answer {
                         return Ok(stream);
                     }
                 }

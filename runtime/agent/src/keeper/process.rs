@@ -134,20 +134,22 @@ impl Process for ChildProcess {
     }
 
     fn gone(mut self: Box<Self>) -> BoxFuture<'static, String> {
-        Box::pin(async move {
-            let status = match timeout(GRACE, self.0.wait()).await {
-                Ok(status) => status,
-                Err(_) => {
-                    self.kill();
-                    self.0.wait().await
-                }
-            };
-            match status {
-                Ok(status) => status.to_string(),
-                Err(error) => error.to_string(),
-            }
-        })
+        Box::pin(async move { how_it_ends(&mut self.0, GRACE).await })
     }
+}
+
+/// Waits until a process has ended, kills it after a while, and returns how it ended.
+pub(crate) async fn how_it_ends(child: &mut Child, grace: Duration) -> String {
+    let status = match timeout(grace, child.wait()).await {
+        Ok(status) => status,
+        Err(_) => {
+            if let Err(error) = child.start_kill() {
+                tracing::debug!(%error, "a process could not be killed; it is gone already");
+            }
+            child.wait().await
+        }
+    };
+    status.map_or_else(|error| error.to_string(), |status| status.to_string())
 }
 
 #[cfg(test)]

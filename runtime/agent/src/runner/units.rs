@@ -17,6 +17,7 @@ use periapt_host_api::{
     trace::{RevisionTrace, TraceContext},
     view::View,
 };
+use periapt_uniter::WorkloadBoots;
 use periapt_uniter::executor::{
     ChangedDependencies, Dependency, Dependents, Executor, ExecutorInput, Options,
 };
@@ -179,18 +180,22 @@ impl Units {
     /// Tells units of the workloads beside them, at each change, for ever.
     async fn follow_workloads(self: &Arc<Self>) {
         let mut changes = self.runner.workloads.changes();
-        let mut told = changes.borrow_and_update().boots.clone();
-        while changes.changed().await.is_ok() {
+        // The first round tells all units: they may have been added before an earlier change.
+        let mut told: Option<BTreeMap<UnitName, WorkloadBoots>> = None;
+        loop {
             let now = changes.borrow_and_update().boots.clone();
-            for unit in self.all() {
-                if now.get(&unit.name) != told.get(&unit.name) {
-                    self.feed(
-                        &unit,
-                        ExecutorInput::Workloads(now.get(&unit.name).cloned().unwrap_or_default()),
-                    );
+            for (count, unit) in self.all().iter().enumerate() {
+                let known = told.as_ref().map(|told| told.get(&unit.name));
+                if known != Some(now.get(&unit.name)) {
+                    let boots = now.get(&unit.name).cloned().unwrap_or_default();
+                    self.feed(unit, ExecutorInput::Workloads(boots));
                 }
+                yield_after(count).await;
             }
-            told = now;
+            told = Some(now);
+            if changes.changed().await.is_err() {
+                return;
+            }
         }
     }
 
@@ -275,9 +280,14 @@ impl Units {
         let unit = Arc::new(Unit { name: name.clone(), state });
         self.managed.lock().insert(name.clone(), Arc::clone(&unit));
         self.changed();
-        // After the unit can be found: a change from now on reaches it, too.
-        self.feed(&unit, ExecutorInput::Workloads(self.runner.workloads.of(name)));
-        unit
+        // After the unit can be found: a change from now on reaches it, too. One may have come between the two steps.
+        loop {
+            let boots = self.runner.workloads.of(name);
+            self.feed(&unit, ExecutorInput::Workloads(boots.clone()));
+            if self.runner.workloads.of(name) == boots {
+                return unit;
+            }
+        }
     }
 
     /// Stops managing a unit.

@@ -133,9 +133,10 @@ fn end(store: &mut State<'_>, bytes: u64) -> wasmtime::Result<()> {
     meter.settle(store)
 }
 
-/// Returns the time that a call waited, by which it moves the hook's clock.
+/// Returns the time that a call waited, by which it moves the hook's clock: whole milliseconds, as the journal has it.
 fn waited(store: &State<'_>, began: Instant) -> Duration {
-    let waited = began.elapsed();
+    let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let waited = Duration::from_millis(milliseconds);
     store.data().clock.waited(waited);
     waited
 }

@@ -26,6 +26,9 @@ CONTAINERS = "/charm/containers"
 #: The bytes of one call to the sandbox.
 PIECE = 64 << 10
 
+#: The bytes of a stream that are read ahead while another one waits. The rest stays with the workload.
+AHEAD = 4 << 20
+
 #: The milliseconds after which a stream that waits looks first at what has come for others, and at most.
 PAUSES = (20, 400)
 
@@ -105,10 +108,10 @@ class Stream:
         return True
 
     def _read_ahead(self) -> bool:
-        """Read all that has come, and tell whether anything did. An error is for the next receiver."""
+        """Read what has come, up to a bound, and tell whether anything did. An error is for the next receiver."""
         came = False
         try:
-            while not self._is_at_end and self._read(0):
+            while not self._is_at_end and len(self._received) < AHEAD and self._read(0):
                 came = True
         except OSError:
             pass

@@ -33,8 +33,8 @@ use crate::{
 /// current frame. It resumes when there is room, with the missed changes merged into one frame.
 const FRAMES: usize = 32;
 
-/// The most messages on their way to a runner: frames, an answer to each possible call, grants and the last
-/// message.
+/// The most messages on their way to a runner: frames, an answer to each possible call, grants, one word about
+/// workloads and the last message.
 const QUEUE: usize = FRAMES + CALLS_OUTSTANDING + 8;
 
 /// The time for a runner to end on request.
@@ -48,11 +48,11 @@ enum Wake {
     Frame(Box<FrameLine>),
     Settled(Vec<Settled>),
     Grants,
-    Workloads,
+    Workloads(OwnedSemaphorePermit),
     Silent,
 }
 
-/// A message, with its permit if it is a line of a frame.
+/// A message, with its permit if it is a line of a frame or a word about workloads.
 type Queued = (ToRunner, Option<OwnedSemaphorePermit>);
 
 /// The keeper's state of one living runner.
@@ -128,6 +128,8 @@ impl<C: Controller> ModelKeeper<C> {
             self.pods.streams(),
         );
         let frames = Arc::new(Semaphore::new(FRAMES));
+        // One word about workloads is on its way at a time: later changes merge into the next one.
+        let words = Arc::new(Semaphore::new(1));
         let mut room = Arc::clone(&frames).try_acquire_owned().ok();
         let mut heard_at = Instant::now();
         loop {
@@ -138,7 +140,7 @@ impl<C: Controller> ModelKeeper<C> {
                 () = self.ended.cancelled() => Wake::Ended,
                 settled = calls.next() => Wake::Settled(settled),
                 Ok(()) = life.grants.changed() => Wake::Grants,
-                Ok(()) = life.pods.changed() => Wake::Workloads,
+                Some(permit) = changed(&words, &mut life.pods) => Wake::Workloads(permit),
                 Ok(permit) = Arc::clone(&frames).acquire_owned(), if room.is_none() => Wake::Room(permit),
                 line = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(line)),
                 message = incoming.next(), if calls.has_room() => Wake::Message(message),
@@ -204,11 +206,11 @@ impl<C: Controller> ModelKeeper<C> {
                         self.settled(call, life);
                     }
                 }
-                Wake::Workloads => {
+                Wake::Workloads(permit) => {
                     let told = life.pods.borrow_and_update().told();
                     if told.version != self.workloads_told {
                         self.workloads_told = told.version;
-                        life.say(ToRunner::Workloads(told));
+                        life.queue_up((ToRunner::Workloads(told), Some(permit)));
                     }
                 }
                 Wake::Grants => {
@@ -344,6 +346,16 @@ impl Life {
             tracing::debug!(%error, "a message to a runner was dropped");
         }
     }
+}
+
+/// Waits for a change of the pods once the last word about them is written. Cancellation loses nothing.
+async fn changed(
+    words: &Arc<Semaphore>,
+    pods: &mut watch::Receiver<PodBoots>,
+) -> Option<OwnedSemaphorePermit> {
+    let permit = Arc::clone(words).acquire_owned().await.ok()?;
+    pods.changed().await.ok()?;
+    Some(permit)
 }
 
 async fn write(mut queued: mpsc::Receiver<Queued>, mut outgoing: Outgoing<ToRunner>) {

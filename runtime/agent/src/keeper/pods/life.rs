@@ -42,6 +42,9 @@ pub(super) async fn keep(
             },
             Err(error) => format!("it could not be started: {error}"),
         };
+        if ends.is_cancelled() {
+            return;
+        }
         boots.send_if_modified(|boots| boots.ended(pod));
         if born.elapsed() >= LIVED {
             pauses.succeeded();
@@ -83,8 +86,14 @@ async fn serve(
             boots.send_modify(|boots| boots.listens(pod, boot_id));
         }
         Ok(Ok(None)) => return Some(process.gone().await),
-        Ok(Err(error)) => return Some(format!("its reports are unreadable: {error}")),
-        Err(_) => return Some("it did not listen in time".to_owned()),
+        Ok(Err(error)) => {
+            process.kill().await;
+            return Some(format!("its reports are unreadable: {error}"));
+        }
+        Err(_) => {
+            process.kill().await;
+            return Some("it did not listen in time".to_owned());
+        }
     }
     loop {
         tokio::select! {
@@ -95,9 +104,13 @@ async fn serve(
             report = process.report() => match report {
                 Ok(Some(PodReport::Ready { .. })) => {}
                 Ok(None) => return Some(process.gone().await),
-                Err(error) => return Some(format!("its reports are unreadable: {error}")),
+                Err(error) => {
+                    process.kill().await;
+                    return Some(format!("its reports are unreadable: {error}"));
+                }
             },
-            Some(request) = requests.recv() => match process.send(request.target).await {
+            // A caller that has left is not asked for.
+            Some(request) = requests.recv() => if !request.answer.is_closed() { match process.send(request.target).await {
                 Ok(stream) => {
                     tokio::spawn(async move {
                         // The caller may have stopped waiting.
@@ -105,7 +118,7 @@ async fn serve(
                     });
                 }
                 Err(error) => refuse(request, &error),
-            },
+            } },
         }
     }
 }

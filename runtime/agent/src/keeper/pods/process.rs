@@ -22,6 +22,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::keeper::process::how_it_ends;
+
 /// The time for a pod to end in order: that of its services, and the pod's own.
 const ENDS_WITHIN: Duration = Duration::from_secs(45);
 
@@ -93,15 +95,13 @@ impl PodProcess {
 
     /// Waits for the end of a process that has closed its socket, kills it after a while, and returns how it ended.
     pub(crate) async fn gone(&mut self) -> String {
-        let status = match timeout(ENDS_WITHIN, self.child.wait()).await {
-            Ok(status) => status,
-            Err(_) => {
-                // An error means that it has ended.
-                let _ = self.child.start_kill();
-                self.child.wait().await
-            }
-        };
-        status.map_or_else(|error| error.to_string(), |status| status.to_string())
+        how_it_ends(&mut self.child, ENDS_WITHIN).await
+    }
+
+    /// Kills the process, and waits until it has ended.
+    pub(crate) async fn kill(&mut self) {
+        // An error means that it has ended.
+        let _ = self.child.kill().await;
     }
 
     /// Sends the pod one end of a stream, and returns the other end, on which it first says whether the stream leads

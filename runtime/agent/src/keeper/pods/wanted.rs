@@ -20,15 +20,17 @@ pub(crate) struct WantedPods {
     containers: BTreeMap<Digest, BTreeSet<ContainerName>>,
     /// The replacement from a full view whose last line has not arrived.
     coming: Option<Box<WantedPods>>,
+    /// True if the lines of an unfinished frame changed what is wanted.
+    changed: bool,
 }
 
 impl WantedPods {
-    /// Records the changes of a frame's line. Returns true after a frame's last line.
+    /// Records the changes of a frame's line. Returns true after the last line of a frame that changed what is wanted.
     pub(crate) fn observe(&mut self, line: &FrameLine) -> bool {
         let coming = self.coming.take();
         if line.from.is_some() {
-            self.note(line);
-            return line.is_last() && !line.is_heartbeat();
+            self.changed |= self.note(line);
+            return line.is_last() && !line.is_heartbeat() && std::mem::take(&mut self.changed);
         }
         let mut coming = coming.filter(|_| !line.is_first()).unwrap_or_default();
         coming.note(line);
@@ -51,32 +53,38 @@ impl WantedPods {
         self.units.iter().flat_map(of_unit).collect()
     }
 
-    fn note(&mut self, line: &FrameLine) {
+    /// Records a line, and returns true if it changes what is wanted.
+    fn note(&mut self, line: &FrameLine) -> bool {
+        let mut changed = false;
         for key in &line.deletes {
-            match key {
-                ViewKey::Unit(unit) => drop(self.units.remove(unit)),
-                ViewKey::Application(application) => drop(self.applications.remove(application)),
-                ViewKey::Charm(charm) => drop(self.containers.remove(charm)),
-                _ => {}
-            }
+            changed |= match key {
+                ViewKey::Unit(unit) => self.units.remove(unit).is_some(),
+                ViewKey::Application(application) => self.applications.remove(application).is_some(),
+                ViewKey::Charm(charm) => self.containers.remove(charm).is_some(),
+                _ => false,
+            };
         }
         for entity in &line.puts {
-            match entity {
+            changed |= match entity {
                 ViewEntity::Unit(unit) if has_workloads(unit) => {
                     let charm = unit.record.charm.map(|charm| charm.digest);
-                    self.units.insert(unit.name.clone(), charm);
+                    self.units.insert(unit.name.clone(), charm) != Some(charm)
                 }
-                ViewEntity::Unit(unit) => drop(self.units.remove(&unit.name)),
+                ViewEntity::Unit(unit) => self.units.remove(&unit.name).is_some(),
                 ViewEntity::Application(application) => {
-                    self.applications.insert(application.name.clone(), application.charm.digest);
+                    let digest = application.charm.digest;
+                    self.applications.insert(application.name.clone(), digest) != Some(digest)
                 }
                 ViewEntity::Charm(charm) => {
-                    let containers = charm.meta.containers.keys().cloned().collect();
+                    let containers: BTreeSet<_> = charm.meta.containers.keys().cloned().collect();
+                    let is_new = self.containers.get(&charm.digest) != Some(&containers);
                     self.containers.insert(charm.digest, containers);
+                    is_new
                 }
-                _ => {}
-            }
+                _ => false,
+            };
         }
+        changed
     }
 }
 
@@ -120,6 +128,12 @@ mod tests {
         line.deletes = vec![ViewKey::Unit("app/0".parse().unwrap())];
         assert!(wanted.observe(&line));
         assert!(names(&wanted).is_empty());
+        // A frame about other things costs no look at all units.
+        assert!(!wanted.observe(&frame(
+            Some(6),
+            7,
+            vec![led_by("app", "app/1"), charm("web: {}, side: {}")]
+        )));
     }
 
     #[test]
