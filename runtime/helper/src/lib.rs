@@ -4,12 +4,14 @@
 //! The kernel enforces its limits, and a [`Fence`] confines it to its open descriptors. [`Program::run`] starts one
 //! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, and the processes of workloads
 //! ([`WorkloadOrder`]) raise a fence of the same kind. Long-lived processes return freed memory to the system.
+//! [`Stalling`] ends connections whose peers read nothing.
 
 mod child;
 mod fence;
 mod limits;
 mod memory;
 mod program;
+mod stalled;
 mod workload;
 
 pub use child::{Fault, run_helper};
@@ -17,6 +19,7 @@ pub use fence::{Fence, MissingFence, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};
 pub use memory::{Resident, give_back_what_is_freed};
 pub use program::{Failure, Program, keep_descriptors};
+pub use stalled::Stalling;
 pub use workload::{
     MAX_WORKLOAD_ORDER, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits, WorkloadOrder,
 };

@@ -19,8 +19,11 @@ const OWN_MEMORY: u64 = 1 << 30;
 /// The memory of an instance beside its linear memory: its stack and its tables.
 const INSTANCE_MEMORY: u64 = 32 << 20;
 
-/// The most open descriptors: connections and files.
+/// The most open descriptors beside those of instances: connections, threads' events and the log.
 const DESCRIPTORS: u64 = 1_024;
+
+/// The most open descriptors of an instance: as many files as it may have handles, and its directories.
+const INSTANCE_DESCRIPTORS: u64 = 512;
 
 /// The order of a workload's process.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,9 +111,11 @@ impl WorkloadLimits {
     /// # Errors
     /// The system refuses a limit.
     pub fn bind(&self) -> rustix::io::Result<()> {
-        let instances = u64::from(self.instances).saturating_mul(INSTANCE_MEMORY);
+        let count = u64::from(self.instances);
+        let instances = count.saturating_mul(INSTANCE_MEMORY);
         let memory = self.memory.saturating_add(instances).saturating_add(OWN_MEMORY);
-        for (resource, limit) in [(Resource::Data, memory), (Resource::Nofile, DESCRIPTORS)] {
+        let descriptors = DESCRIPTORS.saturating_add(count.saturating_mul(INSTANCE_DESCRIPTORS));
+        for (resource, limit) in [(Resource::Data, memory), (Resource::Nofile, descriptors)] {
             let limit = getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
             setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
         }

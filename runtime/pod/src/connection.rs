@@ -1,12 +1,6 @@
 //! Listeners and connections.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
@@ -14,12 +8,13 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use periapt_helper::Stalling;
 use periapt_pebble::PodCaller;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, UnixListener},
     sync::Semaphore,
-    time::{Sleep, sleep},
+    time::sleep,
 };
 
 /// The connections at a time: three websockets for each command of `exec`, and as many again for all else.
@@ -30,9 +25,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most bytes of a head, and of what is read ahead.
 const MAX_BUFFER: usize = 64 << 10;
-
-/// The time for which a client may read nothing of what it was sent.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause after a connection that could not be accepted, as when descriptors are used up.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -105,7 +97,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     caller: PodCaller,
 ) {
     let service = TowerToHyperService::new(router.layer(Extension(caller)));
-    let stream = TokioIo::new(Watched { stream, stalled: None });
+    let stream = TokioIo::new(Stalling::new(stream));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -115,52 +107,5 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         .await;
     if let Err(error) = served {
         tracing::debug!("a connection ended: {error}");
-    }
-}
-
-/// A connection that fails when its peer reads nothing for too long.
-struct Watched<S> {
-    stream: S,
-    stalled: Option<Pin<Box<Sleep>>>,
-}
-
-impl<S: Unpin> Watched<S> {
-    /// Counts the time of a write that does not go on.
-    fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if poll.is_ready() {
-            self.stalled = None;
-            return poll;
-        }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
-        match stalled.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.watch(cx, poll)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let poll = Pin::new(&mut self.stream).poll_flush(cx);
-        self.watch(cx, poll)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -8,7 +8,6 @@
 mod log;
 mod process;
 mod serve;
-mod stalled;
 
 pub use process::{WorkloadError, run_workload};
 pub use serve::{serve, serve_stream};

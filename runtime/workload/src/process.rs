@@ -39,6 +39,9 @@ const END_TIME: Duration = Duration::from_secs(1);
 /// The threads that run guests.
 const MAX_THREADS: usize = 4;
 
+/// The threads that read files for guests. Their stacks count as the process's memory; further reads wait.
+const MAX_FILE_THREADS: usize = 32;
+
 /// The exit code of a command that aborts: as of a process that the signal ends.
 const ABORTED: u8 = 134;
 
@@ -93,14 +96,21 @@ pub fn run_workload(order: &str) -> ExitCode {
 fn run(order: &str) -> Result<u8, WorkloadError> {
     let order: WorkloadOrder = serde_json::from_str(order)?;
     order.limits.bind().map_err(io::Error::from)?;
-    let component = read(&order.component)?;
+    let file = File::open(&order.component).map_err(failed(&order.component))?;
     let resident = Resident::open();
-    // The agent has logged at its own start which parts of the fence this host lacks.
-    let _ = Fence::Workload(&order.directories).raise();
+    for gap in Fence::Workload(&order.directories).raise() {
+        // Without a reader on standard error there is nobody to tell.
+        let _ = writeln!(io::stderr(), "this host fences the workload without a part: {gap}");
+    }
+    let component = read(&order.component, file)?;
     // What the compiler took is given back. The thread of this function starts behind the fence, like all later ones.
     give_back_what_is_freed(resident);
     let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .max_blocking_threads(MAX_FILE_THREADS)
+        .enable_all()
+        .build()?;
     let (engine, compiled) = compile(&order, component)?;
     let (log, chunks) = WorkloadLog::new();
     let writer = log::start(chunks)?;
@@ -130,10 +140,19 @@ fn run(order: &str) -> Result<u8, WorkloadError> {
         }
     };
     runtime.shutdown_timeout(END_TIME);
-    // The log ends with its last sender, and a pod that reads no more holds nothing up.
-    let until = Instant::now() + END_TIME;
-    while !writer.is_finished() && Instant::now() < until {
-        sleep(Duration::from_millis(1));
+    // The log ends with its last sender.
+    match kind {
+        // As with any program, its output is complete when its reader has it; a signal and the pod's end end the wait.
+        WorkloadKind::Command => {
+            writer.join().map_err(|_| WorkloadError::Setup(io::Error::other("the log failed")))?;
+        }
+        // A pod that reads no more holds no server up.
+        WorkloadKind::Http => {
+            let until = Instant::now() + END_TIME;
+            while !writer.is_finished() && Instant::now() < until {
+                sleep(Duration::from_millis(1));
+            }
+        }
     }
     Ok(code)
 }
@@ -147,11 +166,13 @@ fn exit_code(code: i32) -> u8 {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, WorkloadError> {
-    let failed = |source| WorkloadError::Component { path: path.to_owned(), source };
+fn failed(path: &Path) -> impl Fn(io::Error) -> WorkloadError + '_ {
+    |source| WorkloadError::Component { path: path.to_owned(), source }
+}
+
+fn read(path: &Path, file: File) -> Result<Vec<u8>, WorkloadError> {
     let mut component = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(MAX_COMPONENT + 1).read_to_end(&mut component).map_err(failed)?;
+    file.take(MAX_COMPONENT + 1).read_to_end(&mut component).map_err(failed(path))?;
     match component.len() as u64 > MAX_COMPONENT {
         true => Err(WorkloadError::TooLarge(path.to_owned())),
         false => Ok(component),

@@ -7,6 +7,7 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{Either, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use periapt_helper::Stalling;
 use periapt_sandbox::workload::{HttpWorkload, RequestFailure, ResponseBody};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -16,8 +17,6 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::stalled::Stalling;
 
 /// The connections at a time. Further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 512;

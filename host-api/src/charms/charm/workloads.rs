@@ -122,9 +122,15 @@ fn is_name(name: &str) -> bool {
         && name.split('-').all(is_word)
 }
 
+/// The longest path of a component, in bytes, as in an archive.
+const LONGEST_PATH: usize = 512;
+
 /// Returns true for a relative path in the form that archives have.
 fn is_within(path: &str) -> bool {
-    !path.contains(['\\', '\0']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    path.len() <= LONGEST_PATH
+        && !path.contains(['\\', ':'])
+        && !path.chars().any(char::is_control)
+        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 #[cfg(test)]
@@ -158,6 +164,7 @@ mod tests {
             ("web: {component: ''}", "workload web: component is missing"),
             ("web: {component: /etc/x}", "workload web: component \"/etc/x\" is no path within the charm"),
             ("web: {component: a/../x}", "workload web: component \"a/../x\" is no path within the charm"),
+            (r#"web: {component: "a\eb"}"#, "workload web: component "),
             ("Web: {component: x}", "workload Web: a name has lower-case letters"),
             ("a--b: {component: x}", "workload a--b: a name has lower-case letters"),
             ("web: {component: x, http: 0}", "workload web: http 0 is no port"),

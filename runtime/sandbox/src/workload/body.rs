@@ -69,11 +69,19 @@ pub struct ResponseBody {
     guest: Option<Guest>,
     limit: u64,
     left: u64,
+    /// The bytes until the declared end, after which nobody asks for more; none if the response declares no length.
+    until_end: Option<u64>,
 }
 
 impl ResponseBody {
-    pub(super) fn new(body: WasiBody, failed: FailureMark, guest: Guest, limit: u64) -> Self {
-        Self { body, failed, guest: Some(guest), limit, left: limit }
+    pub(super) fn new(
+        body: WasiBody,
+        failed: FailureMark,
+        guest: Guest,
+        limit: u64,
+        declared: Option<u64>,
+    ) -> Self {
+        Self { body, failed, guest: Some(guest), limit, left: limit, until_end: declared }
     }
 
     /// Marks a body that no client reads, as after `HEAD`. The guest goes on without it.
@@ -117,6 +125,17 @@ impl Body for ResponseBody {
                 self.guest = None;
                 return Poll::Ready(Some(Err(BodyFailure::TooLarge(self.limit))));
             }
+        }
+        let is_last = match &mut self.until_end {
+            Some(rest) => {
+                *rest = rest.saturating_sub(length);
+                *rest == 0
+            }
+            None => false,
+        };
+        // The connection drops a body after its declared end or its trailers, and asks for no end.
+        if is_last || frame.is_trailers() {
+            self.let_go();
         }
         Poll::Ready(Some(Ok(frame)))
     }

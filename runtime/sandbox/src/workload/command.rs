@@ -9,6 +9,7 @@ use super::{
     engine::{CompiledWorkload, UnfitWorkload, WorkloadEngine},
     failure::{Bounds, reason},
     inputs::{Streams, WorkloadInputs},
+    log::Form,
     state::WorkloadState,
 };
 
@@ -47,7 +48,7 @@ impl CommandWorkload {
     /// Runs the command with this process's standard input. Dropping the future ends it at any point. Its CPU time has
     /// no bound but that of its process.
     pub async fn run(&self) -> CommandEnd {
-        let streams = Streams::new(&self.inputs.log);
+        let streams = Streams::new(Form::Bytes, &self.inputs.log);
         let ended = self.call(&streams).await;
         streams.finish().await;
         if let CommandEnd::Failed(reason) = &ended {

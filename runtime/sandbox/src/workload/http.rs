@@ -3,7 +3,10 @@
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header::HOST};
+use http::{
+    Method, Request, Response,
+    header::{CONTENT_LENGTH, HOST},
+};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use periapt_host_api::workloads::WorkloadInterface;
@@ -17,6 +20,7 @@ use wasmtime_wasi_http::{
         ProxyPre,
         http::types::{ErrorCode, Scheme},
     },
+    p2::body::HostOutgoingBody,
 };
 
 use super::{
@@ -24,12 +28,16 @@ use super::{
     engine::{CompiledWorkload, UnfitWorkload, WorkloadEngine},
     failure::{Bounds, RequestFailure, is_busy, reason},
     inputs::{Streams, WorkloadInputs},
+    log::Form,
     state::WorkloadState,
 };
 use crate::Budgets;
 
 /// The most characters of a request's path in a line of the log.
 const LOGGED_PATH: usize = 200;
+
+/// The time in which the last lines of an instance must find room in the log.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The budgets of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,8 +121,12 @@ impl HttpWorkload {
         let mut guest = Guest(tokio::spawn(run));
         match receiver.await {
             Ok(Ok(response)) => {
-                let is_bodiless = has_no_body || matches!(response.status().as_u16(), 204 | 304);
-                let response = response.map(|body| ResponseBody::new(body, failed, guest, response_bytes));
+                let declared = response.headers().get(CONTENT_LENGTH);
+                let declared = declared.and_then(|text| text.to_str().ok()?.parse::<u64>().ok());
+                let is_bodiless =
+                    has_no_body || declared == Some(0) || matches!(response.status().as_u16(), 204 | 304);
+                let response =
+                    response.map(|body| ResponseBody::new(body, failed, guest, response_bytes, declared));
                 Ok(match is_bodiless {
                     true => response.map(ResponseBody::without_content),
                     false => response,
@@ -142,7 +154,7 @@ impl HttpWorkload {
         permit: OwnedSemaphorePermit,
     ) -> Result<(), RequestFailure> {
         let Inner { engine, proxy, inputs, budgets, .. } = &*self.0;
-        let streams = Streams::new(&inputs.log);
+        let streams = Streams::new(Form::Lines, &inputs.log);
         let store = inputs.context(&streams).and_then(|mut context| {
             engine.store(context.build(), &inputs.outbound, Budgets::cpu(budgets.cpu))
         });
@@ -160,7 +172,7 @@ impl HttpWorkload {
         };
         let ended = timeout(budgets.time, call).await;
         let limiter = &store.data().limiter;
-        let outcome = match ended {
+        let mut outcome = match ended {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) if !has_started && is_busy(&error, limiter) => Err(RequestFailure::Busy),
             Ok(Err(error)) => {
@@ -169,12 +181,17 @@ impl HttpWorkload {
             }
             Err(_) => Err(RequestFailure::TimedOut(budgets.time)),
         };
+        // A body that is neither finished nor dropped would end as if it were whole.
+        let is_unfinished = store.data_mut().table.iter_mut().any(|entry| entry.is::<HostOutgoingBody>());
+        if outcome.is_ok() && is_unfinished {
+            outcome = Err(RequestFailure::Failed("it returned before the end of a body".to_owned()));
+        }
         if outcome.is_err() {
             // Before the store is dropped, and the body's end with it.
             failed.set();
         }
         drop(store);
-        streams.finish().await;
+        let _ = timeout(LAST_LINES, streams.finish()).await;
         drop(permit);
         outcome.map_err(|failure| self.noted(&title, failure))
     }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::{
-    log::{Output, WorkloadLog, WorkloadStream},
+    log::{Form, Output, WorkloadLog, WorkloadStream},
     outbound::Outbound,
 };
 use crate::limits;
@@ -51,10 +51,10 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) fn new(log: &WorkloadLog) -> Self {
+    pub(super) fn new(form: Form, log: &WorkloadLog) -> Self {
         Self {
-            stdout: Output::new(WorkloadStream::Stdout, log),
-            stderr: Output::new(WorkloadStream::Stderr, log),
+            stdout: Output::new(WorkloadStream::Stdout, form, log),
+            stderr: Output::new(WorkloadStream::Stderr, form, log),
         }
     }
 

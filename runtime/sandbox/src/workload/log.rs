@@ -1,17 +1,16 @@
-//! The standard streams of a workload. What it writes goes to one bounded queue, in whole lines, so that lines of
-//! instances at the same time do not mix. A workload that writes faster than its log is read waits.
+//! The standard streams of a workload. What it writes goes to one bounded queue: a server's output in whole lines, so
+//! that lines of instances at the same time do not mix. A workload that writes faster than its log is read waits.
 
 use std::{
     io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{io::AsyncWrite, sync::mpsc, time::timeout};
+use tokio::{io::AsyncWrite, sync::mpsc};
 use wasmtime_wasi::{
     cli::{IsTerminal, StdoutStream},
     p2::{OutputStream, Pollable, StreamError, StreamResult},
@@ -26,8 +25,14 @@ const MAX_WRITE: usize = 64 << 10;
 /// The chunks in the queue: with the largest writes, a few megabytes.
 const QUEUE: usize = 64;
 
-/// The time in which the last line of an instance must find room in the queue.
-const LAST_LINE: Duration = Duration::from_secs(1);
+/// The form in which a stream goes to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Whole lines, because instances at the same time share the log.
+    Lines,
+    /// The bytes as they are written: a command's output may be the content of a file, or a question on one line.
+    Bytes,
+}
 
 /// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +75,7 @@ impl WorkloadLog {
 #[derive(Clone)]
 pub(super) struct Output {
     stream: WorkloadStream,
+    form: Form,
     log: WorkloadLog,
     text: Arc<Mutex<Text>>,
 }
@@ -83,18 +89,18 @@ struct Text {
 }
 
 impl Output {
-    pub(super) fn new(stream: WorkloadStream, log: &WorkloadLog) -> Self {
-        Self { stream, log: log.clone(), text: Arc::default() }
+    pub(super) fn new(stream: WorkloadStream, form: Form, log: &WorkloadLog) -> Self {
+        Self { stream, form, log: log.clone(), text: Arc::default() }
     }
 
-    /// Sends what is left, with an end of line.
+    /// Sends what is left, a last line with an end of line. Waits for room.
     pub(super) async fn finish(&self) {
-        let _ = timeout(LAST_LINE, self.drained()).await;
+        self.drained().await;
         let mut line = std::mem::take(&mut self.text().line);
         if !line.is_empty() {
             line.push(b'\n');
-            let chunk = LogChunk { stream: self.stream, bytes: line.into() };
-            let _ = timeout(LAST_LINE, self.log.0.send(chunk)).await;
+            // Without a receiver nobody misses it.
+            let _ = self.log.0.send(LogChunk { stream: self.stream, bytes: line.into() }).await;
         }
     }
 
@@ -115,7 +121,11 @@ impl Output {
         if text.waiting.is_some() || bytes.len() > MAX_WRITE {
             return Err(WroteTooMuch);
         }
-        let Some(bytes) = text.push(bytes) else { return Ok(()) };
+        let bytes = match self.form {
+            Form::Lines => text.push(bytes),
+            Form::Bytes => (!bytes.is_empty()).then(|| Bytes::copy_from_slice(bytes)),
+        };
+        let Some(bytes) = bytes else { return Ok(()) };
         match self.log.0.try_send(LogChunk { stream: self.stream, bytes }) {
             Err(mpsc::error::TrySendError::Full(chunk)) => text.waiting = Some(chunk.bytes),
             Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
@@ -205,6 +215,10 @@ impl AsyncWrite for Output {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     fn all(receiver: &mut mpsc::Receiver<LogChunk>) -> Vec<u8> {
@@ -218,7 +232,7 @@ mod tests {
     #[tokio::test]
     async fn lines_arrive_whole_and_the_last_one_gets_its_end() {
         let (log, mut receiver) = WorkloadLog::new();
-        let output = Output::new(WorkloadStream::Stdout, &log);
+        let output = Output::new(WorkloadStream::Stdout, Form::Lines, &log);
         output.push(b"one\ntw").unwrap();
         assert_eq!(all(&mut receiver), b"one\n");
         output.push(b"o\n").unwrap();
@@ -229,9 +243,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_output_of_a_command_stays_as_it_is() {
+        let (log, mut receiver) = WorkloadLog::new();
+        let output = Output::new(WorkloadStream::Stdout, Form::Bytes, &log);
+        output.push(b"name? ").unwrap();
+        assert_eq!(all(&mut receiver), b"name? ", "a question has no end of line");
+        output.push(b"no end").unwrap();
+        output.finish().await;
+        assert_eq!(all(&mut receiver), b"no end");
+    }
+
+    #[tokio::test]
     async fn a_line_without_end_is_cut() {
         let (log, mut receiver) = WorkloadLog::new();
-        let output = Output::new(WorkloadStream::Stdout, &log);
+        let output = Output::new(WorkloadStream::Stdout, Form::Lines, &log);
         output.push(&vec![b'x'; MAX_LINE + 1]).unwrap();
         assert_eq!(all(&mut receiver).len(), MAX_LINE + 1);
         assert!(output.text().line.is_empty());
@@ -240,7 +265,7 @@ mod tests {
     #[tokio::test]
     async fn a_log_that_is_not_read_holds_its_writer_back() {
         let (log, mut receiver) = WorkloadLog::new();
-        let mut output = Output::new(WorkloadStream::Stderr, &log);
+        let mut output = Output::new(WorkloadStream::Stderr, Form::Lines, &log);
         for _ in 0..QUEUE {
             assert_eq!(output.check_write().unwrap(), MAX_WRITE);
             output.push(b"line\n").unwrap();

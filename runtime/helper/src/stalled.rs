@@ -12,20 +12,24 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// The time for which a client may read nothing of its response.
+/// The time for which a peer may read nothing of what it was sent.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection that fails when its peer reads nothing for too long.
-pub(crate) struct Stalling<S> {
+#[derive(Debug)]
+pub struct Stalling<S> {
     stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: Unpin> Stalling<S> {
-    pub(crate) fn new(stream: S) -> Self {
+impl<S> Stalling<S> {
+    /// Watches the writes of a connection.
+    pub fn new(stream: S) -> Self {
         Self { stream, stalled: None }
     }
+}
 
+impl<S: Unpin> Stalling<S> {
     /// Counts the time of a write that does not go on.
     fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
