@@ -4,7 +4,7 @@ use periapt_host_api::Digest;
 
 use crate::note::{Note, Start, Trial};
 
-/// The reason of a trial whose process ended before its end: with the machine, or by a signal.
+/// The reason of a trial whose process ended before its end, as by a signal.
 const CUT_SHORT: &str = "the trial was cut short before the program was up";
 
 /// The process that starts.
@@ -16,6 +16,8 @@ pub(crate) struct Starting {
     pub(crate) id: u32,
     /// The id of its parent.
     pub(crate) parent: u32,
+    /// The id of the machine's start; none if the host does not tell it.
+    pub(crate) boot: Option<String>,
     /// Its start; none if the service stays with each program that was taken.
     pub(crate) start: Option<Start>,
 }
@@ -37,9 +39,10 @@ pub(crate) enum Next {
 ///
 /// A program that the note does not name was installed by an operator after the note was written. It wins: it stays
 /// until the next target is set. A trial that has begun ends here unless this process is its child: the one that tried it
-/// is gone. A program that has ended by itself too often is left.
+/// is gone. If it went with the machine, that says nothing of the program, which is tried again. A program that has ended
+/// by itself too often is left.
 pub(crate) fn decide(starting: Starting, note: Option<Note>) -> (Option<Note>, Next) {
-    let Starting { program, id, parent, start } = starting;
+    let Starting { program, id, parent, boot, start } = starting;
     let Some(mut note) = note else { return (None, Next::Serve) };
     if let Some(Trial { digest, by: Some(by), .. }) = &note.trial
         && (*digest, *by) == (program, parent)
@@ -52,12 +55,15 @@ pub(crate) fn decide(starting: Starting, note: Option<Note>) -> (Option<Note>, N
     }
     match &mut note.trial {
         Some(trial) if trial.by.is_none() && program == note.current => {
-            trial.by = Some(id);
+            (trial.by, trial.boot) = (Some(id), boot);
             let next = Next::Try(trial.digest);
             return (Some(note), next);
         }
         Some(trial) if trial.by.is_none() => {}
         Some(trial) if trial.came_up => note.adopt(start.as_ref()),
+        Some(trial) if trial.boot.is_some() && boot.is_some() && trial.boot != boot => {
+            note.put_off_by_machine();
+        }
         Some(_) => note.fail(CUT_SHORT),
         None => {}
     }
@@ -85,7 +91,11 @@ mod tests {
     }
 
     fn trial(digest: Digest, by: Option<u32>, came_up: bool) -> Option<Trial> {
-        Some(Trial { digest, number: 5, by, came_up })
+        Some(Trial { digest, number: 5, by, boot: by.map(|_| "today".to_owned()), came_up })
+    }
+
+    fn today() -> Option<String> {
+        Some("today".to_owned())
     }
 
     #[test]
@@ -152,7 +162,8 @@ mod tests {
         ];
         for (what, note, program, parent, expected) in rows {
             let had = note.clone();
-            let (after, next) = decide(Starting { program, id: 10, parent, start: None }, note);
+            let (after, next) =
+                decide(Starting { program, id: 10, parent, boot: today(), start: None }, note);
             assert_eq!(next, expected, "{what}");
             if program == later {
                 let expected = had.map(|had| Note::of(later, had.number));
@@ -172,6 +183,37 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_trial_that_went_with_the_machine_is_repeated_twice() {
+        let [installed, first, ..] = programs();
+        let mut note = Note { trial: trial(first, None, false), ..Note::of(installed, 5) };
+        let start = |note: Note, boot: &str| {
+            let boot = Some(boot.to_owned());
+            let (after, next) =
+                decide(Starting { program: installed, id: 10, parent: 1, boot, start: None }, Some(note));
+            (after.unwrap(), next)
+        };
+        for (began, times) in [("Monday", 1), ("Tuesday", 2)] {
+            let (tries, next) = start(note, began);
+            assert_eq!(next, Next::Try(first));
+            let (after, next) = start(tries.clone(), "later");
+            assert_eq!((next, &after.trial, &after.failed), (Next::Serve, &None, &None));
+            assert_eq!(after.number, 4, "the target is news again");
+            let put_off = after.put_off.clone().unwrap();
+            assert_eq!((put_off.times, put_off.machine_ends), (times, times));
+            assert_eq!(start(tries, began).0.failed.unwrap().reason, CUT_SHORT, "the machine runs on");
+            note = Note { number: 5, trial: trial(first, None, false), ..after };
+        }
+        let (after, next) = start(start(note, "Wednesday").0, "later");
+        assert_eq!((next, after.number, after.put_off), (Next::Serve, 5, None));
+        assert_eq!(after.failed.unwrap().reason, "the machine ended during 3 trials of it");
+        let unknown = Note { trial: trial(first, Some(9), false), ..Note::of(installed, 5) };
+        let starting = Starting { program: installed, id: 10, parent: 1, boot: None, start: None };
+        let (after, _) = decide(starting, Some(unknown));
+        assert_eq!(after.unwrap().failed.unwrap().reason, CUT_SHORT, "the host does not tell");
+    }
+
     /// The start of the process 10, and the note of a service whose program `current` has ended by itself twice, the
     /// last time as the process 9.
     fn ended_twice(current: Digest, previous: Digest) -> (Start, Note) {
@@ -194,18 +236,18 @@ mod tests {
             ("the installed one serves from the next start on", first, installed, first, Next::Serve),
         ] {
             let (start, note) = ended_twice(current, previous);
-            let starting = Starting { program, id: 10, parent: 1, start: Some(start) };
+            let starting = Starting { program, id: 10, parent: 1, boot: today(), start: Some(start) };
             let (after, next) = decide(starting, Some(note.clone()));
             let after = after.unwrap();
             assert_eq!((next, after.current), (expected, previous), "{what}");
             let failed = after.failed.map(|failed| (failed.digest, failed.number));
             assert_eq!(failed, Some((current, 5)), "{what}");
-            let stays = Starting { program, id: 10, parent: 1, start: None };
+            let stays = Starting { program, id: 10, parent: 1, boot: today(), start: None };
             let (after, _) = decide(stays, Some(note));
             assert_eq!(after.unwrap().current, current, "{what}: a controller stays");
         }
         let (start, note) = ended_twice(first, installed);
-        let starting = Starting { program: later, id: 10, parent: 1, start: Some(start) };
+        let starting = Starting { program: later, id: 10, parent: 1, boot: today(), start: Some(start) };
         let expected = (Some(Note::of(later, 5)), Next::Serve);
         assert_eq!(decide(starting, Some(note)), expected, "an installed one wins");
     }
@@ -215,7 +257,8 @@ mod tests {
         let [installed, first, ..] = programs();
         let (start, _) = ended_twice(first, installed);
         let note = Note { trial: trial(first, Some(9), true), ..Note::of(installed, 5) };
-        let starting = Starting { program: installed, id: 10, parent: 1, start: Some(start.clone()) };
+        let starting =
+            Starting { program: installed, id: 10, parent: 1, boot: today(), start: Some(start.clone()) };
         let (after, next) = decide(starting, Some(note));
         assert_eq!(next, Next::Become(first));
         let probation = after.unwrap().probation.unwrap();

@@ -23,6 +23,10 @@ const ENDS: usize = 3;
 /// The time within which ends count.
 const ENDS_WITHIN: Duration = Duration::from_secs(30 * 60);
 
+/// The number of trials of a program that the machine's end cuts short, after which the program has failed: it may be what
+/// ends the machine.
+const MACHINE_ENDS: u32 = 3;
+
 /// The note. A service without one runs the installed program, and was given no target yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -51,7 +55,7 @@ pub(crate) struct Note {
     pub(crate) probation: Option<Probation>,
 }
 
-/// A target whose trial was put off, because nobody answered the program that runs either.
+/// A target whose trial was put off, because nobody answered the program that runs either, or because the machine ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct PutOff {
@@ -61,6 +65,9 @@ pub(crate) struct PutOff {
     pub(crate) number: u64,
     /// The number of trials that were put off.
     pub(crate) times: u32,
+    /// The number of those that the machine's end has cut short.
+    #[serde(default)]
+    pub(crate) machine_ends: u32,
 }
 
 /// The time after a program was taken, in which the service may go back to the one before.
@@ -101,6 +108,9 @@ pub(crate) struct Trial {
     /// The process that tries it, once the trial has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) by: Option<u32>,
+    /// The id of the machine's start in which the trial has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) boot: Option<String>,
     /// True once the program was up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) came_up: bool,
@@ -148,8 +158,23 @@ impl Note {
         if let Some(Trial { digest, number, .. }) = self.trial.take() {
             self.number = number.saturating_sub(1);
             let before = self.put_off.take().filter(|before| before.number == number);
-            let times = before.map_or(0, |before| before.times).saturating_add(1);
-            self.put_off = Some(PutOff { digest, number, times });
+            let (times, machine_ends) = before.map_or((0, 0), |before| (before.times, before.machine_ends));
+            let times = times.saturating_add(1);
+            self.put_off = Some(PutOff { digest, number, times, machine_ends });
+        }
+    }
+
+    /// Ends a trial that the machine's end has cut short. The target is news again, unless that happened too often.
+    pub(crate) fn put_off_by_machine(&mut self) {
+        self.put_off();
+        let Some(put_off) = &mut self.put_off else { return };
+        put_off.machine_ends = put_off.machine_ends.saturating_add(1);
+        if put_off.machine_ends >= MACHINE_ENDS {
+            let (digest, number) = (put_off.digest, put_off.number);
+            let reason = format!("the machine ended during {MACHINE_ENDS} trials of it");
+            self.number = number;
+            self.failed = Some(FailedProgram { digest, number, reason });
+            self.put_off = None;
         }
     }
 
@@ -246,7 +271,7 @@ mod tests {
 
     /// A note of a service that took its program for the target 4, in the process 1.
     fn taken() -> Note {
-        let trial = Trial { digest: Digest::of(b"new"), number: 4, by: Some(1), came_up: true };
+        let trial = Trial { digest: Digest::of(b"new"), number: 4, by: Some(1), boot: None, came_up: true };
         let mut note = Note { trial: Some(trial), ..Note::of(Digest::of(b"installed"), 4) };
         note.adopt(Some(&start(1, 0)));
         note
@@ -295,7 +320,7 @@ mod tests {
 
     #[test]
     fn ends_count_again_after_a_trial_of_the_next_program() {
-        let next = Trial { digest: Digest::of(b"next"), number: 5, by: Some(1), came_up: false };
+        let next = Trial { digest: Digest::of(b"next"), number: 5, by: Some(1), boot: None, came_up: false };
         for put_off in [true, false] {
             let mut note = taken();
             // It has ended in order to try the next one.
@@ -329,12 +354,18 @@ mod tests {
 
     #[test]
     fn a_trial_that_is_put_off_is_counted_and_its_target_is_news_again() {
-        let trial = |number| Some(Trial { digest: Digest::of(b"new"), number, by: Some(1), came_up: false });
+        let trial = |number| {
+            let digest = Digest::of(b"new");
+            Some(Trial { digest, number, by: Some(1), boot: None, came_up: false })
+        };
         let mut note = Note { trial: trial(4), ..Note::of(Digest::of(b"installed"), 4) };
         for times in 1..3 {
             note.put_off();
             assert_eq!((note.number, &note.trial, &note.failed), (3, &None, &None));
-            assert_eq!(note.put_off, Some(PutOff { digest: Digest::of(b"new"), number: 4, times }));
+            assert_eq!(
+                note.put_off,
+                Some(PutOff { digest: Digest::of(b"new"), number: 4, times, machine_ends: 0 })
+            );
             (note.number, note.trial) = (4, trial(4));
         }
         (note.number, note.trial) = (5, trial(5));
@@ -350,8 +381,9 @@ mod tests {
     fn a_note_is_read_back_and_a_damaged_one_is_none() {
         let data = tempfile::tempdir().unwrap();
         assert_eq!(read(data.path()).unwrap(), None);
-        let trial = Trial { digest: Digest::of(b"b"), number: 4, by: Some(7), came_up: true };
-        let put_off = Some(PutOff { digest: Digest::of(b"b"), number: 4, times: 2 });
+        let boot = Some("today".to_owned());
+        let trial = Trial { digest: Digest::of(b"b"), number: 4, by: Some(7), boot, came_up: true };
+        let put_off = Some(PutOff { digest: Digest::of(b"b"), number: 4, times: 2, machine_ends: 1 });
         let note = Note { trial: Some(trial), put_off, ..taken() };
         write(data.path(), Some(&note)).unwrap();
         assert_eq!(read(data.path()).unwrap(), Some(note));

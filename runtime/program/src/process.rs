@@ -26,7 +26,7 @@ pub(crate) struct ProcessLife {
 impl ProcessLife {
     /// Returns the life of a process that runs; none if there is no such process, or it has ended.
     pub(crate) fn of(id: u32) -> Option<Self> {
-        let boot = fs::read_to_string(BOOT_ID).ok()?.trim().to_owned();
+        let boot = boot_id()?;
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         Some(Self { boot, id, started: start_of_running(&stat)? })
     }
@@ -35,6 +35,11 @@ impl ProcessLife {
     pub(crate) fn goes_on(&self) -> bool {
         Self::of(self.id).as_ref() == Some(self)
     }
+}
+
+/// Returns the id of the machine's start; none if the host does not tell it.
+pub(crate) fn boot_id() -> Option<String> {
+    Some(fs::read_to_string(BOOT_ID).ok()?.trim().to_owned())
 }
 
 /// Returns the start in the content of `/proc/PID/stat`, unless the process has ended and its parent has not noticed yet.

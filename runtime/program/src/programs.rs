@@ -192,7 +192,13 @@ impl Programs {
 
     /// Has the program of a target tried once the service has ended.
     fn choose(&self, target: &ProgramTarget) -> io::Result<()> {
-        let trial = Trial { digest: target.offer.digest, number: target.number, by: None, came_up: false };
+        let trial = Trial {
+            digest: target.offer.digest,
+            number: target.number,
+            by: None,
+            boot: None,
+            came_up: false,
+        };
         self.change(|note| {
             note.number = target.number;
             note.trial = Some(trial);

@@ -15,7 +15,7 @@ use crate::{
     decision::{Next, Starting, decide},
     digest_of, kept,
     note::{self, Note, Start},
-    process::ProcessLife,
+    process::{ProcessLife, boot_id},
     programs::Programs,
     service::{AfterTrial, ReplaceableService},
     trial::{Outcome, try_out},
@@ -49,7 +49,8 @@ pub async fn begin<S: ReplaceableService>(
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get().unsigned_abs());
     let before = note::read(data)?;
     let start = start_of::<S>(before.as_ref());
-    let starting = Starting { program, id: std::process::id(), parent, start: start.clone() };
+    let (id, boot) = (std::process::id(), boot_id());
+    let starting = Starting { program, id, parent, boot, start: start.clone() };
     let (mut note, next) = decide(starting, before.clone());
     let went_back = way_back(before.as_ref(), note.as_ref()).cloned();
     if let Some(failed) = &went_back {

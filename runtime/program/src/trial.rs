@@ -180,7 +180,8 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, program).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let trial = Trial { digest, number: 1, by: Some(std::process::id()), came_up: false };
+        let by = Some(std::process::id());
+        let trial = Trial { digest, number: 1, by, boot: None, came_up: false };
         let note = Note { trial: Some(trial.clone()), ..Note::of(Digest::of(b"installed"), 1) };
         note::write(data.path(), Some(&note)).unwrap();
         let up = Note { trial: Some(Trial { came_up: true, ..trial }), ..note };
