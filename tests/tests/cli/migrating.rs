@@ -27,6 +27,15 @@ fn both() -> anyhow::Result<(Installation, RunningProcess)> {
     Ok((periapt, agent))
 }
 
+/// Starts the agent once more, which knows its controllers from before alone.
+fn again(periapt: &Installation) -> anyhow::Result<RunningProcess> {
+    let controller = ["--controller", "https://127.0.0.1:1"];
+    let mut agent = periapt
+        .spawn(["agent", "run", "--name", "first", "--data", "first"].into_iter().chain(controller))?;
+    ensure!(agent.first_line()? == "ready first", "the agent runs");
+    Ok(agent)
+}
+
 /// Returns the committed hooks of a unit by the number of the commit from which each began. A number that is there twice is
 /// an error.
 fn hooks(periapt: &Installation, model: &str, unit: &str) -> anyhow::Result<BTreeMap<u64, String>> {
@@ -138,17 +147,7 @@ fn a_model_migrates_with_its_units_going_on_and_nothing_is_lost_or_doubled() -> 
     // The agent belongs to the other controller from now on, and comes back there.
     assert_eq!(agent.end("TERM")?, Some(0));
     periapt.ok(["controller", "stop", "local"])?;
-    let mut agent = periapt.spawn([
-        "agent",
-        "run",
-        "--controller",
-        "https://127.0.0.1:1",
-        "--name",
-        "first",
-        "--data",
-        "first",
-    ])?;
-    assert_eq!(agent.first_line()?, "ready first");
+    let _agent = again(&periapt)?;
     counts_on(&periapt, "other:test", 1)?;
 
     // It comes back once the earlier controller has forgotten it.
@@ -293,4 +292,30 @@ fn an_operator_ends_a_migration_and_the_model_stays() -> anyhow::Result<()> {
     let value: Value = periapt.json(["agents", "-c", "other"])?;
     assert_eq!(value[0]["alive"], true);
     Ok(())
+}
+
+#[test]
+fn an_agent_that_was_away_follows_its_model_from_one_controller_to_the_next() -> anyhow::Result<()> {
+    let (periapt, agent) = both()?;
+    periapt.ok(["bootstrap", "third", "--no-agent"])?;
+    periapt.ok(["switch", "local:test"])?;
+    let uncounted = busy(&periapt)?;
+    assert_eq!(agent.end("TERM")?, Some(0));
+    periapt.ok(["migrate", "local:test", "other"])?;
+    periapt.ok(["migrate", "other:test", "third"])?;
+
+    let agent = again(&periapt)?;
+    counts_on(&periapt, "third:test", 2)?;
+    audit(&periapt, "third:test", uncounted)?;
+    for controller in ["local", "other"] {
+        assert!(!serves(&periapt, controller)?, "controller {controller}");
+    }
+
+    // Without the controllers that it knew first, it finds the last one.
+    assert_eq!(agent.end("TERM")?, Some(0));
+    for controller in ["local", "other"] {
+        periapt.ok(["controller", "stop", controller])?;
+    }
+    let _agent = again(&periapt)?;
+    counts_on(&periapt, "third:test", 1)
 }
