@@ -27,11 +27,10 @@ fn both() -> anyhow::Result<(Installation, RunningProcess)> {
     Ok((periapt, agent))
 }
 
-/// Starts the agent once more, which knows its controllers from before alone.
-fn again(periapt: &Installation) -> anyhow::Result<RunningProcess> {
-    let controller = ["--controller", "https://127.0.0.1:1"];
-    let mut agent = periapt
-        .spawn(["agent", "run", "--name", "first", "--data", "first"].into_iter().chain(controller))?;
+/// Starts the agent once more, with the address of a controller and without a token.
+fn again(periapt: &Installation, controller: &str) -> anyhow::Result<RunningProcess> {
+    let arguments = ["agent", "run", "--name", "first", "--data", "first", "--controller", controller];
+    let mut agent = periapt.spawn(arguments)?;
     ensure!(agent.first_line()? == "ready first", "the agent runs");
     Ok(agent)
 }
@@ -147,7 +146,7 @@ fn a_model_migrates_with_its_units_going_on_and_nothing_is_lost_or_doubled() -> 
     // The agent belongs to the other controller from now on, and comes back there.
     assert_eq!(agent.end("TERM")?, Some(0));
     periapt.ok(["controller", "stop", "local"])?;
-    let _agent = again(&periapt)?;
+    let _agent = again(&periapt, "https://127.0.0.1:1")?;
     counts_on(&periapt, "other:test", 1)?;
 
     // It comes back once the earlier controller has forgotten it.
@@ -304,7 +303,9 @@ fn an_agent_that_was_away_follows_its_model_from_one_controller_to_the_next() ->
     periapt.ok(["migrate", "local:test", "other"])?;
     periapt.ok(["migrate", "other:test", "third"])?;
 
-    let agent = again(&periapt)?;
+    let listing = periapt.json(["controllers"])?;
+    let earlier = listing.pointer("/controllers/local/url").and_then(Value::as_str).context("no URL")?;
+    let agent = again(&periapt, earlier)?;
     counts_on(&periapt, "third:test", 2)?;
     audit(&periapt, "third:test", uncounted)?;
     for controller in ["local", "other"] {
@@ -316,6 +317,6 @@ fn an_agent_that_was_away_follows_its_model_from_one_controller_to_the_next() ->
     for controller in ["local", "other"] {
         periapt.ok(["controller", "stop", controller])?;
     }
-    let _agent = again(&periapt)?;
+    let _agent = again(&periapt, earlier)?;
     counts_on(&periapt, "third:test", 1)
 }

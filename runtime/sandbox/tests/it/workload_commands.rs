@@ -24,7 +24,7 @@ async fn run(arguments: &[&str]) -> (CommandEnd, String) {
 async fn a_command_has_its_surroundings_alone_and_its_output_is_its_log() {
     let done = |text: &str| (CommandEnd::Exited(0), text.to_owned());
     assert_eq!(run(&["surroundings"]).await, done("job\nsurroundings\nNAME=value\n"));
-    assert_eq!(run(&["read", "/data/file"]).await, done("content\n"));
+    assert_eq!(run(&["read", "/data/file"]).await, done("content"));
     assert_eq!(run(&["escapes"]).await, done(""));
 }
 
