@@ -133,6 +133,7 @@ def test_a_receiver_that_waits_runs_the_threads_that_feed_it(fake, socket, monke
         monkeypatch.setattr(threading.Thread, name, getattr(threads, name))
     fake.workload = lambda _, peer: peer.sendall(peer.recv(9).upper())
     with socket.create_connection(("127.0.0.1", 80)) as made:
+        made.settimeout(20)
         threading.Thread(target=lambda: made.sendall(b"ping")).start()
         assert made.recv(9) == b"PING"
 
@@ -145,10 +146,24 @@ def test_an_end_that_sends_while_it_receives_goes_on(fake, socket):
     fake.workload = echo
     content = b"0123456789" * 500_000
     with socket.create_connection(("127.0.0.1", 80)) as made:
+        made.settimeout(20)
         made.sendall(content)
         made.shutdown(socket.SHUT_WR)
         pieces = iter(lambda: made.recv(1 << 16), b"")
         assert b"".join(pieces) == content
+
+
+def test_no_more_is_read_ahead_than_its_bound(fake, socket, monkeypatch):
+    monkeypatch.setattr(sockets, "AHEAD", 1 << 20)
+    fake.workload = lambda target, peer: peer.sendall(b"x" * 8_000_000) if target == 1 else time.sleep(2)
+    with socket.create_connection(("127.0.0.1", 1)) as output, socket.create_connection(("127.0.0.1", 2)) as errors:
+        errors.settimeout(1)
+        with pytest.raises(TimeoutError):
+            errors.recv(9)
+        output.settimeout(20)
+        pieces = iter(lambda: output.recv(1 << 24), b"")
+        assert 1 << 20 <= len(next(pieces)) < 3 << 19
+        assert len(b"".join(pieces)) > 8_000_000 - (3 << 19) - 1
 
 
 def test_an_end_that_sends_on_one_stream_and_then_on_another_goes_on(fake, socket):
@@ -167,6 +182,7 @@ def test_an_end_that_sends_on_one_stream_and_then_on_another_goes_on(fake, socke
     fake.workload = serve
     with socket.create_connection(("127.0.0.1", 1)) as output, socket.create_connection(("127.0.0.1", 2)) as errors:
         errors.settimeout(20)
+        output.settimeout(20)
         assert errors.recv(9) == b"done"
         pieces = iter(lambda: output.recv(1 << 20), b"")
         assert len(b"".join(pieces)) == 20_000_000

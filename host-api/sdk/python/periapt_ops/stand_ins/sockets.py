@@ -26,8 +26,9 @@ CONTAINERS = "/charm/containers"
 #: The bytes of one call to the sandbox.
 PIECE = 64 << 10
 
-#: The bytes of a stream that are read ahead while another one waits. The rest stays with the workload.
-AHEAD = 4 << 20
+#: The bytes of a stream that are read ahead while another one waits: a command may write that much to its output before
+#: its errors end. The rest stays with the workload.
+AHEAD = 32 << 20
 
 #: The milliseconds after which a stream that waits looks first at what has come for others, and at most.
 PAUSES = (20, 400)
