@@ -6,7 +6,7 @@ use periapt_host_api::view::MachineView;
 
 use crate::{
     entity::Machine,
-    network::firewall::ingress_rules,
+    network::firewall::{ingress_rules, unit_ingress_rules},
     view::{HasView, RunnerEntities},
 };
 
@@ -33,6 +33,7 @@ impl HasView for Machine {
             availability_zone: host.map(|host| host.availability_zone.clone()).unwrap_or_default(),
             ports: units.map(|unit| (unit.name.clone(), unit.ports.clone())).collect(),
             ingress: ingress_rules(own.state, &self.id),
+            unit_ingress: unit_ingress_rules(own.state, &self.id),
         })
     }
 }

@@ -1,10 +1,13 @@
 //! The intended firewall rules of each machine (`docs/hook-model.md` 7.3): the open ports of its units, if their
 //! applications are exposed or consumed by other models.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use periapt_host_api::{
-    MachineId,
+    MachineId, UnitName,
     command::Exposure,
     firewall::IngressRules,
     network::{Spaces, Subnet},
@@ -26,6 +29,20 @@ pub fn ingress_rules(state: &ModelState, machine: &MachineId) -> IngressRules {
         FirewallMode::Global => rules_for(state, state.units().filter(|unit| unit.machine.is_some())),
         FirewallMode::None => IngressRules::new(),
     }
+}
+
+/// Returns the ingress rules of each unit on a machine that has any. The unit's agent forwards connections by them, so a
+/// mode that opens ports of other machines adds nothing.
+pub(crate) fn unit_ingress_rules(
+    state: &ModelState,
+    machine: &MachineId,
+) -> BTreeMap<UnitName, IngressRules> {
+    if state.config().firewall_mode == FirewallMode::None {
+        return BTreeMap::new();
+    }
+    let units = state.units_on(machine).filter(|unit| !unit.ports.is_empty());
+    let rules = units.map(|unit| (unit.name.clone(), rules_for(state, std::iter::once(unit))));
+    rules.filter(|(_, rules)| !rules.is_empty()).collect()
 }
 
 /// Returns the ingress rules of some units.

@@ -176,6 +176,41 @@ fn j12_rules_of_a_removed_unit_go_and_those_of_its_neighbours_stay() {
 }
 
 #[test]
+fn an_agent_sees_the_rules_of_each_of_its_units() {
+    let mut world = world();
+    // Both units of the machine have the same port open, and one application is exposed.
+    open(&mut world, "db/0", "80/tcp", None);
+    expose(&mut world, &[("web", &["10.0.0.0/8"], &[])]).unwrap();
+    let rules = |world: &World| {
+        let machine = world.view("a1").machines[&MachineId(0)].clone();
+        let lines = machine.unit_ingress.into_iter().flat_map(|(unit, rules)| {
+            rules.into_iter().map(move |(range, from)| format!("{unit} {range} from {}", from.len()))
+        });
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(rules(&world), ["app/0 22/tcp from 1", "app/0 80/tcp from 1"]);
+    let mode = |world: &mut World, mode: &str| {
+        let set = BTreeMap::from([("firewall-mode".to_owned(), mode.to_owned())]);
+        world.run(Command::SetModelConfig { set, reset: vec![] }).unwrap();
+    };
+    mode(&mut world, "global");
+    assert_eq!(rules(&world), ["app/0 22/tcp from 1", "app/0 80/tcp from 1"]);
+    mode(&mut world, "none");
+    assert!(rules(&world).is_empty());
+    mode(&mut world, "instance");
+    world
+        .commit("app/0", |commit| {
+            let request =
+                PortRequest { range: "80/tcp".parse().unwrap(), endpoint: Some("web".parse().unwrap()) };
+            assert!(commit.effects.ports.close.insert(request));
+        })
+        .unwrap();
+    assert_eq!(rules(&world), ["app/0 22/tcp from 1"]);
+    world.run(Command::Unexpose { application: "app".parse().unwrap(), endpoints: vec![] }).unwrap();
+    assert!(rules(&world).is_empty());
+}
+
+#[test]
 fn what_there_is_not_cannot_be_exposed() {
     let mut world = world();
     for (endpoint, spaces, message) in [

@@ -304,6 +304,10 @@ pub struct MachineView {
     /// The traffic that the machine's firewall should admit (`docs/hook-model.md` 7.3).
     #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
     pub ingress: IngressRules,
+    /// The traffic that each unit on the machine should get from outside of the model. Units that should get none are
+    /// absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unit_ingress: BTreeMap<UnitName, IngressRules>,
 }
 
 impl MachineView {

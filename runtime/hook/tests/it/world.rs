@@ -473,6 +473,7 @@ fn machine() -> MachineView {
             interface("eth0", "00:16:3e:00:00:01", "10.0.0.9"),
         ],
         ingress: Default::default(),
+        unit_ingress: Default::default(),
         addresses_hash: String::new(),
         availability_zone: "z1".to_owned(),
         ports: BTreeMap::new(),

@@ -395,6 +395,7 @@ fn machine() -> MachineView {
         addresses: vec!["10.0.0.9".to_owned()],
         interfaces: Vec::new(),
         ingress: Default::default(),
+        unit_ingress: Default::default(),
         addresses_hash: String::new(),
         availability_zone: String::new(),
         ports: BTreeMap::new(),

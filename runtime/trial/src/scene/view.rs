@@ -321,6 +321,7 @@ fn machine(scene: &Scene) -> MachineView {
         availability_zone: scene.availability_zone.clone(),
         ports: BTreeMap::from([(scene.unit.clone(), scene.ports.iter().map(opened).collect())]),
         ingress: Default::default(),
+        unit_ingress: Default::default(),
     }
 }
 
