@@ -20,7 +20,7 @@ pub use configuration::{budget, constraints, settings};
 pub use hooks::{action, commit, event, exec, journal, pending, record, state, usage};
 pub use identity::{access, audit, password, token, user};
 pub use model::{
-    bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
+    bundle, cloud, connections, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
 pub use protocol::{
     agent, api, backup, command, logs, member, migration, pod, problem, program, status, timing, trace, view,

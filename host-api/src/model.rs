@@ -3,6 +3,7 @@
 
 pub mod bundle;
 pub mod cloud;
+pub mod connections;
 pub mod firewall;
 pub mod network;
 pub mod offer;

@@ -1,0 +1,111 @@
+//! The policy for connections to the workloads of units: a pure function of who asks, the unit's ingress rules and the
+//! relations of its application (`docs/hook-model.md` 7.3).
+
+use std::net::IpAddr;
+
+use crate::{
+    ApplicationName, UnitName, firewall::IngressRules, ports::Transport, status::Life, view::RelationView,
+};
+
+/// The origin of a connection to a unit's workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionOrigin {
+    /// A host, by the address from which the connection comes. Units of other models count as their hosts.
+    Host(IpAddr),
+    /// A unit of the same application, or the unit itself.
+    SameApplication,
+    /// A unit of an application that is related to the unit's.
+    RelatedApplication,
+    /// Another unit of the same model, with the address of its host.
+    OtherUnit(IpAddr),
+}
+
+/// The reason for refusing a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionRefusal {
+    /// The unit has not opened the port, or its application is not exposed.
+    #[error("port {0} is not open to other hosts: it is not opened, or the application is not exposed")]
+    Closed(u16),
+    /// The port is open, but not to this address.
+    #[error("port {port} is not open to {address}")]
+    AddressNotAdmitted {
+        /// The port.
+        port: u16,
+        /// The address from which the connection comes.
+        address: IpAddr,
+    },
+    /// The applications of the two units are not related, and the port is not open to the asking unit's host.
+    #[error("the applications are not related, and port {0} is not open to the unit's host")]
+    NotRelated(u16),
+}
+
+impl ConnectionOrigin {
+    /// Classifies a unit that asks for a connection to another unit of its model. `host` is the address of the asking
+    /// unit's host. A relation counts until it is dead, because its last hooks may still use it, unless it is suspended.
+    pub fn of_unit<'a>(
+        asking: &UnitName,
+        host: IpAddr,
+        target: &UnitName,
+        relations: impl IntoIterator<Item = &'a RelationView>,
+    ) -> Self {
+        let (own, other) = (asking.application(), target.application());
+        if own == other {
+            return Self::SameApplication;
+        }
+        let mut relations = relations.into_iter();
+        match relations.any(|relation| relates(relation, own, other)) {
+            true => Self::RelatedApplication,
+            false => Self::OtherUnit(host),
+        }
+    }
+
+    /// Returns the reason for refusing a connection to a port of a unit with these ingress rules.
+    ///
+    /// Units of the same and of related applications reach each port, as in Juju. All others reach the ports that the
+    /// rules open to their host. An IPv4 address in the form of IPv6 counts as IPv4.
+    pub fn admit(
+        self,
+        rules: &IngressRules,
+        transport: Transport,
+        port: u16,
+    ) -> Result<(), ConnectionRefusal> {
+        match self {
+            Self::SameApplication | Self::RelatedApplication => Ok(()),
+            Self::Host(address) => admit_host(address, rules, transport, port),
+            Self::OtherUnit(address) => {
+                admit_host(address, rules, transport, port).map_err(|_| ConnectionRefusal::NotRelated(port))
+            }
+        }
+    }
+}
+
+fn relates(relation: &RelationView, own: &ApplicationName, other: &ApplicationName) -> bool {
+    relation.life != Life::Dead
+        && !relation.suspended
+        && relation.remote.is_none()
+        && relation.end_of(own).is_some()
+        && relation.end_of(other).is_some()
+}
+
+fn admit_host(
+    address: IpAddr,
+    rules: &IngressRules,
+    transport: Transport,
+    port: u16,
+) -> Result<(), ConnectionRefusal> {
+    let address = address.to_canonical();
+    let mut refusal = ConnectionRefusal::Closed(port);
+    for (range, subnets) in rules {
+        if !range.ports().is_some_and(|(of, first, last)| of == transport && (first..=last).contains(&port)) {
+            continue;
+        }
+        if subnets.iter().any(|subnet| subnet.contains(address)) {
+            return Ok(());
+        }
+        refusal = ConnectionRefusal::AddressNotAdmitted { port, address };
+    }
+    Err(refusal)
+}
+
+#[cfg(test)]
+mod tests;
