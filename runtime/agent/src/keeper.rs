@@ -3,9 +3,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    future::Future,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
     pin::pin,
     sync::Arc,
@@ -19,7 +18,6 @@ use periapt_host_api::{
 };
 use periapt_program::{Preparation, Programs};
 use periapt_sandbox::{CompatibilityHash, Sandbox};
-use periapt_telemetry::listen::serve_metrics;
 use periapt_uniter::Timeline;
 use tokio::{
     sync::{Notify, watch},
@@ -43,14 +41,17 @@ mod directories;
 mod disk_space;
 mod follow;
 mod identity;
+mod ingress;
 mod interfaces;
 mod leases;
 mod leases_alone;
 mod local_units;
+mod metrics_listener;
 mod model;
 mod pods;
 mod probe;
 mod process;
+mod relay;
 mod replacement;
 mod resources;
 mod suspects;
@@ -70,6 +71,8 @@ use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
 use follow::{Assignments, Follow};
 use identity::AgentIdentity;
+use ingress::IngressHost;
+use metrics_listener::MetricsListener;
 use model::{ModelKeeper, Shared};
 use pods::PodProgram;
 use process::Processes;
@@ -148,6 +151,8 @@ pub struct AgentService {
     identity: AgentIdentity,
     directories: Directories,
     register: Register,
+    /// The addresses on which the agent listens for units.
+    listen_addresses: Vec<IpAddr>,
     engine: CompatibilityHash,
     metrics: Option<MetricsListener>,
     state: watch::Sender<AgentState>,
@@ -156,7 +161,7 @@ pub struct AgentService {
 impl Options {
     /// Opens the agent's directory and reads the facts about its host, without starting anything.
     pub fn build(self) -> Result<AgentService, AgentError> {
-        let metrics = self.metrics_address.map(MetricsListener::bind).transpose()?;
+        let metrics = self.metrics_address.map(listen_for_metrics).transpose()?;
         let directories = Directories::open(&self.data)?;
         let identity = AgentIdentity::open(self.name.clone(), directories.identity())?;
         let interfaces = interfaces::interfaces().unwrap_or_else(|error| {
@@ -181,11 +186,22 @@ impl Options {
             storage_limit: self.storage_limit.or_else(|| disk_space::of_storage(&directories)),
             program: self.programs.as_ref().map(Programs::running),
         };
+        let listen_addresses =
+            interfaces::to_listen_on(&self.listen_addresses, &register.addresses, &register.interfaces);
         // The keeper runs no hooks. It needs the engine's hash, which does not depend on the number of hooks.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = Sandbox::new(one)?.compatibility_hash();
         let state = watch::Sender::default();
-        Ok(AgentService { options: self, identity, directories, register, engine, metrics, state })
+        Ok(AgentService {
+            options: self,
+            identity,
+            directories,
+            register,
+            listen_addresses,
+            engine,
+            metrics,
+            state,
+        })
     }
 }
 
@@ -210,7 +226,9 @@ impl AgentService {
         tell_of_gaps();
         let mut beside = JoinSet::new();
         if let Some(metrics) = self.metrics {
-            beside.spawn(metrics.serve(cancel.clone())?);
+            let address = metrics.address;
+            let serve = metrics.serve(cancel.clone());
+            beside.spawn(serve.map_err(|source| AgentError::Metrics { address, source })?);
         }
         let joined = self.identity.join(&self.options.controllers, self.options.join.as_ref());
         let joined = tokio::select! {
@@ -223,7 +241,8 @@ impl AgentService {
         let (client, name) = (joined.client.clone(), self.options.name.clone());
         let controller = HttpController::new(client, name, kept, Arc::clone(&refused));
         let directories = Arc::new(self.directories);
-        let api_addresses = self.options.controllers.servers().collect();
+        let api_addresses: Vec<String> = self.options.controllers.servers().collect();
+        let ingress = IngressHost::new(self.listen_addresses, api_addresses.iter().map(String::as_str));
         // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
@@ -250,6 +269,7 @@ impl AgentService {
             api_addresses,
             launch: Arc::new(Processes(self.options.program.clone())),
             pods,
+            ingress,
             hook_capacity: self.options.hooks,
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,
@@ -271,32 +291,11 @@ impl AgentService {
     }
 }
 
-/// A socket for metrics, which nobody reads yet.
-#[derive(Debug)]
-struct MetricsListener {
-    address: SocketAddr,
-    listener: std::net::TcpListener,
-}
-
-impl MetricsListener {
-    fn bind(address: SocketAddr) -> Result<Self, AgentError> {
-        if !address.ip().is_loopback() {
-            return Err(AgentError::MetricsAddress(address));
-        }
-        let bound = || {
-            let listener = std::net::TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            Ok(Self { address: listener.local_addr()?, listener })
-        };
-        bound().map_err(|source| AgentError::Metrics { address, source })
-    }
-
-    /// Returns the work of answering, until `stop`.
-    fn serve(self, stop: CancellationToken) -> Result<impl Future<Output = ()> + Send, AgentError> {
-        let Self { address, listener } = self;
-        let listener = tokio::net::TcpListener::from_std(listener);
-        let listener = listener.map_err(|source| AgentError::Metrics { address, source })?;
-        Ok(serve_metrics(listener, metrics::render, stop))
+/// Listens on a loopback address for metrics.
+fn listen_for_metrics(address: SocketAddr) -> Result<MetricsListener, AgentError> {
+    match address.ip().is_loopback() {
+        true => MetricsListener::bind(address).map_err(|source| AgentError::Metrics { address, source }),
+        false => Err(AgentError::MetricsAddress(address)),
     }
 }
 

@@ -37,6 +37,17 @@ periapt_telemetry::metrics! {
         "Models by the state of their runner. One that rests has no process, and is started when something is due.";
     runner_deaths: Counter = "periapt_agent_runner_deaths_total", "processes", {},
         "Runners that died, or were killed because they hung.";
+    listeners: Gauge = "periapt_agent_listeners", "sockets", { state: &["listening", "failed"] },
+        "Ports on which the agent listens for units, and those on which it cannot listen and tries again.";
+    connections: Counter = "periapt_agent_connections_total", "connections",
+        { outcome: &["forwarded", "refused", "too-many", "unanswered"] },
+        "Connections to these ports: led to a workload, refused by the unit's rules, too many at a time, or without a \
+         workload that listens.";
+    open_connections: Gauge = "periapt_agent_open_connections", "connections", {},
+        "Connections to these ports that are open.";
+    connection_bytes: Counter = "periapt_agent_connection_bytes_total", "bytes",
+        { direction: &["received", "sent"] },
+        "Bytes that workloads received from these connections, and sent on them.";
 }
 
 /// Counts a run. Ignores an unknown kind of event: the runner that reports it may be under a charm's control.
@@ -112,36 +123,77 @@ impl PoolShare {
     }
 }
 
-/// The state of one model's runner, as its share of the gauge.
-#[derive(Debug, Default)]
-pub(crate) struct RunnerState(Option<&'static str>);
+/// The state of one thing, as its share of a gauge with the label `state`. Dropping it subtracts it from the gauge.
+#[derive(Debug)]
+struct StateShare {
+    gauge: &'static Gauge,
+    state: Option<&'static str>,
+}
+
+impl StateShare {
+    fn of(gauge: &'static Gauge) -> Self {
+        Self { gauge, state: None }
+    }
+
+    fn set(&mut self, state: Option<&'static str>) {
+        let before = std::mem::replace(&mut self.state, state);
+        before.into_iter().for_each(|state| self.gauge.change(&[state], -1));
+        state.into_iter().for_each(|state| self.gauge.change(&[state], 1));
+    }
+}
+
+impl Drop for StateShare {
+    fn drop(&mut self) {
+        self.set(None);
+    }
+}
+
+/// The state of one model's runner.
+#[derive(Debug)]
+pub(crate) struct RunnerState(StateShare);
+
+impl Default for RunnerState {
+    fn default() -> Self {
+        Self(StateShare::of(&metrics().runners))
+    }
+}
 
 impl RunnerState {
     /// Records that the model's runner runs.
     pub(crate) fn running(&mut self) {
-        self.set(Some("running"));
+        self.0.set(Some("running"));
     }
 
     /// Records that nothing is due, and that the model has no runner process.
     pub(crate) fn resting(&mut self) {
-        self.set(Some("resting"));
+        self.0.set(Some("resting"));
     }
 
     /// Records that the runner has ended, and that the keeper will start another.
     pub(crate) fn restarting(&mut self) {
-        self.set(Some("restarting"));
-    }
-
-    fn set(&mut self, state: Option<&'static str>) {
-        let before = std::mem::replace(&mut self.0, state);
-        before.into_iter().for_each(|state| metrics().runners.change(&[state], -1));
-        state.into_iter().for_each(|state| metrics().runners.change(&[state], 1));
+        self.0.set(Some("restarting"));
     }
 }
 
-impl Drop for RunnerState {
-    fn drop(&mut self) {
-        self.set(None);
+/// The state of one listener for a unit.
+#[derive(Debug)]
+pub(crate) struct ListenerState(StateShare);
+
+impl Default for ListenerState {
+    fn default() -> Self {
+        Self(StateShare::of(&metrics().listeners))
+    }
+}
+
+impl ListenerState {
+    /// Records that the agent listens.
+    pub(crate) fn listening(&mut self) {
+        self.0.set(Some("listening"));
+    }
+
+    /// Records that the agent cannot listen, and will try again.
+    pub(crate) fn failed(&mut self) {
+        self.0.set(Some("failed"));
     }
 }
 

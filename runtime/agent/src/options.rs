@@ -1,7 +1,12 @@
 //! The options of an agent.
 
 use std::{
-    collections::BTreeSet, ffi::OsString, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration,
+    collections::BTreeSet,
+    ffi::OsString,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroUsize,
+    path::PathBuf,
+    time::Duration,
 };
 
 use periapt_client::Addresses;
@@ -23,6 +28,9 @@ pub struct Options {
     pub data: PathBuf,
     /// The addresses of this host for other machines, the preferred first; none means those of its interfaces.
     pub addresses: Vec<String>,
+    /// The addresses of this host on which the agent listens for the open ports of its units; none means those of
+    /// `addresses`.
+    pub listen_addresses: Vec<IpAddr>,
     /// The availability zone of the host; may be empty.
     pub availability_zone: String,
     /// The tags that `constraints` match to place units on the agent.
@@ -131,6 +139,7 @@ impl Options {
             join: None,
             data,
             addresses: Vec::new(),
+            listen_addresses: Vec::new(),
             availability_zone: String::new(),
             tags: BTreeSet::new(),
             program,

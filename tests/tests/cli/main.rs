@@ -17,6 +17,7 @@ mod controllers;
 mod crossing;
 mod crowded;
 mod exec;
+mod exposing;
 mod failing;
 mod go;
 mod goals;

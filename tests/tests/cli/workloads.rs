@@ -13,9 +13,9 @@ const PLAIN: [&str; 3] = ["--workloads", "plain", "--i-know-that-nothing-is-isol
 const TRIES: u32 = 600;
 
 /// An installation with one agent that runs workloads, and the charm `probe` on it.
-struct Scene {
-    periapt: Installation,
-    agent: RunningProcess,
+pub(crate) struct Scene {
+    pub(crate) periapt: Installation,
+    pub(crate) agent: RunningProcess,
 }
 
 impl Scene {
@@ -25,26 +25,36 @@ impl Scene {
 
     /// Deploys a charm of this repository under its own name, with an agent that runs workloads.
     fn with(charm: &str) -> anyhow::Result<Self> {
+        Self::with_options(charm, &[])
+    }
+
+    /// Does so with further options of the agent.
+    pub(crate) fn with_options(charm: &str, options: &[&str]) -> anyhow::Result<Self> {
         let periapt = Installation::empty()?;
         periapt.ok(["bootstrap", "local", "--no-agent"])?;
         periapt.ok(["add-model", "test"])?;
-        let mut agent = periapt.agent("worker", PLAIN)?;
+        let mut agent = periapt.agent("worker", PLAIN.iter().chain(options).copied())?;
         assert_eq!(agent.first_line()?, "ready worker");
         periapt.deploy(charm, [])?;
         Ok(Self { periapt, agent })
     }
 
+    /// Lets an action of the charm do one step of a script.
+    pub(crate) fn act(&self, step: &str) -> anyhow::Result<()> {
+        self.periapt.ok(["config", "probe", &format!("script=act: {step}")])?;
+        self.periapt.ok(["run", "probe/0", "act"])?;
+        Ok(())
+    }
+
     /// Lets an action of the charm ask a workload, and returns what the charm logs of the answer.
     fn ask(&self, request: &str) -> anyhow::Result<String> {
-        let script = format!("script=act: ask {request}");
-        self.periapt.ok(["config", "probe", &script])?;
-        self.periapt.ok(["run", "probe/0", "act"])?;
+        self.act(&format!("ask {request}"))?;
         let log = self.periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "probe/0"])?;
         let line = log.lines().rev().find_map(|line| Some(line.split_once(" ask ")?.1.to_owned()));
         line.with_context(|| format!("no answer to {request} in {log}"))
     }
 
-    fn ask_until(&self, request: &str, holds: impl Fn(&str) -> bool) -> anyhow::Result<String> {
+    pub(crate) fn ask_until(&self, request: &str, holds: impl Fn(&str) -> bool) -> anyhow::Result<String> {
         for _ in 0..60 {
             let answer = self.ask(request)?;
             if holds(&answer) {
@@ -56,7 +66,7 @@ impl Scene {
     }
 
     /// Returns the id of the pod's start.
-    fn boot_id(&self) -> anyhow::Result<String> {
+    pub(crate) fn boot_id(&self) -> anyhow::Result<String> {
         let answer = self.ask_until("web GET /v1/system-info", |answer| answer.contains("boot-id"))?;
         let (_, body) = answer.split_once(": 200 ").with_context(|| answer.clone())?;
         let body: Value = serde_json::from_str(body)?;
@@ -64,7 +74,7 @@ impl Scene {
     }
 
     /// Adds a layer with a web server on a port, and starts it.
-    fn serve(&self, port: u16) -> anyhow::Result<()> {
+    pub(crate) fn serve(&self, port: u16) -> anyhow::Result<()> {
         let directory = self.periapt.path().join("pages");
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("page.txt"), "a page of the workload")?;
@@ -88,7 +98,7 @@ impl Scene {
 }
 
 /// Returns the processes whose command line has these words.
-fn processes(words: &[&str]) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn processes(words: &[&str]) -> anyhow::Result<Vec<u32>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -102,7 +112,7 @@ fn processes(words: &[&str]) -> anyhow::Result<Vec<u32>> {
 }
 
 /// Returns the children of a process whose command line has these words.
-fn children(parent: u32, words: &[&str]) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn children(parent: u32, words: &[&str]) -> anyhow::Result<Vec<u32>> {
     let mut found = processes(words)?;
     found.retain(|pid| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -111,7 +121,7 @@ fn children(parent: u32, words: &[&str]) -> anyhow::Result<Vec<u32>> {
     Ok(found)
 }
 
-fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+pub(crate) fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     for _ in 0..TRIES {
         if holds()? {
             return Ok(());
@@ -122,7 +132,7 @@ fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result
 }
 
 /// Returns a port that nobody uses.
-fn free_port() -> anyhow::Result<u16> {
+pub(crate) fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 

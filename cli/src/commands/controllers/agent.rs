@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -123,6 +123,10 @@ pub(crate) struct Run {
     /// see containers that have not started
     #[arg(long, value_name = "DRIVER")]
     workloads: Option<String>,
+    /// An address of this machine on which the open ports of its units' workloads are reached once they are exposed; those
+    /// of --address, or of its interfaces, by default. May be repeated
+    #[arg(long = "listen-address", value_name = "ADDRESS", requires = "workloads")]
+    listen_addresses: Vec<IpAddr>,
     /// Accept a way that isolates nothing: workloads can do all that the agent's user can. For tests
     #[arg(long, requires = "workloads")]
     i_know_that_nothing_is_isolated: bool,
@@ -193,6 +197,7 @@ impl Run {
             join,
             pods,
             addresses: self.addresses,
+            listen_addresses: self.listen_addresses,
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,

@@ -41,6 +41,17 @@ pub(crate) fn preferred(interfaces: &[HostInterface]) -> Vec<String> {
     all.into_iter().take(MAX_INTERFACES).map(|address| address.to_string()).collect()
 }
 
+/// Returns the addresses on which the agent listens for its units: the given ones, or those that other machines are told, or
+/// those of the interfaces if it tells names alone.
+pub(crate) fn to_listen_on(given: &[IpAddr], told: &[String], interfaces: &[HostInterface]) -> Vec<IpAddr> {
+    let parsed = |texts: &[String]| texts.iter().filter_map(|text| text.parse().ok()).collect::<Vec<_>>();
+    match (given, parsed(told)) {
+        ([], told) if told.is_empty() => parsed(&preferred(interfaces)),
+        ([], told) => told,
+        (given, _) => given.to_vec(),
+    }
+}
+
 fn reachable(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -143,14 +154,30 @@ mod tests {
         assert!(told.iter().all(|it| it.name != "lo" && !it.addresses.is_empty()), "{told:?}");
     }
 
-    #[test]
-    fn version_4_is_preferred() {
-        let at = |text: &str| {
+    fn host(addresses: &[&str]) -> Vec<HostInterface> {
+        let at = |text: &&str| {
             let address = text.parse().unwrap();
             InterfaceAddress { address, subnet: Subnet::only(address) }
         };
-        let addresses = vec![at("fd00::1"), at("10.0.0.1")];
-        let host = [HostInterface { name: "e".into(), mac: String::new(), addresses }];
-        assert_eq!(preferred(&host), ["10.0.0.1", "fd00::1"]);
+        let addresses = addresses.iter().map(at).collect();
+        vec![HostInterface { name: "e".into(), mac: String::new(), addresses }]
+    }
+
+    #[test]
+    fn version_4_is_preferred() {
+        assert_eq!(preferred(&host(&["fd00::1", "10.0.0.1"])), ["10.0.0.1", "fd00::1"]);
+    }
+
+    #[test]
+    fn an_agent_listens_on_the_addresses_that_it_is_given_or_tells() {
+        let host = host(&["10.0.0.1"]);
+        let listens = |given: &[&str], told: &[&str]| {
+            let given: Vec<IpAddr> = given.iter().map(|text| text.parse().unwrap()).collect();
+            let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+            to_listen_on(&given, &told, &host).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(listens(&["127.0.0.2"], &["10.0.0.9"]), ["127.0.0.2"]);
+        assert_eq!(listens(&[], &["node-1.example", "10.0.0.9"]), ["10.0.0.9"]);
+        assert_eq!(listens(&[], &["node-1.example"]), ["10.0.0.1"]);
     }
 }

@@ -21,6 +21,7 @@ use super::{
     controller::{Controller, ControllerError},
     directories::Directories,
     follow::{Follow, Watch},
+    ingress::{Ingress, IngressHost},
     leases::Leases,
     local_units::LocalUnits,
     pods::{PodProgram, Pods},
@@ -56,6 +57,8 @@ pub(crate) struct Shared<C> {
     pub(crate) launch: Arc<dyn Launch>,
     /// The program of pods; none: the agent runs no workloads.
     pub(crate) pods: Option<Arc<PodProgram>>,
+    /// The addresses and bounds of listeners for units.
+    pub(crate) ingress: Arc<IngressHost>,
     pub(crate) hook_capacity: HookCapacity,
     pub(crate) timeline: Timeline,
     pub(crate) idle_after: Duration,
@@ -85,6 +88,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
     unconfirmed: UnconfirmedEffects,
     resources: Arc<Resources<C>>,
     pods: Pods,
+    ingress: Ingress,
     /// The version of the workloads that the last runner was told of.
     workloads_told: u64,
     incarnation: Option<Incarnation>,
@@ -104,6 +108,7 @@ impl<C: Controller> ModelKeeper<C> {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
         let resources = Resources::new(shared.controller.clone(), model, Arc::clone(&shared.directories));
         let pods = Pods::new(shared.pods.clone());
+        let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams());
         Self {
             shared,
             model,
@@ -114,6 +119,7 @@ impl<C: Controller> ModelKeeper<C> {
             unconfirmed: UnconfirmedEffects::default(),
             resources: Arc::new(resources),
             pods,
+            ingress,
             workloads_told: 0,
             incarnation: None,
             watch,
@@ -158,6 +164,7 @@ impl<C: Controller> ModelKeeper<C> {
                 break;
             }
         }
+        self.ingress.close();
         self.pods.end().await;
     }
 
@@ -184,7 +191,10 @@ impl<C: Controller> ModelKeeper<C> {
     fn observe(&mut self, line: &FrameLine) {
         self.leases.observe(line);
         self.resources.observe(line);
-        self.pods.observe(line);
+        if let Some(units) = self.pods.observe(line) {
+            self.ingress.have_pods(units);
+        }
+        self.ingress.observe(line);
     }
 
     /// Waits until work is due.

@@ -122,14 +122,16 @@ impl Pods {
         self.boots.subscribe()
     }
 
-    /// Records the changes of a frame's line, and starts and ends pods after the frame's last one.
-    pub(crate) fn observe(&mut self, line: &FrameLine) {
-        let Some(program) = self.program.clone() else { return };
+    /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. Returns the units with
+    /// pods if the frame may have changed them.
+    pub(crate) fn observe(&mut self, line: &FrameLine) -> Option<BTreeSet<UnitName>> {
+        let program = self.program.clone()?;
         if !self.wanted.observe(line) {
-            return;
+            return None;
         }
         while self.tasks.try_join_next().is_some() {}
         let wanted = self.wanted.pods();
+        let units = wanted.iter().map(|(unit, _)| unit.clone()).collect();
         self.running.retain(|pod, ends| {
             let stays = wanted.contains(pod);
             if !stays {
@@ -160,6 +162,7 @@ impl Pods {
                 }
             });
         }
+        Some(units)
     }
 
     /// Ends all pods in order.
@@ -211,5 +214,24 @@ async fn ask(
     match timeout(OPENS_WITHIN, answered).await {
         Ok(Ok(answer)) => answer,
         _ => Err(nobody()),
+    }
+}
+
+#[cfg(test)]
+impl PodStreams {
+    /// Creates the way to a unit with one pod that a test plays.
+    pub(crate) fn played(
+        unit: &UnitName,
+        mut answer: impl FnMut(PodStream) -> Result<UnixStream, String> + Send + 'static,
+    ) -> Self {
+        let (door, mut requests) = mpsc::channel::<StreamRequest>(WAITING);
+        let of_unit = BTreeMap::from([("web".parse().unwrap(), door)]);
+        tokio::spawn(async move {
+            while let Some(request) = requests.recv().await {
+                let _ = request.answer.send(answer(request.target));
+            }
+        });
+        let doors = BTreeMap::from([(unit.clone(), of_unit)]);
+        Self { doors: Arc::new(Mutex::new(doors)), runs_workloads: true }
     }
 }

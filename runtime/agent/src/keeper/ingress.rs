@@ -1,0 +1,186 @@
+//! Connections from outside to the workloads of one model's units on this host. For each TCP port that a unit has open
+//! and that its application's exposure lets in, the keeper listens on the host's addresses, and forwards what it accepts
+//! to a stream of the unit's pods. Nothing of the host's firewall is changed, and no privilege is needed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use periapt_host_api::{ModelUuid, UnitName, firewall::IngressRules, ports::Transport, view::FrameLine};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::pods::PodStreams;
+
+mod forward;
+mod host;
+mod listener;
+mod wanted;
+
+pub(crate) use host::IngressHost;
+use listener::Listener;
+use wanted::WantedIngress;
+
+/// The most ports on which the keeper listens for one unit. A charm may open all 65,535 in one call, and each port takes
+/// a socket for each address of the host.
+const MAX_PORTS: usize = 64;
+
+/// The most connections to the ports of one unit. A pod takes 400 streams: hooks of the unit always have room beside them.
+const MAX_CONNECTIONS: usize = 256;
+
+/// The most connections to one unit that wait for its pods to open a stream. Pods queue 64 such requests, and hooks need
+/// some of them.
+const MAX_OPENING: usize = 32;
+
+/// The listeners for one model's units on this host. Dropping it closes them and their connections.
+#[derive(Debug)]
+pub(crate) struct Ingress {
+    host: Arc<IngressHost>,
+    model: ModelUuid,
+    streams: PodStreams,
+    wanted: WantedIngress,
+    /// The units with pods: nothing listens for others.
+    with_pods: BTreeSet<UnitName>,
+    units: BTreeMap<UnitName, UnitListeners>,
+}
+
+/// The listeners for one unit.
+#[derive(Debug)]
+struct UnitListeners {
+    /// The unit's present rules. Its connections follow them.
+    rules: watch::Sender<Arc<IngressRules>>,
+    way: Arc<UnitWay>,
+    ports: BTreeMap<u16, Vec<AbortOnDropHandle<()>>>,
+}
+
+/// The way to one unit, which its listeners share.
+#[derive(Debug)]
+struct UnitWay {
+    model: ModelUuid,
+    unit: UnitName,
+    streams: PodStreams,
+    rules: watch::Receiver<Arc<IngressRules>>,
+    connections: Arc<Semaphore>,
+    opening: Semaphore,
+    traffic: UnitTraffic,
+}
+
+/// The traffic of one unit since the keeper listens for it.
+#[derive(Debug, Default)]
+struct UnitTraffic {
+    connections: AtomicU64,
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+impl Ingress {
+    /// Creates the listeners for a model without units.
+    pub(crate) fn new(host: Arc<IngressHost>, model: ModelUuid, streams: PodStreams) -> Self {
+        let (wanted, with_pods, units) = (WantedIngress::default(), BTreeSet::new(), BTreeMap::new());
+        Self { host, model, streams, wanted, with_pods, units }
+    }
+
+    /// Records the units that have pods.
+    pub(crate) fn have_pods(&mut self, units: BTreeSet<UnitName>) {
+        let before = std::mem::replace(&mut self.with_pods, units);
+        let changed: Vec<_> = before.symmetric_difference(&self.with_pods).cloned().collect();
+        for unit in &changed {
+            self.follow(unit);
+        }
+    }
+
+    /// Records the changes of a frame's line, and opens and closes listeners after the frame's last one.
+    pub(crate) fn observe(&mut self, line: &FrameLine) {
+        for unit in self.wanted.observe(line) {
+            self.follow(&unit);
+        }
+    }
+
+    /// Closes all listeners and their connections.
+    pub(crate) fn close(&mut self) {
+        self.units.clear();
+    }
+
+    /// Makes the listeners for a unit those of its present rules.
+    fn follow(&mut self, unit: &UnitName) {
+        let Some(rules) = self.wanted.rules(unit).filter(|_| self.with_pods.contains(unit)) else {
+            self.units.remove(unit);
+            return;
+        };
+        let ports: BTreeSet<u16> = tcp_ports(&rules).take(MAX_PORTS).collect();
+        let listeners = self.units.entry(unit.clone()).or_insert_with(|| {
+            UnitListeners::new(self.model, unit.clone(), self.streams.clone(), Arc::clone(&rules))
+        });
+        let is_new = listeners.rules.send_if_modified(|present| {
+            let is_new = *present != rules;
+            *present = Arc::clone(&rules);
+            is_new
+        });
+        listeners.ports.retain(|port, _| ports.contains(port));
+        if (is_new || listeners.ports.is_empty()) && tcp_ports(&rules).nth(MAX_PORTS).is_some() {
+            tracing::warn!(%unit, "the unit has more than {MAX_PORTS} ports open: the agent listens on the first of them");
+        }
+        for port in ports {
+            let (host, way) = (&self.host, &listeners.way);
+            listeners.ports.entry(port).or_insert_with(|| {
+                let start = |address| {
+                    let address = SocketAddr::new(address, port);
+                    Listener { host: Arc::clone(host), way: Arc::clone(way), address }.start()
+                };
+                host.addresses().iter().copied().map(start).collect()
+            });
+        }
+    }
+}
+
+impl UnitListeners {
+    fn new(model: ModelUuid, unit: UnitName, streams: PodStreams, rules: Arc<IngressRules>) -> Self {
+        let rules = watch::Sender::new(rules);
+        let way = UnitWay {
+            model,
+            unit,
+            streams,
+            rules: rules.subscribe(),
+            connections: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            opening: Semaphore::new(MAX_OPENING),
+            traffic: UnitTraffic::default(),
+        };
+        Self { rules, way: Arc::new(way), ports: BTreeMap::new() }
+    }
+}
+
+impl Drop for UnitWay {
+    fn drop(&mut self) {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let UnitTraffic { connections, received, sent } = &self.traffic;
+        tracing::info!(
+            unit = %self.unit,
+            model = %self.model,
+            connections = count(connections),
+            received = count(received),
+            sent = count(sent),
+            "the agent listens for the unit no longer"
+        );
+    }
+}
+
+/// Returns the TCP ports that some rules open, in order. Port 0 is none.
+fn tcp_ports(rules: &IngressRules) -> impl Iterator<Item = u16> {
+    let ranges = rules.keys().filter_map(|range| range.ports());
+    let ranges = ranges.filter(|(transport, ..)| *transport == Transport::Tcp);
+    // Ranges sort by their first port, and may overlap.
+    let mut next = 1;
+    ranges.flat_map(move |(_, first, last)| {
+        let from = u32::from(first).max(next);
+        next = next.max(u32::from(last) + 1);
+        (from..=u32::from(last)).filter_map(|port| u16::try_from(port).ok())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! One connection: from a client to a stream of the unit's pods.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use periapt_hook::WorkloadTarget;
+use periapt_host_api::{connections::ConnectionOrigin, firewall::IngressRules, ports::Transport};
+use tokio::{
+    net::{TcpStream, UnixStream},
+    sync::watch,
+};
+
+use super::UnitWay;
+use crate::{
+    keeper::relay::relay,
+    metrics::{Share, metrics},
+};
+
+/// Forwards a connection to a port of the unit until either side ends it, its bounds are reached, or the unit's rules do
+/// not admit the client any more.
+pub(super) async fn serve(way: &UnitWay, mut client: TcpStream, from: IpAddr, port: u16) {
+    let mut open = Share::of(&metrics().open_connections);
+    open.set(1);
+    let mut rules = way.rules.clone();
+    let barred = barred(&mut rules, from, port);
+    tokio::pin!(barred);
+    let workload = tokio::select! {
+        () = &mut barred => return reset(client),
+        workload = open_stream(way, port) => workload,
+    };
+    let mut workload = match workload {
+        Ok(workload) => workload,
+        Err(reason) => {
+            metrics().connections.inc(&["unanswered"]);
+            tracing::debug!(unit = %way.unit, port, reason, "a connection leads nowhere");
+            return reset(client);
+        }
+    };
+    metrics().connections.inc(&["forwarded"]);
+    let count = |direction: &'static str, unit: &AtomicU64, bytes: u64| {
+        metrics().connection_bytes.add(&[direction], bytes);
+        unit.fetch_add(bytes, Ordering::Relaxed);
+    };
+    let received = |bytes| count("received", &way.traffic.received, bytes);
+    let sent = |bytes| count("sent", &way.traffic.sent, bytes);
+    let relayed = tokio::select! {
+        () = &mut barred => None,
+        relayed = relay(&mut client, &mut workload, &received, &sent) => Some(relayed),
+    };
+    match relayed {
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            tracing::debug!(unit = %way.unit, port, %error, "a connection was cut off");
+            reset(client);
+        }
+        None => {
+            tracing::debug!(unit = %way.unit, port, %from, "a connection is not admitted any more");
+            reset(client);
+        }
+    }
+}
+
+/// Ends a connection so that its client takes nothing of it for whole.
+pub(super) fn reset(client: TcpStream) {
+    // Without it, the client sees an end in order.
+    let _ = client.set_zero_linger();
+    drop(client);
+}
+
+async fn open_stream(way: &UnitWay, port: u16) -> Result<UnixStream, String> {
+    let _turn = way.opening.acquire().await.map_err(|error| error.to_string())?;
+    let stream = way.streams.open(&way.unit, &WorkloadTarget::Port(port)).await?;
+    UnixStream::from_std(stream).map_err(|error| error.to_string())
+}
+
+/// Waits until the unit's rules do not admit the client.
+async fn barred(rules: &mut watch::Receiver<Arc<IngressRules>>, from: IpAddr, port: u16) {
+    let admits =
+        |rules: &Arc<IngressRules>| ConnectionOrigin::Host(from).admit(rules, Transport::Tcp, port).is_ok();
+    // An error means that the unit is gone.
+    let _ = rules.wait_for(|rules| !admits(rules)).await;
+}
