@@ -3,9 +3,13 @@
 
 use std::net::IpAddr;
 
-use crate::{
-    ApplicationName, UnitName, firewall::IngressRules, ports::Transport, status::Life, view::RelationView,
-};
+use crate::{UnitName, firewall::IngressRules, ports::Transport};
+
+mod related;
+mod target;
+
+pub use related::RelatedApplications;
+pub use target::ConnectionTarget;
 
 /// The origin of a connection to a unit's workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +45,20 @@ pub enum ConnectionRefusal {
 
 impl ConnectionOrigin {
     /// Classifies a unit that asks for a connection to another unit of its model. `host` is the address of the asking
-    /// unit's host. A relation counts until it is dead, because its last hooks may still use it, unless it is suspended.
-    pub fn of_unit<'a>(
+    /// unit's host.
+    pub fn of_unit(
         asking: &UnitName,
         host: IpAddr,
         target: &UnitName,
-        relations: impl IntoIterator<Item = &'a RelationView>,
+        related: &RelatedApplications,
     ) -> Self {
         let (own, other) = (asking.application(), target.application());
         if own == other {
-            return Self::SameApplication;
-        }
-        let mut relations = relations.into_iter();
-        match relations.any(|relation| relates(relation, own, other)) {
-            true => Self::RelatedApplication,
-            false => Self::OtherUnit(host),
+            Self::SameApplication
+        } else if related.are_related(own, other) {
+            Self::RelatedApplication
+        } else {
+            Self::OtherUnit(host)
         }
     }
 
@@ -77,14 +80,6 @@ impl ConnectionOrigin {
             }
         }
     }
-}
-
-fn relates(relation: &RelationView, own: &ApplicationName, other: &ApplicationName) -> bool {
-    relation.life != Life::Dead
-        && !relation.suspended
-        && relation.remote.is_none()
-        && relation.end_of(own).is_some()
-        && relation.end_of(other).is_some()
 }
 
 fn admit_host(

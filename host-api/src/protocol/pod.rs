@@ -2,7 +2,9 @@
 //! input. The end of the socket is the end of the pod.
 //!
 //! The keeper sends [`PodStream`]s, each beside one end of a stream. On that stream, the pod first answers with one byte,
-//! [`OPENED`] or another one, and then serves it. The pod sends [`PodReport`]s, one JSON text a line.
+//! [`OPENED`] or another one, and then serves it. The pod sends [`PodReport`]s, one JSON text a line. A
+//! [`Dial`](PodReport::Dial) is sent beside one end of a stream, too, on which the keeper answers in the same way. A
+//! workload sends its pod the same words ([`DialOrder`]) on a socket of its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,4 +59,19 @@ pub enum PodReport {
         /// The id of this start, in the form of the kernel's own.
         boot_id: String,
     },
+    /// A workload of the pod asks for a connection. One end of a stream comes with the report's first byte.
+    Dial(DialOrder),
 }
+
+/// The target of a workload's connection, as the workload names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DialOrder {
+    /// The host, a name or an address without brackets, in at most [`MAX_HOST_BYTES`].
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// The most bytes of a host's name, as in the domain name system.
+pub const MAX_HOST_BYTES: usize = 253;

@@ -48,6 +48,7 @@ mod leases_alone;
 mod local_units;
 mod metrics_listener;
 mod model;
+mod neighbours;
 mod pods;
 mod probe;
 mod process;
@@ -270,6 +271,12 @@ impl AgentService {
             launch: Arc::new(Processes(self.options.program.clone())),
             pods,
             ingress,
+            own_addresses: self
+                .register
+                .addresses
+                .iter()
+                .filter_map(|address| address.parse().ok())
+                .collect(),
             hook_capacity: self.options.hooks,
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,

@@ -47,7 +47,11 @@ periapt_telemetry::metrics! {
         "Connections to these ports that are open.";
     connection_bytes: Counter = "periapt_agent_connection_bytes_total", "bytes",
         { direction: &["received", "sent"] },
-        "Bytes that workloads received from these connections, and sent on them.";
+        "Bytes that workloads received from these connections and from other units', and sent on them.";
+    calls: Counter = "periapt_agent_calls_total", "calls",
+        { outcome: &["connected", "refused", "too-many", "unanswered"] },
+        "Calls of workloads to other units: connected, refused because the unit may not be reached or is not on this \
+         host, too many at a time, or without a workload that listens.";
 }
 
 /// Counts a run. Ignores an unknown kind of event: the runner that reports it may be under a charm's control.

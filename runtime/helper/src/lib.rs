@@ -4,9 +4,11 @@
 //! The kernel enforces its limits, and a [`Fence`] confines it to its open descriptors. [`Program::run`] starts one
 //! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, and the processes of workloads
 //! ([`WorkloadOrder`]) raise a fence of the same kind. Long-lived processes return freed memory to the system.
-//! [`Stalling`] ends connections whose peers read nothing.
+//! [`Stalling`] ends connections whose peers read nothing, and [`DescriptorLines`] are what processes tell each other beside
+//! descriptors.
 
 mod child;
+mod descriptors;
 mod fence;
 mod limits;
 mod memory;
@@ -15,6 +17,7 @@ mod stalled;
 mod workload;
 
 pub use child::{Fault, run_helper};
+pub use descriptors::{DescriptorLines, send_beside};
 pub use fence::{Fence, MissingFence, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};
 pub use memory::{Resident, give_back_what_is_freed};

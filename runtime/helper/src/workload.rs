@@ -41,6 +41,10 @@ pub struct WorkloadOrder {
     pub directories: Vec<WorkloadDirectory>,
     /// The limits.
     pub limits: WorkloadLimits,
+    /// The number of the open descriptor of a socket on which the workload calls other units (`periapt_host_api::pod`); none:
+    /// it calls nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<i32>,
 }
 
 /// The kinds of workloads.
@@ -148,6 +152,7 @@ mod tests {
             environment: vec![("PASSWORD".to_owned(), environment.to_owned())],
             directories: vec![WorkloadDirectory { host: "/srv".into(), guest: "/".to_owned() }],
             limits: WorkloadLimits::default(),
+            calls: Some(5),
         }
     }
 

@@ -10,6 +10,7 @@ mod wasm;
 use std::{io, os::fd::OwnedFd, path::PathBuf};
 
 use periapt_pebble::{ProcessId, Signal, Spawn};
+use tokio::sync::mpsc;
 
 pub use plain::Plain;
 pub(crate) use thread::{Order, Orders, Report, start};
@@ -73,6 +74,12 @@ pub trait Driver: Send {
     /// this one.
     fn wake_by(&mut self, wake: Box<dyn Fn() + Send>) {
         drop(wake);
+    }
+
+    /// Takes the way for the sockets on which processes call other units, for drivers whose processes do
+    /// (`periapt_host_api::pod`). Without it, they call nobody.
+    fn call_by(&mut self, sockets: mpsc::UnboundedSender<OwnedFd>) {
+        drop(sockets);
     }
 
     /// Returns the directory that the processes see as `/`.

@@ -4,23 +4,33 @@
 use std::{
     io::{self, IoSliceMut},
     mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::net::UnixStream as Started},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream as Started,
+    },
     sync::Arc,
     time::Duration,
 };
 
 use axum::Router;
+use periapt_helper::send_beside;
 use periapt_host_api::pod::{OPENED, PodReport, PodStream, REFUSED};
 use periapt_pebble::PodCaller;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use tokio::{
     io::{AsyncWriteExt as _, Interest, copy_bidirectional},
     net::{TcpStream, UnixStream},
-    sync::Semaphore,
+    sync::{Semaphore, mpsc},
     time::timeout,
 };
 
-use crate::connection::{MAX_CONNECTIONS, serve};
+use crate::{
+    calls::{CallSockets, WorkloadCall, take_all},
+    connection::{MAX_CONNECTIONS, serve},
+};
+
+/// The calls that wait for the keeper's socket. Workloads that call faster wait.
+const CALLS: usize = 16;
 
 /// The time in which a workload accepts a connection.
 const DIAL_TIME: Duration = Duration::from_secs(5);
@@ -38,17 +48,35 @@ impl Keeper {
         Ok(Self { socket: UnixStream::from_std(socket)? })
     }
 
-    /// Reports that the pod listens, and serves the keeper's streams until its socket ends.
-    pub(crate) async fn serve(mut self, router: &Router, boot_id: String) {
+    /// Reports that the pod listens, serves the keeper's streams and passes the calls of workloads on, until its socket ends.
+    pub(crate) async fn serve(mut self, router: &Router, boot_id: String, sockets: CallSockets) {
         if let Err(error) = self.report(&PodReport::Ready { boot_id }).await {
             tracing::info!("the keeper cannot be told that the pod listens: {error}");
             return;
         }
+        let (calls, mut called) = mpsc::channel(CALLS);
+        let taken = take_all(sockets, calls);
+        tokio::pin!(taken);
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut takes = true;
         loop {
-            let Ok(permit) = permits.clone().acquire_owned().await else { return };
-            match self.next().await {
-                Ok(Some((target, stream))) => {
+            let next = async {
+                let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
+                Ok::<_, io::Error>(self.next().await?.map(|next| (next, permit)))
+            };
+            let next: io::Result<_> = tokio::select! {
+                next = next => next,
+                Some(call) = called.recv() => match self.pass(&call).await {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
+                () = &mut taken, if takes => {
+                    takes = false;
+                    continue;
+                }
+            };
+            match next {
+                Ok(Some(((target, stream), permit))) => {
                     let router = router.clone();
                     tokio::spawn(async move {
                         if let Err(error) = lead(target, stream, router).await {
@@ -70,6 +98,18 @@ impl Keeper {
         let mut line = serde_json::to_vec(report)?;
         line.push(b'\n');
         self.socket.write_all(&line).await
+    }
+
+    /// Passes a call on, with its stream.
+    async fn pass(&self, call: &WorkloadCall) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&PodReport::Dial(call.order.clone()))?;
+        line.push(b'\n');
+        let send = || send_beside(&self.socket, &line, call.stream.as_fd());
+        // As few bytes are sent wholly or not at all.
+        match self.socket.async_io(Interest::WRITABLE, send).await? == line.len() {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WriteZero.into()),
+        }
     }
 
     /// Waits for the next stream; none at the end of the socket.

@@ -15,6 +15,7 @@ use std::{
 use periapt_pebble::{PodLimits, Supervisor};
 use tokio::{
     net::{TcpListener, UnixListener, UnixStream},
+    sync::mpsc,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -80,6 +81,11 @@ pub(crate) async fn serve(
     let Served { listeners, keeper, mut driver, callers, names, search_path } = served;
     driver.create().map_err(PodError::Setup)?;
     let root = driver.root();
+    let calls = keeper.is_some().then(|| {
+        let (sockets, calls) = mpsc::unbounded_channel();
+        driver.call_by(sockets);
+        calls
+    });
     let (orders, reports, thread) = driver::start(driver).map_err(PodError::Setup)?;
     let settings = settings()?;
     let boot_id = settings.boot_id.clone();
@@ -95,10 +101,10 @@ pub(crate) async fn serve(
         }
     }
     let cancel = cancel.child_token();
-    if let Some(keeper) = keeper {
+    if let Some((keeper, calls)) = keeper.zip(calls) {
         let (router, gone) = (api::router(state), cancel.clone());
         servers.spawn(async move {
-            keeper.serve(&router, boot_id).await;
+            keeper.serve(&router, boot_id, calls).await;
             gone.cancel();
         });
     }

@@ -5,6 +5,7 @@
 //! ([`run_workload`]). The process binds its limits and raises its fence before it compiles a byte of the component,
 //! and ends with the pod. [`serve`] answers the connections of a server: each byte that a client sends is untrusted.
 
+mod calls;
 mod log;
 mod process;
 mod serve;

@@ -18,14 +18,14 @@ use periapt_helper::{
 use periapt_sandbox::{
     CompileError, SandboxError,
     workload::{
-        CommandEnd, CommandWorkload, CompiledWorkload, HttpWorkload, NoOutbound, ReadOnlyDirectory,
+        CommandEnd, CommandWorkload, CompiledWorkload, HttpWorkload, NoOutbound, Outbound, ReadOnlyDirectory,
         RequestBudgets, UnfitWorkload, WorkloadEngine, WorkloadInputs, WorkloadLog, WorkloadPool,
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::{log, serve::serve};
+use crate::{calls::PodOutbound, log, serve::serve};
 
 /// The most bytes of a component: a Python one has 40 MB.
 const MAX_COMPONENT: u64 = 128 << 20;
@@ -122,7 +122,14 @@ fn run(order: &str) -> Result<u8, WorkloadError> {
         response_bytes: order.limits.response_bytes,
         ..RequestBudgets::default()
     };
-    let inputs = inputs(order, log);
+    let outbound: Arc<dyn Outbound> = match order.calls {
+        Some(descriptor) => {
+            let _runtime = runtime.enter();
+            Arc::new(PodOutbound::take(descriptor)?)
+        }
+        None => Arc::new(NoOutbound),
+    };
+    let inputs = inputs(order, log, outbound);
     let code = match kind {
         WorkloadKind::Http => {
             let workload = HttpWorkload::new(&engine, &compiled, inputs, budgets)?;
@@ -207,14 +214,14 @@ fn compile(
     }
 }
 
-fn inputs(order: WorkloadOrder, log: WorkloadLog) -> WorkloadInputs {
+fn inputs(order: WorkloadOrder, log: WorkloadLog, outbound: Arc<dyn Outbound>) -> WorkloadInputs {
     let directory = |WorkloadDirectory { host, guest }| ReadOnlyDirectory { host, guest };
     WorkloadInputs {
         arguments: order.arguments,
         environment: order.environment,
         directories: order.directories.into_iter().map(directory).collect(),
         log,
-        outbound: Arc::new(NoOutbound),
+        outbound,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    os::unix::net::UnixStream,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
@@ -12,7 +12,8 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use periapt_helper::{WORKLOAD_VARIABLE, WorkloadKind, WorkloadLimits, WorkloadOrder};
+use periapt_helper::{DescriptorLines, WORKLOAD_VARIABLE, WorkloadKind, WorkloadLimits, WorkloadOrder};
+use periapt_host_api::pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, REFUSED};
 use periapt_tests::{binary, module};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,14 +36,25 @@ fn component(name: &str) -> anyhow::Result<Vec<u8>> {
 
 impl Pod {
     fn start() -> anyhow::Result<Self> {
+        Self::start_by(None)
+    }
+
+    /// Starts the pod with the socket of a keeper.
+    fn start_by(keeper: Option<OwnedFd>) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let at = |name: &str| directory.path().join(name);
         fs::write(at("web.wasm"), component("hostile_workload")?)?;
         fs::write(at("charm.wasm"), component("mysql")?)?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let web = at("web.wasm").display().to_string();
+        let (keeper, stdin) = match keeper {
+            Some(socket) => (Some("--keeper"), Stdio::from(socket)),
+            None => (None, Stdio::null()),
+        };
         let process = Command::new(binary()?)
             .args(["agent", "pod", "--driver", "wasm"])
+            .args(keeper)
+            .stdin(stdin)
             .args(["--socket".into(), at("socket"), "--root".into(), at("root")])
             .args(["--workload".to_owned(), format!("web={web}:{port}")])
             .args(["--workload".to_owned(), format!("job={web}")])
@@ -216,6 +228,66 @@ fn a_server_answers_and_comes_back_when_it_is_killed() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Waits for the next line of a pod to its keeper.
+fn told(keeper: &UnixStream, lines: &mut DescriptorLines) -> anyhow::Result<PodReport> {
+    loop {
+        if let Some(line) = lines.line()? {
+            return Ok(serde_json::from_slice(&line)?);
+        }
+        ensure!(lines.receive(keeper)? > 0, "the pod has ended");
+    }
+}
+
+#[test]
+fn a_workload_calls_other_units_by_its_pods_keeper_alone() -> anyhow::Result<()> {
+    let (keeper, socket) = UnixStream::pair()?;
+    keeper.set_read_timeout(Some(PATIENCE))?;
+    let pod = Pod::start_by(Some(socket.into()))?;
+    let mut lines = DescriptorLines::new(MAX_REPORT_BYTES);
+    ensure!(matches!(told(&keeper, &mut lines)?, PodReport::Ready { .. }));
+    pod.runs("command: web")?;
+    until("it answers", || pod.get("/").is_ok())?;
+    let others = TcpListener::bind("127.0.0.1:0")?;
+    let address = others.local_addr()?.to_string();
+    for (target, word, expected) in [
+        ("db-0:8080", Some(OPENED), "200 rows"),
+        ("db:80", Some(REFUSED), "HttpRequestDenied"),
+        ("db:80", None, "failed: "),
+        // It has no other way to a server that is there.
+        (&*address, Some(REFUSED), "HttpRequestDenied"),
+        ("db-1:9", Some(OPENED), "200 rows"),
+    ] {
+        let answered = std::thread::scope(|threads| {
+            let asked = threads.spawn(|| pod.get(&format!("/ask?{target}")));
+            let report = told(&keeper, &mut lines)?;
+            let (host, port) = target.rsplit_once(':').context("a port")?;
+            ensure!(
+                report == PodReport::Dial(DialOrder { host: host.to_owned(), port: port.parse()? }),
+                "{report:?}"
+            );
+            let mut stream = UnixStream::from(lines.descriptor().context("no stream")?);
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.write_all(word.as_slice())?;
+            if word == Some(OPENED) {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte)?;
+                    head.extend(byte);
+                }
+                ensure!(head.starts_with(b"GET /asked HTTP/1.1\r\n"), "{}", String::from_utf8_lossy(&head));
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nrows")?;
+            }
+            drop(stream);
+            asked.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+        })?;
+        ensure!(answered.1.contains(expected), "{target}: {answered:?}");
+    }
+    others.set_nonblocking(true)?;
+    ensure!(others.accept().is_err(), "the workload has reached a server of the host");
+    Ok(())
+}
+
 #[test]
 fn a_hostile_server_harms_itself_alone() -> anyhow::Result<()> {
     let pod = Pod::start()?;
@@ -283,6 +355,7 @@ fn the_process_of_a_command_has_its_exit_code_and_its_output() -> anyhow::Result
             environment: vec![("NAME".to_owned(), "value".to_owned())],
             directories: Vec::new(),
             limits: WorkloadLimits::default(),
+            calls: None,
         };
         let mut process = Command::new(binary()?)
             .args(["agent", "workload", "job"])

@@ -4,11 +4,12 @@ use proptest::{collection::btree_map, prelude::*};
 
 use super::*;
 use crate::{
-    ModelUuid, RelationId,
+    ApplicationName, ModelUuid, RelationId,
     network::Subnet,
     ports::PortRange,
     relation::{Endpoint, Role, Scope},
-    view::RemoteEnd,
+    status::Life,
+    view::{RelationView, RemoteEnd},
 };
 
 fn rules(all: &[(&str, &[&str])]) -> IngressRules {
@@ -85,35 +86,46 @@ fn each_origin_gets_what_the_table_says() {
 fn a_unit_is_known_by_its_relations() {
     let host = address("10.0.0.1");
     let of = |asking: &str, target: &str, relations: &[RelationView]| {
-        ConnectionOrigin::of_unit(&asking.parse().unwrap(), host, &target.parse().unwrap(), relations)
+        let mut related = RelatedApplications::default();
+        for (id, relation) in (1..).zip(relations) {
+            related.put(&RelationView { id: RelationId(id), ..relation.clone() });
+        }
+        ConnectionOrigin::of_unit(&asking.parse().unwrap(), host, &target.parse().unwrap(), &related)
     };
     let (same, other) = (ConnectionOrigin::SameApplication, ConnectionOrigin::OtherUnit(host));
     assert_eq!((of("app/0", "app/0", &[]), of("app/0", "app/7", &[])), (same, same));
     assert_eq!(of("app/0", "db/0", &[]), other);
     let relation = related(&["app", "db"]);
     let yes = ConnectionOrigin::RelatedApplication;
-    assert_eq!(of("app/0", "db/0", &[relation.clone()]), yes);
+    assert_eq!(of("app/0", "db/0", std::slice::from_ref(&relation)), yes);
     assert_eq!(of("db/0", "app/0", &[related(&["x", "y"]), relation.clone()]), yes);
     // Neither of them alone is enough, and a peer relation relates to no other application.
-    assert_eq!(
-        of("app/0", "db/0", &[related(&["app", "x"]), related(&["x", "db"]), related(&["app"])]),
-        other
-    );
+    let none = [related(&["app", "x"]), related(&["x", "db"]), related(&["app"])];
+    assert_eq!(of("app/0", "db/0", &none), other);
+    // An application of this name in another model is not this one.
+    let remote = RemoteEnd { model: ModelUuid(uuid::Uuid::nil()), offer: None };
     for (change, expected) in [
         (RelationView { life: Life::Dying, ..relation.clone() }, yes),
         (RelationView { life: Life::Dead, ..relation.clone() }, other),
         (RelationView { suspended: true, ..relation.clone() }, other),
-        // An application of this name in another model is not this one.
-        (
-            RelationView {
-                remote: Some(RemoteEnd { model: ModelUuid(uuid::Uuid::nil()), offer: None }),
-                ..relation.clone()
-            },
-            other,
-        ),
+        (RelationView { remote: Some(remote), ..relation.clone() }, other),
     ] {
-        assert_eq!(of("app/0", "db/0", &[change.clone()]), expected, "{change:?}");
+        assert_eq!(of("app/0", "db/0", std::slice::from_ref(&change)), expected, "{change:?}");
     }
+}
+
+#[test]
+fn applications_are_related_until_the_last_of_their_relations_goes() {
+    let [app, db]: [ApplicationName; 2] = ["app", "db"].map(|name| name.parse().unwrap());
+    let mut all = RelatedApplications::default();
+    let with_id = |id| RelationView { id: RelationId(id), ..related(&["app", "db"]) };
+    all.put(&with_id(1));
+    all.put(&with_id(2));
+    all.remove(&RelationId(1));
+    assert!(all.are_related(&app, &db) && all.are_related(&db, &app));
+    all.put(&RelationView { suspended: true, ..with_id(2) });
+    assert!(!all.are_related(&app, &db) && !all.are_related(&db, &app));
+    assert_eq!(all, RelatedApplications::default(), "nothing is left");
 }
 
 fn any_range() -> impl Strategy<Value = PortRange> {

@@ -24,7 +24,7 @@ mod wanted;
 
 pub(crate) use host::IngressHost;
 use listener::Listener;
-use wanted::WantedIngress;
+pub(crate) use wanted::WantedIngress;
 
 /// The most ports on which the keeper listens for one unit. A charm may open all 65,535 in one call, and each port takes
 /// a socket for each address of the host.

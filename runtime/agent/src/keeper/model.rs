@@ -1,6 +1,6 @@
 //! The keeper of one model. It starts the model's runner when work is due, watches it, and restarts it.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use periapt_host_api::{
     AgentName, Incarnation, ModelUuid, Timestamp,
@@ -10,6 +10,7 @@ use periapt_host_api::{
 };
 use periapt_uniter::Timeline;
 use tokio::{
+    sync::mpsc,
     task::JoinSet,
     time::{Instant, sleep},
 };
@@ -24,7 +25,8 @@ use super::{
     ingress::{Ingress, IngressHost},
     leases::Leases,
     local_units::LocalUnits,
-    pods::{PodProgram, Pods},
+    neighbours::{self, Neighbours},
+    pods::{PodDial, PodProgram, Pods},
     process::Launch,
     resources::Resources,
     suspects::Suspects,
@@ -59,6 +61,8 @@ pub(crate) struct Shared<C> {
     pub(crate) pods: Option<Arc<PodProgram>>,
     /// The addresses and bounds of listeners for units.
     pub(crate) ingress: Arc<IngressHost>,
+    /// The addresses by which units on this host are told of each other.
+    pub(crate) own_addresses: Vec<IpAddr>,
     pub(crate) hook_capacity: HookCapacity,
     pub(crate) timeline: Timeline,
     pub(crate) idle_after: Duration,
@@ -88,6 +92,9 @@ pub(crate) struct ModelKeeper<C: Controller> {
     unconfirmed: UnconfirmedEffects,
     resources: Arc<Resources<C>>,
     pods: Pods,
+    neighbours: Arc<Neighbours>,
+    /// The calls of workloads, until something takes them.
+    dials: Option<mpsc::Receiver<PodDial>>,
     ingress: Ingress,
     /// The version of the workloads that the last runner was told of.
     workloads_told: u64,
@@ -107,7 +114,9 @@ impl<C: Controller> ModelKeeper<C> {
     ) -> Self {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
         let resources = Resources::new(shared.controller.clone(), model, Arc::clone(&shared.directories));
-        let pods = Pods::new(shared.pods.clone());
+        let (dials, dialled) = mpsc::channel(neighbours::WAITING);
+        let pods = Pods::new(shared.pods.clone(), dials);
+        let neighbours = Neighbours::new(pods.streams(), shared.own_addresses.clone());
         let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams());
         Self {
             shared,
@@ -119,6 +128,8 @@ impl<C: Controller> ModelKeeper<C> {
             unconfirmed: UnconfirmedEffects::default(),
             resources: Arc::new(resources),
             pods,
+            neighbours: Arc::new(neighbours),
+            dials: Some(dialled),
             ingress,
             workloads_told: 0,
             incarnation: None,
@@ -131,6 +142,9 @@ impl<C: Controller> ModelKeeper<C> {
     pub(crate) async fn run(mut self) {
         let mut beside = JoinSet::new();
         beside.spawn(self.leases.clone().run(self.shared.controller.clone(), self.model));
+        if let Some(dials) = self.dials.take() {
+            beside.spawn(Arc::clone(&self.neighbours).run(dials));
+        }
         let mut state = RunnerState::default();
         let mut restarts = Backoff::new(Duration::from_millis(100), Duration::from_secs(30));
         loop {
@@ -195,6 +209,7 @@ impl<C: Controller> ModelKeeper<C> {
             self.ingress.have_pods(units);
         }
         self.ingress.observe(line);
+        self.neighbours.observe(line);
     }
 
     /// Waits until work is due.

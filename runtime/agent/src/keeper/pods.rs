@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    os::unix::net::UnixStream,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     sync::Arc,
     time::Duration,
 };
@@ -11,7 +11,12 @@ use std::{
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_hook::WorkloadTarget;
-use periapt_host_api::{ContainerName, UnitName, charm::MAX_CONTAINERS, pod::PodStream, view::FrameLine};
+use periapt_host_api::{
+    ApplicationName, ContainerName, UnitName,
+    charm::MAX_CONTAINERS,
+    pod::{DialOrder, PodStream},
+    view::FrameLine,
+};
 use periapt_uniter::WorkloadBoots;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -77,6 +82,17 @@ struct StreamRequest {
     answer: oneshot::Sender<Result<UnixStream, String>>,
 }
 
+/// A call of a unit's workload to another unit.
+#[derive(Debug)]
+pub(crate) struct PodDial {
+    /// The unit whose workload calls.
+    pub(crate) unit: UnitName,
+    /// The target, as the workload names it.
+    pub(crate) order: DialOrder,
+    /// The stream on which the workload waits for the answer. Dropping it refuses the call.
+    pub(crate) stream: OwnedFd,
+}
+
 /// The ways to the pods of each unit.
 type Doors = Arc<Mutex<BTreeMap<UnitName, BTreeMap<ContainerName, mpsc::Sender<StreamRequest>>>>>;
 
@@ -96,18 +112,21 @@ pub(crate) struct Pods {
     running: BTreeMap<PodId, CancellationToken>,
     doors: Doors,
     boots: Arc<watch::Sender<PodBoots>>,
+    dials: mpsc::Sender<PodDial>,
     tasks: JoinSet<()>,
 }
 
 impl Pods {
-    /// Creates the pods of a model; without a program none ever runs.
-    pub(crate) fn new(program: Option<Arc<PodProgram>>) -> Self {
+    /// Creates the pods of a model; without a program none ever runs. Calls of their workloads go to `dials`, or are refused
+    /// if it is full.
+    pub(crate) fn new(program: Option<Arc<PodProgram>>, dials: mpsc::Sender<PodDial>) -> Self {
         Self {
             program,
             wanted: WantedPods::default(),
             running: BTreeMap::new(),
             doors: Doors::default(),
             boots: Arc::default(),
+            dials,
             tasks: JoinSet::new(),
         }
     }
@@ -147,8 +166,9 @@ impl Pods {
             self.running.insert(pod.clone(), ends.clone());
             let (program, doors, boots) =
                 (Arc::clone(&program), Arc::clone(&self.doors), Arc::clone(&self.boots));
+            let dials = self.dials.clone();
             self.tasks.spawn(async move {
-                life::keep(&program, &pod, requests, &boots, &ends).await;
+                life::keep(&program, &pod, requests, &boots, &dials, &ends).await;
                 // A pod of the same name may have begun since: what is known of it stays.
                 let mut doors = doors.lock();
                 if let Some(of_unit) = doors.get_mut(&pod.0)
@@ -175,6 +195,12 @@ impl Pods {
 }
 
 impl PodStreams {
+    /// Returns the units of an application that have pods.
+    pub(crate) fn units_of(&self, application: &ApplicationName) -> Vec<UnitName> {
+        let [first, last] = [0, u32::MAX].map(|number| UnitName::new(application.clone(), number));
+        self.doors.lock().range(first..=last).map(|(unit, _)| unit.clone()).collect()
+    }
+
     /// Opens a stream to a workload of a unit. The error says in words why nobody listens.
     pub(crate) async fn open(&self, unit: &UnitName, target: &WorkloadTarget) -> Result<UnixStream, String> {
         if !self.runs_workloads {

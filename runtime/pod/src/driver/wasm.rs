@@ -5,7 +5,10 @@ use std::{
     collections::BTreeMap,
     io,
     net::{IpAddr, TcpListener},
-    os::unix::process::CommandExt as _,
+    os::{
+        fd::{AsRawFd, OwnedFd, RawFd},
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
     path::PathBuf,
     process::{Command, Stdio},
 };
@@ -14,7 +17,12 @@ use periapt_helper::{
     Program, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits, WorkloadOrder,
 };
 use periapt_pebble::{ProcessId, Signal, Spawn};
-use rustix::{net::sockopt::set_tcp_nodelay, process::set_parent_process_death_signal};
+use rustix::{
+    io::{FdFlags, fcntl_setfd},
+    net::sockopt::set_tcp_nodelay,
+    process::set_parent_process_death_signal,
+};
+use tokio::sync::mpsc;
 
 use super::{Driver, Plain, Streams};
 
@@ -49,13 +57,15 @@ pub struct WasmWorkload {
 pub struct Wasm {
     options: WasmOptions,
     processes: Plain,
+    /// The way for the sockets on which workloads call other units.
+    calls: Option<mpsc::UnboundedSender<OwnedFd>>,
 }
 
 impl Wasm {
     /// Creates the driver.
     #[must_use]
     pub fn new(options: WasmOptions) -> Self {
-        Self { options, processes: Plain::new() }
+        Self { options, processes: Plain::new(), calls: None }
     }
 
     /// Returns the workload of a command's first word.
@@ -66,7 +76,7 @@ impl Wasm {
         })
     }
 
-    fn order(&self, workload: &WasmWorkload, spawn: &Spawn) -> WorkloadOrder {
+    fn order(&self, workload: &WasmWorkload, spawn: &Spawn, calls: Option<RawFd>) -> WorkloadOrder {
         let root = WorkloadDirectory { host: self.options.root.clone(), guest: "/".to_owned() };
         WorkloadOrder {
             component: workload.component.clone(),
@@ -75,6 +85,7 @@ impl Wasm {
             environment: spawn.environment.clone().into_iter().collect(),
             directories: std::iter::once(root).chain(self.options.directories.iter().cloned()).collect(),
             limits: self.options.limits,
+            calls,
         }
     }
 
@@ -113,6 +124,10 @@ impl Driver for Wasm {
         self.processes.create()
     }
 
+    fn call_by(&mut self, sockets: mpsc::UnboundedSender<OwnedFd>) {
+        self.calls = Some(sockets);
+    }
+
     fn root(&self) -> PathBuf {
         self.options.root.clone()
     }
@@ -126,7 +141,10 @@ impl Driver for Wasm {
         if !workload.component.is_file() {
             return Err(format!("workload {name:?}: there is no component {:?}", workload.component));
         }
-        let order = self.order(workload, spawn).to_text();
+        let pair = self.calls.as_ref().map(|_| UnixStream::pair()).transpose();
+        let (calls, its_calls) =
+            pair.map_err(|error| format!("cannot run workload {name:?}: {error}"))?.unzip();
+        let order = self.order(workload, spawn, its_calls.as_ref().map(AsRawFd::as_raw_fd)).to_text();
         let order = order.ok_or("the environment and the arguments are too large")?;
         let Streams { stdin, stdout, stderr, .. } = streams;
         let stdin = match workload.http {
@@ -147,12 +165,20 @@ impl Driver for Wasm {
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
             .process_group(0);
-        let prepare = || Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?);
-        #[expect(unsafe_code, reason = "between fork and exec, it makes a system call alone")]
+        let prepare = move || {
+            // All others are closed.
+            its_calls.iter().try_for_each(|socket| fcntl_setfd(socket, FdFlags::empty()))?;
+            Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
+        };
+        #[expect(unsafe_code, reason = "between fork and exec, it makes system calls alone")]
         unsafe {
             command.pre_exec(prepare);
         }
         let child = command.spawn().map_err(|error| format!("cannot run workload {name:?}: {error}"))?;
+        if let (Some(sockets), Some(calls)) = (&self.calls, calls) {
+            // Without a keeper there is nobody to take the calls, and each is refused.
+            let _ = sockets.send(calls.into());
+        }
         self.processes.started(&child, process, spawn)
     }
 

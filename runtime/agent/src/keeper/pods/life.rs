@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use periapt_client::Backoff;
-use periapt_host_api::pod::PodReport;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep, timeout},
@@ -11,8 +10,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    PodBoots, PodId, StreamRequest,
-    process::{PodProcess, PodProgram, opened},
+    PodBoots, PodDial, PodId, StreamRequest,
+    process::{PodEvent, PodProcess, PodProgram, opened},
 };
 
 /// The shortest and the longest pause before a pod that ended is started again, as for containers in Kubernetes.
@@ -30,13 +29,14 @@ pub(super) async fn keep(
     pod: &PodId,
     mut requests: mpsc::Receiver<StreamRequest>,
     boots: &watch::Sender<PodBoots>,
+    dials: &mpsc::Sender<PodDial>,
     ends: &CancellationToken,
 ) {
     let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let born = Instant::now();
         let why = match program.start() {
-            Ok(process) => match serve(process, pod, &mut requests, boots, ends).await {
+            Ok(process) => match serve(process, pod, &mut requests, boots, dials, ends).await {
                 Some(why) => why,
                 None => return,
             },
@@ -71,6 +71,7 @@ async fn serve(
     pod: &PodId,
     requests: &mut mpsc::Receiver<StreamRequest>,
     boots: &watch::Sender<PodBoots>,
+    dials: &mpsc::Sender<PodDial>,
     ends: &CancellationToken,
 ) -> Option<String> {
     let ready = tokio::select! {
@@ -81,9 +82,13 @@ async fn serve(
         ready = timeout(READY_WITHIN, process.report()) => ready,
     };
     match ready {
-        Ok(Ok(Some(PodReport::Ready { boot_id }))) => {
+        Ok(Ok(Some(PodEvent::Ready(boot_id)))) => {
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
             boots.send_modify(|boots| boots.listens(pod, boot_id));
+        }
+        Ok(Ok(Some(PodEvent::Dial(..)))) => {
+            process.kill().await;
+            return Some("it asks for a connection before it listens".to_owned());
         }
         Ok(Ok(None)) => return Some(process.gone().await),
         Ok(Err(error)) => {
@@ -102,7 +107,11 @@ async fn serve(
                 return None;
             }
             report = process.report() => match report {
-                Ok(Some(PodReport::Ready { .. })) => {}
+                Ok(Some(PodEvent::Ready(_))) => {}
+                // Without a place in the queue, the stream ends here, which refuses the call.
+                Ok(Some(PodEvent::Dial(order, stream))) => {
+                    let _ = dials.try_send(PodDial { unit: pod.0.clone(), order, stream });
+                }
                 Ok(None) => return Some(process.gone().await),
                 Err(error) => {
                     process.kill().await;
@@ -152,8 +161,9 @@ mod tests {
         let (requests, asked) = mpsc::channel(4);
         let (boots, ends): (Arc<watch::Sender<PodBoots>>, _) = (Arc::default(), CancellationToken::new());
         let (kept, stop) = (Arc::clone(&boots), ends.clone());
+        let (dials, _) = mpsc::channel(1);
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
-        let task = tokio::spawn(async move { keep(&program, &pod, asked, &kept, &stop).await });
+        let task = tokio::spawn(async move { keep(&program, &pod, asked, &kept, &dials, &stop).await });
         Kept { boots, requests, ends, task }
     }
 
@@ -178,6 +188,17 @@ mod tests {
         kept.requests.send(StreamRequest { target: PodStream::Pebble, answer }).await.unwrap();
         // This program takes the stream, and ends it without a word.
         assert!(answered.await.unwrap().unwrap_err().contains("nobody listens"));
+        kept.ends.cancel();
+        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_pod_whose_call_comes_without_a_stream_is_killed() {
+        let dial = r#"echo "{\"dial\":{\"host\":\"db\",\"port\":80}}" >&0; "#;
+        let kept = keep_shell(&format!("{READY} {dial} cat <&0 >/dev/null"));
+        let mut boots = kept.boots.subscribe();
+        let second = timeout(Duration::from_secs(30), boots.wait_for(|boots| boots.version() >= 2)).await;
+        second.unwrap().unwrap();
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
     }

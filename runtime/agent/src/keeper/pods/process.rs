@@ -2,8 +2,7 @@
 
 use std::{
     ffi::OsString,
-    io::{self, IoSlice},
-    mem::MaybeUninit,
+    io,
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::net::UnixStream as Started,
@@ -13,11 +12,11 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::pod::{MAX_REPORT_BYTES, OPENED, PodReport, PodStream};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use periapt_helper::{DescriptorLines, send_beside};
+use periapt_host_api::pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, PodStream};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Interest},
-    net::{UnixStream, unix::OwnedReadHalf, unix::OwnedWriteHalf},
+    io::{AsyncReadExt as _, Interest},
+    net::UnixStream,
     process::{Child, Command},
     time::timeout,
 };
@@ -45,9 +44,17 @@ pub(crate) struct PodProgram {
 #[derive(Debug)]
 pub(crate) struct PodProcess {
     child: Child,
-    reports: BufReader<OwnedReadHalf>,
-    line: Vec<u8>,
-    streams: OwnedWriteHalf,
+    socket: UnixStream,
+    reports: DescriptorLines,
+}
+
+/// A report of a pod, with what came beside it.
+#[derive(Debug)]
+pub(crate) enum PodEvent {
+    /// The pod listens, with the id of this start.
+    Ready(String),
+    /// A workload asks for a connection, and waits for an answer on this end of a stream.
+    Dial(DialOrder, OwnedFd),
 }
 
 impl PodProgram {
@@ -66,29 +73,29 @@ impl PodProgram {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        let (reports, streams) = UnixStream::from_std(ours)?.into_split();
-        Ok(PodProcess { child, reports: BufReader::new(reports), line: Vec::new(), streams })
+        let socket = UnixStream::from_std(ours)?;
+        Ok(PodProcess { child, socket, reports: DescriptorLines::new(MAX_REPORT_BYTES) })
     }
 }
 
 impl PodProcess {
     /// Waits for the next report; none once the pod has closed its socket. Cancellation loses no report.
-    pub(crate) async fn report(&mut self) -> io::Result<Option<PodReport>> {
+    pub(crate) async fn report(&mut self) -> io::Result<Option<PodEvent>> {
+        let (socket, reports) = (&self.socket, &mut self.reports);
         loop {
-            let buffered = self.reports.fill_buf().await?;
-            if buffered.is_empty() {
+            if let Some(line) = reports.line()? {
+                return match serde_json::from_slice(&line)? {
+                    PodReport::Ready { boot_id } => Ok(Some(PodEvent::Ready(boot_id))),
+                    PodReport::Dial(order) => {
+                        let stream = reports.descriptor();
+                        let stream =
+                            stream.ok_or_else(|| io::Error::other("a call came without its stream"))?;
+                        Ok(Some(PodEvent::Dial(order, stream)))
+                    }
+                };
+            }
+            if socket.async_io(Interest::READABLE, || reports.receive(socket)).await? == 0 {
                 return Ok(None);
-            }
-            let end = buffered.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(buffered.len(), |end| end + 1);
-            self.line.extend_from_slice(buffered.get(..taken).unwrap_or_default());
-            self.reports.consume(taken);
-            if self.line.len() > MAX_REPORT_BYTES {
-                return Err(io::Error::other("a report of the pod is too long"));
-            }
-            if end.is_some() {
-                let line = std::mem::take(&mut self.line);
-                return Ok(Some(serde_json::from_slice(&line)?));
             }
         }
     }
@@ -109,25 +116,17 @@ impl PodProcess {
     pub(crate) async fn send(&self, target: PodStream) -> io::Result<Started> {
         let (ours, theirs) = Started::pair()?;
         ours.set_nonblocking(true)?;
-        let socket: &UnixStream = self.streams.as_ref();
+        let socket = &self.socket;
         let bytes = target.to_bytes();
-        let send = || {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut beside = SendAncillaryBuffer::new(&mut space);
-            let descriptors = [theirs.as_fd()];
-            if !beside.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-                return Err(io::Error::other("there is no room for the descriptor"));
-            }
-            // As few bytes are sent wholly or not at all.
-            Ok(sendmsg(socket, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?)
-        };
+        // As few bytes are sent wholly or not at all.
+        let send = || send_beside(socket, &bytes, theirs.as_fd());
         timeout(OPENS_WITHIN, socket.async_io(Interest::WRITABLE, send)).await??;
         Ok(ours)
     }
 
     /// Ends the pod in order, and kills it after a while.
     pub(crate) async fn end(mut self) {
-        drop((self.reports, self.streams));
+        drop(self.socket);
         if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
             tracing::warn!("a pod does not end, and is killed");
             if let Err(error) = self.child.kill().await {

@@ -318,6 +318,7 @@ impl Scene {
             launch: Arc::new(Stage(stage)),
             pods: None,
             ingress: IngressHost::new([], []),
+            own_addresses: Vec::new(),
             hook_capacity: HookCapacity::default(),
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: Duration::from_secs(60),

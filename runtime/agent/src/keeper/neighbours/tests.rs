@@ -1,0 +1,200 @@
+//! Calls between units, with a target whose pod the test plays.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use periapt_host_api::{
+    MachineId, ModelUuid, RelationId,
+    firewall::IngressRules,
+    pod::{DialOrder, PodStream},
+    ports::OpenedPorts,
+    relation::{Endpoint, Role, Scope},
+    settings::ModelConfig,
+    status::Life,
+    view::{MachineView, ModelView, RelationView, ViewEntity, ViewKey},
+};
+use tokio::{io::AsyncReadExt as _, time::timeout};
+use uuid::Uuid;
+
+use super::*;
+use crate::keeper::tests::fake::frame;
+
+/// The time for what happens at once on a machine that is not busy.
+const SOON: Duration = Duration::from_secs(30);
+
+/// The address of the host.
+const HOST: &str = "10.0.0.1";
+
+fn model() -> ViewEntity {
+    ViewEntity::Model(ModelView {
+        uuid: ModelUuid(Uuid::nil()),
+        name: "lab".parse().unwrap(),
+        life: Life::Alive,
+        config: ModelConfig::default(),
+        spaces: Default::default(),
+    })
+}
+
+fn relation(id: u32, ends: [&str; 2]) -> ViewEntity {
+    let end = |application: &str| Endpoint {
+        application: application.parse().unwrap(),
+        name: "end".parse().unwrap(),
+        interface: "sql".parse().unwrap(),
+        role: Role::Provider,
+    };
+    ViewEntity::Relation(RelationView {
+        id: RelationId(id),
+        endpoints: ends.map(end).to_vec(),
+        scope: Scope::Global,
+        life: Life::Alive,
+        suspended: false,
+        state: Default::default(),
+        state_since: Default::default(),
+        members: Default::default(),
+        remote: None,
+        egress: Vec::new(),
+    })
+}
+
+/// Returns the machine of `db/0`, which has a port open, to these subnets.
+fn machine(port: &str, from: &[&str]) -> ViewEntity {
+    let unit: UnitName = "db/0".parse().unwrap();
+    let opened = OpenedPorts { range: port.parse().unwrap(), endpoints: BTreeSet::new() };
+    let subnets: BTreeSet<_> = from.iter().map(|subnet| subnet.parse().unwrap()).collect();
+    let rules = IngressRules::from([(port.parse().unwrap(), subnets)]);
+    ViewEntity::Machine(MachineView {
+        id: MachineId(0),
+        agent: "host".parse().unwrap(),
+        boot_id: String::new(),
+        addresses: Vec::new(),
+        interfaces: Vec::new(),
+        addresses_hash: String::new(),
+        availability_zone: String::new(),
+        ports: [(unit.clone(), vec![opened])].into(),
+        ingress: IngressRules::new(),
+        unit_ingress: if from.is_empty() { BTreeMap::new() } else { [(unit, rules)].into() },
+    })
+}
+
+/// A model in which `db/0` serves port 5432, and the streams that its pod is given.
+struct Stage {
+    neighbours: Arc<Neighbours>,
+    dials: mpsc::Sender<PodDial>,
+    streams: mpsc::UnboundedReceiver<UnixStream>,
+}
+
+impl Stage {
+    fn with(puts: Vec<ViewEntity>) -> Self {
+        let (opened, streams) = mpsc::unbounded_channel();
+        let pod = PodStreams::played(&"db/0".parse().unwrap(), move |target| {
+            if target != PodStream::Port(5432) {
+                return Err("nobody listens".to_owned());
+            }
+            let (ours, theirs) = Started::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            theirs.set_nonblocking(true).unwrap();
+            opened.send(UnixStream::from_std(theirs).unwrap()).map_err(|_| "nobody listens")?;
+            Ok(ours)
+        });
+        let neighbours = Arc::new(Neighbours::new(pod, vec![HOST.parse().unwrap()]));
+        neighbours.observe(&frame(None, 1, [vec![model()], puts].concat()));
+        let (dials, dialled) = mpsc::channel(WAITING);
+        tokio::spawn(Arc::clone(&neighbours).run(dialled));
+        Self { neighbours, dials, streams }
+    }
+
+    /// Calls a host as a workload of `unit`; returns the stream with its first byte.
+    async fn call(&self, unit: &str, host: &str, port: u16) -> (u8, UnixStream) {
+        let (ours, theirs) = Started::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut ours = UnixStream::from_std(ours).unwrap();
+        let (unit, order) = (unit.parse().unwrap(), DialOrder { host: host.to_owned(), port });
+        self.dials.send(PodDial { unit, order, stream: theirs.into() }).await.unwrap();
+        let word = timeout(SOON, ours.read_u8()).await.unwrap().unwrap();
+        (word, ours)
+    }
+
+    async fn reaches(&self, unit: &str, host: &str, port: u16) -> bool {
+        self.call(unit, host, port).await.0 == OPENED
+    }
+}
+
+#[tokio::test]
+async fn related_units_reach_each_other_by_each_name_and_nobody_else_is_reached() {
+    let stage = Stage::with(vec![machine("5432/tcp", &[]), relation(1, ["app", "db"])]);
+    for host in ["db-0", "db", "db-0.db-endpoints.lab.svc.cluster.local", "db.lab.svc", HOST] {
+        assert!(stage.reaches("app/0", host, 5432).await, "{host}");
+        assert!(stage.reaches("db/1", host, 5432).await, "{host} from the same application");
+        assert!(!stage.reaches("other/0", host, 5432).await, "{host} without a relation");
+    }
+    assert!(stage.reaches("db/0", "localhost", 5432).await);
+    for (host, port) in [
+        ("db-0", 5433),
+        (HOST, 22),
+        ("db-1", 5432),
+        ("db-0.db-endpoints.other.svc", 5432),
+        ("169.254.169.254", 5432),
+        ("10.0.0.2", 5432),
+        ("192.0.2.1", 5432),
+        ("example.com", 5432),
+        ("localhost", 5432),
+        ("", 5432),
+    ] {
+        assert!(!stage.reaches("app/0", host, port).await, "{host}:{port}");
+    }
+}
+
+#[tokio::test]
+async fn a_unit_without_a_relation_gets_what_its_host_gets() {
+    let stage = Stage::with(vec![machine("5432/tcp", &["10.0.0.0/24"])]);
+    assert!(stage.reaches("app/0", "db-0", 5432).await);
+    stage.neighbours.observe(&frame(Some(1), 2, vec![machine("5432/tcp", &["10.0.1.0/24"])]));
+    assert!(!stage.reaches("app/0", "db-0", 5432).await);
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_the_last_relation_that_allows_it() {
+    let mut stage = Stage::with(vec![relation(1, ["app", "db"]), relation(2, ["db", "app"])]);
+    let (word, mut client) = stage.call("app/0", "db-0", 5432).await;
+    assert_eq!(word, OPENED);
+    let mut workload = timeout(SOON, stage.streams.recv()).await.unwrap().unwrap();
+    let removed = |from, id| {
+        let mut line = frame(Some(from), from + 1, Vec::new());
+        line.deletes = vec![ViewKey::Relation(RelationId(id))];
+        line
+    };
+    stage.neighbours.observe(&removed(1, 1));
+    client.write_all(b"select").await.unwrap();
+    let mut read = [0; 6];
+    timeout(SOON, workload.read_exact(&mut read)).await.unwrap().unwrap();
+    stage.neighbours.observe(&removed(2, 2));
+    assert_eq!(timeout(SOON, client.read(&mut read)).await.unwrap().unwrap_or(0), 0);
+    assert_eq!(timeout(SOON, workload.read(&mut read)).await.unwrap().unwrap_or(0), 0);
+    assert!(!stage.reaches("app/0", "db-0", 5432).await);
+}
+
+#[tokio::test]
+async fn the_connections_of_a_unit_are_bounded() {
+    let mut stage = Stage::with(vec![relation(1, ["app", "db"])]);
+    let mut held = Vec::new();
+    for _ in 0..MAX_CONNECTIONS {
+        let (word, client) = stage.call("app/0", "db", 5432).await;
+        assert_eq!(word, OPENED);
+        held.push((client, stage.streams.recv().await.unwrap()));
+    }
+    assert!(!stage.reaches("app/0", "db", 5432).await);
+    assert!(!stage.reaches("app/1", "db", 5432).await, "the target has as many");
+    held.pop();
+    let again = async {
+        while !stage.reaches("app/1", "db", 5432).await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, again).await.unwrap();
+    held.clear();
+    let all_free = async {
+        while !stage.neighbours.connections.lock().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, all_free).await.unwrap();
+}
