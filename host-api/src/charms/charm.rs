@@ -57,7 +57,7 @@ pub struct CharmMeta {
     /// Files that an operator attaches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceMeta>,
-    /// The workloads beside each unit.
+    /// The workloads beside each unit: containers, and WebAssembly workloads of `x-periapt`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub containers: BTreeMap<ContainerName, ContainerMeta>,
     /// The charm's options.

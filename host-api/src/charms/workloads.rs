@@ -2,6 +2,9 @@
 
 use super::imports::{CONTRACT_PACKAGE, ImportKind};
 
+/// The most bytes of a workload's component: a Python one has 40 MB.
+pub const MAX_WORKLOAD_COMPONENT: u64 = 128 << 20;
+
 /// The interface that makes a component a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkloadInterface {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     Digest,
     charm::{CharmMeta, MetadataError, WorkloadMeta},
+    workloads::MAX_WORKLOAD_COMPONENT,
 };
 
 pub use adapt::{AdaptError, adapt, adapt_workload};
@@ -66,6 +67,16 @@ pub enum InspectError {
         /// The path that the metadata names.
         component: String,
     },
+    /// A workload's component is too large to be run.
+    #[error("workload {name}: {component} has {bytes} bytes; at most {MAX_WORKLOAD_COMPONENT} are run")]
+    LargeWorkload {
+        /// The workload.
+        name: String,
+        /// The component's path.
+        component: String,
+        /// The component's size.
+        bytes: u64,
+    },
     /// A workload's component is not what the metadata declares.
     #[error("workload {name}: {component}: {source}")]
     Workload {
@@ -102,6 +113,15 @@ fn read_and_check(bytes: &[u8]) -> Result<Inspected, InspectError> {
     Ok(Inspected { digest: Digest::of(bytes), component: Digest::of(&component), meta, report })
 }
 
+/// Checks the size of a workload's component.
+pub(crate) fn check_size(name: &str, component: &str, bytes: u64) -> Result<(), InspectError> {
+    let (name, component) = (name.to_owned(), component.to_owned());
+    match bytes > MAX_WORKLOAD_COMPONENT {
+        true => Err(InspectError::LargeWorkload { name, component, bytes }),
+        false => Ok(()),
+    }
+}
+
 /// Checks the components of workloads, one after the other, so that one at a time is in memory.
 fn check_workloads(
     archive: &ArchiveReader<'_>,
@@ -109,6 +129,7 @@ fn check_workloads(
 ) -> Result<(), InspectError> {
     for (name, meta) in workloads {
         let (interface, component) = (meta.interface(), meta.component);
+        check_size(&name, &component, archive.size(&component).unwrap_or_default())?;
         let Some(bytes) = archive.read(&component)? else {
             return Err(InspectError::NoWorkload { name, component });
         };

@@ -15,7 +15,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use crate::{
     AdaptError, ArchiveError, COMPONENT, InspectError, Inspected, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED,
-    adapt, adapt_workload, inspect, read::charm_files,
+    adapt, adapt_workload, check_size, inspect, read::charm_files,
 };
 
 /// Files of a charm's directory that go into its archive, beside the component.
@@ -338,8 +338,9 @@ impl Contents {
 
     /// Replaces the modules of workloads by components. [`inspect`] reports what is missing.
     fn adapt_workloads(&mut self) -> Result<(), PackError> {
-        for WorkloadMeta { component: path, .. } in self.workloads()?.into_values() {
+        for (name, WorkloadMeta { component: path, .. }) in self.workloads()? {
             let Some(module) = self.get(&path) else { continue };
+            check_size(&name, &path, module.len() as u64)?;
             let component = adapt_workload(module)
                 .map_err(|source| PackError::Adapt { path: path.clone().into(), source })?;
             self.insert(path, component);

@@ -324,6 +324,9 @@ fn a_workload_that_is_not_what_the_charm_declares_is_one_error() {
         "workload web: web.wasm: the component does not export wasi:http/incoming-handler, which a workload with a \
          port has; its exports: wasi:cli/run@0.2.3"
     );
+    let large = std::fs::File::create(charm.directory.path().join("web.wasm")).unwrap();
+    large.set_len((128 << 20) + 1).unwrap();
+    assert_eq!(refused(&charm), "workload web: web.wasm has 134217729 bytes; at most 134217728 are run");
     charm.write("web.wasm", b"no module");
     assert!(refused(&charm).contains("web.wasm"), "{}", refused(&charm));
     let charm = with_workload("web: {component: ../web.wasm, http: 8080}");

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ResourceKind, ResourceMeta, StorageMeta};
+use super::{ResourceKind, ResourceMeta, StorageMeta, WorkloadMeta};
 use crate::{ContainerName, ResourceName, StorageName, excerpt::shortened, rule::BrokenRule};
 
 /// The most containers that a charm may declare: each has a process of its own beside the unit.
@@ -37,6 +37,9 @@ pub struct ContainerMeta {
     /// The group of its Pebble and services; none means root's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u64>,
+    /// The component that runs in it, for a WebAssembly workload; none for a container with an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadMeta>,
 }
 
 /// Storage in a container.
@@ -118,7 +121,7 @@ impl RawContainer {
             return Err(format!("{} mounts; at most {MAX_MOUNTS} are allowed", raw.len()).into());
         }
         let mounts = raw.into_iter().map(|mount| mount.check(storage)).collect::<Result<_, _>>()?;
-        Ok(ContainerMeta { resource, mounts, uid: self.uid, gid: self.gid })
+        Ok(ContainerMeta { resource, mounts, uid: self.uid, gid: self.gid, workload: None })
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     files::{ACTIONS, CONFIG},
     resource::{self, RawResource},
     storage::{RawStorage, ResourcesPath, declared},
+    workloads,
 };
 use crate::{
     EndpointName, InterfaceName, NameError,
@@ -102,8 +103,9 @@ impl CharmMeta {
         let resources = resource::declared(raw.resources.unwrap_or_default()).map_err(refused)?;
         let place = if resources.is_empty() { ResourcesPath::Free } else { ResourcesPath::Taken };
         let storage = declared(raw.storage.unwrap_or_default(), place).map_err(refused)?;
-        let containers =
+        let mut containers =
             containers::declared(raw.containers.as_ref(), &resources, &storage).map_err(refused)?;
+        workloads::join(&mut containers, files.workloads()?).map_err(refused)?;
         let meta = Self {
             name: name(file, required(file, "name", raw.name)?)?,
             summary: required(file, "summary", raw.summary)?,

@@ -2,28 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    CharmFiles, MetadataError,
+    CharmFiles, ContainerMeta, MAX_CONTAINERS, MetadataError,
     error::{read, rule},
     files::EXTENSION,
 };
-use crate::{excerpt::shortened, rule::BrokenRule, workloads::WorkloadInterface};
-
-/// The most workloads of a charm: each is a process beside its unit.
-const MAX_WORKLOADS: usize = 16;
+use crate::{ContainerName, excerpt::shortened, rule::BrokenRule, workloads::WorkloadInterface};
 
 /// The longest name, as of a container.
 const LONGEST_NAME: usize = 63;
 
 /// A workload as a charm's metadata declares it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub struct WorkloadMeta {
     /// The path of the component in the charm.
     pub component: String,
     /// The port of a server of HTTP; none for a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<u16>,
 }
 
@@ -70,14 +70,33 @@ impl CharmFiles {
     }
 }
 
+/// Adds workloads to the containers of a charm: each is a container whose software is a component.
+pub(super) fn join(
+    containers: &mut BTreeMap<ContainerName, ContainerMeta>,
+    workloads: BTreeMap<String, WorkloadMeta>,
+) -> Result<(), BrokenRule> {
+    let declared = containers.len() + workloads.len();
+    if declared > MAX_CONTAINERS {
+        return Err(format!(
+            "{declared} containers and workloads are declared; at most {MAX_CONTAINERS} are allowed"
+        )
+        .into());
+    }
+    for (name, workload) in workloads {
+        let name = ContainerName::new(&name).map_err(BrokenRule::of)?;
+        containers.insert(name, ContainerMeta { workload: Some(workload), ..ContainerMeta::default() });
+    }
+    Ok(())
+}
+
 fn declared(raw: &RawMetadata) -> Result<BTreeMap<String, WorkloadMeta>, BrokenRule> {
     let Some(extension) = raw.extension.as_ref().filter(|raw| !raw.is_null()) else {
         return Ok(BTreeMap::new());
     };
     let RawExtension { workloads } = RawExtension::deserialize(extension).map_err(BrokenRule::of)?;
     let workloads = workloads.unwrap_or_default();
-    if workloads.len() > MAX_WORKLOADS {
-        return Err(format!("a charm may have {MAX_WORKLOADS} workloads").into());
+    if workloads.len() > MAX_CONTAINERS {
+        return Err(format!("a charm may have {MAX_CONTAINERS} workloads").into());
     }
     let (mut found, mut ports) = (BTreeMap::new(), BTreeSet::new());
     for (name, workload) in workloads {
@@ -136,6 +155,7 @@ fn is_within(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::charm::CharmMeta;
 
     fn workloads(text: &str) -> Result<BTreeMap<String, WorkloadMeta>, String> {
         let metadata = Some(format!("name: c\nsummary: s\ndescription: d\n{text}"));
@@ -155,6 +175,28 @@ mod tests {
         let job = WorkloadMeta { component: "a/b.wasm".to_owned(), http: None };
         assert_eq!(job.interface(), WorkloadInterface::Command);
         assert_eq!(found, BTreeMap::from([("web".to_owned(), web), ("job-2".to_owned(), job)]));
+    }
+
+    #[test]
+    fn a_workload_is_a_container_of_its_name() {
+        let text = |workloads: &str| {
+            format!(
+                "name: c\nsummary: s\ndescription: d\ncontainers: {{side: {{}}}}\n\
+                 x-periapt: {{workloads: {{{workloads}}}}}\n"
+            )
+        };
+        let parse = |workloads: &str| {
+            let files = CharmFiles { charmcraft: Some(text(workloads)), ..CharmFiles::default() };
+            CharmMeta::parse(&files).map_err(|error| error.to_string())
+        };
+        let containers = parse("web: {component: web.wasm, http: 8080}").unwrap().containers;
+        let found: Vec<_> =
+            containers.iter().map(|(name, meta)| (name.as_str(), meta.workload.clone())).collect();
+        let web = WorkloadMeta { component: "web.wasm".to_owned(), http: Some(8080) };
+        assert_eq!(found, [("side", None), ("web", Some(web))]);
+        let many: String = (0..MAX_CONTAINERS).map(|at| format!("a{at}: {{component: x}}, ")).collect();
+        let error = parse(&many).unwrap_err();
+        assert!(error.contains("17 containers and workloads are declared; at most 16"), "{error}");
     }
 
     #[test]
@@ -178,7 +220,7 @@ mod tests {
             let message = format!("metadata.yaml: x-periapt: {message}");
             assert!(error.starts_with(&message), "{declared}: {error}");
         }
-        let many: String = (0..=MAX_WORKLOADS).map(|at| format!("a{at}: {{component: x}}, ")).collect();
+        let many: String = (0..=MAX_CONTAINERS).map(|at| format!("a{at}: {{component: x}}, ")).collect();
         let error = workloads(&format!("x-periapt: {{workloads: {{{many}}}}}\n")).unwrap_err();
         assert!(error.ends_with("a charm may have 16 workloads"), "{error}");
         assert!(workloads("x-periapt: {other: 1}\n").unwrap_err().contains("unknown field `other`"));

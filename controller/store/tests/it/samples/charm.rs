@@ -6,7 +6,7 @@ use periapt_host_api::{
     ContainerName, ResourceName,
     charm::{
         ActionMeta, Assumes, CharmMeta, ContainerMeta, ContainerMount, CountRange, EndpointMeta, OptionMeta,
-        OptionType, ResourceKind, ResourceMeta, StorageMeta,
+        OptionType, ResourceKind, ResourceMeta, StorageMeta, WorkloadMeta,
         assumes::{Assumption, FeatureAssumption, FeatureName, VersionBound},
     },
     imports::Grant,
@@ -58,6 +58,7 @@ pub(crate) fn charms() -> Named<Charm> {
         grants: [].into(),
     };
     let with_resources = CharmMeta { resources: resources(), ..plain.clone() };
+    let with_workloads = CharmMeta { containers: workloads(), ..plain.clone() };
     let with_containers = CharmMeta { containers: containers(), ..plain.clone() };
     let batching = EndpointMeta {
         role: Role::Requirer,
@@ -76,6 +77,7 @@ pub(crate) fn charms() -> Named<Charm> {
         ("bare-subordinate", charm("logging", plain)),
         ("with-resources", charm("logging", with_resources)),
         ("with-containers", charm("logging", with_containers)),
+        ("with-workloads", charm("logging", with_workloads)),
         ("asks-for-batches", charm("collector", collector)),
         ("assumes-features", charm("demanding", demanding)),
         ("with-uploaders", uploaded),
@@ -89,8 +91,18 @@ fn containers() -> BTreeMap<ContainerName, ContainerMeta> {
         mounts: vec![mount],
         uid: Some(584_792),
         gid: Some(584_792),
+        workload: None,
     };
     [(parse("web"), web), (parse("side"), ContainerMeta::default())].into()
+}
+
+/// Returns WebAssembly workloads of every kind.
+fn workloads() -> BTreeMap<ContainerName, ContainerMeta> {
+    let runs = |component: &str, http| {
+        let workload = Some(WorkloadMeta { component: component.into(), http });
+        ContainerMeta { workload, ..ContainerMeta::default() }
+    };
+    [(parse("web"), runs("web.wasm", Some(8_080))), (parse("job"), runs("parts/job.wasm", None))].into()
 }
 
 /// Returns conditions of every kind.
